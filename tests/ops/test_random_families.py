@@ -167,8 +167,8 @@ def drawings():
             both = counts.astype(dtype), probs.astype(dtype)
             yield BINOMIAL, both, {"shape": (20, 9), "dtype": kind}
     yield POISSON, (np.array([0, 3, 500], "i4"),), {"shape": (9, 5), "dtype": "int64"}
-    yield ORDER, (), {"shape": (2, 37)}
-    yield ORDER, (), {"shape": (0,)}
+    yield ORDER, (), {"shape": (2, 37), "dtype": "int64"}
+    yield ORDER, (), {"shape": (0,), "dtype": "int32"}
 
 
 @pytest.mark.parametrize("streams", [STREAMS[0, 0], STREAMS[0], STREAMS, STREAMS[:0]])

@@ -20,7 +20,7 @@ from treadle.core.tensor import from_array
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.collections.iterators import release_iterators
 from treadle.ops.lowering import Structure
-from treadle.ops.registry import is_too_large
+from treadle.ops.registry import computed, is_too_large
 from treadle.ops.state import Variable
 from treadle.runtime.scope import Scope
 
@@ -160,7 +160,7 @@ def _run_op(node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
         if op.eager is None:
             raise errors.UnimplementedError(None, op, f"{op.name} has no NumPy implementation")
         attrs = {name: scope.resolve(attr) for name, attr in node.attrs.items()}
-        result = op.eager(*inputs, **attrs)
+        result = computed(op, inputs, attrs)
     except _WRAPPED as error:  # a Python callback's own exceptions pass unchanged
         if "raises" in op.tags:  # what the user's ``raise`` says
             raise failed_at(node.origin, error) from None

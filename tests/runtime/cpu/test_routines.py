@@ -26,7 +26,10 @@ SYMBOLS = [
     "rows drawing.gamma BITS=32 R=f32 T=f32 WHOLE=0",
     "rows drawing.poisson BITS=32 R=i32 T=f32 WHOLE=1",
     "rows drawing.binomial BITS=64 R=f64 T=f64 WHOLE=0",
-    "rows drawing.order",
+    "rows drawing.order I=i32",
+    "rows series.betainc T=f32",
+    "rows series.polygamma T=f64",
+    "rows series.random_gamma_grad T=f32",
     "rows drawing.shuffled I=i32 SIGNED=0 T=u32",
 ]
 

@@ -20,6 +20,7 @@ from treadle.ops.control.control_flow import WHILE
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import SHAPE
 from treadle.ops.lowering import Compute
+from treadle.ops.registry import computed
 
 # No machine changes these: larger results cost more memory, and space on disk, than computing them
 # costs time, and a broadcast of few numbers is cheaper in a kernel than as an array.
@@ -104,10 +105,9 @@ def _elements(value: Value) -> int:
 
 def _compute(node: Node, arrays: list[Any]) -> list[np.ndarray[Any, Any]] | None:
     """The outputs, or None where the op fails: it shall fail when the program runs."""
-    assert node.op.eager is not None
     try:
         with np.errstate(all="ignore"):
-            result = node.op.eager(*arrays, **node.attrs)
+            result = computed(node.op, arrays, node.attrs)
     except Exception:
         return None
     outputs = result if isinstance(result, tuple) else (result,)

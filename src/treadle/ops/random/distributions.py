@@ -25,7 +25,7 @@ from treadle.ops.random.ops import (
     UNIFORM,
     UNIFORM_INT,
 )
-from treadle.ops.random.orders import ORDER
+from treadle.ops.random.orders import random_order
 from treadle.ops.random.state import draw, set_seed
 from treadle.ops.reductions.reduction import argmax
 from treadle.ops.registry import Op, run
@@ -151,8 +151,7 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Ten
         raise errors.InvalidArgumentError(
             None, None, f"random.shuffle: a scalar cannot be shuffled{at(user_origin())}"
         )
-    count = x.dims[:1]
-    return gathered(x, run(ORDER, draw(seed, count), shape=count))
+    return gathered(x, random_order(draw(seed, x.dims[:1]), x.dims[0]))
 
 
 def categorical(

@@ -19,7 +19,7 @@ from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.gather import gathered
 from treadle.ops.lowering import RowCall, Rows
 from treadle.ops.random.distributions import seeded
-from treadle.ops.random.orders import ORDER
+from treadle.ops.random.orders import random_order
 from treadle.ops.random.seeds import check_algorithm
 from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping.creation import fill
@@ -42,7 +42,7 @@ def stateless_shuffle(
     x = convert_to_tensor(value)
     if x.ndim == 0:
         raise _wrong("stateless_shuffle: a scalar cannot be shuffled")
-    return gathered(x, run(ORDER, seeded(seed), shape=x.dims[:1]))
+    return gathered(x, random_order(seeded(seed), x.dims[0]))
 
 
 # -- single positions ------------------------------------------------------------------------------

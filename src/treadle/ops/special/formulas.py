@@ -11,17 +11,17 @@ elements that its kernel has loaded. Narrower floats are widened first and round
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from treadle.core import dtypes
-from treadle.core.shapes import broadcast
+from treadle.core.shapes import Dim, broadcast, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray
 from treadle.kernel.ir import Expr, apply, cast, const
-from treadle.ops.lowering import elementwise_rule
+from treadle.ops.lowering import RowCall, Rows, elementwise_rule
 from treadle.ops.op_makers import require_kinds
 from treadle.ops.registry import Gradient, Op, register
 
@@ -173,8 +173,9 @@ def formula_op(name: str, formula: Formula, gradient: Gradient | None = None) ->
     return register(Op(name, infer_floats, eager, gradient, elementwise_rule(lower)))
 
 
-def host_op(name: str, function: Callable[..., NDArray], gradient: Gradient | None = None) -> Op:
-    """Register an elementwise op on floats whose elements need loops of different lengths.
+def series_op(name: str, function: Callable[..., NDArray], gradient: Gradient | None = None) -> Op:
+    """Register an elementwise op on floats whose elements need loops of different lengths, until a
+    series of theirs has converged. `runtime/cpu/routines/series.py` has a routine of its name.
 
     Args:
         function: computes with float64 arrays of one shape and one axis.
@@ -186,8 +187,28 @@ def host_op(name: str, function: Callable[..., NDArray], gradient: Gradient | No
         result = function(*(a.reshape(-1) for a in wide)).reshape(wide[0].shape)
         return result.astype(arrays[0].dtype, copy=False)
 
-    why = "elements need loops of different lengths, until a series of theirs has converged"
-    return register(Op(name, infer_floats, eager, gradient, callback=why))
+    why = "routines take float32 and float64, arrays of one shape and single numbers"
+    lower = Rows(f"series.{name}", _series_call, eagerly=True)
+    return register(Op(name, infer_floats, eager, gradient, lower, callback=why))
+
+
+_SERIES_WORK = 512  # element operations until a series has converged
+
+
+def _series_call(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+) -> RowCall | None:
+    found = outputs[0]
+    if found.dtype.size < 4 or any(x.dtype is not found.dtype for x in inputs):
+        return None
+    numbers: dict[str, Dim] = {}
+    for k, x in enumerate(inputs):
+        single = all(d == 1 for d in x.dims)
+        if not single and x.dims != found.dims:
+            return None
+        numbers[f"step{k}"] = int(not single)
+    count = product(found.dims)
+    return RowCall(count, _SERIES_WORK * count, numbers, {"T": found.dtype})
 
 
 def infer_floats(*specs: TensorSpec) -> TensorSpec:

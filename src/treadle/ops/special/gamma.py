@@ -18,7 +18,7 @@ from treadle.ops.op_makers import Public, needs, unary
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, run
 from treadle.ops.special.coefficients import LOG_GAMMA_NEAR_ONE
-from treadle.ops.special.formulas import ARRAYS, Arithmetic, formula_op, horner, host_op
+from treadle.ops.special.formulas import ARRAYS, Arithmetic, formula_op, horner, series_op
 
 # The rational function of Lanczos's approximation with N = 13 and g below (the coefficients that
 # Boost and CPython use), highest power first.
@@ -306,15 +306,15 @@ def _grad_betainc(call: OpCall, dy: Tensor) -> list[Any]:
 
 LGAMMA = formula_op("lgamma", _log_gamma, lambda call, dy: [dy * digamma(call.inputs[0])])
 DIGAMMA = formula_op("digamma", _digamma, _grad_digamma)
-ZETA = host_op("zeta", _zeta, _grad_zeta)
-POLYGAMMA = host_op("polygamma", _polygamma, _grad_polygamma)
-SLOPE = host_op("igamma_grad_a", lambda a, x: _IncompleteGamma(a, x).slope, _grad_slope)
-SAMPLE_SLOPE = host_op(
+ZETA = series_op("zeta", _zeta, _grad_zeta)
+POLYGAMMA = series_op("polygamma", _polygamma, _grad_polygamma)
+SLOPE = series_op("igamma_grad_a", lambda a, x: _IncompleteGamma(a, x).slope, _grad_slope)
+SAMPLE_SLOPE = series_op(
     "random_gamma_grad", lambda a, x: _IncompleteGamma(a, x).sample_slope, _grad_sample_slope
 )
-IGAMMA = host_op("igamma", lambda a, x: _IncompleteGamma(a, x).lower, _grad_incomplete(1.0))
-IGAMMAC = host_op("igammac", lambda a, x: _IncompleteGamma(a, x).upper, _grad_incomplete(-1.0))
-BETAINC = host_op("betainc", _incomplete_beta, _grad_betainc)
+IGAMMA = series_op("igamma", lambda a, x: _IncompleteGamma(a, x).lower, _grad_incomplete(1.0))
+IGAMMAC = series_op("igammac", lambda a, x: _IncompleteGamma(a, x).upper, _grad_incomplete(-1.0))
+BETAINC = series_op("betainc", _incomplete_beta, _grad_betainc)
 
 lgamma: Public = unary(LGAMMA, "log(abs(gamma(x))); infinite at 0 and at negative integers.")
 digamma: Public = unary(

@@ -32,6 +32,7 @@ def by_routine(
     assert isinstance(lower, Rows)
     if target is not process_host():  # programs are made for another machine
         return None
+    arrays = [np.ascontiguousarray(a) if a.ndim else a for a in arrays]
     specs = [TensorSpec(a.shape, dtypes.from_numpy(a.dtype)) for a in arrays]
     inferred = op.infer(*specs, **attrs)
     outputs: Any = inferred if isinstance(inferred, tuple) else (inferred,)

@@ -43,6 +43,7 @@ from treadle.runtime.cpu.routines.language import (
     sqrt,
     u64,
 )  # fmt: skip
+from treadle.runtime.cpu.routines.series import HALF_LOG_TURN, beyond
 
 LOW, HIGH, KEY, UNIFORM, NORMAL = 0, 1, 2, 3, 4  # the words of a stream
 STREAM_WORDS, KEPT = 5, 4
@@ -55,7 +56,6 @@ TOP = 0xFFFFF  # bits of a fraction in its upper word
 UNIT = 2.0**-52
 TURN = 2.0 * math.pi
 THIRD = 1.0 / 3.0
-HALF_LOG_TURN = 0.5 * math.log(TURN)
 SMALL_FACTORIALS = 10.0  # below, factorials are products
 EXACT = 9.0  # up to here TensorFlow's binomial numbers use exact factorials
 
@@ -223,11 +223,7 @@ def log_factorial(k: f64) -> f64:
             factor += 1.0
         return log(product)
     x = k + 1.0
-    y = 1.0 / (x * x)
-    rest = 1.0 / 1188.0 + y * (-691.0 / 360360.0 + y * (1.0 / 156.0))
-    rest = 1.0 / 1260.0 + y * (-1.0 / 1680.0 + y * rest)
-    rest = (1.0 / 12.0 + y * (-1.0 / 360.0 + y * rest)) / x
-    return (x - 0.5) * log(x) - x + HALF_LOG_TURN + rest
+    return (x - 0.5) * log(x) - x + HALF_LOG_TURN + beyond(x)
 
 
 def binomial(
@@ -314,7 +310,7 @@ def beyond_stirling(k: f64) -> f64:
 
 
 def order(
-    state: Array[i64], found: Apart[i64], n: i64, rows: i64, first: i64, last: i64
+    state: Array[i64], found: Apart[I], n: i64, rows: i64, first: i64, last: i64
 ) -> None:
     """Random orders of 0 to n - 1, `rows` of each stream: each place in turn exchanges its number
     with one of those behind it, or keeps it."""
@@ -323,7 +319,7 @@ def order(
         stream = at(state, 3 * (row // rows))
         target = at(found, row * n)
         for k in range(n):
-            target[k] = k
+            target[k] = I(k)
         used = row % rows * n  # words of the stream
         for place in singly(n):
             if (used & 3) == 0 or place == 0:
