@@ -72,15 +72,6 @@ def joined_rows(x: Any) -> Any:
     return rows.concat()
 
 
-def slopes_of_pieces(x: Any) -> Any:
-    """Gradients of pieces, of which one is not read: they are joined."""
-    with td.GradientTape() as tape:
-        tape.watch(x)
-        pieces = td.TensorArray(x.dtype, size=2, infer_shape=False).split(x * x, [1, 2])
-        total = td.reduce_sum(td.sin(pieces.read(1)))
-    return tape.gradient(total, x)
-
-
 def grown_rows(x: Any) -> Any:
     rows = td.TensorArray(x.dtype, size=0, dynamic_size=True, element_shape=[3])
     for k in range(3):
@@ -219,8 +210,6 @@ NUMERIC = [
     Program("tensor_array", rows_of_a_list, (X,)),
     Program("tensor_array_scatter", scattered_rows, (X,)),
     Program("tensor_array_concat", joined_rows, (X,), open_dims=False),
-    Program("tensor_array_split", slopes_of_pieces, (np.linspace(-1.0, 2.0, 9).reshape(3, 3),),
-            open_dims=False),
     Program("tensor_array_grows", grown_rows, (X,)),
     Program("list_pop", popped_rows, (X,)),
     Program("list_add", added_lists, (X,)),
@@ -278,7 +267,8 @@ def families_of_random_numbers(x: Any) -> Any:
 def shuffled(x: Any) -> Any:
     GENERATOR.reset_from_seed(3)
     td.random.set_seed(5)
-    return td.random.shuffle(x), GENERATOR.normal([2]), GENERATOR.uniform([2])
+    rows = td.sort(td.random.shuffle(x), axis=0)  # each call of a program draws another order
+    return rows, GENERATOR.normal([2]), GENERATOR.uniform([2])
 
 
 def uniques(x: Any) -> Any:
