@@ -281,3 +281,21 @@ def test_constraints_apply_after_updates():
     opt = keras.optimizers.SGD(1.0)
     opt.apply_gradients([(td.ones((3, 2)) * -5, layer.kernel)])
     np.testing.assert_array_equal(layer.kernel, np.full((3, 2), np.float32(0.1)))
+
+
+def test_a_layer_that_was_built_by_hand_is_not_built_again():
+    built = []
+
+    class Scale(td.keras.layers.Layer):
+        def build(self, shape):  # without super().build(shape)
+            built.append(shape)
+            self.factor = self.add_weight(shape=(shape[-1],), initializer="ones", name="factor")
+
+        def call(self, x):
+            return x * self.factor
+
+    layer = Scale()
+    layer.build((None, 3))
+    assert layer.built and built == [(None, 3)]
+    assert layer(td.ones([2, 3])).shape == (2, 3)
+    assert built == [(None, 3)] and len(layer.weights) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -67,6 +68,17 @@ def _parameters(call: Callable[..., Any]) -> _Parameters:
     return found
 
 
+def _then_built(build: Callable[..., Any]) -> Callable[..., Any]:
+    """A layer's `build`, after which a call of the layer does not build it once more."""
+
+    @functools.wraps(build)
+    def build_once(self: Any, *args: Any, **kwargs: Any) -> None:
+        build(self, *args, **kwargs)
+        self.built = True
+
+    return build_once
+
+
 class Layer(td.Module):
     """Base class of layers.
 
@@ -89,6 +101,11 @@ class Layer(td.Module):
         "_example_shape", "_output_shape", "_regularizers", "_constraints", "_nodes", "built",
         "dtype",
     })  # fmt: skip
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "build" in cls.__dict__:
+            cls.build = _then_built(cls.build)  # type: ignore[method-assign]
 
     def __init__(
         self,
@@ -296,7 +313,9 @@ class Layer(td.Module):
     # -- calling ---------------------------------------------------------------------------------
 
     def build(self, input_shape: Any) -> None:
-        """Make the weights for inputs of this shape. Subclasses override it."""
+        """Make the weights for inputs of this shape. Subclasses override it; the layer is built
+        when theirs returns."""
+        self.built = True
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The layer's computation. Subclasses must define it."""
@@ -399,7 +418,7 @@ class Layer(td.Module):
         if self.input_spec is not None:
             self._check_input(inputs)
         self.build(shape)
-        self.built = True
+        self.built = True  # also where `build` is that of a class beside Layer
 
     def _check_input(self, inputs: Any) -> None:
         assert self.input_spec is not None
