@@ -223,3 +223,21 @@ def test_exceptions_become_tensorflows(raised: type[Exception], kind: Any) -> No
 def test_results_that_do_not_fit(api: Any, result: Any, message: str) -> None:
     with pytest.raises(td.errors.InvalidArgumentError, match=message):
         compiled(lambda x: api(lambda a: result, [x], Spec([2])))(X)
+
+
+@pytest.mark.parametrize("call", [td.numpy_function, td.py_function])
+def test_they_decorate_functions(call) -> None:
+    @call(Tout=[td.float32, td.int32])
+    def scaled(x, n):
+        """Told by its own name and text."""
+        return x * np.float32(2), np.int32(n) + 1
+
+    assert scaled.__name__ == "scaled" and scaled.__doc__ == "Told by its own name and text."
+    for twice, more in both(lambda x: scaled(x, 3), X):
+        assert np.array_equal(twice, 2 * np.asarray(X)) and int(more) == 4
+    for wrong in (
+        lambda: call(Tout=None), lambda: call(inp=[X], Tout=td.float32),
+        lambda: call(lambda x: x, Tout=td.float32), lambda: call(lambda x: x, [X]),
+    ):  # fmt: skip
+        with pytest.raises(TypeError):
+            wrong()

@@ -12,7 +12,6 @@ import numpy as np
 from treadle.autodiff.tape import GradientTape, UnconnectedGradients
 from treadle.core import dtypes, errors
 from treadle.core.context import context
-from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
 from treadle.ops.conversion import convert_to_tensor, has_dtype
@@ -25,7 +24,9 @@ from treadle.ops.python_functions import (
     _results_of,
     arrange,
     call_user,
+    check_given,
     check_shapes,
+    decorator,
     result_types,
 )
 from treadle.ops.registry import Op, OpCall, register, run
@@ -54,11 +55,10 @@ def py_function(
         InvalidArgumentError: a result does not fit its type; other exceptions of `func` become
             what TensorFlow maps them to.
     """
+    check_given("py_function", func, inp, Tout)
     if func is None:
-        if Tout is None:
-            raise TypeError(f"py_function: give Tout, the types of the results{at(user_origin())}")
-        return lambda fn: lambda *args: py_function(fn, args, Tout, name, shape=shape)
-    arguments = [convert_to_tensor(x) for x in _as_list(() if inp is None else inp)]
+        return decorator(py_function, Tout=Tout, name=name, shape=shape)
+    arguments = [convert_to_tensor(x) for x in _as_list(inp)]
     if context.recorder is None:
         wanted = [d for d, _ in result_types(Tout, shape)]
         found = _checked_tensors(func, call_user(func, *arguments), wanted)

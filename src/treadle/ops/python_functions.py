@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,13 +31,14 @@ _ERRORS: list[tuple[type[Exception], type[errors.OpError]]] = [
 
 
 def numpy_function(
-    func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True,
-    name: str | None = None, *, shape: Any = None,
+    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None,
+    stateful: bool = True, name: str | None = None, *, shape: Any = None,
 ) -> Any:  # fmt: skip
     """Run Python code on ndarrays when the function runs. It has no gradient.
 
     Args:
-        func: takes one ndarray for each of `inp`, returns an array or a list of them.
+        func: takes one ndarray for each of `inp`, returns an array or a list of them. Without
+            it, what is returned is a decorator, ``@td.numpy_function(Tout=td.float32)``.
         inp: tensors, or what converts to tensors.
         Tout: the types of the results, one or a list: a TensorSpec each, or a dtype each with
             their shapes given by `shape`; None is a dim that a run tells. Without a shape the
@@ -53,7 +55,11 @@ def numpy_function(
     Raises:
         InvalidArgumentError: a result does not fit its type; an exception of `func` inside a
             compiled function becomes the error TensorFlow maps it to.
+        TypeError: `Tout` is missing, or `inp` is where `func` is given, or the other way round.
     """
+    check_given("numpy_function", func, inp, Tout)
+    if func is None:
+        return decorator(numpy_function, Tout=Tout, stateful=stateful, name=name, shape=shape)
     arguments = [convert_to_tensor(x) for x in _as_list(inp)]
     if context.recorder is None:
         wanted = [d for d, _ in result_types(Tout, shape)]
@@ -65,6 +71,29 @@ def numpy_function(
     call = StagedCall(func, arguments, result_types(Tout, shape), _checked_arrays)
     outputs = run(op, *call.operands, func=call.func, out=call.specs)
     return arrange(call.results(outputs if isinstance(outputs, tuple) else (outputs,)), Tout)
+
+
+def check_given(what: str, func: Any, inp: Any, tout: Any) -> None:
+    """Refuse to be called with half of what a call, or a decorator, needs."""
+    if tout is None:
+        raise TypeError(f"{what}: give Tout, the types of the results{at(user_origin())}")
+    if (func is None) != (inp is None):
+        raise TypeError(
+            f"{what}: give func and inp, or neither of them for a decorator{at(user_origin())}"
+        )
+
+
+def decorator(call: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """What makes a Python function one of tensors, by `call(function, arguments, **options)`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def decorated(*args: Any) -> Any:
+            return call(function, args, **options)
+
+        return decorated
+
+    return decorate
 
 
 def _as_list(inp: Any) -> list[Any]:
