@@ -168,3 +168,18 @@ def test_objects_are_told_apart_by_their_trace_type() -> None:
         for _ in range(3):
             assert int(f(item, td.constant(0))) == expected
     assert traced == [5, 8]
+
+
+def test_a_type_whose_fields_hold_objects_of_itself() -> None:
+    class Node(td.experimental.ExtensionType):
+        value: td.Tensor
+        children: tuple[Node, ...] = ()
+
+        def total(self) -> Any:
+            return sum((child.total() for child in self.children), self.value)
+
+    tree = Node(3, children=[Node(5), Node(2, [Node(7)])])
+    assert int(tree.total()) == 17
+    assert int(td.function(lambda node: node.total())(tree)) == 17
+    with pytest.raises(TypeError, match="'children': expected Node, got 4"):
+        Node(3, children=[4])

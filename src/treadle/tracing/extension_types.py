@@ -162,8 +162,9 @@ def _fields_of(cls: type) -> dict[str, Field]:
     for base in reversed(cls.__mro__[1:]):
         fields |= base.__dict__.get("_fields_by_name", {})
     own = cls.__dict__.get("__annotations__", {})
+    known = {**vars(cls), cls.__name__: cls}  # a field may hold objects of the class itself
     try:
-        hints = typing.get_type_hints(cls) if own else {}
+        hints = typing.get_type_hints(cls, localns=known) if own else {}
     except NameError as error:
         raise TypeError(f"{cls.__name__}: an annotation is not defined: {error}") from None
     for name in own:
