@@ -59,6 +59,7 @@ DEVICES = {
         "tracing.function",
         "tracing.native_plans",
     },
+    "runtime.gpu": set(),
 }
 FREE = {"version"}  # plain data, for everybody
 FACADES = {"config", "nn", "random", "types"}  # packages of public names
@@ -112,7 +113,7 @@ LEVELS = {
         "memory passes verify_operands",
         "exhausted planned verify_bounds verify_residence",
         "callbacks",
-        "cpu",
+        "cpu gpu",
         "devices",
         "stored",
         "compiler",

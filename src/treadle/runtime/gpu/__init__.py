@@ -1,0 +1,1 @@
+"""Programs for GPUs: kernels as CUDA C."""

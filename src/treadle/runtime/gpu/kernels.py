@@ -1,0 +1,619 @@
+"""The CUDA C of a kernel.
+
+The statements follow from where values vary. What belongs to a point is computed by all threads of
+its team, which so hold the same values; a reduction is a loop that the threads of the team share
+out, after which they combine what they have found. Elements that are stored are shared out in the
+same way. A reduction inside of a loop that is shared out is a loop of one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping as MappingOf
+from pathlib import Path
+
+from treadle.core.records import record
+from treadle.core.shapes import Dim, product
+from treadle.kernel.ir import (
+    Affine,
+    Apply,
+    Axis,
+    Buffer,
+    Const,
+    Expr,
+    Extent,
+    Iota,
+    Kernel,
+    Load,
+    Reduce,
+    Scan,
+    Store,
+    postorder,
+)
+from treadle.kernel.reference import neutral, scan_start
+from treadle.runtime.gpu.machine import Gpu
+from treadle.runtime.gpu.mapping import map_kernel, neighbours
+from treadle.runtime.gpu.scalars import applied, constant, dim_text, element_type, value_type
+from treadle.runtime.schedule.facts import Unsupported
+
+PRELUDE = Path(__file__).with_name("prelude.cuh")
+
+_COMBINING = {
+    "sum": "td_sum", "prod": "td_prod", "max": "td_greatest", "min": "td_least",
+    "any": "td_any", "all": "td_all", "argmax": "td_argmax", "argmin": "td_argmin",
+}  # fmt: skip
+Names = dict[Expr, str]
+
+
+@record(frozen=True)
+class KernelCode:
+    """A kernel in CUDA C.
+
+    Attributes:
+        name: of the function.
+        text: of the function, without the prelude.
+        blocks: how many blocks are launched.
+        threads: threads of a block.
+        values: the buffers of rank 0 that are passed as numbers.
+        meets: whether threads wait for one another, or exchange what they have found.
+    """
+
+    name: str
+    text: str
+    blocks: Dim
+    threads: int
+    values: frozenset[Buffer]
+    meets: bool
+
+
+def kernel_code(
+    kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer] = frozenset()
+) -> KernelCode:
+    """The code of a kernel.
+
+    Its parameters are a pointer for each buffer, or a number for those in `values`, then its
+    symbols. A segmented kernel has an array of structs with these as fields, one for each segment,
+    each with the block that it begins with; and their number. Its blocks are those of one segment.
+
+    Raises:
+        Unsupported: there is no form for a GPU.
+    """
+    if kernel.blocked:
+        raise Unsupported("kernels of blocks of a matrix have no form for a GPU")
+    return _Writer(kernel, name, gpu, values).code()
+
+
+class _Writer:
+    """Writes the function of one kernel.
+
+    Attributes:
+        variables: the position along each axis whose loop is open.
+        shared: the memory that the threads of a block share, by the type of its elements.
+        states: what each scan has found so far.
+        moved: vectors of elements that are moved at once, by their access.
+    """
+
+    def __init__(self, kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer]) -> None:
+        self.kernel, self.name, self.gpu, self.values = kernel, name, gpu, values
+        self.mapping = map_kernel(kernel, gpu)
+        self.lines: list[str] = []
+        self.depth, self.count = 1, 0
+        self.variables: dict[Axis, str] = {}
+        self.pointers = {b: f"b{n}" for n, b in enumerate(kernel.buffers)}
+        self.shared: dict[str, str] = {}
+        self.states: dict[Scan, str] = {}
+        self.moved: dict[Load | Store, str] = {}
+
+    # -- the whole function ------------------------------------------------------------------
+
+    def code(self) -> KernelCode:
+        mapping, name = self.mapping, self.name
+        self._points()
+        body, self.lines = self.lines, []
+        for shared in self.shared.values():
+            self.line(shared)
+        lines = [*self.lines, *body, "}"]
+        parameters = [self._parameter(b) for b in self.kernel.buffers]
+        parameters += [f"td_index {s}" for s in self.kernel.symbols]
+        head = f"TD_KERNEL __launch_bounds__({mapping.threads}) {name}"
+        if self.kernel.segmented:
+            parameters.append("const td_index block")
+            points = f"TD_DEVICE void {name}_points({', '.join(parameters)}) {{"
+            lines = [*self._segment(), points, *lines, f"{head}{self._chosen_segment()}"]
+        else:
+            own = "  const td_index block = blockIdx.x;"
+            lines = [f"{head}({', '.join(parameters)}) {{", own, *lines]
+        meets = mapping.team > 1
+        text = "\n".join(lines)
+        return KernelCode(name, text, self._blocks(), mapping.threads, self.values, meets)
+
+    def _segment(self) -> list[str]:
+        """The struct of a segment."""
+        fields = [
+            f"  {element_type(b.dtype)} {self.pointers[b]};"
+            if b in self.values
+            else f"  TD_FIELD({self._pointed(b)}) {self.pointers[b]};"
+            for b in self.kernel.buffers
+        ]
+        fields += [f"  td_index {s};" for s in self.kernel.symbols]
+        return [f"struct {self.name}_segment {{", *fields, "  td_index first;", "};"]
+
+    def _chosen_segment(self) -> str:
+        """The rest of a function whose blocks find the segment that they are of."""
+        fields = [*self.pointers.values(), *self.kernel.symbols]
+        given = ", ".join(f"s.{f}" for f in fields)
+        return f"""(const {self.name}_segment *segments, int count) {{
+  int low = 0, high = count - 1;
+  while (low < high) {{
+    const int middle = (low + high + 1) / 2;
+    if (segments[middle].first <= (td_index)blockIdx.x) low = middle;
+    else high = middle - 1;
+  }}
+  const {self.name}_segment &s = segments[low];
+  {self.name}_points({given}, (td_index)blockIdx.x - s.first);
+}}"""
+
+    def _blocks(self) -> Dim:
+        """Points of one block after the other; a thread has several of them in vectors."""
+        each = self.mapping.points * self.mapping.vector
+        count = self.mapping.count
+        return (count + each - 1) // each
+
+    def _parameter(self, buffer: Buffer) -> str:
+        """Buffers that are loaded and stored are no `restrict` pointers."""
+        kernel, name = self.kernel, self.pointers[buffer]
+        if buffer in self.values:
+            return f"{element_type(buffer.dtype)} {name}"
+        both = buffer in kernel.outputs and buffer in kernel.inputs
+        return f"{'TD_SAME_POINTER' if both else 'TD_POINTER'}({self._pointed(buffer)}) {name}"
+
+    def _pointed(self, buffer: Buffer) -> str:
+        """The type that the pointer of a buffer points to."""
+        kind = element_type(buffer.dtype)
+        return kind if buffer in self.kernel.outputs else f"const {kind}"
+
+    def _points(self) -> None:
+        """The statements for the points of a block."""
+        mapping, team = self.mapping, self.mapping.team
+        self.line(f"const td_index count = {dim_text(mapping.count)};")
+        if team == 1:
+            self._own_points()
+            return
+        slot, lane = "threadIdx.x / {}", "threadIdx.x % {}"
+        if mapping.across:
+            self.line(f"const int lane = {slot.format(mapping.points)};")
+            slot = lane.format(mapping.points)
+        else:
+            self.line(f"const int lane = {lane.format(team)};")
+            slot = slot.format(team)
+        # All threads meet at barriers: those without a point of their own do another point again.
+        self.line(f"const td_index own = block * {mapping.points} + {slot};")
+        self.line("const bool active = own < count;")
+        self.line("const td_index point = active ? own : 0;")
+        self._positions(mapping.grid, "point")
+        self._stores({})
+
+    def _own_points(self) -> None:
+        """Each thread has its points for itself."""
+        mapping, vector = self.mapping, self.mapping.vector
+        first = "block * blockDim.x + threadIdx.x"
+        if vector == 1:
+            self.line(f"const td_index point = {first};")
+            self.line("if (point >= count) return;")
+            self._positions(mapping.grid, "point")
+            self._stores({})
+            return
+        last = mapping.grid[-1]
+        self.line(f"const td_index first = ({first}) * {vector};")
+        self.open(f"if (first + {vector} <= count)")
+        self._positions(mapping.grid, "first", "first_")
+        self._whole_vectors(last, vector)
+        self.close()
+        self.open("else for (td_index point = first; point < count; point++)")
+        self._positions(mapping.grid, "point")
+        self._stores({})
+        self.close()
+
+    def _whole_vectors(self, axis: Axis, vector: int) -> None:
+        """Neighbouring points, whose elements are loaded and stored at once."""
+        base = {a: f"first_{n}" for n, a in enumerate(self.mapping.grid)}
+        self.variables = base
+        loads = [e for e in postorder(self.kernel.roots) if isinstance(e, Load)]
+        moved = [e for e in loads if neighbours(e, axis, vector)]
+        stores = [s for s in self.kernel.stores if neighbours(s, axis, vector)]
+        names: dict[Load | Store, str] = {}
+        for load in moved:
+            kind = f"{element_type(load.dtype)}, {vector}"
+            place, pointer = self._place(load, {}), self.pointers[load.buffer]
+            name = names[load] = f"w{len(names)}"
+            self.line(f"const td_vector<{kind}> {name} = td_elements<{kind}>({pointer}, {place});")
+        for store in stores:
+            names[store] = f"w{len(names)}"
+            kind = f"td_vector<{element_type(store.buffer.dtype)}, {vector}>"
+            self.line(f"{kind} {names[store]};")
+        self.line("#pragma unroll")
+        self.open(f"for (int u = 0; u < {vector}; u++)")
+        self.variables = {**base, axis: f"({base[axis]} + u)"}
+        self.moved = names
+        self._stores({})
+        self.moved = {}
+        self.close()
+        self.variables = base
+        for store in stores:
+            kind = f"{element_type(store.buffer.dtype)}, {vector}"
+            pointer, place = self.pointers[store.buffer], self._place(store, {})
+            self.line(f"td_put_all<{kind}>({pointer}, {place}, {names[store]});")
+
+    # -- statements --------------------------------------------------------------------------
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text)
+
+    def open(self, head: str) -> None:
+        self.line(f"{head} {{")
+        self.depth += 1
+
+    def close(self) -> None:
+        self.depth -= 1
+        self.line("}")
+
+    def fresh(self, stem: str = "v") -> str:
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def _positions(self, axes: Sequence[Axis], flat: str, stem: str = "") -> None:
+        """Variables with the positions along axes of a number in row-major order."""
+        names = [f"{stem}{n}" if stem else self.fresh("i") for n in range(len(axes))]
+        below: Dim = 1
+        for axis, name in reversed(list(zip(axes, names, strict=True))):
+            text = flat if below == 1 else f"{flat} / {dim_text(below)}"
+            if axis is not axes[0]:
+                text = f"({text}) % {dim_text(axis.extent)}"
+            self.line(f"const td_index {name} = {text};")
+            self.variables[axis] = name
+            below = below * axis.extent
+
+    # -- values ------------------------------------------------------------------------------
+
+    def _stores(self, known: Names) -> None:
+        """All values of a point, and their stores."""
+        known = dict(known)
+        stores = self.kernel.stores
+        open_axes = frozenset(self.mapping.grid)
+        self._values(self.kernel.roots, open_axes, known, shared_out=False)
+        groups: dict[tuple[Axis, ...], list[Store]] = {}
+        for store in stores:
+            inside = tuple(a for a in self.mapping.inner if a in store.axes)
+            groups.setdefault(inside, []).append(store)
+        for axes, together in groups.items():
+            self._store_group(axes, together, dict(known))
+
+    def _store_group(self, axes: tuple[Axis, ...], stores: list[Store], known: Names) -> None:
+        """Stores along the same inner axes: in loops of every thread along those where order
+        matters or whose positions have reductions, and shared out along the others."""
+        roots = [e for s in stores for e in s.roots]
+        alone = self.mapping.team == 1
+        serial = {a for a in axes if alone or a in self.mapping.ordered}
+        if not alone:
+            pending = [e for e in postorder(roots) if isinstance(e, Reduce) and e not in known]
+            serial |= {a for e in pending for a in e.axes if a in axes}
+        outer = _scans_last([a for a in axes if a in serial], roots)
+        inner = [a for a in axes if a not in serial]
+
+        def body(names: Names) -> None:
+            self._share(inner, stores, names)
+
+        self._nested(outer, roots, frozenset(self.mapping.grid), known, False, body)
+
+    def _nested(
+        self, axes: Sequence[Axis], roots: Sequence[Expr], around: frozenset[Axis], known: Names,
+        shared_out: bool, body: Callable[[Names], None],
+    ) -> None:  # fmt: skip
+        """Loops of one thread along axes, one inside of the other, around what `body` writes.
+        Values are computed as far outside as they can be."""
+        if not axes:
+            body(known)
+            return
+        axis, *rest = axes
+        inside = dict(known)
+        self._open_loop(axis, roots)
+        around = around | {axis}
+        self._values(roots, around, inside, shared_out)
+        self._nested(rest, roots, around, inside, shared_out, body)
+        self._close_loop(axis)
+
+    def _share(self, axes: Sequence[Axis], stores: list[Store], known: Names) -> None:
+        """Share out the elements along axes among the threads of the team, and store them."""
+        roots = [e for s in stores for e in s.roots]
+        team = self.mapping.team
+        if not axes:
+            if team > 1:
+                self.open("if (active && lane == 0)")
+            self._store_all(stores, known)
+            if team > 1:
+                self.close()
+            return
+        variable = self._open_shared(axes)
+        inside = dict(known)
+        open_axes = frozenset(self.variables)
+        self._values(roots, open_axes, inside, shared_out=True)
+        self.open("if (active)")
+        self._store_all(stores, inside)
+        self.close()
+        self._close_shared(axes, variable)
+
+    def _open_shared(self, axes: Sequence[Axis]) -> str:
+        variable = self.fresh("q")
+        size = dim_text(product(a.extent for a in axes))
+        team = self.mapping.team
+        self.open(f"for (td_index {variable} = lane; {variable} < {size}; {variable} += {team})")
+        self._positions(axes, variable)
+        return variable
+
+    def _close_shared(self, axes: Sequence[Axis], variable: str) -> None:
+        for axis in axes:
+            del self.variables[axis]
+        self.close()
+
+    def _store_all(self, stores: Sequence[Store], known: Names) -> None:
+        for store in stores:
+            self._store(store, known)
+
+    def _store(self, store: Store, known: Names) -> None:
+        """One element; by one point where the store varies less than the grid does."""
+        conditions = [
+            f"{self.variables[a]} == 0" for a in self.mapping.grid if a not in store.axes
+        ]
+        for index, size in zip(store.index, store.buffer.shape, strict=True):
+            if isinstance(index, Expr):  # what lies outside is left out
+                name = known[index]
+                conditions.append(f"{name} >= 0 && {name} < {dim_text(size)}")
+        kind, value = element_type(store.buffer.dtype), known[store.value]
+        vector = self.moved.get(store)
+        place = f"{self.pointers[store.buffer]}, {self._place(store, known)}"
+        if store.combine != "set":
+            old = f"TD_LOAD({place})"
+            whole = store.buffer.dtype.is_floating and store.combine == "div"
+            value = f"{old} / {value}" if whole else f"td_{store.combine}({old}, {value})"
+        if conditions:
+            self.open(f"if ({' && '.join(conditions)})")
+        if vector:
+            self.line(f"{vector}.at[u] = td_narrow<{kind}>({value});")
+        else:
+            self.line(f"TD_STORE({kind}, {place}, {value});")
+        if conditions:
+            self.close()
+
+    # -- expressions -------------------------------------------------------------------------
+
+    def _values(
+        self, roots: Sequence[Expr], around: frozenset[Axis], known: Names, shared_out: bool
+    ) -> None:
+        """Name the values that vary along the open axes alone.
+
+        shared_out: whether the threads of the team are at different positions.
+        """
+        waiting = [
+            e for e in postorder(roots, known.__contains__) if e.axes <= around and e not in known
+        ]
+        while waiting:
+            left: list[Expr] = []
+            reductions: dict[tuple[Axis, ...], list[Reduce]] = {}
+            blocked: set[Expr] = set()
+            for expr in waiting:
+                if expr in known:
+                    continue
+                if isinstance(expr, Reduce):
+                    needs = self._pending(expr, known, around)
+                    if not needs:
+                        reductions.setdefault(expr.over, []).append(expr)
+                    blocked.add(expr)
+                    left.append(expr)
+                elif any(c in blocked or c not in known for c in expr.children):
+                    blocked.add(expr)
+                    left.append(expr)
+                elif isinstance(expr, Scan):
+                    self._scan(expr, known)
+                else:
+                    self._name(expr, self._text(expr, known), known)
+            for over, together in reductions.items():
+                self._reduce(over, together, around, known, shared_out)
+            if not reductions:
+                return
+            waiting = [e for e in left if e not in known]
+
+    def _pending(self, reduce: Reduce, known: Names, around: frozenset[Axis]) -> list[Expr]:
+        """Reductions that do not vary along the reduced axes, and must come before."""
+        below = postorder([reduce.value], known.__contains__)
+        return [
+            e for e in below if isinstance(e, Reduce) and e.axes <= around and e not in known
+        ]
+
+    def _name(self, expr: Expr, text: str, known: Names) -> None:
+        if isinstance(expr, Const):
+            known[expr] = text
+            return
+        name = known[expr] = self.fresh()
+        self.line(f"const {value_type(expr.dtype)} {name} = {text};")
+
+    def _text(self, expr: Expr, known: Names) -> str:
+        match expr:
+            case Const():
+                return constant(expr.value, expr.dtype)
+            case Extent():
+                return f"({value_type(expr.dtype)}){dim_text(expr.dim)}"
+            case Iota():
+                return f"({value_type(expr.dtype)}){self.variables[expr.axis]}"
+            case Load():
+                return self._load(expr, known)
+            case Apply():
+                return applied(expr, [known[a] for a in expr.args])
+        raise Unsupported(f"{type(expr).__name__} has no form for a GPU")
+
+    def _load(self, load: Load, known: Names) -> str:
+        vector = self.moved.get(load)
+        if vector:
+            return f"td_widen({vector}.at[u])"
+        pointer = self.pointers[load.buffer]
+        if load.buffer in self.values:
+            return f"td_widen({pointer})"
+        text = f"TD_LOAD({pointer}, {self._place(load, known)})"
+        if load.valid is None or load.fill is None:
+            return text
+        return f"{known[load.valid]} ? {text} : {constant(load.fill.value, load.fill.dtype)}"
+
+    def _place(self, access: Load | Store, known: Names) -> str:
+        """The position of an element in its buffer, in row-major order."""
+        guarded = isinstance(access, Load) and access.valid is not None
+        text = ""
+        for index, size in zip(access.index, access.buffer.shape, strict=True):
+            if isinstance(index, Affine):
+                place = self._affine(index)
+            else:
+                place = f"(td_index){known[index]}"
+            if isinstance(access, Load) and (isinstance(index, Expr) or guarded):
+                place = f"td_min<td_index>(td_max<td_index>({place}, 0), {dim_text(size)} - 1)"
+            text = f"({text}) * {dim_text(size)} + {place}" if text else place
+        return text or "0"
+
+    def _affine(self, index: Affine) -> str:
+        terms = [
+            self.variables[a] if c == 1 else f"{self.variables[a]} * {dim_text(c)}"
+            for a, c in index.terms
+        ]
+        if index.offset != 0 or not terms:
+            terms.append(dim_text(index.offset))
+        return " + ".join(terms)
+
+    # -- reductions --------------------------------------------------------------------------
+
+    def _reduce(
+        self, over: tuple[Axis, ...], reductions: Sequence[Reduce], around: frozenset[Axis],
+        known: Names, shared_out: bool,
+    ) -> None:  # fmt: skip
+        """Reductions along the same axes, in one loop."""
+        axes = [a for a in self.kernel.axes if a in over]
+        values = [r.value for r in reductions]
+        accumulators = {r: self._accumulator(r) for r in reductions}
+        outside = {e: n for e, n in known.items() if not e.axes & frozenset(over)}
+        nested = any(
+            isinstance(e, Reduce) and e not in outside and e.axes & frozenset(over)
+            for e in postorder(values, outside.__contains__)
+        )
+        own = shared_out or self.mapping.team == 1
+        hidden = {a: self.variables.pop(a) for a in axes if a in self.variables}
+        around = around - frozenset(over)
+        if own or nested:
+            self._serial_reduction(axes, accumulators, around, outside, shared_out)
+        else:
+            variable = self._open_shared(axes)
+            inside = dict(outside)
+            self._values(values, around | frozenset(axes), inside, shared_out=True)
+            self._accumulate(accumulators, inside)
+            self._close_shared(axes, variable)
+            for reduce, name in accumulators.items():
+                self.line(f"{name} = {self._combined(reduce, name)};")
+        self.variables |= hidden
+        for reduce, name in accumulators.items():
+            known[reduce] = name
+            if reduce.op in ("argmax", "argmin"):
+                known[reduce] = f"({value_type(reduce.dtype)})td_place({name})"
+
+    def _serial_reduction(
+        self, axes: Sequence[Axis], accumulators: MappingOf[Reduce, str],
+        around: frozenset[Axis], known: Names, shared_out: bool,
+    ) -> None:  # fmt: skip
+        values = [r.value for r in accumulators]
+
+        def body(names: Names) -> None:
+            self._accumulate(accumulators, names)
+
+        self._nested(_scans_last(axes, values), values, around, known, shared_out, body)
+
+    def _accumulator(self, reduce: Reduce) -> str:
+        """A variable that begins with what changes nothing."""
+        name = self.fresh("r")
+        kind = self._found_type(reduce)
+        if reduce.op in ("argmax", "argmin"):
+            last = "9223372036854775807ll"
+            value = constant(neutral(reduce.op[3:], reduce.value.dtype), reduce.value.dtype)
+            self.line(f"{kind} {name} = td_find({value}, (td_index){last});")
+            return name
+        start = constant(neutral(reduce.op, reduce.dtype), reduce.dtype)
+        self.line(f"{kind} {name} = {start};")
+        return name
+
+    def _found_type(self, reduce: Reduce) -> str:
+        kind = value_type(reduce.value.dtype)
+        return f"td_found<{kind}>" if reduce.op in ("argmax", "argmin") else kind
+
+    def _accumulate(self, accumulators: MappingOf[Reduce, str], known: Names) -> None:
+        for reduce, name in accumulators.items():
+            value = known[reduce.value]
+            if reduce.op in ("argmax", "argmin"):
+                value = f"td_find({value}, (td_index){self.variables[reduce.over[0]]})"
+            self.line(f"{name} = {_COMBINING[reduce.op]}::of({name}, {value});")
+
+    def _combined(self, reduce: Reduce, name: str) -> str:
+        """What all threads of the team have found together."""
+        team, points, warp = self.mapping.team, self.mapping.points, self.gpu.warp
+        operation = _COMBINING[reduce.op]
+        if not self.mapping.across and team <= warp:
+            return f"td_combine_in_warp<{operation}>({name}, {team})"
+        kind = self._found_type(reduce)
+        rooms = self.mapping.threads if self.mapping.across else team // warp
+        row = self._shared_row(kind, rooms)
+        if self.mapping.across:
+            return f"td_combine_across<{operation}>({name}, {team}, {points}, {row})"
+        return f"td_combine_in_block<{operation}>({name}, {team}, {warp}, {row})"
+
+    def _shared_row(self, kind: str, rooms: int) -> str:
+        if kind not in self.shared:
+            name = f"row{len(self.shared)}"
+            self.shared[kind] = f"TD_SHARED({kind}, {name}, {rooms});"
+        return f"row{list(self.shared).index(kind)}"
+
+    # -- loops of one thread, and scans along them ---------------------------------------------
+
+    def _open_loop(self, axis: Axis, roots: Iterable[Expr]) -> None:
+        """A loop of one thread, in the direction of the scans along it. What a scan has found so
+        far is a variable that begins before the loop."""
+        scans = [e for e in postorder(list(roots)) if isinstance(e, Scan) and e.axis is axis]
+        for scan in scans:
+            name = self.states[scan] = self.fresh("s")
+            start = constant(scan_start(scan), scan.dtype)
+            self.line(f"{value_type(scan.dtype)} {name} = {start};")
+        if len({scan.reverse for scan in scans}) > 1:
+            raise Unsupported("scans in both directions along one axis have no form for a GPU yet")
+        name, size = self.fresh("i"), dim_text(axis.extent)
+        if scans and scans[0].reverse:
+            self.open(f"for (td_index {name} = {size} - 1; {name} >= 0; {name}--)")
+        else:
+            self.open(f"for (td_index {name} = 0; {name} < {size}; {name}++)")
+        self.variables[axis] = name
+
+    def _close_loop(self, axis: Axis) -> None:
+        del self.variables[axis]
+        self.close()
+
+    def _scan(self, scan: Scan, known: Names) -> None:
+        """The value of a scan at a position, which is reached once after the positions before."""
+        if scan not in self.states:
+            raise Unsupported(f"a scan inside of a loop along another axis: {scan}")
+        state, kind = self.states[scan], value_type(scan.dtype)
+        name = known[scan] = self.fresh()
+        after = f"td_{scan.op}({state}, {known[scan.value]})"
+        if scan.exclusive:
+            self.line(f"const {kind} {name} = {state};")
+            self.line(f"{state} = {after};")
+        else:
+            self.line(f"{state} = {after};")
+            self.line(f"const {kind} {name} = {state};")
+
+
+def _scans_last(axes: Sequence[Axis], roots: Sequence[Expr]) -> list[Axis]:
+    """Axes in an order in which loops along them run, those of scans inside of the others."""
+    scanned = {e.axis for e in postorder(list(roots)) if isinstance(e, Scan)} & set(axes)
+    if len(scanned) > 1:
+        raise Unsupported("scans along several axes at once have no form for a GPU yet")
+    return sorted(axes, key=lambda axis: axis in scanned)

@@ -1,0 +1,280 @@
+// CUDA C as C++: kernels run on the processor, the threads of a block as fibres.
+//
+// What a GPU leaves undefined is found here: elements outside of a buffer, vectors that are not
+// aligned, threads that store into one element, or use shared memory without a barrier in between,
+// barriers that not all threads reach. The first fault of a launch is kept as text.
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+#include <vector>
+#include <ucontext.h>
+
+#define TD_SHIM
+#define __launch_bounds__(n)
+#define TD_KERNEL static void
+#define TD_DEVICE static inline
+#define TD_SHARED(T, name, count) static shim::Shared<T, count> name; name.enter()
+#define TD_POINTER(T) shim::Buffer<T>
+#define TD_SAME_POINTER(T) shim::Buffer<T>
+#define TD_FIELD(T) shim::Buffer<T>
+
+struct dim3 { unsigned x, y, z; };
+static dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+// -- 16-bit floats -------------------------------------------------------------------------------
+
+struct __half { uint16_t bits; };
+struct __nv_bfloat16 { uint16_t bits; };
+
+static float __half2float(__half x) {
+  uint32_t sign = (x.bits & 0x8000u) << 16, rest = x.bits & 0x7fffu, bits;
+  if (rest >= 0x7c00u) bits = 0x7f800000u | (rest & 0x3ffu) << 13;
+  else if (rest >= 0x400u) bits = (rest << 13) + (112u << 23);
+  else { float small = rest * 5.9604644775390625e-8f; memcpy(&bits, &small, 4); }
+  bits |= sign;
+  float y;
+  memcpy(&y, &bits, 4);
+  return y;
+}
+static __half __double2half(double x) {
+  uint16_t sign = std::signbit(x) ? 0x8000 : 0;
+  if (std::isnan(x)) return {uint16_t(sign | 0x7e00)};
+  double a = std::fabs(x);
+  if (a >= 65520.0) return {uint16_t(sign | 0x7c00)};
+  int exponent;
+  std::frexp(a, &exponent);  // a < 2**exponent
+  double unit = std::ldexp(1.0, (exponent < -13 ? -13 : exponent) - 11);
+  double rounded = std::nearbyint(a / unit) * unit;
+  if (rounded < 6.103515625e-05) return {uint16_t(sign | uint16_t(rounded / 5.9604644775390625e-8))};
+  std::frexp(rounded, &exponent);
+  uint16_t fraction = uint16_t(std::ldexp(rounded, 11 - exponent)) & 0x3ff;
+  return {uint16_t(sign | ((exponent + 14) << 10) | fraction)};
+}
+static __half __float2half_rn(float x) { return __double2half(x); }
+static float __bfloat162float(__nv_bfloat16 x) {
+  uint32_t bits = uint32_t(x.bits) << 16;
+  float y;
+  memcpy(&y, &bits, 4);
+  return y;
+}
+static __nv_bfloat16 __float2bfloat16_rn(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, 4);
+  if (std::isnan(x)) return {uint16_t((bits >> 16) | 0x40)};
+  return {uint16_t((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16)};
+}
+static __nv_bfloat16 __double2bfloat16(double x) {
+  float y = float(x);
+  if (std::isfinite(y) && double(y) != x) {  // rounded to odd first, so that it is rounded once
+    uint32_t bits;
+    memcpy(&bits, &y, 4);
+    if (std::fabs(double(y)) > std::fabs(x)) bits--;
+    bits |= 1;
+    memcpy(&y, &bits, 4);
+  }
+  return __float2bfloat16_rn(y);
+}
+
+namespace shim {
+
+// -- faults --------------------------------------------------------------------------------------
+
+static char fault[256];
+template <typename... A> static void report(const char *text, A... a) {
+  if (!fault[0]) snprintf(fault, sizeof fault, text, a...);
+}
+static long long thread_number() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
+
+// -- buffers -------------------------------------------------------------------------------------
+
+// `writers` has the thread that stored into each element, or -1.
+template <typename T> struct Buffer {
+  T *data;
+  long long size;
+  int number;
+  std::vector<long long> *writers;
+
+  bool has(long long place, int count = 1) const {
+    if (place >= 0 && place + count <= size) return true;
+    report("buffer %d of %lld elements: element %lld in block %u, thread %u", number, size, place, blockIdx.x, threadIdx.x);
+    return false;
+  }
+  void store_by_this_thread(long long place) const {
+    long long &writer = (*writers)[place];
+    if (writer >= 0 && writer != thread_number())
+      report("buffer %d: threads %lld and %lld store into element %lld", number, writer, thread_number(), place);
+    writer = thread_number();
+  }
+};
+
+// -- fibres --------------------------------------------------------------------------------------
+
+struct Fibre {
+  ucontext_t context;
+  std::vector<char> stack;
+  bool done;
+  int waits;  // 0: runs, 1: for the warp, 2: for the block
+  long long given;  // what a warp exchanges
+};
+static std::vector<Fibre> fibres;
+static ucontext_t scheduler;
+static const std::function<void()> *kernel_body;
+static bool has_fibres;
+static long long epoch;  // barriers of the block so far
+
+static void fibre_main() {
+  (*kernel_body)();
+  fibres[threadIdx.x].done = true;
+  swapcontext(&fibres[threadIdx.x].context, &scheduler);
+}
+static void wait_for(int whom) {
+  if (!has_fibres) return report("threads meet in a kernel that was said not to");
+  Fibre &self = fibres[threadIdx.x];
+  self.waits = whom;
+  swapcontext(&self.context, &scheduler);
+}
+
+// All threads of a group that waits go on together.
+static bool release(unsigned first, unsigned count, int whom) {
+  unsigned waiting = 0, done = 0;
+  for (unsigned n = first; n < first + count; n++) {
+    waiting += fibres[n].waits == whom;
+    done += fibres[n].done;
+  }
+  if (!waiting || waiting + done < count) return false;
+  if (done) report("block %u: %u threads wait for %u that have ended", blockIdx.x, waiting, done);
+  if (whom == 2) epoch++;
+  for (unsigned n = first; n < first + count; n++)
+    if (fibres[n].waits == whom) fibres[n].waits = 0;
+  return true;
+}
+
+static void run_block(unsigned threads) {
+  if (fibres.size() < threads) {
+    fibres.clear();
+    fibres.resize(threads);
+    for (Fibre &f : fibres) f.stack.resize(64 << 10);
+  }
+  for (unsigned n = 0; n < threads; n++) {
+    Fibre &f = fibres[n];
+    f.done = false;
+    f.waits = 0;
+    getcontext(&f.context);
+    f.context.uc_stack.ss_sp = f.stack.data();
+    f.context.uc_stack.ss_size = f.stack.size();
+    f.context.uc_link = nullptr;
+    makecontext(&f.context, fibre_main, 0);
+  }
+  for (;;) {
+    bool moved = false, left = false;
+    for (unsigned n = 0; n < threads; n++) {
+      Fibre &f = fibres[n];
+      left |= !f.done;
+      if (f.done || f.waits) continue;
+      threadIdx.x = n;
+      moved = true;
+      swapcontext(&scheduler, &f.context);
+    }
+    if (!left) return;
+    for (unsigned n = 0; n < threads; n += 32) moved |= release(n, threads - n < 32 ? threads - n : 32, 1);
+    moved |= release(0, threads, 2);
+    if (!moved) return report("block %u: threads wait for one another for ever", blockIdx.x);
+  }
+}
+
+static const char *run(unsigned blocks, unsigned threads, bool meets, const std::function<void()> &body) {
+  fault[0] = 0;
+  kernel_body = &body;
+  has_fibres = meets;
+  gridDim.x = blocks;
+  blockDim.x = threads;
+  for (blockIdx.x = 0; blockIdx.x < blocks && !fault[0]; blockIdx.x++) {
+    if (meets) run_block(threads);
+    else for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) body();
+  }
+  return fault;
+}
+
+// -- shared memory -------------------------------------------------------------------------------
+
+// An element knows who used it since the last barrier.
+template <typename T> struct Element {
+  T value;
+  long long written, read;  // the barrier after which this was last done
+  int writer, reader;
+
+  void set(T x) {
+    int self = threadIdx.x;
+    if ((written == epoch && writer != self) || (read == epoch && reader != self))
+      report("shared memory: thread %d writes what thread %d uses, without a barrier", self, written == epoch ? writer : reader);
+    value = x, written = epoch, writer = self;
+  }
+  T get() {
+    int self = threadIdx.x;
+    if (written == epoch && writer != self)
+      report("shared memory: thread %d reads what thread %d writes, without a barrier", self, writer);
+    if (read != epoch || reader == self) reader = self;
+    else reader = -1;  // several threads
+    read = epoch;
+    return value;
+  }
+};
+template <typename T, int N> struct Shared {
+  Element<T> elements[N];
+  long long block = -1;
+  struct Reference {
+    Shared *all;
+    long long place;
+    Element<T> &at() const {
+      if (place < 0 || place >= N) report("shared memory: element %lld of %d", place, N);
+      return all->elements[place < 0 || place >= N ? 0 : place];
+    }
+    void operator=(T x) const { at().set(x); }
+    operator T() const { return at().get(); }
+  };
+  Reference operator[](long long place) { return {this, place}; }
+  void enter() {
+    if (block == (long long)blockIdx.x && epoch >= 0 && entered) return;
+    block = blockIdx.x, entered = true;
+    for (auto &e : elements) e.written = e.read = -1, e.writer = e.reader = -1;
+  }
+  bool entered = false;
+};
+
+}  // namespace shim
+
+static void __syncthreads() { shim::wait_for(2); }
+template <typename T> static T __shfl_xor_sync(unsigned, T x, int distance) {
+  using namespace shim;
+  memcpy(&fibres[threadIdx.x].given, &x, sizeof x);
+  wait_for(1);
+  unsigned other = threadIdx.x ^ unsigned(distance);
+  if (other >= blockDim.x) report("a shuffle with thread %u of %u", other, blockDim.x);
+  else memcpy(&x, &fibres[other].given, sizeof x);
+  wait_for(1);
+  return x;
+}
+
+template <typename T> static std::remove_const_t<T> td_element(shim::Buffer<T> b, long long place) {
+  return b.has(place) ? b.data[place] : std::remove_const_t<T>();
+}
+template <typename T> static void td_put(shim::Buffer<T> b, long long place, std::type_identity_t<T> x) {
+  if (!b.has(place)) return;
+  b.store_by_this_thread(place);
+  b.data[place] = x;
+}
+template <typename T, int N> struct td_vector;
+template <typename T, int N, typename B> static td_vector<T, N> td_elements(B b, long long place) {
+  td_vector<T, N> found;
+  if (uintptr_t(b.data + place) % (sizeof(T) * N)) shim::report("buffer %d: a vector at element %lld is not aligned", b.number, place);
+  for (int n = 0; n < N; n++) found.at[n] = td_element(b, place + n);
+  return found;
+}
+template <typename T, int N, typename B> static void td_put_all(B b, long long place, td_vector<T, N> x) {
+  if (uintptr_t(b.data + place) % (sizeof(T) * N)) shim::report("buffer %d: a vector at element %lld is not aligned", b.number, place);
+  for (int n = 0; n < N; n++) td_put(b, place + n, x.at[n]);
+}

@@ -1,0 +1,428 @@
+"""Kernels for a GPU against their reference: run on the processor through `shim.hpp`."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.cpu.test_nest import kernels
+from tests.runtime.gpu.on_processor import GPU, Fault, Kernels
+from treadle.core import dtypes
+from treadle.core.shapes import SymbolicDim
+from treadle.kernel.functions import FUNCTIONS
+from treadle.kernel.ir import (
+    REDUCTIONS,
+    Axis,
+    Buffer,
+    Extent,
+    Iota,
+    Kernel,
+    Reduce,
+    Scan,
+    affine,
+    apply,
+    cast,
+    const,
+    load,
+    store,
+)
+from treadle.kernel.reference import evaluate, evaluate_segmented
+from treadle.runtime.gpu.kernels import kernel_code
+from treadle.runtime.gpu.mapping import map_kernel
+from treadle.runtime.schedule.facts import Unsupported
+
+F16, BF16, F32, F64 = dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64
+I8, I32, I64, U8, BOOL = dtypes.int8, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.bool
+N = SymbolicDim.symbol("n")
+Case = tuple[Kernel, dict[Buffer, Any], dict[str, int]]
+MAKERS: dict[str, Callable[[], Case]] = {}
+
+
+def numbers(shape: tuple[int, ...], dtype: Any = F32, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    if dtype.is_floating:
+        return rng.standard_normal(shape).astype(dtype.np_dtype)
+    return rng.integers(0, 2 if dtype.is_bool else 9, shape).astype(dtype.np_dtype)
+
+
+def case(name: str) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    """Register the maker of (kernel, arrays) or (kernel, arrays, sizes)."""
+
+    def register(maker: Callable[[], Any]) -> Callable[[], Any]:
+        MAKERS[name] = maker
+        return maker
+
+    return register
+
+
+def elementwise(name: str, fn: str, dtype: Any, size: Any, sizes: dict[str, int]) -> None:
+    @case(name)
+    def make() -> Case:
+        i = Axis("i", size)
+        x, y = Buffer("x", dtype, (size,)), Buffer("y", dtype, (size,))
+        stored = store(y, i, value=apply(fn, load(x, i)))
+        arrays = {x: numbers((sizes.get("n", size),), dtype)}
+        return Kernel((i,), (x, y), (stored,)), arrays, sizes
+
+
+for _dtype in (F16, BF16, F32, F64):
+    elementwise(f"tanh of {_dtype.name}", "tanh", _dtype, 1000, {})
+elementwise("negative bytes", "neg", I8, 77, {})
+for _count in (1, 3, 4, 5, 1023, 1024, 1025):
+    elementwise(f"{_count} open elements", "exp", F32, N, {"n": _count})
+
+
+def softmax(rows: Any, columns: Any, down: bool = False) -> tuple[Kernel, Buffer]:
+    i, j = Axis("i", rows), Axis("j", columns)
+    x, out = Buffer("x", F32, (rows, columns)), Buffer("out", F32, (rows, columns))
+    v, over = load(x, i, j), (i,) if down else (j,)
+    e = apply("exp", apply("sub", v, Reduce("max", over, v)))
+    value = apply("div", e, Reduce("sum", over, e))
+    return Kernel((i, j), (x, out), (store(out, i, j, value=value),)), x
+
+
+for _rows, _columns in ((5, 1), (70, 7), (3, 33), (9, 130), (3, 1000), (2, 4100)):
+    for _down in (False, True):
+
+        @case(f"softmax {_rows}x{_columns} {'down' if _down else 'along'}")
+        def _(rows: int = _rows, columns: int = _columns, down: bool = _down) -> Any:
+            kernel, x = softmax(rows, columns, down)
+            return kernel, {x: numbers((rows, columns))}
+
+
+@case("softmax of open rows")
+def _() -> Any:
+    kernel, x = softmax(N, SymbolicDim.symbol("m"))
+    return kernel, {x: numbers((6, 45))}, {"n": 6, "m": 45}
+
+
+@case("no elements")
+def _() -> Any:
+    kernel, x = softmax(N, 4)
+    return kernel, {x: numbers((0, 4))}, {"n": 0}
+
+
+for _op in REDUCTIONS:
+    for _dtype in (BOOL,) if _op in ("any", "all") else (F32, F64, BF16, I8, U8, I64):
+        for _axes, _shape in (("j", (7, 40)), ("i", (40, 7)), ("ij", (5, 60)), ("j", (4, 0))):
+            if len(_axes) > 1 and _op.startswith("arg"):
+                continue
+
+            @case(f"{_op} of {_dtype.name} {_shape} along {_axes}")
+            def _(
+                op: str = _op, dtype: Any = _dtype, along: str = _axes, shape: Any = _shape
+            ) -> Any:
+                i, j = Axis("i", shape[0]), Axis("j", shape[1])
+                over = tuple(a for a in (i, j) if a.name in along)
+                kept = [a for a in (i, j) if a not in over]
+                x = Buffer("x", dtype, shape)
+                value = Reduce(op, over, load(x, i, j))
+                out = Buffer("out", value.dtype, tuple(a.extent for a in kept))
+                given = numbers(shape, dtype, 3)
+                if dtype is F32 and given.size:
+                    given[shape[0] // 2, ::9] = np.nan
+                return Kernel((i, j), (x, out), (store(out, *kept, value=value),)), {x: given}
+
+
+@case("layer norm with its moments")
+def _() -> Any:
+    i, j = Axis("i", 12), Axis("j", 100)
+    x, scale = Buffer("x", F32, (12, 100)), Buffer("scale", F32, (100,))
+    out, means = Buffer("out", F32, (12, 100)), Buffer("means", F32, (12,))
+    v, count = load(x, i, j), const(100, F32)
+    mean = apply("div", Reduce("sum", (j,), v), count)
+    apart = apply("sub", v, mean)
+    variance = apply("div", Reduce("sum", (j,), apply("mul", apart, apart)), count)
+    value = apply("mul", apply("mul", apart, apply("rsqrt", variance)), load(scale, j))
+    stores = store(out, i, j, value=value), store(means, i, value=mean)
+    arrays = {x: numbers((12, 100)), scale: numbers((100,), seed=1)}
+    return Kernel((i, j), (x, scale, out, means), stores), arrays
+
+
+@case("rows and columns of one array")
+def _() -> Any:
+    i, j = Axis("i", 9), Axis("j", 21)
+    x = Buffer("x", F32, (9, 21))
+    rows, columns = Buffer("rows", F32, (9,)), Buffer("columns", F32, (21,))
+    stores = (
+        store(rows, i, value=Reduce("sum", (j,), load(x, i, j))),
+        store(columns, j, value=Reduce("max", (i,), load(x, i, j))),
+    )
+    return Kernel((i, j), (x, rows, columns), stores), {x: numbers((9, 21))}
+
+
+@case("a sum of products of sums")
+def _() -> Any:
+    i, j, k = Axis("i", 4), Axis("j", 6), Axis("k", 40)
+    x, out = Buffer("x", F64, (4, 6, 40)), Buffer("out", F64, (4,))
+    inner = Reduce("sum", (k,), load(x, i, j, k))
+    value = Reduce("sum", (j,), apply("mul", inner, inner))
+    return Kernel((i, j, k), (x, out), (store(out, i, value=value),)), {x: numbers((4, 6, 40), F64)}
+
+
+@case("in place")
+def _() -> Any:
+    i, j = Axis("i", 6), Axis("j", 70)
+    x, total = Buffer("x", F32, (6, 70)), Buffer("total", F32, ())
+    v = load(x, i, j)
+    value = apply("sub", apply("mul", v, load(total)), Reduce("max", (j,), v))
+    arrays = {x: numbers((6, 70)), total: np.float32(3)}
+    return Kernel((i, j), (x, total), (store(x, i, j, value=value),)), arrays
+
+
+@case("transposed, padded and reversed")
+def _() -> Any:
+    i, j = Axis("i", 30), Axis("j", 22)
+    x, out = Buffer("x", F32, (20, 28)), Buffer("out", F32, (30, 22))
+    place = Iota(i, I64)
+    inside = apply("and", apply("ge", place, const(1, I64)), apply("lt", place, const(29, I64)))
+    column = apply("lt", Iota(j, I64), const(20, I64))
+    valid = apply("and", inside, column)
+    value = load(x, affine([(j, -1)], 19), affine([(i, 1)], -1), valid=valid, fill=7)
+    return Kernel((i, j), (x, out), (store(out, i, j, value=value),)), {x: numbers((20, 28))}
+
+
+@case("rows at computed places")
+def _() -> Any:
+    i, j = Axis("i", 11), Axis("j", 24)
+    x, out = Buffer("x", F32, (5, 24)), Buffer("out", F32, (11, 24))
+    places = Buffer("places", I32, (11,))
+    value = load(x, cast(load(places, i), I64), j)
+    arrays = {x: numbers((5, 24)), places: np.arange(-3, 8, dtype=np.int32)}
+    return Kernel((i, j), (x, places, out), (store(out, i, j, value=value),)), arrays
+
+
+for _combine in ("set", "add", "mul", "max", "min"):
+    for _dtype in (F32, BF16, I32):
+        for _width in (None, 5):
+
+            @case(f"{_combine} at places, {_dtype.name}, rows of {_width}")
+            def _(combine: str = _combine, dtype: Any = _dtype, width: Any = _width) -> Any:
+                i, j = Axis("i", 40), Axis("j", width or 1)
+                tail = (j,) if width else ()
+                shape = tuple(a.extent for a in tail)
+                places, x = Buffer("p", I64, (40,)), Buffer("x", dtype, (40, *shape))
+                out = Buffer("out", dtype, (7, *shape))
+                value = load(x, i, *tail)
+                stored = store(out, load(places, i), *tail, value=value, combine=combine)
+                arrays = {
+                    places: np.random.default_rng(1).integers(-1, 8, 40),
+                    x: numbers((40, *shape), dtype), out: numbers((7, *shape), dtype, 2),
+                }
+                return Kernel((i, *tail), (places, x, out), (stored,)), arrays
+
+
+for _combine in ("add", "mul", "max", "min", "logaddexp"):
+    for _exclusive, _reverse in ((False, False), (True, False), (False, True), (True, True)):
+
+        @case(f"scan by {_combine}{' exclusive' * _exclusive}{' reverse' * _reverse}")
+        def _(op: str = _combine, exclusive: bool = _exclusive, reverse: bool = _reverse) -> Any:
+            i, j = Axis("i", 5), Axis("j", 19)
+            x, out = Buffer("x", F32, (5, 19)), Buffer("out", F32, (5, 19))
+            scan = Scan(op, j, apply("abs", load(x, i, j)), exclusive, reverse)
+            value = apply("mul", scan, const(2, F32))
+            return Kernel((i, j), (x, out), (store(out, i, j, value=value),)), {x: numbers((5, 19))}
+
+
+@case("complex numbers")
+def _() -> Any:
+    i = Axis("i", 50)
+    z, out = Buffer("z", dtypes.complex64, (50,)), Buffer("out", dtypes.complex64, (50,))
+    v = load(z, i)
+    value = apply("complex", apply("imag", v), apply("neg", apply("real", v)))
+    given = (numbers((50,)) + 1j * numbers((50,), seed=1)).astype(np.complex64)
+    return Kernel((i,), (z, out), (store(out, i, value=value),)), {z: given}
+
+
+@case("the value of a size, and a number that is stored once")
+def _() -> Any:
+    i = Axis("i", N)
+    x, out, total = Buffer("x", F32, (N,)), Buffer("out", F32, (N,)), Buffer("total", F32, ())
+    count = cast(Extent(N), F32)
+    stores = store(out, i, value=apply("div", load(x, i), count)), store(total, value=count)
+    return Kernel((i,), (x, out, total), stores), {x: numbers((13,))}, {"n": 13}
+
+
+@cache
+def cases() -> dict[str, Case]:
+    made = {name: maker() for name, maker in MAKERS.items()}
+    return {name: (found if len(found) == 3 else (*found, {})) for name, found in made.items()}
+
+
+@cache
+def compiled() -> Kernels:
+    return Kernels([kernel for kernel, _, _ in cases().values()])
+
+
+def assert_same(found: Any, expected: Any, dtype: Any, name: str = "") -> None:
+    """Equal numbers: sums differ by their order."""
+    if dtype.is_complex or dtype.is_floating:
+        wide = np.complex128 if dtype.is_complex else np.float64
+        tolerance = {2: 2e-2, 4: 2e-5}.get(dtype.size, 1e-12 if dtype is F64 else 2e-5)
+        np.testing.assert_allclose(
+            found.astype(wide), expected.astype(wide), tolerance, tolerance, err_msg=name
+        )
+    else:
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+def check(library: Kernels, kernel: Kernel, arrays: Any, sizes: Any) -> None:
+    expected = evaluate(kernel, arrays, sizes)
+    for buffer, found in library.run(kernel, arrays, sizes).items():
+        assert_same(found, expected[buffer], buffer.dtype, library.codes[kernel].text)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_kernels(name: str) -> None:
+    kernel, arrays, sizes = cases()[name]
+    check(compiled(), kernel, arrays, sizes)
+
+
+@settings(max_examples=3, deadline=None, derandomize=True, phases=[Phase.generate])
+@given(st.lists(kernels(), min_size=20, max_size=20))
+def test_random_kernels(found: list[Case]) -> None:
+    library = Kernels([kernel for kernel, _, _ in found])
+    for kernel, arrays, sizes in found:
+        check(library, kernel, arrays, sizes)
+
+
+# ---- scalar functions
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 3.5, 1e-30, -1e-30, 20.0, -20.0, 88.0, 1e30,
+           -1e30, np.inf, -np.inf, np.nan]  # fmt: skip
+WHOLE = [0, 1, 2, 3, 7, 8, 31, 63, 100, 126, 127, -128, -127, -1, -2, -7]
+
+
+def function_kernel(fn: str, dtype: Any) -> Case | None:
+    """A function of all pairs (or triples) of special values; None where it is not defined."""
+    function = FUNCTIONS[fn]
+    if dtype.kind not in function.kinds:
+        return None
+    values = np.array(SPECIAL if dtype.is_floating else WHOLE)
+    if dtype.is_bool:
+        values = np.array([False, True])
+    if dtype.is_unsigned:
+        values = np.abs(values)
+    size = len(values)
+    axes = [Axis(f"a{n}", size) for n in range(function.arity)]
+    x = Buffer("x", dtype, (size,))
+    operands = [load(x, a) for a in axes]
+    if fn == "select":
+        operands[0] = apply("lt", *operands[1:])
+    value = apply(fn, *operands)
+    out = Buffer("out", value.dtype, (size,) * len(axes))
+    kernel = Kernel(tuple(axes), (x, out), (store(out, *axes, value=value),))
+    return kernel, {x: values.astype(dtype.np_dtype)}, {}
+
+
+FUNCTION_DTYPES = (F32, F64, I8, dtypes.uint16, I32, I64, dtypes.uint64, BOOL)
+
+
+@cache
+def functions() -> tuple[Kernels, dict[tuple[str, Any], Case]]:
+    names = [fn for fn, f in FUNCTIONS.items() if fn != "cast" and f.kinds != "c"]
+    found = {(fn, d): function_kernel(fn, d) for fn in names for d in FUNCTION_DTYPES}
+    kept = {key: made for key, made in found.items() if made is not None}
+    return Kernels([kernel for kernel, _, _ in kept.values()]), kept
+
+
+@pytest.mark.parametrize("dtype", FUNCTION_DTYPES, ids=lambda d: d.name)
+def test_special_values(dtype: Any) -> None:
+    library, found = functions()
+    for (fn, of), (kernel, arrays, _) in found.items():
+        if of is not dtype:
+            continue
+        (expected,) = evaluate(kernel, arrays).values()
+        (made,) = library.run(kernel, arrays).values()
+        if expected.dtype.kind != "f":
+            np.testing.assert_array_equal(made, expected, err_msg=fn)
+            continue
+        np.testing.assert_array_equal(np.isnan(made), np.isnan(expected), err_msg=fn)
+        np.testing.assert_array_equal(np.signbit(made[made == 0]), np.signbit(expected[made == 0]))
+        np.testing.assert_allclose(made, expected, 4 * np.finfo(made.dtype).eps, 1e-300, err_msg=fn)
+
+
+CASTS = (F16, BF16, F32, F64, I8, U8, dtypes.int16, dtypes.uint32, I64, dtypes.uint64, BOOL)
+
+
+def test_casts() -> None:
+    made = []
+    for source in CASTS:
+        values = [0, 1, 2, 100, 127, 128, 255, 300, 65519, 65520, 70000, 2**31, 2**40]
+        floats = [*SPECIAL, 1.0009765625, 2049.0, 6e-8, 3e-8, 1e-40, *values]
+        given = np.array(floats if source.is_floating else [0, 1, 100, 127])
+        with np.errstate(all="ignore"):
+            given = given.astype(source.np_dtype)
+        for target in CASTS:
+            i = Axis("i", len(given))
+            x, out = Buffer("x", source, given.shape), Buffer("out", target, given.shape)
+            value = cast(load(x, i), target)
+            made.append((Kernel((i,), (x, out), (store(out, i, value=value),)), {x: given}))
+    library = Kernels([kernel for kernel, _ in made])
+    for kernel, arrays in made:
+        (expected,) = evaluate(kernel, arrays).values()
+        (found,) = library.run(kernel, arrays).values()
+        numbers = [a.astype(np.float64) for a in (found, expected)]  # NaN of bfloat16 is unequal
+        np.testing.assert_array_equal(*numbers, err_msg=str(kernel))
+        np.testing.assert_array_equal(found[found == found], expected[expected == expected])
+
+
+# ---- mappings, and what the shim finds
+def test_neighbouring_threads_load_neighbouring_elements() -> None:
+    along, down = softmax(64, 1000)[0], softmax(64, 1000, down=True)[0]
+    assert not map_kernel(along, GPU).across and map_kernel(along, GPU).team == GPU.block
+    assert map_kernel(down, GPU).across and map_kernel(down, GPU).points == GPU.warp
+    assert map_kernel(cases()["1024 open elements"][0], GPU).vector == 4
+    assert map_kernel(cases()["tanh of float16"][0], GPU).vector == 8
+
+
+def faulty(name: str, old: str, new: str) -> str:
+    """What the shim says of a kernel with a change."""
+    kernel, arrays, sizes = cases()[name]
+    library = Kernels([kernel])
+    code = library.codes[kernel]
+    assert old in code.text, code.text
+    library.codes[kernel] = replace(code, text=code.text.replace(old, new, 1))
+    with pytest.raises(Fault) as caught:
+        library.run(kernel, arrays, sizes)
+    return str(caught.value)
+
+
+def test_the_shim_finds_faults() -> None:
+    rows, columns = "softmax 9x130 along", "softmax 9x130 down"
+    assert "buffer 0 of 1170 elements" in faulty(rows, "* 130 +", "* 1300 +")
+    assert "store into element" in faulty(columns, "if (active) {", "if (true) {")
+    assert "not aligned" in faulty("1024 open elements", "(b0, first_0)", "(b0, first_0 + 1)")
+    assert "wait for" in faulty(columns, "float r2 =", "if (threadIdx.x < 7) return; float r2 =")
+    race = "row0[0] = threadIdx.x; float r2 ="
+    assert "without a barrier" in faulty(columns, "float r2 =", race)
+
+
+@pytest.mark.parametrize("passed", [False, True])
+def test_segments_of_different_lengths_are_one_launch(passed: bool) -> None:
+    i = Axis("i", N)
+    x, y, rate = Buffer("x", F32, (N,)), Buffer("y", F32, (N,)), Buffer("rate", F32, ())
+    value = apply("sub", load(x, i), apply("mul", load(y, i), load(rate)))
+    kernel = Kernel((i,), (x, y, rate), (store(x, i, value=value),), segmented=True)
+    library = Kernels([kernel], values={kernel: frozenset({rate} if passed else ())})
+    assert ("float b2;" in library.codes[kernel].text) is passed
+    lengths = [5, 4096, 0, 1, 1025]
+    segments = [
+        {x: numbers((n,), seed=n), y: numbers((n,), seed=n + 1), rate: np.float32(k)}
+        for k, n in enumerate(lengths)
+    ]
+    found = library.run_segments(kernel, segments, [{"n": n} for n in lengths])
+    for made, expected in zip(found, evaluate_segmented(kernel, segments), strict=True):
+        np.testing.assert_allclose(made[x], expected[x], 1e-6, 1e-6)
+
+
+def test_what_has_no_form_is_refused() -> None:
+    i = Axis("i", N)
+    x = Buffer("x", F32, (N,))
+    kernel = Kernel((i,), (x,), (store(x, i, value=apply("neg", load(x, i))),), blocked=True)
+    with pytest.raises(Unsupported, match="blocks"):
+        kernel_code(kernel, "k", GPU)
