@@ -8,7 +8,7 @@ arrays of Python callbacks.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,19 @@ class ApartExecutable(Executable):
         self.fetches, self.launches, self.waits = run.fetches, run.launches, run.waits
         return [np.array(run.outputs[n]) for n in range(len(self.work.results))]
 
+    def evaluate(
+        self, kernel: Kernel, arrays: Mapping[Buffer, Array], symbols: Mapping[str, int]
+    ) -> dict[Buffer, Array]:
+        """What a kernel stores."""
+        return reference.evaluate(kernel, arrays, symbols)
+
+    def evaluate_segments(
+        self, step: SegmentedLaunch, given: Sequence[tuple[dict[Buffer, Array], dict[str, int]]]
+    ) -> list[dict[Buffer, Array]]:
+        """What each segment of a launch stores."""
+        pairs = zip(step.segments, given, strict=True)
+        return [self.evaluate(s.kernel, arrays, symbols) for s, (arrays, symbols) in pairs]
+
     @property
     def text(self) -> str:
         return self.planned.texts["schedule"]()
@@ -123,7 +136,7 @@ class _Run:
     """
 
     def __init__(self, program: ApartExecutable, arrays: Sequence[Any]) -> None:
-        self.builder = program.builder
+        self.program, self.builder = program, program.builder
         self.registers: dict[Value, Array] = {}
         self.memory: dict[Any, Array] = {}
         self.outputs: dict[int, Array] = {}
@@ -211,9 +224,7 @@ class _Run:
             case Launch():
                 self.launch(step)
             case SegmentedLaunch():
-                self.launches += 1 - len(step.segments)
-                for segment in step.segments:
-                    self.launch(segment)
+                self.segments(step)
             case Evaluate():
                 self.evaluate(step)
             case LibraryCall() | OpLoops():
@@ -268,6 +279,20 @@ class _Run:
 
     def launch(self, step: Launch) -> None:
         self.launches += 1
+        arrays, symbols = self.given_to(step)
+        for buffer, result in self.program.evaluate(step.kernel, arrays, symbols).items():
+            arrays[buffer][...] = result
+
+    def segments(self, step: SegmentedLaunch) -> None:
+        self.launches += 1
+        given = [self.given_to(segment) for segment in step.segments]
+        made = self.program.evaluate_segments(step, given)
+        for (arrays, _), results in zip(given, made, strict=True):
+            for buffer, result in results.items():
+                arrays[buffer][...] = result
+
+    def given_to(self, step: Launch) -> tuple[dict[Buffer, Array], dict[str, int]]:
+        """The operands of a kernel, and its sizes."""
         kernel = step.kernel
         symbols = {**self.symbols}
         if step.extent is not None:
@@ -276,8 +301,7 @@ class _Run:
         for buffer, operand in zip(kernel.buffers, step.operands, strict=True):
             shape = tuple(int(substitute(d, symbols)) for d in buffer.shape)  # type: ignore[arg-type]
             arrays[buffer] = self.read(operand).reshape(shape)
-        for buffer, result in reference.evaluate(kernel, arrays, symbols).items():
-            arrays[buffer][...] = result
+        return arrays, symbols
 
     def evaluate(self, step: Evaluate) -> None:
         out = Buffer("result of the step", step.value.spec.dtype, ())
