@@ -106,6 +106,11 @@ def trained(model: Any, optimizer: Any, x: Any, labels: Any) -> ShimmedExecutabl
 layers = td.keras.layers
 
 
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    td.random.set_seed(1)
+
+
 def test_a_dense_network() -> None:
     model = td.keras.Sequential([layers.Dense(9, "relu"), layers.Dense(7, "tanh"), layers.Dense(5)])
     program = trained(model, td.keras.optimizers.Adam(0.01), X, LABELS)
@@ -123,7 +128,8 @@ def test_a_convolutional_network() -> None:
 def test_normalised_layers() -> None:
     parts = [layers.Dense(12), layers.LayerNormalization(), layers.BatchNormalization()]
     model = td.keras.Sequential([*parts, layers.Dense(5)])
-    trained(model, td.keras.optimizers.RMSprop(0.01), X, LABELS)
+    # No optimizer that divides by the gradients: that of a bias before a normalisation is noise.
+    trained(model, td.keras.optimizers.SGD(0.1), X, LABELS)
 
 
 def test_rows_of_a_table() -> None:
