@@ -1,6 +1,7 @@
 """Kernels for a GPU, run on the processor through `shim.hpp`."""
 
 import ctypes
+import fcntl
 import functools
 import hashlib
 import os
@@ -161,15 +162,21 @@ def compiled(text: str) -> ctypes.CDLL:
     """C++ as a library; the same text is compiled once on a machine."""
     shim = (HERE / "shim.hpp").read_bytes() + PRELUDE.read_bytes()
     name = hashlib.sha256(shim + text.encode()).hexdigest()[:24]
+    FOLDER.mkdir(mode=0o700, exist_ok=True)
     path = FOLDER / f"{name}.so"
-    if not path.exists():
-        FOLDER.mkdir(mode=0o700, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-            source, made = Path(folder) / "kernels.cpp", Path(folder) / "kernels.so"
-            source.write_text(text)
-            options = "-std=c++20 -O1 -w -ffp-contract=off -shared -fPIC"
-            command = ["g++", *options.split(), "-o", str(made), str(source)]
-            found = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert not found.returncode, f"{found.stderr[:3000]}\n{text[-3000:]}"
-            made.replace(path)
+    with (FOLDER / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process that runs these tests may make it
+        if not path.exists():
+            _compile(text, path)
     return ctypes.CDLL(str(path))
+
+
+def _compile(text: str, path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        source, made = Path(folder) / "kernels.cpp", Path(folder) / "kernels.so"
+        source.write_text(text)
+        options = "-std=c++20 -O1 -w -ffp-contract=off -shared -fPIC"
+        command = ["g++", *options.split(), "-o", str(made), str(source)]
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert not found.returncode, f"{found.stderr[:3000]}\n{text[-3000:]}"
+        made.replace(path)
