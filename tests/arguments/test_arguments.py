@@ -104,6 +104,10 @@ REFUSED = {
     "a vector in its other places": lambda: td.one_hot([0, 1], 3, 1.0, td.ones([3])),
     "a rate of another dtype": lambda: td.nn.dropout(td.ones([2]), td.constant(0.5, td.float64)),
     "a number that is no rate": lambda: td.nn.dropout(td.ones([2]), np.float32(1.5)),
+    "shape invariants that are no list": lambda: td.while_loop(
+        lambda i: i < 3, lambda i: i + 1, [1], np.ones(3)
+    ),
+    "a window beyond all memory": lambda: td.signal.hann_window(2**63),
     "a segment id of another length": lambda: td.math.segment_max(nested(40), [0, 0]),
 }
 

@@ -43,6 +43,9 @@ def _raised_cosine(
 
 
 def _length(name: str, window_length: Any) -> Tensor:
+    if isinstance(window_length, int) and abs(window_length) > dtypes.int32.max:
+        text = f"{name}: there is no window of {window_length} elements"
+        raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
     length = cast(window_length, dtypes.int32)
     if length.ndim:
         text = f"{name}: the length must be a scalar, not of shape {length.shape}"

@@ -104,7 +104,8 @@ def while_loop(
             iterations, and computes what it needs of the others again. Not in TensorFlow.
 
     Raises:
-        TypeError: the body returns another structure or dtype than it was given.
+        TypeError: the body returns another structure or dtype than it was given; the variables or
+            the shape invariants are no list.
         ValueError: the body changes a variable's shape and no shape invariant allows it, or there
             are no loop variables.
     """
@@ -117,6 +118,11 @@ def while_loop(
         )
     if not loop_vars:
         raise ValueError(f"while_loop: 'loop_vars' must be provided.{at(user_origin())}")
+    if not isinstance(shape_invariants, list | tuple | None):
+        kind = type(shape_invariants).__name__
+        raise TypeError(
+            f"while_loop: shape_invariants is a list or tuple, not {kind}{at(user_origin())}"
+        )
     start = tuple(loop_vars)
     if context.recorder is None:
         result = _run_loop(cond, body, start, maximum_iterations)
