@@ -301,6 +301,7 @@ from treadle.ops.shaping.creation import (
 )
 from treadle.ops.shaping.joining import (
     concat,
+    parallel_stack,
     stack,
     unstack,
 )
@@ -475,7 +476,6 @@ newaxis = None
 guarantee_const = identity
 realdiv = truediv
 space_to_batch_nd = space_to_batch
-parallel_stack = stack
 
 __all__ = [
     "Assert",

@@ -80,9 +80,9 @@ class DeviceSpec:
         theirs = {k: v for k, v in dev._parts().items() if v is not None}
         return type(self)(**{**self._parts(), **theirs})
 
-    def replace(self, **parts: Any) -> DeviceSpec:
+    def replace(self, **kwargs: Any) -> DeviceSpec:
         """This one with other parts."""
-        return type(self)(**{**self._parts(), **parts})
+        return type(self)(**{**self._parts(), **kwargs})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DeviceSpec) and self._parts() == other._parts()

@@ -6,10 +6,9 @@ from treadle.core.nest import (
     is_nested,
     map_structure,
     pack,
+    pack_sequence_as,
 )
 from treadle.names import missing_in
-
-pack_sequence_as = pack
 
 __all__ = [
     "assert_same_structure",

@@ -139,7 +139,9 @@ class TestCase(unittest.TestCase):
         return td.nest.map_structure(lambda x: x.numpy() if hasattr(x, "numpy") else x, tensors)
 
     @contextlib.contextmanager
-    def session(self, *args: Any, **kwargs: Any) -> Iterator[None]:
+    def session(
+        self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
+    ) -> Iterator[None]:
         """Accepted for TensorFlow programs: operations run at once."""
         yield None
 

@@ -1,7 +1,7 @@
-"""Records what TensorFlow gives: ``python tests/facts_tf/record.py [group or table ...]``.
+"""Records what TensorFlow gives: ``python tests/facts_tf/record.py [group, table, parameters]``.
 
-A group is a file of `programs/`, a table a file of `calls/`. Run it with a Python that has
-tensorflow; the tests read the JSON only.
+A group is a file of `programs/`, a table a file of `calls/`; `parameters` are those of all public
+names. Run it with a Python that has tensorflow; the tests read the JSON only.
 """
 
 from __future__ import annotations
@@ -27,16 +27,24 @@ def main(names: list[str]) -> None:
     import tensorflow as tf
 
     from tests.facts_tf.calls import TABLES, facts_of
+    from tests.facts_tf.parameters import parameters_of, public_names
     from tests.facts_tf.registry import GROUPS, programs, run
 
     tf.get_logger().setLevel("ERROR")
-    for name in names or [*GROUPS, *TABLES]:
-        if name in TABLES:
-            folder, facts = "calls", facts_of(tf, name)
-        else:
-            folder, facts = "facts", {key: run(fn, tf) for key, fn in programs(name).items()}
-        (HERE / folder / f"{name}.json").write_text(text_of(tf.__version__, facts))
-        print(f"{name}: {len(facts)} facts from TensorFlow {tf.__version__}")
+    wanted = names or [*GROUPS, *TABLES, "parameters"]
+
+    def write(file: str, facts: dict[str, Any]) -> None:
+        (HERE / file).write_text(text_of(tf.__version__, facts))
+        print(f"{file}: {len(facts)} facts from TensorFlow {tf.__version__}")
+
+    for name in GROUPS:
+        if name in wanted:
+            write(f"facts/{name}.json", {k: run(fn, tf) for k, fn in programs(name).items()})
+    for name in TABLES:
+        if name in wanted:
+            write(f"calls/{name}.json", facts_of(tf, name))
+    if "parameters" in wanted:
+        write("parameters.json", parameters_of(tf, public_names()))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ import pytest
 import treadle as td
 from tests.facts_tf.calls import TABLES, calls
 from tests.facts_tf.comparison import deviating, deviations, differences, recorded
+from tests.facts_tf.count import counts
+from tests.facts_tf.parameters import recorded_parameters
 from tests.facts_tf.registry import GROUPS, programs, run
 
 CASES = [(group, name) for group in GROUPS for name in programs(group)]
@@ -51,8 +53,15 @@ def test_fact(group, name):
 def test_deviations_belong_to_programs():
     known = {f"{group}.{name}" for group, name in CASES}
     known |= {f"{table}.{call.name}" for table in TABLES for call in calls(table)}
+    known |= {f"parameters.{name}" for name in recorded_parameters()}
     for deviation in deviations():
         assert deviation.facts and set(deviation.facts) <= known, deviation.title
+
+
+def test_the_counts_are_up_to_date():
+    written = json.loads((DOCS / "results" / "facts.json").read_text())
+    assert {key: written[key] for key in counts()} == counts()
+    assert written["argument sets"] >= 1500 and written["public names"] >= 350
 
 
 def test_the_page_of_deviations_is_up_to_date():

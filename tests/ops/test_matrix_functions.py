@@ -78,3 +78,57 @@ def test_what_has_no_finite_function() -> None:
     assert np.isnan(found[1]).all()
     assert np.isnan(td.linalg.sqrtm(np.diag([1.0, -4.0]))).all()
     assert np.isnan(td.linalg.logm(np.zeros((2, 2), complex))).all()
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4), (2, 4, 2), (0, 3), (3, 0)])
+def test_complete_qr(shape: tuple[int, ...]) -> None:
+    """Square orthonormal Q, natively and by callbacks."""
+    a = RNG.normal(size=shape)
+    fn = td.function(lambda x: td.linalg.qr(x, full_matrices=True))
+    spec = td.TensorSpec([None] * a.ndim, a.dtype)
+    opened = td.function(fn.python_function, input_signature=[spec])
+    for run in (fn.python_function, fn, opened):
+        q, r = (part.numpy() for part in run(td.constant(a)))
+        m = shape[-2]
+        assert q.shape == (*shape[:-2], m, m) and r.shape == shape
+        np.testing.assert_allclose(q @ r, a, atol=1e-12)
+        np.testing.assert_allclose(
+            np.swapaxes(q, -1, -2) @ q, np.broadcast_to(np.eye(m), q.shape), atol=1e-12
+        )
+        np.testing.assert_allclose(r, np.triu(r), atol=1e-12)
+
+
+def test_gradient_of_a_complete_qr() -> None:
+    a = RNG.normal(size=(3, 3))
+
+    def slope(full: bool) -> Any:
+        x = td.constant(a)
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            loss = td.reduce_sum(td.linalg.qr(x, full_matrices=full).r ** 2 * a)
+        return tape.gradient(loss, x).numpy()
+
+    np.testing.assert_allclose(slope(True), slope(False))
+    x = td.constant(RNG.normal(size=(4, 2)))
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        r = td.linalg.qr(x, full_matrices=True).r
+    with pytest.raises(NotImplementedError, match="full_matrices=False"):
+        tape.gradient(r, x)
+
+
+@pytest.mark.parametrize("lower", [-1, 0, 2])
+@pytest.mark.parametrize("upper", [-1, 0, 1])
+def test_bands_of_numbers_that_a_run_knows(lower: int, upper: int) -> None:
+    a = RNG.normal(size=(2, 3, 4))
+    found = td.function(td.linalg.band_part)(a, td.constant(lower), td.constant(upper))
+    np.testing.assert_array_equal(found.numpy(), td.linalg.band_part(a, lower, upper).numpy())
+
+
+def test_equations_of_integers_are_refused() -> None:
+    whole = np.eye(2, dtype=np.int32)
+    for solve in (td.linalg.triangular_solve, td.linalg.cholesky_solve):
+        with pytest.raises(TypeError):
+            solve(whole, whole)
+    with pytest.raises(ValueError, match="rows"):
+        td.linalg.lu_solve(np.eye(2), [1, 0], np.ones((3, 1)))

@@ -170,23 +170,23 @@ def array_dtype(value: Any) -> DType:
     return from_numpy(np.dtype(value)) if isinstance(value, type) else as_dtype(value)
 
 
-def as_dtype(value: Any) -> DType:
+def as_dtype(type_value: Any) -> DType:
     """A DType from a DType, a name, a NumPy dtype or type, or Python's float/int/bool/complex.
 
     Python types map as in TensorFlow: float is float32 and int is int32, and str is no dtype.
     """
-    if isinstance(value, DType):
-        return value
-    if isinstance(value, str) and value in _BY_NAME:
-        return _BY_NAME[value]
-    if isinstance(value, type) and value in _BY_PYTHON:
-        return _BY_PYTHON[value]
-    if value is None:
+    if isinstance(type_value, DType):
+        return type_value
+    if isinstance(type_value, str) and type_value in _BY_NAME:
+        return _BY_NAME[type_value]
+    if isinstance(type_value, type) and type_value in _BY_PYTHON:
+        return _BY_PYTHON[type_value]
+    if type_value is None:
         raise TypeError("None is not a dtype")
     try:
-        found = np.dtype(value)
-        if found.kind in "SUO" and (value in (str, bytes) or isinstance(value, str)):
+        found = np.dtype(type_value)
+        if found.kind in "SUO" and (type_value in (str, bytes) or isinstance(type_value, str)):
             raise TypeError  # as in TensorFlow
         return from_numpy(found)
     except TypeError:
-        raise TypeError(f"Cannot convert {value!r} to a treadle dtype") from None
+        raise TypeError(f"Cannot convert {type_value!r} to a treadle dtype") from None

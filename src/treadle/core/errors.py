@@ -6,11 +6,12 @@ from typing import Any
 
 
 class OpError(Exception):
-    """An operation failed. ``message`` is the text; ``node_def`` and ``op`` are TensorFlow's."""
+    """An operation failed. ``message`` is the text; ``node_def`` and ``op`` are TensorFlow's,
+    as is what follows the message."""
 
     code = 2
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+    def __init__(self, node_def: Any, op: Any, message: str, *args: Any) -> None:
         super().__init__(message)
         self.node_def = node_def
         self.op = op

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 # Other types that are taken apart: type -> (its children, how to rebuild it with new ones).
@@ -45,12 +45,12 @@ def static_part(value: Any) -> Hashable:
 ENDLESS = "The structure contains itself, or is nested too deeply to be taken apart"
 
 
-def is_nested(value: Any) -> bool:
+def is_nested(seq: Any) -> bool:
     """True for structures: list, tuple, mapping, dataclass instance, registered types."""
     return (
-        isinstance(value, list | tuple | Mapping)
-        or type(value) in _registered
-        or field_names(value) is not None
+        isinstance(seq, list | tuple | Mapping)
+        or type(seq) in _registered
+        or field_names(seq) is not None
     )
 
 
@@ -185,31 +185,74 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     return rebuild(structure, packed)
 
 
-def map_structure(fn: Callable[..., Any], *structures: Any) -> Any:
-    """`fn` applied leaf by leaf to structures of the same form."""
-    first = structures[0]
-    for other in structures[1:]:
-        assert_same_structure(first, other)
-    return pack(first, map(fn, *(flatten(s) for s in structures)))
+def pack_sequence_as(
+    structure: Any, flat_sequence: Sequence[Any], expand_composites: bool = False
+) -> Any:
+    """`structure` with its leaves replaced by those of `flat_sequence`, in order.
+
+    `expand_composites` is accepted for TensorFlow programs: extension types are structures always.
+
+    Raises:
+        TypeError: `flat_sequence` is no sequence.
+        ValueError: it has too few or too many elements.
+    """
+    if not isinstance(flat_sequence, Sequence):
+        raise TypeError(f"flat_sequence must be a sequence, not {type(flat_sequence).__name__}")
+    return pack(structure, flat_sequence)
 
 
-def assert_same_structure(a: Any, b: Any) -> None:
-    """ValueError or TypeError where the structures differ, naming the place."""
+def map_structure(
+    func: Callable[..., Any], *structure: Any,
+    check_types: bool = True, expand_composites: bool = False,
+) -> Any:  # fmt: skip
+    """`func` applied leaf by leaf to structures of the same form.
+
+    Args:
+        check_types: the kinds of structures must be the same as well, not their forms only.
+        expand_composites: accepted for TensorFlow programs; extension types are structures always.
+
+    Raises:
+        ValueError: no structure is given, or their forms differ.
+        TypeError: their kinds differ, or `func` cannot be called.
+    """
+    if not callable(func):
+        raise TypeError(f"func must be callable, not {type(func).__name__}")
+    if not structure:
+        raise ValueError("Must provide at least one structure")
+    first, *others = structure
+    for other in others:
+        assert_same_structure(first, other, check_types)
+    return pack(first, map(func, *(flatten(s) for s in structure)))
+
+
+def assert_same_structure(
+    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+) -> None:
+    """An error where two structures differ, which names the place.
+
+    Args:
+        check_types: the kinds of structures must be the same as well, not their forms only.
+        expand_composites: accepted for TensorFlow programs; extension types are structures always.
+
+    Raises:
+        ValueError: their forms differ.
+        TypeError: their kinds differ.
+    """
     try:
-        _compare(a, b, "")
+        _compare(nest1, nest2, check_types, "")
     except RecursionError:
         raise ValueError(ENDLESS) from None
 
 
-def _compare(a: Any, b: Any, path: str) -> None:
+def _compare(a: Any, b: Any, check_types: bool, path: str) -> None:
     pa, pb = children(a), children(b)
     place = f" at {path}" if path else ""
     if (pa is None) != (pb is None):
         raise ValueError(f"The structures differ{place}: {_kind(a)} against {_kind(b)}")
     if pa is None or pb is None:
         return
-    mappings = isinstance(a, Mapping) and isinstance(b, Mapping)
-    if seen_as(a) is not seen_as(b) and not mappings:
+    alike = not check_types or (isinstance(a, Mapping) and isinstance(b, Mapping))
+    if seen_as(a) is not seen_as(b) and not alike:
         raise TypeError(f"The structures differ{place}: {_kind(a)} against {_kind(b)}")
     if static_part(a) != static_part(b):
         raise TypeError(f"The structures differ{place}: {a!r} against {b!r}")
@@ -217,7 +260,7 @@ def _compare(a: Any, b: Any, path: str) -> None:
         keys = f"keys {[k for k, _ in pa]} against {[k for k, _ in pb]}"
         raise ValueError(f"The structures differ{place}: {keys}")
     for (key, child_a), (_, child_b) in zip(pa, pb, strict=True):
-        _compare(child_a, child_b, f"{path}[{key!r}]")
+        _compare(child_a, child_b, check_types, f"{path}[{key!r}]")
 
 
 def _kind(value: Any) -> str:

@@ -117,9 +117,10 @@ class TensorSpec(Spec):
         """The spec of tensors with a spec's shape and dtype."""
         return cls(spec.shape, spec.dtype, name or spec.name)
 
-    def is_compatible_with(self, other: Any) -> bool:
-        """True where a value of `other`'s dtype and shape may be passed for this spec, whatever its
+    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
+        """True where a value of that dtype and shape may be passed for this spec, whatever its
         device."""
+        other = spec_or_tensor
         return self.dtype is other.dtype and self.shape.is_compatible_with(other.shape)
 
     def is_subtype_of(self, other: Any) -> bool:

@@ -42,7 +42,7 @@ def log_softmax(x: Any, axis: int = -1) -> td.Tensor:
 
 def elu(x: Any, alpha: float = 1.0) -> td.Tensor:
     """The exponential linear unit."""
-    return td.nn.elu(x, alpha)
+    return td.nn.elu(x, alpha=alpha)
 
 
 def leaky_relu(x: Any, negative_slope: float = 0.2) -> td.Tensor:

@@ -79,9 +79,9 @@ class QRResult(NamedTuple):
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
-    if mode not in ("reduced", "r"):
+    if mode not in ("reduced", "complete", "r"):
         raise TypeError(f"np.linalg.qr: mode={mode!r} is not supported{at(user_origin())}")
-    q, r = decompositions.qr(_matrices(a))
+    q, r = decompositions.qr(_matrices(a), mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
 

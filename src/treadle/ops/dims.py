@@ -137,10 +137,11 @@ def dims_tensor(dim: Dim, dtype: DType) -> Tensor:
     return run(DIM, dim=dim, out_type=dtype)  # type: ignore[no-any-return]
 
 
-def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
-    """The shape as a vector of integers; dims that a trace leaves open are known when it runs."""
+def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
+    """The shape as a vector of integers, int32 by default; dims that a trace leaves open are known
+    when it runs."""
     x = convert_to_tensor(input)
-    dtype = dtypes.as_dtype(out_type)
+    dtype = dtypes.as_dtype(out_type or dtypes.int32)
     if not dtype.is_integer:
         text = f"shape: out_type must be an integer dtype, not {dtype.name}{at(user_origin())}"
         raise errors.DtypeError(None, None, text)
@@ -156,9 +157,11 @@ def shape_n(
     return [shape(x, out_type) for x in input]
 
 
-def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
-    """The number of elements."""
-    return dims_tensor(product(convert_to_tensor(input).dims), dtypes.as_dtype(out_type))
+def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
+    """The number of elements, int32 by default."""
+    return dims_tensor(
+        product(convert_to_tensor(input).dims), dtypes.as_dtype(out_type or dtypes.int32)
+    )
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:

@@ -252,6 +252,7 @@ class Variable(metaclass=_CreatedVariable):
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
         shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
     ) -> None:
         self._stands_for: weakref.ref[Variable] | None = None
         self.told_apart = False

@@ -2,6 +2,9 @@
 
 from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
+from treadle.ops.random.algorithms import (
+    Algorithm,
+)
 from treadle.ops.random.distributions import (
     categorical,
     normal,
@@ -28,7 +31,6 @@ from treadle.ops.random.generator import (
     set_global_generator,
 )
 from treadle.ops.random.seeds import (
-    Algorithm,
     create_rng_state,
     fold_in,
     split,

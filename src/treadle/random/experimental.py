@@ -2,6 +2,9 @@
 
 from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
+from treadle.ops.random.algorithms import (
+    Algorithm,
+)
 from treadle.ops.random.generator import (
     Generator,
     get_global_generator,
@@ -12,7 +15,6 @@ from treadle.ops.random.permutations import (
     stateless_shuffle,
 )
 from treadle.ops.random.seeds import (
-    Algorithm,
     create_rng_state,
 )
 from treadle.ops.random.seeds import fold_in as stateless_fold_in

@@ -34,6 +34,8 @@ def _complex(name: str, count: int, inverse: bool, doc: str) -> Callable[..., Te
 
     def function(input: Any, name: str | None = None) -> Tensor:
         x = _operand(f"td.signal.{function.__name__}", input, "c", count)
+        if 0 in x.dims[-count:]:
+            return x
         for axis in range(-count, 0):
             x = transform(x, axis=axis)
         return x

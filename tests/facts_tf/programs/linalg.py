@@ -37,7 +37,7 @@ def parts_of_diagonals(tf):
           for a in ALIGNMENTS[: 1 if isinstance(k, int) else 4]),
         both(tf, lambda x: fn(x, k=(-1, 2), padding_value=9), np.arange(12).reshape(3, 4)),
         both(tf, fn, np.arange(12).reshape(4, 3)), both(tf, lambda x: fn(x, k=[1]), A),
-        fn([[True, False], [False, True]]), fn(np.zeros((2, 0, 0))),
+        raised(fn, [[True, False], [False, True]]), fn(np.zeros((2, 0, 0))),
         gradients(tf, lambda x: fn(x, k=(-1, 2)), WIDE), gradients(tf, lambda x: fn(x, k=2), WIDE),
         gradients(tf, fn, A),
     ]  # fmt: skip
@@ -72,7 +72,7 @@ def matrices_of_diagonals(tf):
         both(tf, lambda x: fn(x, k=2, num_rows=6), one),
         both(tf, lambda x: fn(x, k=(-1, 1), num_rows=3, num_cols=4, padding_value=7), three),
         both(tf, lambda x: fn(x, k=-1, padding_value=-1), np.int32([[1, 2], [3, 4]])),
-        fn([True, True]), fn(np.zeros((2, 0))), fn(Z[0]),
+        raised(fn, [True, True]), fn(np.zeros((2, 0))), fn(Z[0]),
         gradients(tf, lambda x: fn(x, k=(-1, 1)), three), gradients(tf, lambda x: fn(x, k=1), one),
     ]  # fmt: skip
 

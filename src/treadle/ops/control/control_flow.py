@@ -52,8 +52,9 @@ def traceable(what: str, *, always: bool = False, **functions: Any) -> Any:
 
 
 def cond(
-    pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
-) -> Any:
+    pred: Any, true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
     """``true_fn()`` or ``false_fn()``, by a scalar boolean.
 
     With a concrete `pred` only the chosen function runs. With a symbolic one both are traced, and
@@ -63,6 +64,7 @@ def cond(
         TypeError: the branches return different structures or dtypes.
     """
     _check_callables("cond", true_fn=true_fn, false_fn=false_fn)
+    assert true_fn is not None and false_fn is not None
     if isinstance(pred, Tensor):
         check_predicate(pred, "cond")
     if not is_symbolic(pred):

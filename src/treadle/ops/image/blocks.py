@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import errors
+from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
-from treadle.core.tensor import NDArray, Tensor
-from treadle.ops.conversion import constant, convert_to_tensor
+from treadle.core.tensor import Tensor
+from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.shaping.joining import stack
 from treadle.ops.shaping.padding import pad
 from treadle.ops.shaping.permuting import permute
 from treadle.ops.shaping.reshaping import reshape_to
@@ -113,15 +115,24 @@ def required_space_to_batch_paddings(
         input_shape, block_shape: [n] ints.
         base_paddings: [n, 2], the least paddings.
     """
-    sizes, block = np.asarray(input_shape, np.int64), np.asarray(block_shape, np.int64)
-    base = np.zeros((len(sizes), 2), np.int64) if base_paddings is None else np.asarray(
-        base_paddings, np.int64
-    )  # fmt: skip
-    full = sizes + base.sum(1)
-    extra = (block - full % block) % block
-    paddings: NDArray = np.stack([base[:, 0], base[:, 1] + extra], 1)
-    crops: NDArray = np.stack([np.zeros_like(extra), extra], 1)
-    return constant(paddings.astype(np.int32)), constant(crops.astype(np.int32))
+    sizes, block = _integers(input_shape), _integers(block_shape)
+    none = sizes * 0
+    base = None if base_paddings is None else _integers(base_paddings)
+    before, after = (none, none) if base is None else (base[:, 0], base[:, 1])
+    extra = -(sizes + before + after) % block
+    return _columns(before, after + extra), _columns(none, extra)
+
+
+def _integers(value: Any) -> Any:
+    """An int32 array, or tensor where only a run knows the numbers."""
+    return cast(value, dtypes.int32) if is_symbolic(value) else np.asarray(value, np.int32)
+
+
+def _columns(*vectors: Any) -> Tensor:
+    """Vectors side by side; a constant where they are known."""
+    if any(is_symbolic(v) for v in vectors):
+        return stack(vectors, 1)
+    return constant(np.stack(vectors, 1))
 
 
 def space_to_depth(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import errors
+from treadle.core import dtypes, errors
 from treadle.core.inequalities import is_at_least
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
@@ -20,6 +20,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import partial_dims
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.image.windows import (
     Padding,
     Pair,
@@ -318,13 +319,17 @@ def conv2d(
 
     Raises:
         InvalidArgumentError: ranks, channels or sizes do not fit together.
-        TypeError: the dtypes are not one floating dtype.
+        TypeError: the dtypes are not one floating dtype, or int32.
     """
     data_format = check_format(data_format)
     x, batch = one_batch(convert_to_tensor(input), 4, "conv2d")
     w = convert_to_tensor(filters)
     attrs = _attrs(strides, padding, dilations, data_format)
+    whole = x.dtype is dtypes.int32 and w.dtype is dtypes.int32
+    if whole:  # float64 holds sums of their products exactly
+        x, w = cast(x, dtypes.float64), cast(w, dtypes.float64)
     y = from_nhwc(run(CONV2D, to_nhwc(x, data_format), w, **attrs), data_format)
+    y = cast(cast(y, dtypes.int64), dtypes.int32) if whole else y
     return several_batches(y, batch)
 
 
@@ -411,7 +416,7 @@ def depthwise_conv2d_backprop_input(
     strides: Any,
     padding: Any,
     data_format: str | None = "NHWC",
-    dilations: Any = None,
+    dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `depthwise_conv2d` with respect to its input.
@@ -440,7 +445,7 @@ def depthwise_conv2d_backprop_filter(
     strides: Any,
     padding: Any,
     data_format: str | None = "NHWC",
-    dilations: Any = None,
+    dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `depthwise_conv2d` with respect to its filter, whose shape is

@@ -250,9 +250,17 @@ SAMPLE = register(
 )
 
 
-class StatelessSampleDistortedBoundingBox(NamedTuple):
+class SampleDistortedBoundingBoxV2(NamedTuple):
     """A part of an image: `begin` and `size` are what `td.slice` takes, `bboxes` is what
     `draw_bounding_boxes` takes."""
+
+    begin: Tensor
+    size: Tensor
+    bboxes: Tensor
+
+
+class StatelessSampleDistortedBoundingBox(NamedTuple):
+    """The same, of the function with a seed of its own."""
 
     begin: Tensor
     size: Tensor
@@ -265,7 +273,7 @@ _WORDS = 8  # that an attempt uses, with some to spare
 def _sampled(
     state: Tensor, image_size: Any, boxes: Any, least: Any, aspects: Any, areas: Any,
     attempts: int, whole: Any,
-) -> StatelessSampleDistortedBoundingBox:  # fmt: skip
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     size = convert_to_tensor(image_size)
     if len(aspects) != 2 or len(areas) != 2 or attempts <= 0:
         text = (
@@ -273,12 +281,11 @@ def _sampled(
             f"are two floats, max_attempts {attempts} is positive{at(user_origin())}"
         )
         raise _invalid(text)
-    found = run(
+    return run(  # type: ignore[no-any-return]
         SAMPLE, state, size, cast(boxes, dtypes.float32), cast(least, dtypes.float32),
         aspects=tuple(map(float, aspects)), areas=tuple(map(float, areas)), attempts=int(attempts),
         whole=bool(whole),
     )  # fmt: skip
-    return StatelessSampleDistortedBoundingBox(*found)
 
 
 _ASPECTS, _AREAS, _ATTEMPTS = (0.75, 1.33), (0.05, 1.0), 100
@@ -288,7 +295,7 @@ def sample_distorted_bounding_box(
     image_size: Any, bounding_boxes: Any, seed: int = 0, min_object_covered: Any = 0.1,
     aspect_ratio_range: Any = None, area_range: Any = None, max_attempts: int | None = None,
     use_image_if_no_bounding_boxes: bool | None = None, name: str | None = None,
-) -> StatelessSampleDistortedBoundingBox:  # fmt: skip
+) -> SampleDistortedBoundingBoxV2:  # fmt: skip
     """A random box that covers enough of one of the given boxes.
 
     Args:
@@ -308,11 +315,12 @@ def sample_distorted_bounding_box(
         InvalidArgumentError: other shapes, coordinates outside of [0, 1], no boxes.
     """
     attempts = _ATTEMPTS if max_attempts is None else max_attempts
-    return _sampled(
+    found = _sampled(
         draw(seed or None, (max(attempts, 1) * _WORDS,)), image_size, bounding_boxes,
         min_object_covered, aspect_ratio_range or _ASPECTS, area_range or _AREAS, attempts,
         use_image_if_no_bounding_boxes,
     )  # fmt: skip
+    return SampleDistortedBoundingBoxV2(*found)
 
 
 def stateless_sample_distorted_bounding_box(
@@ -322,10 +330,11 @@ def stateless_sample_distorted_bounding_box(
 ) -> StatelessSampleDistortedBoundingBox:  # fmt: skip
     """`sample_distorted_bounding_box` as a pure function of `seed`, two ints, as in TensorFlow."""
     attempts = _ATTEMPTS if max_attempts is None else max_attempts
-    return _sampled(
+    found = _sampled(
         seeded(seed), image_size, bounding_boxes, min_object_covered,
         aspect_ratio_range or _ASPECTS, area_range or _AREAS, attempts,
         use_image_if_no_bounding_boxes,
     )  # fmt: skip
+    return StatelessSampleDistortedBoundingBox(*found)
 
 

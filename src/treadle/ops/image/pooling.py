@@ -10,7 +10,7 @@ number is the dtype's largest, and gradients are sent nowhere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
@@ -263,6 +263,13 @@ def avg_pool2d(
     return _pool(AVG, input, ksize, strides, padding, data_format)
 
 
+class MaxPoolWithArgmax(NamedTuple):
+    """The maxima of windows, and where they are."""
+
+    output: Tensor
+    argmax: Tensor
+
+
 def max_pool_with_argmax(
     input: Any,
     ksize: Any,
@@ -272,7 +279,7 @@ def max_pool_with_argmax(
     output_dtype: Any = dtypes.int64,
     include_batch_in_index: bool = False,
     name: str | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> MaxPoolWithArgmax:
     """The maximum of each window, and where the first one is.
 
     Args:
@@ -284,14 +291,16 @@ def max_pool_with_argmax(
         The maxima, and of each its position ``(row * width + column) * channels + channel``.
 
     Raises:
-        InvalidArgumentError: another format or dtype, or windows that do not fit.
+        InvalidArgumentError: another format, or windows that do not fit.
+        TypeError: positions of another dtype.
     """
     kind = dtypes.as_dtype(output_dtype)
-    if data_format not in (None, "NHWC") or kind not in (dtypes.int32, dtypes.int64):
-        raise errors.InvalidArgumentError(
-            None, None, f"max_pool_with_argmax: data_format {data_format!r} and positions of "
-            f"{kind.name}; NHWC, and int32 or int64, are supported{at(user_origin())}",
-        )  # fmt: skip
+    if kind not in (dtypes.int32, dtypes.int64):
+        text = f"max_pool_with_argmax: positions are int32 or int64, not {kind.name}"
+        raise errors.DtypeError(None, None, f"{text}{at(user_origin())}")
+    if data_format not in (None, "NHWC"):
+        text = f"max_pool_with_argmax: data_format is NHWC, not {data_format!r}"
+        raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
     x = convert_to_tensor(input)
     window, steps = pair(ksize, "ksize", "NHWC"), pair(strides, "strides", "NHWC")
     attrs: dict[str, Any] = {"window": window, "strides": steps}
@@ -307,7 +316,7 @@ def max_pool_with_argmax(
     if include_batch_in_index:
         each = dims_tensor(product(x.dims[1:]), dtypes.int64)
         position = position + reshape_to(_numbers(x.dims[0]) * each, (x.dims[0], 1, 1, 1))
-    return highest, cast(position, kind)
+    return MaxPoolWithArgmax(highest, cast(position, kind))
 
 
 def _numbers(count: Dim) -> Tensor:

@@ -14,6 +14,7 @@ from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import is_nan
+from treadle.ops.indexing.bad_positions import kept
 from treadle.ops.indexing.scatter import (
     fit_updates,
     gather_nd,
@@ -64,34 +65,42 @@ SCATTER_MIN = _extreme("tensor_scatter_nd_min", np.minimum, PartUse.MIN)
 
 
 def tensor_scatter_nd_max(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> Tensor:
     """`tensor` with each element at `indices` replaced by an update that is larger.
 
     An update that is NaN changes nothing, and an element that is NaN stays.
 
+    Args:
+        bad_indices_policy: "IGNORE" leaves positions outside of the tensor out.
+
     Raises:
         InvalidArgumentError: a position outside the tensor, or updates of another shape.
     """
-    return _scatter(SCATTER_MAX, tensor, indices, updates, -np.inf)
+    return _scatter(SCATTER_MAX, tensor, indices, updates, -np.inf, bad_indices_policy)
 
 
 def tensor_scatter_nd_min(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> Tensor:
     """`tensor` with each element at `indices` replaced by an update that is smaller.
 
     An update that is NaN changes nothing, and an element that is NaN stays.
 
+    Args:
+        bad_indices_policy: "IGNORE" leaves positions outside of the tensor out.
+
     Raises:
         InvalidArgumentError: a position outside the tensor, or updates of another shape.
     """
-    return _scatter(SCATTER_MIN, tensor, indices, updates, np.inf)
+    return _scatter(SCATTER_MIN, tensor, indices, updates, np.inf, bad_indices_policy)
 
 
-def _scatter(op: Op, tensor: Any, indices: Any, updates: Any, neutral: float) -> Tensor:
+def _scatter(
+    op: Op, tensor: Any, indices: Any, updates: Any, neutral: float, policy: str
+) -> Tensor:
     x = convert_to_tensor(tensor)
     new = convert_to_tensor(updates, x.dtype)
     if x.dtype.is_floating:
         new = where(is_nan(new), convert_to_tensor(neutral, x.dtype), new)
-    return run(op, x, convert_to_tensor(indices), new)  # type: ignore[no-any-return]
+    return run(op, x, *kept(convert_to_tensor(indices), new, x.dims, policy))  # type: ignore[no-any-return]

@@ -16,6 +16,8 @@ from treadle.kernel.ir import Expr, Index, as_index, cast
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import sizes_of
+from treadle.ops.elementwise.selection import where
+from treadle.ops.indexing.bad_positions import inside, is_ignored, kept
 from treadle.ops.indexing.gather import rows_of
 from treadle.ops.indexing.index import check_positions
 from treadle.ops.lowering import (
@@ -89,16 +91,25 @@ GATHER_ND = register(
 )  # fmt: skip
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
-    """The parts of `params` at positions given by the last axis of `indices`."""
+def gather_nd(
+    params: Any, indices: Any, batch_dims: int = 0, name: str | None = None,
+    bad_indices_policy: str = "",
+) -> Tensor:  # fmt: skip
+    """The parts of `params` at positions given by the last axis of `indices`.
+
+    Args:
+        bad_indices_policy: what becomes of positions outside; "IGNORE" gives zeros for them,
+            "ERROR" and "DEFAULT" raise InvalidArgumentError.
+    """
     x, i = convert_to_tensor(params), convert_to_tensor(indices)
     if batch_dims:
-        return _batch_gather_nd(x, i, batch_dims)
-    return run(GATHER_ND, x, i)  # type: ignore[no-any-return]
-
-
-def _batch_gather_nd(x: Tensor, indices: Tensor, batch_dims: int) -> Tensor:
-    return run(GATHER_ND, x, batch_positions(indices, batch_dims))  # type: ignore[no-any-return]
+        i = batch_positions(i, batch_dims)
+    if not is_ignored(bad_indices_policy):
+        return run(GATHER_ND, x, i)  # type: ignore[no-any-return]
+    there = reshape_to(inside(i, x.dims), (*i.dims[:-1], 1))
+    found: Tensor = run(GATHER_ND, x, where(there, i, zeros_like(i)))
+    each = (*i.dims[:-1], *[1] * (found.ndim - i.ndim + 1))
+    return where(reshape_to(there, each), found, zeros_like(found))
 
 
 def batch_positions(indices: Tensor, batch_dims: int) -> Tensor:
@@ -181,10 +192,18 @@ SCATTER_ND = register(
 )
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Zeros of `shape` with `updates` added at `indices`."""
+def scatter_nd(
+    indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Tensor:
+    """Zeros of `shape` with `updates` added at `indices`.
+
+    Args:
+        bad_indices_policy: what becomes of positions outside; "IGNORE" leaves them out, "ERROR" and
+            "DEFAULT" raise InvalidArgumentError.
+    """
     dims = sizes_of(shape, "scatter_nd: a dim")
-    return run(SCATTER_ND, convert_to_tensor(indices), convert_to_tensor(updates), shape=dims)  # type: ignore[no-any-return]
+    i, new = kept(convert_to_tensor(indices), convert_to_tensor(updates), dims, bad_indices_policy)
+    return run(SCATTER_ND, i, new, shape=dims)  # type: ignore[no-any-return]
 
 
 def infer_update(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
@@ -252,16 +271,24 @@ def tensor_scatter_nd_update(
 
 
 def tensor_scatter_nd_add(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> Tensor:
-    """`tensor` with `updates` added to the parts at `indices`."""
+    """`tensor` with `updates` added to the parts at `indices`.
+
+    Args:
+        bad_indices_policy: what becomes of positions outside; "IGNORE" leaves them out, "ERROR" and
+            "DEFAULT" raise InvalidArgumentError.
+    """
     x = convert_to_tensor(tensor)
-    return run(SCATTER_ADD, x, convert_to_tensor(indices), convert_to_tensor(updates, x.dtype))  # type: ignore[no-any-return]
+    new = convert_to_tensor(updates, x.dtype)
+    return run(SCATTER_ADD, x, *kept(convert_to_tensor(indices), new, x.dims, bad_indices_policy))  # type: ignore[no-any-return]
 
 
 def tensor_scatter_nd_sub(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> Tensor:
-    """`tensor` with `updates` subtracted from the parts at `indices`."""
+    """`tensor` with `updates` subtracted from the parts at `indices`, as `tensor_scatter_nd_add`
+    adds them."""
     x = convert_to_tensor(tensor)
-    return tensor_scatter_nd_add(x, indices, -convert_to_tensor(updates, x.dtype))
+    new = -convert_to_tensor(updates, x.dtype)
+    return tensor_scatter_nd_add(x, indices, new, bad_indices_policy)

@@ -38,11 +38,11 @@ def square_matrix(x: TensorSpec, name: str) -> TensorSpec:
 
 
 def _matrix(x: TensorSpec, name: str) -> TensorSpec:
-    if x.rank < 2 or not (x.dtype.is_floating or x.dtype.is_complex):
-        raise ValueError(
-            f"{name} needs matrices of floats or complex numbers, got {spec_text(x)}"
-            f"{at(user_origin())}"
-        )
+    text = f"{name} needs matrices of floats or complex numbers, got {spec_text(x)}"
+    if not (x.dtype.is_floating or x.dtype.is_complex):
+        raise TypeError(text)
+    if x.rank < 2:
+        raise ValueError(f"{text}{at(user_origin())}")
     if x.dtype.size == 2:
         raise TypeError(f"{name} does not take {x.dtype.name}: cast the matrices to float32")
     return x
@@ -308,7 +308,7 @@ TRIANGULAR_SOLVE = register(
     Op(
         "triangular_solve",
         lambda a, b, *, lower: _infer_solve(a, b),
-        _triangular,
+        as_numpy(_triangular),
         _grad_triangular,
         Rows("elimination.triangular_solve", _equations(lambda n, m: _padded(m), LOWER="lower")),
     )
@@ -356,9 +356,9 @@ def cholesky(input: Any) -> Tensor:
     return run(CHOLESKY, convert_to_tensor(input))  # type: ignore[no-any-return]
 
 
-def _infer_qr(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
+def _infer_qr(x: TensorSpec, *, full: bool) -> tuple[TensorSpec, TensorSpec]:
     *batch, m, n = _matrix(x, "qr").dims
-    k = compound("min", m, n)
+    k = m if full else compound("min", m, n)
     return TensorSpec((*batch, m, k), x.dtype), TensorSpec((*batch, k, n), x.dtype)
 
 
@@ -366,7 +366,8 @@ def _grad_qr(call: OpCall, dq: Tensor, dr: Tensor) -> list[Any]:
     q, r = call.outputs
     if r.dims[-1] != r.dims[-2]:
         raise NotImplementedError(
-            f"the gradient of qr needs at least as many rows as columns{at(user_origin())}"
+            "the gradient of qr needs at least as many rows as columns, and full_matrices=False"
+            f"{at(user_origin())}"
         )
     m = matrices.matmul(r, _adjoint(dr)) - matrices.matmul(_adjoint(dq), q)
     low = _strictly_lower(m)
@@ -382,20 +383,27 @@ def _qr_elements(m: Dim, n: Dim, k: Dim) -> Dim:
     return (m + 1) * _padded(n) + k * m + (m + 1) * _padded(k)
 
 
-QR = register(
-    Op(
-        "qr",
-        _infer_qr,
-        as_numpy(lambda x: tuple(np.linalg.qr(x))),
-        _grad_qr,
-        _routine("rotations.qr", _qr_elements, _sides, fails=False),
-    )
-)
+def _qr(x: NDArray, *, full: bool) -> tuple[NDArray, ...]:
+    return tuple(np.linalg.qr(x, "complete" if full else "reduced"))
 
 
-def qr(input: Any) -> tuple[Tensor, Tensor]:
-    """(Q, R): orthonormal columns and an upper triangle, reduced."""
-    return run(QR, convert_to_tensor(input))  # type: ignore[no-any-return]
+def _qr_plan(inputs: Specs, outputs: Specs, attrs: Mapping[str, Any]) -> RowCall | None:
+    return None if attrs["full"] and not _is_wide(inputs[0]) else _QR.plan(inputs, outputs, attrs)
+
+
+def _is_wide(x: TensorSpec) -> bool:
+    """Whether matrices are known to have as many columns as rows: R is no larger then."""
+    m, n = x.dims[-2:]
+    return isinstance(m, int) and isinstance(n, int) and m <= n
+
+
+_QR = _routine("rotations.qr", _qr_elements, _sides, fails=False)
+QR = register(Op("qr", _infer_qr, as_numpy(_qr), _grad_qr, replace(_QR, plan=_qr_plan)))
+
+
+def qr(input: Any, full: bool = False) -> tuple[Tensor, Tensor]:
+    """(Q, R): orthonormal columns and an upper triangle, both reduced unless `full`."""
+    return run(QR, convert_to_tensor(input), full=full)  # type: ignore[no-any-return]
 
 
 def _infer_svd(x: TensorSpec, *, full: bool) -> tuple[TensorSpec, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, TensorShape, compound, product
 from treadle.core.tensor import Tensor
@@ -95,6 +96,12 @@ def _sizes(k: Tensor, rows: Dim, columns: Dim) -> Tensor:
     return minimum(_int64(rows) + minimum(k, 0), _int64(columns) - maximum(k, 0))
 
 
+def _padding(value: Any, dtype: DType) -> Tensor:
+    """What is beside diagonals; for bools the default, 0, is False."""
+    is_number = dtype.is_bool and isinstance(value, int)
+    return convert_to_tensor(bool(value) if is_number else value, dtype)
+
+
 def _flat(x: Tensor) -> Tensor:
     """The last two axes as one."""
     return reshape_to(x, (*x.dims[:-2], product(x.dims[-2:])))
@@ -122,7 +129,7 @@ def diag_part(
         raise _invalid(f"diag_part: {x.spec} is no matrix or batch of matrices")
     rows, columns = x.dims[-2:]
     length = band.length(rows, columns)
-    if band.is_main:
+    if band.is_main and not x.dtype.is_bool:
         square = slice_known(x, [0] * x.ndim, (*x.dims[:-2], length, length))
         mask = run(EYE, shape=(length, length), dtype=dtypes.bool)
         return reduce_sum(where(mask, square, constant(0, x.dtype)), -1)
@@ -132,7 +139,7 @@ def diag_part(
     inside = (place >= 0) & (place < sizes)
     row, column = place + maximum(-diagonals, 0), place + maximum(diagonals, 0)
     found = gathered(_flat(x), where(inside, row * _int64(columns) + column, 0), axis=-1)
-    found = where(inside, found, convert_to_tensor(padding_value, x.dtype))
+    found = where(inside, found, _padding(padding_value, x.dtype))
     return reshape_to(found, (*x.dims[:-2], length)) if band.count == 1 else found
 
 
@@ -172,7 +179,7 @@ def diag(
         InvalidArgumentError: the sizes do not fit, or another `align`.
     """
     x, band = convert_to_tensor(diagonal), _Band("diag", k, align)
-    padding = convert_to_tensor(padding_value, x.dtype)
+    padding = _padding(padding_value, x.dtype)
     if x.ndim < 1 + (band.count > 1):
         raise _invalid(f"diag: {x.spec} is too small for {band.count} diagonals")
     if band.count > 1 and x.dims[-2] != band.count:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ def _eager(x: NDArray, *, out_idx: DType) -> tuple[NDArray, NDArray]:
     n = x.shape[-1]
     if x.shape[-2] != n:
         raise ValueError("the matrices are not square")
-    a = x.reshape(-1, n, n).copy()
+    a = x.reshape(math.prod(x.shape[:-2]), n, n).copy()
     order = np.broadcast_to(np.arange(n), a.shape[:2]).copy()
     batch = np.arange(len(a))
     for k in range(n):
@@ -134,8 +135,11 @@ def lu_solve(
     """
     packed, order = _checked(lower_upper, perm)
     packed, b = common_dtype("lu_solve", packed, rhs)
-    if b.ndim < 2:
-        raise ValueError(f"lu_solve: rhs {b.spec} has fewer than two axes{at(user_origin())}")
+    if b.ndim < 2 or not packed.shape[-1:].is_compatible_with(b.shape[-2:-1]):
+        raise InvalidArgumentError(
+            None, None, f"lu_solve: rhs {b.spec} has not as many rows as the matrices {packed.spec}"
+            f"{at(user_origin())}",
+        )  # fmt: skip
     batch = broadcast(packed.dims[:-2], b.dims[:-2])
     order = broadcast_dims(order, (*batch, packed.dims[-1]))
     permuted = _rows(broadcast_dims(b, (*batch, *b.dims[-2:])), order)

@@ -112,14 +112,15 @@ MATMUL = register(
 def matmul(
     a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
     adjoint_a: bool = False, adjoint_b: bool = False, a_is_sparse: bool = False,
-    b_is_sparse: bool = False, output_type: Any = None, name: str | None = None,
+    b_is_sparse: bool = False, output_type: Any = None, grad_a: bool = False,
+    grad_b: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The matrix product over the last two axes; leading axes broadcast.
 
     Args:
         transpose_a, transpose_b: use the transpose of a matrix.
         adjoint_a, adjoint_b: use the conjugate transpose.
-        a_is_sparse, b_is_sparse: hints of TensorFlow, ignored.
+        a_is_sparse, b_is_sparse, grad_a, grad_b: ignored; they choose among TensorFlow's kernels.
         output_type: cast the result.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,18 +12,20 @@ from treadle.core.shapes import TensorShape, compound
 from treadle.core.spec import TensorSpec, spec_text
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.conversion import common_dtype, convert_to_tensor, is_symbolic
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import unary
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
+from treadle.ops.elementwise.selection import where
 from treadle.ops.linalg import decompositions
 from treadle.ops.linalg.diagonals import diag_part
 from treadle.ops.linalg.matrices import matmul, matrix_transpose
 from treadle.ops.linalg.triangles import tril, triu
 from treadle.ops.reductions.reduction import reduce_max, reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.shaping.creation import eye
+from treadle.ops.shaping.creation import eye, zeros_like
+from treadle.ops.shaping.ranges import range as numbers
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
@@ -50,9 +52,18 @@ def det(input: Any, name: str | None = None) -> Tensor:
     return decompositions.det(input)
 
 
-def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """(sign, logarithm of the absolute value) of the determinants of matrices [..., n, n]."""
-    return decompositions.slogdet(input)
+class LogMatrixDeterminant(NamedTuple):
+    """The signs of determinants, and the logarithms of their absolute values."""
+
+    sign: Tensor
+    log_abs_determinant: Tensor
+
+
+def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
+    """(sign, logarithm of the absolute value) of the determinants of matrices [..., n, n], both of
+    the dtype of the matrices."""
+    sign, size = decompositions.slogdet(input)
+    return LogMatrixDeterminant(sign, cast(size, sign.dtype))
 
 
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
@@ -102,11 +113,17 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     return triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True)
 
 
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """(Q, R): orthonormal columns [..., m, k] and an upper triangle [..., k, n]."""
-    if full_matrices:
-        raise ValueError(f"qr: full_matrices=True is not supported{at(user_origin())}")
-    return decompositions.qr(input)
+class Qr(NamedTuple):
+    """Orthonormal columns, and an upper triangle."""
+
+    q: Tensor
+    r: Tensor
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
+    """(Q, R): orthonormal columns [..., m, k] and an upper triangle [..., k, n], whose product is
+    the matrices; k is the smaller of m and n, or m with `full_matrices`."""
+    return Qr(*decompositions.qr(input, bool(full_matrices)))
 
 
 def svd(
@@ -244,8 +261,12 @@ def matrix_rank(
     return reduce_sum(cast(values > tol, dtypes.int32), -1)
 
 
-def band_part(input: Any, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
-    """The matrices with 0 outside a band around the diagonal; -1 keeps a whole triangle.
+def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+    """The matrices with 0 outside a band around the diagonal.
+
+    Args:
+        num_lower, num_upper: how many diagonals below and above the main one are kept; below 0 for
+            all of them.
 
     Raises:
         InvalidArgumentError: `input` has fewer than two axes.
@@ -257,5 +278,16 @@ def band_part(input: Any, num_lower: int, num_upper: int, name: str | None = Non
         )
     if x.dtype.is_bool:
         return cast(band_part(cast(x, dtypes.int8), num_lower, num_upper), x.dtype)
-    x = tril(x, num_upper) if num_upper >= 0 else x
-    return triu(x, -num_lower) if num_lower >= 0 else x
+    if is_symbolic(num_lower) or is_symbolic(num_upper):
+        return _band(x, num_lower, num_upper)
+    x = tril(x, int(num_upper)) if num_upper >= 0 else x
+    return triu(x, -int(num_lower)) if num_lower >= 0 else x
+
+
+def _band(x: Tensor, lower: Any, upper: Any) -> Tensor:
+    """`band_part` with numbers of diagonals that only a run knows."""
+    rows, columns = (numbers(dims_tensor(d, dtypes.int64)) for d in x.dims[-2:])
+    above = columns - rows[:, None]
+    low, high = cast(lower, dtypes.int64), cast(upper, dtypes.int64)
+    kept = ((low < 0) | (-above <= low)) & ((high < 0) | (above <= high))
+    return where(kept, x, zeros_like(x))

@@ -22,7 +22,7 @@ from treadle.ops.shaping.reshaping import reshape_to
 
 
 def norm(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False,
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The norms of vectors or matrices along axes of a tensor.
@@ -41,7 +41,7 @@ def norm(
     Raises:
         ValueError: another `ord` or `axis`.
     """
-    x = convert_to_tensor(tensor)
+    x, keepdims = convert_to_tensor(tensor), bool(keepdims)
     of_matrices = isinstance(axis, list | tuple) and len(axis) == 2
     named = ord in ("euclidean", 1, 2, np.inf)
     if of_matrices:

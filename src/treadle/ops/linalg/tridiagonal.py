@@ -241,7 +241,9 @@ def eigh_tridiagonal(
         raise TypeError(f"{what}: select={select!r} needs a select_range{at(user_origin())}")
     if main.ndim != 1 or side.ndim != 1:
         raise ValueError(f"{what}: {main.spec} and {side.spec} are not vectors{at(user_origin())}")
-    whole = diag(main) + diag(conj(side), k=-1)
+    whole = diag(main)
+    if main.dims[0] != 1:
+        whole = whole + diag(conj(side), k=-1)
     values, vectors = (eigvalsh(whole), None) if eigvals_only else eigh(whole)
     if select == "i":
         first, last = (int(k) for k in select_range)

@@ -214,7 +214,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     return run(LEAKY_RELU, x, alpha=float(alpha))  # type: ignore[no-any-return]
 
 
-def elu(features: Any, alpha: float = 1.0, name: str | None = None) -> Tensor:
+def elu(features: Any, name: str | None = None, *, alpha: float = 1.0) -> Tensor:
     """`features` where positive, ``alpha * (exp(features) - 1)`` elsewhere."""
     return run(ELU, convert_to_tensor(features), alpha=float(alpha))  # type: ignore[no-any-return]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core import dtypes, errors
@@ -37,8 +37,8 @@ from treadle.ops.elementwise.unary import (
 )
 from treadle.ops.indexing.gather import gather
 from treadle.ops.nn.activations import relu, softplus
+from treadle.ops.random.algorithms import check_algorithm
 from treadle.ops.random.distributions import random_dims, stateless_uniform, uniform
-from treadle.ops.random.seeds import check_algorithm
 from treadle.ops.reductions.reduction import reduce_mean, reduce_sum
 from treadle.ops.shaping.creation import ones_like
 from treadle.ops.shaping.joining import concat
@@ -233,7 +233,7 @@ def dropout(
 
 
 def stateless_dropout(
-    x: Any, rate: Any, seed: Any, rng_alg: Any = "auto_select", noise_shape: Any = None,
+    x: Any, rate: Any, seed: Any, rng_alg: Any = None, noise_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """`dropout` as a pure function of `seed`, two ints; the numbers are TensorFlow's."""
@@ -306,15 +306,39 @@ def compute_average_loss(
 
 
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """The sum of the loss, of which each replica adds its part: there is one."""
-    return reduce_sum(regularization_loss)
+    """The sum of the loss, of which each replica adds its part: there is one. Integers give a
+    float64."""
+    total = reduce_sum(regularization_loss)
+    return cast(total, dtypes.float64) if total.dtype.is_integer else total
+
+
+def _table(parts: Sequence[Any]) -> Tensor:
+    tables = [convert_to_tensor(part) for part in parts]
+    sizes = [table.dims[0] for table in tables]
+    known = [size for size in sizes if isinstance(size, int)]
+    share, more = divmod(sum(known), len(sizes)) if sizes else (0, 0)
+    fair = [share + 1] * more + [share] * (len(sizes) - more)
+    if not sizes or (len(known) == len(sizes) and known != fair):
+        raise errors.InvalidArgumentError(
+            None, None, f"embedding_lookup: parts of {sizes} rows are no division of a table; "
+            f"{fair} are{at(user_origin())}",
+        )  # fmt: skip
+    return concat(tables, 0)
 
 
 def embedding_lookup(
     params: Any, ids: Any, max_norm: float | None = None, name: str | None = None
 ) -> Tensor:
-    """The rows of `params` that `ids` names, each clipped to norm `max_norm` where given."""
-    rows = gather(params, ids)
+    """The rows of `params` that `ids` names, each clipped to norm `max_norm` where given.
+
+    Args:
+        params: a table of rows, or a list of tables that are its parts: all of the same size, but
+            for the first ones, which may have one row more.
+
+    Raises:
+        InvalidArgumentError: an id outside of the table, or parts of other sizes.
+    """
+    rows = gather(_table(params) if isinstance(params, list) else params, ids)
     if max_norm is None:
         return rows
     axes = list(range(convert_to_tensor(ids).ndim, rows.ndim))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,9 +77,16 @@ ISOTONIC = register(
 )  # fmt: skip
 
 
+class IsotonicRegression(NamedTuple):
+    """The numbers, and which run each belongs to."""
+
+    output: Tensor
+    segments: Tensor
+
+
 def isotonic_regression(
     inputs: Any, decreasing: bool = True, axis: int = -1
-) -> tuple[Tensor, Tensor]:
+) -> IsotonicRegression:
     """The numbers nearest to the inputs, by the sum of squares, that do not rise along an axis.
 
     Args:
@@ -104,4 +111,4 @@ def isotonic_regression(
     moved = permute(x, order)
     numbers, segments = run(ISOTONIC, moved if decreasing else -moved)
     numbers = numbers if decreasing else -numbers
-    return permute(numbers, back), permute(segments, back)
+    return IsotonicRegression(permute(numbers, back), permute(segments, back))

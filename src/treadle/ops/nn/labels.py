@@ -50,7 +50,7 @@ def collapse_repeated(
     return _packed(x, kept, count, longest), cast(count, lengths.dtype)
 
 
-def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def ctc_unique_labels(labels: Any, name: str | None = None) -> list[Tensor]:
     """The different labels of each row in the order in which they come, and which one each is.
 
     Args:
@@ -70,7 +70,7 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
     number = cumsum(cast(new, dtypes.int32), 1) - 1
     count = reduce_sum(cast(new, dtypes.int32), 1)
     unique = _packed(x, new, count, size)
-    return cast(unique, dtypes.int64), gather(number, first, axis=1, batch_dims=1)
+    return [cast(unique, dtypes.int64), gather(number, first, axis=1, batch_dims=1)]
 
 
 def _rows(name: str, labels: Any) -> Tensor:

@@ -337,7 +337,9 @@ SIGMOID = register(
 )  # fmt: skip
 
 
-def sigmoid_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
+def sigmoid_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
     """``-labels*log(sigmoid(logits)) - (1-labels)*log(1-sigmoid(logits))``, elementwise."""
     x = convert_to_tensor(logits)
     return run(SIGMOID, x, convert_to_tensor(labels, dtype_hint=x.dtype))  # type: ignore[no-any-return]

@@ -17,6 +17,7 @@ from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.unary import log
 from treadle.ops.indexing.gather import gathered
+from treadle.ops.random.algorithms import check_algorithm
 from treadle.ops.random.ops import (
     BITS,
     NORMAL,
@@ -207,6 +208,7 @@ def stateless_uniform(
     alg: Any = "auto_select",
 ) -> Tensor:
     """`uniform` as a pure function of `seed`, two ints; the numbers are TensorFlow's."""
+    check_algorithm(alg)
     return uniform_from(seeded(seed), random_dims(shape), minval, maxval, dtype)
 
 
@@ -220,6 +222,7 @@ def stateless_normal(
     alg: Any = "auto_select",
 ) -> Tensor:
     """`normal` as a pure function of `seed`, two ints."""
+    check_algorithm(alg)
     return normal_from(NORMAL, seeded(seed), random_dims(shape), mean, stddev, dtype)
 
 
@@ -233,6 +236,7 @@ def stateless_truncated_normal(
     alg: Any = "auto_select",
 ) -> Tensor:
     """`truncated_normal` as a pure function of `seed`, two ints."""
+    check_algorithm(alg)
     return normal_from(TRUNCATED_NORMAL, seeded(seed), random_dims(shape), mean, stddev, dtype)
 
 

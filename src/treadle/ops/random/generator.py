@@ -13,10 +13,11 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.random.algorithms import check_algorithm
 from treadle.ops.random.distributions import Dims, normal_from, random_dims, uniform_from
 from treadle.ops.random.families import binomial_counters, binomial_from
 from treadle.ops.random.ops import NORMAL, TRUNCATED_NORMAL
-from treadle.ops.random.seeds import STATE_SIZE, check_algorithm, create_rng_state
+from treadle.ops.random.seeds import STATE_SIZE, create_rng_state
 from treadle.ops.random.state import advance
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.reshaping import reshape

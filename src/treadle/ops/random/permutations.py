@@ -18,9 +18,9 @@ from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.gather import gathered
 from treadle.ops.lowering import RowCall, Rows
+from treadle.ops.random.algorithms import check_algorithm
 from treadle.ops.random.distributions import seeded
 from treadle.ops.random.orders import random_order
-from treadle.ops.random.seeds import check_algorithm
 from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping.creation import fill
 from treadle.ops.shaping.joining import concat

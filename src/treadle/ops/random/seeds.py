@@ -1,63 +1,25 @@
-"""Seeds and states: the algorithms by name, states of generators, seeds made from seeds."""
+"""Seeds and states: states of generators, seeds made from seeds."""
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.errors import DtypeError
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import size_of
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.random.algorithms import check_algorithm
 from treadle.ops.random.distributions import seeded, uniform_from
 from treadle.ops.shaping.creation import zeros
 from treadle.ops.shaping.joining import concat, stack
 
 STATE_SIZE = 3  # of a Philox generator: two words of the counter and the key
 _WORD = 1 << 64
-
-
-class Algorithm(Enum):
-    """Ways of making random numbers; there are those of Philox only."""
-
-    PHILOX = 1
-    THREEFRY = 2
-    AUTO_SELECT = 3
-
-
-_NAMES = {
-    "philox": Algorithm.PHILOX, "threefry": Algorithm.THREEFRY,
-    "autoselect": Algorithm.AUTO_SELECT,
-}  # fmt: skip
-
-
-def check_algorithm(alg: Any) -> None:
-    """Accept what stands for Philox: None, an `Algorithm`, its number or its name.
-
-    Raises:
-        ValueError: another algorithm, or an unknown name or number.
-        TypeError: anything else.
-    """
-    if isinstance(alg, str):
-        found = _NAMES.get(alg.strip().lower().replace("-", "").replace("_", ""))
-    elif isinstance(alg, int):
-        found = next((a for a in Algorithm if a.value == alg), None)
-    elif alg is None or isinstance(alg, Algorithm):
-        found = alg or Algorithm.PHILOX
-    else:
-        raise TypeError(f"alg must be an Algorithm, its name or number, not {alg!r}{_here()}")
-    if found is None:
-        raise ValueError(f"alg {alg!r} is unknown; it may be 'philox' or 'auto_select'{_here()}")
-    if found is Algorithm.THREEFRY:
-        raise ValueError(f"ThreeFry is not supported: use alg='philox'{_here()}")
-
-
-def _here() -> str:
-    return at(user_origin())
 
 
 def create_rng_state(seed: Any, alg: Any = None) -> Tensor:
@@ -80,7 +42,7 @@ def create_rng_state(seed: Any, alg: Any = None) -> Tensor:
         seed = np.array([_word(w) for w in seed])
     given = convert_to_tensor(seed)
     if not given.dtype.is_integer or given.ndim != 1:
-        raise TypeError(f"a seed is an int or a vector of ints, not {seed!r}{_here()}")
+        raise TypeError(f"a seed is an int or a vector of ints, not {seed!r}{at(user_origin())}")
     numbers = cast(given, dtypes.int64)[:STATE_SIZE]
     return concat([zeros([STATE_SIZE - numbers.dims[0]], dtypes.int64), numbers], 0)
 
@@ -98,9 +60,15 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
 
     Returns:
         Two numbers of data's dtype.
+
+    Raises:
+        TypeError: data of another dtype.
     """
     check_algorithm(alg)
     number = convert_to_tensor(data)
+    if number.dtype not in (dtypes.int32, dtypes.int64):
+        text = f"fold_in: data must be int32 or int64, not {number.dtype.name}{at(user_origin())}"
+        raise DtypeError(None, None, text)
     return stack([uniform_from(seeded(seed), (), None, None, number.dtype), number])
 
 

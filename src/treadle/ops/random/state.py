@@ -49,7 +49,7 @@ class _Streams:
                 self.by_op_seed[op_seed] = found
             return found
 
-    def reset(self, seed: int) -> None:
+    def reset(self, seed: int | None) -> None:
         with self.lock, recording(None), taping(()):
             self.seed = seed
             for op_seed, variable in self.by_op_seed.items():
@@ -74,9 +74,9 @@ def set_seed(seed: Any) -> None:
     """Start all random streams anew from `seed`: eager code and compiled functions alike.
 
     Ops without a seed of their own draw from one stream; ops with ``seed=n`` from a stream that
-    both seeds decide.
+    both seeds decide. None makes the streams begin as in a new process.
     """
-    streams.reset(int(seed))
+    streams.reset(None if seed is None else int(seed))
 
 
 def advance(variable: Variable, shape: tuple[Dim, ...]) -> Tensor:

@@ -301,14 +301,14 @@ def reduce_std(
 
 
 def count_nonzero(
-    input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = dtypes.int64,
+    input: Any, axis: Any = None, keepdims: bool | None = None, dtype: Any = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """How many elements differ from 0 over `axis`; strings count unless they are empty."""
     x = convert_to_tensor(input)
     zero = "" if x.dtype is dtypes.string else 0
     mask = x if x.dtype.is_bool else x != convert_to_tensor(zero, x.dtype)
-    return reduce_sum(cast_tensor(mask, dtype), axis, keepdims)
+    return reduce_sum(cast_tensor(mask, dtype), axis, bool(keepdims))
 
 
 # -- positions -----------------------------------------------------------------------------------
@@ -357,16 +357,16 @@ ARGMIN = _position_op("argmin", np.argmin)
 
 
 def argmax(
-    input: Any, axis: Any = 0, output_type: Any = dtypes.int64, name: str | None = None
+    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The position of the first largest element along `axis`."""
+    """The position of the first largest element along `axis`, the first one by default."""
     return _position(ARGMAX, input, axis, output_type)
 
 
 def argmin(
-    input: Any, axis: Any = 0, output_type: Any = dtypes.int64, name: str | None = None
+    input: Any, axis: Any = None, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The position of the first smallest element along `axis`."""
+    """The position of the first smallest element along `axis`, the first one by default."""
     return _position(ARGMIN, input, axis, output_type)
 
 

@@ -51,8 +51,9 @@ FILL = register(
 )
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """A tensor of the given shape with `value` everywhere."""
+def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
+    """A tensor of the given shape with `value` everywhere; `layout` is ignored, as there is one
+    device."""
     return run(FILL, convert_to_tensor(value), shape=sizes_of(dims, "fill: a dim"))  # type: ignore[no-any-return]
 
 
@@ -66,24 +67,32 @@ def _filled(shape: Any, number: int, dtype: DType) -> Tensor:
     return fill(shape, convert_to_tensor(np.asarray(number, dtype.np_dtype)))
 
 
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of zeros (False for bool, empty strings)."""
+def zeros(
+    shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
+) -> Tensor:
+    """A tensor of zeros (False for bool, empty strings); `layout` is ignored."""
     return _filled(shape, 0, dtypes.as_dtype(dtype))
 
 
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of ones (True for bool)."""
+def ones(
+    shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
+) -> Tensor:
+    """A tensor of ones (True for bool); `layout` is ignored."""
     return _filled(shape, 1, dtypes.as_dtype(dtype))
 
 
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Zeros in the shape of `input`, in its dtype unless another is given."""
+def zeros_like(
+    input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
+) -> Tensor:
+    """Zeros in the shape of `input`, in its dtype unless another is given; `layout` is ignored."""
     x = convert_to_tensor(input)
     return _filled(x.spec.shape, 0, x.dtype if dtype is None else dtypes.as_dtype(dtype))
 
 
-def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Ones in the shape of `input`, in its dtype unless another is given."""
+def ones_like(
+    input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
+) -> Tensor:
+    """Ones in the shape of `input`, in its dtype unless another is given; `layout` is ignored."""
     x = convert_to_tensor(input)
     return _filled(x.spec.shape, 1, x.dtype if dtype is None else dtypes.as_dtype(dtype))
 

@@ -203,6 +203,11 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
 register_stack(stack)
 
 
+def parallel_stack(values: Any, name: str | None = None) -> Tensor:
+    """Tensors of one shape as the parts of a new first axis."""
+    return stack(values)
+
+
 def unstack(
     value: Any, num: int | None = None, axis: int = 0, name: str | None = None
 ) -> list[Tensor]:

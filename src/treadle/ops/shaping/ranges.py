@@ -27,6 +27,7 @@ from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.permuting import permute
 from treadle.ops.shaping.reshaping import expand_dims, reshape, reshape_to
+from treadle.ops.shaping.slicing import slice_known
 
 
 def _eager_range(*, start: Any, delta: Any, size: int, dtype: DType) -> NDArray:
@@ -185,7 +186,8 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     """`num` evenly spaced numbers from start to stop, both included.
 
     Raises:
-        InvalidArgumentError: `start` and `stop` have different ranks, or `num` is below 1.
+        InvalidArgumentError: `start` and `stop` have different ranks, or `num` is below 0, or
+            below 1 where only a run knows it.
     """
     first, last = common_dtype("linspace", start, stop)
     if first.ndim != last.ndim:
@@ -193,11 +195,13 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
     if not first.dtype.is_floating:
         first, last = cast_tensor(first, dtypes.float64), cast_tensor(last, dtypes.float64)
-    count = size_of(num, "linspace: num", least=1)
+    count = size_of(num, "linspace: num", least=0 if isinstance(num, int) else 1)
     position = normalize_axis(axis, first.ndim + 1)
     low, high = expand_dims(first, position), expand_dims(last, position)
     if count == 1:
         return low
+    if count == 0:
+        return slice_known(low, [0] * low.ndim, (*low.dims[:position], 0, *low.dims[position + 1:]))
     between = cast_tensor(dims_tensor(count - 1, dtypes.int64), first.dtype)
     shape: list[Dim] = [1] * (first.ndim + 1)
     shape[position] = count - 1

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from treadle.core.tensor import Tensor
 from treadle.ops.broadcasting import unbroadcast
-from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.arithmetic import DIVIDE_NO_NAN
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.elementwise.comparison import not_equal
-from treadle.ops.elementwise.unary import square
+from treadle.ops.elementwise.comparison import equal, not_equal
+from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import log, log1p, square
 from treadle.ops.op_makers import Public, binary, needs
 from treadle.ops.registry import Gradient, Op, OpCall, run
 from treadle.ops.special.formulas import Arithmetic, formula_op
@@ -68,12 +71,34 @@ _XDIVY: Op = formula_op(
 )  # fmt: skip
 _MULTIPLY_NO_NAN: Op = formula_op("multiply_no_nan", _multiply_no_nan, _grad_multiply_no_nan)
 
-xlogy: Public = binary(_XLOGY, "x * log(y), and 0 where x is 0.")
-xlog1py: Public = binary(_XLOG1PY, "x * log(1 + y), and 0 where x is 0.")
-xdivy: Public = binary(_XDIVY, "x / y, and 0 where x is 0.")
-multiply_no_nan: Public = binary(
-    _MULTIPLY_NO_NAN, "x * y, and 0 where y is 0, even if x is infinite or NaN."
+def _guarded(
+    real: Op, guard: int, of_complex: Callable[[Tensor, Tensor], Tensor], doc: str
+) -> Public:
+    """The public function: the op for real numbers; complex ones are composed, with 1 in place of
+    the other operand where operand number `guard` is 0."""
+    of_real = binary(real, doc)
+
+    @functools.wraps(of_real)
+    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+        operands = common_dtype(real.name, x, y)
+        if not operands[0].dtype.is_complex:
+            return of_real(*operands)
+        zero = equal(operands[guard], 0)
+        safe = [z if i == guard else where(zero, 1, z) for i, z in enumerate(operands)]
+        return where(zero, 0, of_complex(*safe))
+
+    return function
+
+
+xlogy: Public = _guarded(_XLOGY, 0, lambda x, y: x * log(y), "x * log(y), and 0 where x is 0.")
+xlog1py: Public = _guarded(
+    _XLOG1PY, 0, lambda x, y: x * log1p(y), "x * log(1 + y), and 0 where x is 0."
 )
+xdivy: Public = _guarded(_XDIVY, 0, lambda x, y: x / y, "x / y, and 0 where x is 0.")
+multiply_no_nan: Public = _guarded(
+    _MULTIPLY_NO_NAN, 1, lambda x, y: x * y,
+    "x * y, and 0 where y is 0, even if x is infinite or NaN.",
+)  # fmt: skip
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:

@@ -19,7 +19,7 @@ from treadle.ops.registry import Op, register, run
 def _infer_unique(x: TensorSpec, *, out_idx: DType) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
     if x.rank != 1:
         raise ValueError(f"a vector is expected, not a tensor of rank {x.rank}")
-    if x.dtype.kind not in ANY_KIND:
+    if x.dtype.kind not in ANY_KIND and x.dtype is not dtypes.string:
         raise TypeError(f"dtype {x.dtype.name} is not supported")
     if out_idx not in (dtypes.int32, dtypes.int64):
         raise TypeError(f"out_idx must be int32 or int64, not {out_idx.name}")
@@ -45,7 +45,8 @@ def _eager_unique(x: NDArray, *, out_idx: DType) -> tuple[NDArray, NDArray, NDAr
 UNIQUE = register(
     Op(
         "unique", _infer_unique, inferred(_infer_unique, _eager_unique),
-        tags=frozenset({"dynamic"}), callback="it needs a table of the elements that were seen",
+        tags=frozenset({"dynamic", "any_elements"}),
+        callback="it needs a table of the elements that were seen",
     )
 )  # fmt: skip
 

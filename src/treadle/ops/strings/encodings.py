@@ -15,12 +15,14 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.context import recording
 from treadle.core.dtypes import DType
+from treadle.core.errors import DataLossError
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import fresh_symbol
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.registry import Op, register, run
+from treadle.ops.shaping.static_values import get_static_value
 from treadle.ops.strings.texts import STRINGS, elementwise, invalid, string_tensor
 
 
@@ -41,12 +43,12 @@ def _from_base64(s: bytes) -> bytes:
 def _decompressed(s: bytes, kind: str) -> bytes:
     if not kind:
         return s
-    # TensorFlow gives what there is before an error.
+    # TensorFlow gives what there is where the end is missing.
     reader = zlib.decompressobj(31 if kind == "GZIP" else 15)
     try:
         return reader.decompress(s)
-    except zlib.error:
-        return b""
+    except zlib.error as error:
+        raise DataLossError(None, None, f"decode_compressed: {error}") from None
 
 
 ENCODE_BASE64 = elementwise("encode_base64", _to_base64)
@@ -69,13 +71,14 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
 
 
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
-    """Every string decompressed; what cannot be is empty.
+    """Every string decompressed; where the end is missing, the part before it.
 
     Args:
         compression_type: "ZLIB", "GZIP" or "", for strings as they are.
 
     Raises:
         InvalidArgumentError: another type.
+        DataLossError: what was not compressed this way.
     """
     if compression_type not in ("", "ZLIB", "GZIP"):
         raise invalid(f"compression {compression_type!r} is not ZLIB or GZIP{at(user_origin())}")
@@ -220,7 +223,10 @@ def _column_type(default: Any) -> tuple[DType, Any]:
     """The dtype of a column, and the value of an empty field; None where it must be there."""
     with recording(None):  # a value of its own also while a function is traced
         value = convert_to_tensor(default)
-    array = value.numpy()
+    array = get_static_value(value)
+    if array is None:
+        text = f"decode_csv: a default is known while tracing, not computed, as {default} is"
+        raise invalid(f"{text}{at(user_origin())}")
     elements = np.asarray(array, object).reshape(-1).tolist()
     if len(elements) > 1:
         raise invalid(f"decode_csv: a column has one default, not {default}{at(user_origin())}")
