@@ -48,3 +48,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _collections_are_short() -> None:
+    """Collections, which hundreds of tests ask for, look at what the tests of a module have made,
+    not at what all earlier ones have left in caches: that would take longer than most tests."""
+    gc.collect()
+    gc.freeze()

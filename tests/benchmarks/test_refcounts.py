@@ -1,6 +1,5 @@
 """No path of a call leaks references, blocks or memory; and the counting would notice."""
 
-import gc
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -16,13 +15,6 @@ from treadle.runtime.cpu.dispatch.layout import call_layout
 pytestmark = pytest.mark.skipif(
     call_layout() is None, reason="this interpreter has no native calls"
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def left_by_others() -> None:
-    """The counting collects garbage again and again, and need not walk what others have made."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -80,8 +80,8 @@ def disabled(*names: str) -> during:
 def disabled_names() -> frozenset[str]:
     """The names switched off here, by `disabled` or the environment."""
     listed = os.environ.get("TREADLE_DISABLE_PASSES", "")
-    names = {n.strip() for n in listed.split(",") if n.strip()}
-    return frozenset(names) | _local.disabled
+    names = {n.strip() for n in listed.split(",") if n.strip()} if listed else ()
+    return _local.disabled.union(names)
 
 
 def is_on(name: str) -> bool:

@@ -308,6 +308,11 @@ class Kernel(Node):
         return [e for s in self.stores for e in s.roots]
 
     @functools.cached_property
+    def exprs(self) -> tuple[Expr, ...]:
+        """Every expression of the kernel, children first, each once."""
+        return tuple(postorder(self.roots))
+
+    @functools.cached_property
     def symbols(self) -> tuple[str, ...]:
         """The symbols that the kernel's `dims` argument must give, in order."""
         found: dict[str, None] = {}
@@ -320,7 +325,7 @@ class Kernel(Node):
         for buffer in self.buffers:
             yield from buffer.shape
         indices: list[Index] = [i for s in self.stores for i in s.index]
-        for expr in postorder(self.roots):
+        for expr in self.exprs:
             if isinstance(expr, Extent):
                 yield expr.dim
             elif isinstance(expr, Load):
@@ -332,7 +337,7 @@ class Kernel(Node):
 
     @functools.cached_property
     def inputs(self) -> tuple[Buffer, ...]:
-        loaded = {e.buffer for e in postorder(self.roots) if isinstance(e, Load)}
+        loaded = {e.buffer for e in self.exprs if isinstance(e, Load)}
         loaded |= {s.buffer for s in self.stores if s.combine != "set"}
         return tuple(b for b in self.buffers if b in loaded)
 

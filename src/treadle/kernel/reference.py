@@ -23,7 +23,6 @@ from treadle.kernel.ir import (
     Reduce,
     Scan,
     Store,
-    postorder,
 )  # fmt: skip
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -66,7 +65,7 @@ class _Evaluator:
 
     def run(self) -> dict[Buffer, Array]:
         with np.errstate(all="ignore"):
-            for expr in postorder(self.kernel.roots):
+            for expr in self.kernel.exprs:
                 self.values[expr] = self.value(expr)
             results: dict[Buffer, Array] = {}
             for store in self.kernel.stores:

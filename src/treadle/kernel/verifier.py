@@ -33,7 +33,7 @@ def verify(kernel: Kernel) -> None:
     if not kernel.stores:
         raise KernelError("a kernel without stores computes nothing")
     axes, buffers = frozenset(kernel.axes), frozenset(kernel.buffers)
-    for expr in postorder(kernel.roots):
+    for expr in kernel.exprs:
         _check_expr(expr, axes, buffers)
     for store in kernel.stores:
         _check_store(store, axes, buffers)
@@ -141,7 +141,7 @@ def _check_computed(store: Store, kernel: Kernel) -> None:
         raise KernelError(f"a place that is no integer: {store}")
     if not store.computed and store.combine == "set":
         return
-    used = [e.buffer for e in postorder(kernel.roots) if isinstance(e, Load)]
+    used = [e.buffer for e in kernel.exprs if isinstance(e, Load)]
     used += [s.buffer for s in kernel.stores if s is not store]
     if store.buffer in used:
         raise KernelError(f"a buffer that is also used elsewhere in the kernel: {store}")

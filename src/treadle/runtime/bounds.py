@@ -139,7 +139,7 @@ def unproved(kernel: Kernel, sizes: Sizes) -> tuple[list[Unproved], list[Load]]:
     found: list[Unproved] = []
     masked: list[Load] = []
     everywhere = frozenset.intersection(*(s.axes for s in kernel.stores))
-    exprs = postorder(kernel.roots)
+    exprs = kernel.exprs
     accesses: list[Load | Store] = [e for e in exprs if isinstance(e, Load)]
     for access in [*accesses, *kernel.stores]:
         open_axes = list(_open_axes(access, sizes, everywhere))
@@ -170,7 +170,7 @@ def stored_outside(store: Store, sizes: Sizes) -> list[Unproved]:
 def clamped(kernel: Kernel, loads: Sequence[Load]) -> Kernel:
     """The kernel with the indices of some loads computed, which its code keeps inside."""
     new: dict[Expr, Expr] = {}
-    for expr in postorder(kernel.roots):
+    for expr in kernel.exprs:
         new[expr] = _rebuilt(expr, new, expr in loads)
 
     def place(index: Index) -> Index:

@@ -15,7 +15,7 @@ from typing import Any
 from treadle.core.records import record
 from treadle.core.shapes import product, substitute
 from treadle.core.switches import is_on
-from treadle.kernel.ir import Affine, Axis, Index, Kernel, Load, index_axes, postorder
+from treadle.kernel.ir import Affine, Axis, Index, Kernel, Load, index_axes
 from treadle.kernel.rewrite import canonical
 from treadle.ops.collections.lists import LIST_GET, LIST_SET
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
@@ -192,7 +192,7 @@ class _Analysis:
             if self._mixes(operand) or position in step.outputs
         }
         scalars = any(step.operands[i].place is None for i in step.outputs)
-        exprs = postorder(kernel.roots)
+        exprs = kernel.exprs
         loads = [(e.buffer, e.index) for e in exprs if isinstance(e, Load)]
         places = [*loads, *((s.buffer, s.index) for s in kernel.stores)]
         return not scalars and all(

@@ -14,7 +14,6 @@ from treadle.kernel.ir import (
     Reduce,
     Scan,
     index_axes,
-    postorder,
 )  # fmt: skip
 from treadle.kernel.rewrite import Rewrite, is_axis
 
@@ -39,7 +38,7 @@ def collapse(kernel: Kernel, kept: int = 0) -> tuple[Kernel, bool]:
 
 def _join(kernel: Kernel, a: Axis, b: Axis) -> Kernel | None:
     """The kernel with axes a and b (next to each other, b inner) as one, where that is the same."""
-    exprs = postorder(kernel.roots)
+    exprs = kernel.exprs
     if not all(_allows(e, a, b) for e in exprs):
         return None
     accesses: list[Access] = [(e.buffer, e.index) for e in exprs if isinstance(e, Load)]

@@ -168,7 +168,7 @@ def _is_flat(kernel: Kernel) -> bool:
     if len(kernel.axes) != 1:
         return False
     (axis,) = kernel.axes
-    exprs = postorder(kernel.roots)
+    exprs = kernel.exprs
     if any(isinstance(e, Reduce | Scan | Iota) for e in exprs):
         return False
     if any(s.combine != "set" for s in kernel.stores):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.kernel.ir import Buffer, Const, Kernel, Load, postorder
+from treadle.kernel.ir import Buffer, Const, Kernel, Load
 from treadle.kernel.rewrite import Rewrite
 from treadle.runtime.fusion.group import MAX_BUFFERS
 
@@ -53,5 +53,5 @@ def lift_constants(kernel: Kernel) -> tuple[Kernel, list[Const]]:
 
 
 def _constants(kernel: Kernel) -> list[Const]:
-    exprs = postorder(kernel.roots)
+    exprs = kernel.exprs
     return [e for e in exprs if isinstance(e, Const) and e.dtype.is_floating]

@@ -29,7 +29,7 @@ from treadle.kernel.rewrite import is_axis, rebuilt
 
 def without_picks(kernel: Kernel) -> Kernel:
     """The kernel with the element in place of each sum that picks one."""
-    exprs = postorder(kernel.roots)
+    exprs = kernel.exprs
     if not any(isinstance(e, Reduce) and e.op == "sum" for e in exprs):
         return kernel
     memo: dict[Expr, Expr] = {}

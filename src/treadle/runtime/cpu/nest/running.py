@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treadle.kernel.ir import Scan, postorder
+from treadle.kernel.ir import Scan
 from treadle.kernel.reference import scan_start
 from treadle.runtime.cpu.elements import Elements
 from treadle.runtime.cpu.nest.function import KernelFunction
@@ -20,7 +20,7 @@ class RunningScans:
 
     def __init__(self, code: KernelFunction) -> None:
         self.code = code
-        self.scans = [e for e in postorder(code.kernel.roots) if isinstance(e, Scan)]
+        self.scans = [e for e in code.kernel.exprs if isinstance(e, Scan)]
         self.states: dict[Scan, list[str]] = {}
 
     def kinds(self, level: Level) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from treadle.core import dtypes
 from treadle.core.records import record
@@ -84,7 +84,7 @@ class Shape:
 
 def choose_shape(kernel: Kernel, target: Target) -> Shape:
     """The loops of a kernel for a target."""
-    exprs = postorder(kernel.roots)
+    exprs = kernel.exprs
     if any(isinstance(e, Scan) for e in exprs):
         return _scan_shape(kernel, exprs, target)
     if any(s.computed for s in kernel.stores):
@@ -111,7 +111,7 @@ def choose_shape(kernel: Kernel, target: Target) -> Shape:
     return Shape(vector, lanes, parallel, (), grain, rows, tile)
 
 
-def _scan_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
+def _scan_shape(kernel: Kernel, exprs: Sequence[Expr], target: Target) -> Shape:
     """The loops of a kernel with scans (see `scans`)."""
     ways = {(e.axis, e.reverse) for e in exprs if isinstance(e, Scan)}
     if len(ways) > 1 or any(isinstance(e, Reduce) for e in exprs):
@@ -146,7 +146,7 @@ def _scan_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
     return Shape(vector, lanes, parallel, (), grain, tile=tile, scan=scan)
 
 
-def _placed_scan_shape(kernel: Kernel, exprs: list[Expr], scan: Axis, target: Target) -> Shape:
+def _placed_scan_shape(kernel: Kernel, exprs: Sequence[Expr], scan: Axis, target: Target) -> Shape:
     """The loops of a kernel whose scans tell where it stores: elements one after the other, or
     vectors along an axis inside the scan's, where all scans stay as they are."""
     if not all(s.unique for s in kernel.stores):
@@ -204,7 +204,7 @@ def selection_of(kernel: Kernel) -> Selection | None:
     return None
 
 
-def _varies(exprs: list[Expr], axis: Axis) -> bool:
+def _varies(exprs: Sequence[Expr], axis: Axis) -> bool:
     """Whether a scan has different values along an axis."""
     return any(isinstance(e, Scan) and axis in e.axes for e in exprs)
 
@@ -223,7 +223,7 @@ def _beside(kernel: Kernel, axes: list[Axis]) -> Axis | None:
     )
 
 
-def _scatter_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
+def _scatter_shape(kernel: Kernel, exprs: Sequence[Expr], target: Target) -> Shape:
     """The loops of a kernel that stores at computed places: points that may name one element keep
     their order and belong to one thread. Vectors lie along an axis that sets elements apart."""
     if any(isinstance(e, Reduce) for e in exprs):
@@ -259,7 +259,7 @@ def _is_at_most(axis: Axis | None, *counts: Dim) -> bool:
 
 
 def _tile_axis(
-    kernel: Kernel, exprs: list[Expr], vector: Axis | None, line: int
+    kernel: Kernel, exprs: Sequence[Expr], vector: Axis | None, line: int
 ) -> Axis | None:
     """The axis to tile with the vector axis, where tiles save fetching cache lines of `line`
     elements again."""
@@ -307,7 +307,7 @@ def lanes_of(kernel: Kernel, target: Target) -> int:
     are all that is moved."""
     if all(b.dtype.size == 16 for b in kernel.buffers):
         return max(2, target.vector_bits // 128)
-    exprs = postorder(kernel.roots)
+    exprs = kernel.exprs
     wide = any(e.dtype.is_floating and e.dtype.size == 8 for e in exprs) or all(
         b.dtype.size == 8 for b in kernel.buffers
     )
@@ -330,7 +330,7 @@ def _stored(kernel: Kernel) -> frozenset[Axis]:
 
 
 def _vector_axis(
-    kernel: Kernel, exprs: list[Expr], rows: frozenset[Axis], line: int
+    kernel: Kernel, exprs: Sequence[Expr], rows: frozenset[Axis], line: int
 ) -> Axis | None:
     """The axis along which most memory is contiguous; stores count more than loads, and each
     by the elements that it moves: a load of one element a row counts little beside a whole row.
@@ -388,7 +388,7 @@ def _scanned(exprs: Iterable[Expr]) -> set[Axis]:
     return {e.axis for e in exprs if isinstance(e, Scan)}
 
 
-def _parallel_axis(kernel: Kernel, exprs: list[Expr], vector: Axis | None) -> Axis | None:
+def _parallel_axis(kernel: Kernel, exprs: Sequence[Expr], vector: Axis | None) -> Axis | None:
     """An axis that every store has and no reduction or scan runs over; an outer one if possible."""
     common = frozenset.intersection(*(s.axes for s in kernel.stores))
     ordered = _reduced(exprs) | _scanned(exprs)
@@ -398,7 +398,7 @@ def _parallel_axis(kernel: Kernel, exprs: list[Expr], vector: Axis | None) -> Ax
     return next(iter([*large, *([vector] if vector in free else []), *outer]), None)
 
 
-def _total(kernel: Kernel, exprs: list[Expr]) -> tuple[Reduce, ...]:
+def _total(kernel: Kernel, exprs: Sequence[Expr]) -> tuple[Reduce, ...]:
     """The reductions of a kernel that only reduces everything, if it is worth splitting."""
     if any(s.axes for s in kernel.stores):
         return ()
@@ -423,7 +423,7 @@ def extent_estimate(dim: Dim) -> int:
     return dim if isinstance(dim, int) else UNKNOWN
 
 
-def _grain(kernel: Kernel, exprs: list[Expr], parallel: Axis | None, work: int) -> Dim:
+def _grain(kernel: Kernel, exprs: Sequence[Expr], parallel: Axis | None, work: int) -> Dim:
     """Units of the parallel axis for `work` elements, costly functions counted as several."""
     if parallel is None:
         return 1
@@ -440,7 +440,7 @@ def _operations(exprs: Iterable[Expr]) -> int:
 
 def is_few(kernel: Kernel, points: int, tuning: Tuning) -> bool:
     """Whether so many points of the axes are not worth a second thread."""
-    exprs = postorder(kernel.roots)
+    exprs = kernel.exprs
     return points * _operations(exprs) < 2 * tuning.task_elements
 
 
