@@ -8,7 +8,7 @@ from treadle.core import switches
 from treadle.graph.passes import PIPELINE
 from treadle.passes import TARGET_PIPELINE
 
-REQUIRED = {"checks", "verdicts", "unchanged_variables"}
+REQUIRED = {"checks", "told_sizes", "verdicts", "unchanged_variables"}
 
 
 def test_passes_come_first_in_their_order():
