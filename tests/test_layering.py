@@ -30,6 +30,7 @@ ALLOWED = {
     "numpy_staging": {"core", "kernel", "ops"},
     "signal": {"core", "names", "ops", "numpy_staging"},
     "image": {"core", "names", "ops"},
+    "linear_operators": {"core", "names", "ops"},
     "graph": {"core", "kernel", "ops"},
     "autodiff": FRONT,
     "autograph": FRONT,

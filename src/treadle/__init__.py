@@ -98,7 +98,8 @@ from treadle.module import (
 )
 from treadle.names import missing_name
 from treadle.ops.asserts import assert_equal, assert_greater, assert_less, assert_rank
-from treadle.ops.collections.tensor_array import TensorArray
+from treadle.ops.collections.optionals import OptionalSpec
+from treadle.ops.collections.tensor_array import TensorArray, TensorArraySpec
 from treadle.ops.control.control_flow import (
     cond,
     while_loop,
@@ -216,7 +217,7 @@ from treadle.ops.image.blocks import (
 from treadle.ops.image.volume_patches import (
     extract_volume_patches,
 )
-from treadle.ops.indexed_slices import IndexedSlices
+from treadle.ops.indexed_slices import IndexedSlices, IndexedSlicesSpec
 from treadle.ops.indexing.common_shapes import (
     broadcast_dynamic_shape,
     broadcast_static_shape,
@@ -482,10 +483,13 @@ __all__ = [
     "DType",
     "GradientTape",
     "IndexedSlices",
+    "IndexedSlicesSpec",
     "Module",
+    "OptionalSpec",
     "RetraceError",
     "Tensor",
     "TensorArray",
+    "TensorArraySpec",
     "TensorShape",
     "TensorSpec",
     "TypeSpec",

@@ -20,6 +20,7 @@ from treadle.ops.collections.iterators import (
     object_of,
     source_length,
 )
+from treadle.ops.collections.optionals import Optional, no_value
 from treadle.ops.conversion import is_symbolic
 from treadle.ops.python_functions import call_user
 from treadle.ops.random.state import streams
@@ -37,6 +38,7 @@ __all__ = [
     "GraphElements",
     "GraphIterable",
     "NDArray",
+    "Optional",
     "Slot",
     "SymbolicTensor",
     "at",
@@ -51,6 +53,7 @@ __all__ = [
     "has_next",
     "is_symbolic",
     "make_iterator",
+    "no_value",
     "number_of",
     "object_of",
     "of_parts",

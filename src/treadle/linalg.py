@@ -1,7 +1,10 @@
 """``td.linalg``: matrices."""
 
+import importlib
+from typing import TYPE_CHECKING
+
 from treadle.core.refusals import explain_errors
-from treadle.names import missing_in
+from treadle.names import missing_name
 from treadle.ops.linalg.diagonals import (
     diag,
     diag_part,
@@ -74,7 +77,38 @@ from treadle.ops.shaping.creation import (
     eye,
 )
 
+if TYPE_CHECKING:
+    from treadle.linear_operators import (
+        LinearOperator,
+        LinearOperatorAdjoint,
+        LinearOperatorBlockDiag,
+        LinearOperatorComposition,
+        LinearOperatorDiag,
+        LinearOperatorFullMatrix,
+        LinearOperatorIdentity,
+        LinearOperatorInversion,
+        LinearOperatorLowerTriangular,
+        LinearOperatorLowRankUpdate,
+        LinearOperatorScaledIdentity,
+        LinearOperatorTridiag,
+        LinearOperatorZeros,
+        experimental,
+    )
+
 __all__ = [
+    "LinearOperator",
+    "LinearOperatorAdjoint",
+    "LinearOperatorBlockDiag",
+    "LinearOperatorComposition",
+    "LinearOperatorDiag",
+    "LinearOperatorFullMatrix",
+    "LinearOperatorIdentity",
+    "LinearOperatorInversion",
+    "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular",
+    "LinearOperatorScaledIdentity",
+    "LinearOperatorTridiag",
+    "LinearOperatorZeros",
     "adjoint",
     "band_part",
     "banded_triangular_solve",
@@ -91,6 +125,7 @@ __all__ = [
     "eigvalsh",
     "einsum",
     "expm",
+    "experimental",
     "eye",
     "global_norm",
     "inv",
@@ -125,4 +160,19 @@ __all__ = [
 ]
 
 explain_errors(__name__)
-__getattr__ = missing_in(__name__)
+
+# Imported when first used: importing treadle does not need them.
+_LAZY = {
+    "experimental": "treadle.linear_operators",
+    **dict.fromkeys(
+        (name for name in __all__ if name.startswith("LinearOperator")), "treadle.linear_operators"
+    ),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise missing_name(__name__, name)
+    value: object = getattr(importlib.import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value

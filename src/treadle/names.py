@@ -23,24 +23,84 @@ _PLACES = (
     "treadle.keras.utils",
 )  # fmt: skip
 
+_NO_SPARSE = "Sparse tensors are not provided: use dense ones, or td.IndexedSlices for rows"
+_NO_RAGGED = (
+    "Ragged tensors are not provided: pad to one length (Dataset.padded_batch, td.sequence_mask), "
+    "or use a td.TensorArray with infer_shape=False"
+)
+_NO_QUANTIZED = (
+    "Quantized numbers are not provided: use bfloat16 or float16, or td.round and td.clip_by_value"
+)
+
 # TensorFlow's names that are not provided, and what to use instead.
 _INSTEAD = {
     "sparse": "Sparse tensors are not provided: use dense ones, td.IndexedSlices for rows, or "
     "scipy.sparse before tensors are made",
-    "SparseTensor": "Sparse tensors are not provided: use dense ones, or td.IndexedSlices for rows",
-    "ragged": "Ragged tensors are not provided: pad to one length (Dataset.padded_batch, "
-    "td.sequence_mask), or use a td.TensorArray with infer_shape=False",
-    "RaggedTensor": "Ragged tensors are not provided: pad to one length (Dataset.padded_batch, "
-    "td.sequence_mask), or use a td.TensorArray with infer_shape=False",
+    **dict.fromkeys(("SparseTensor", "SparseTensorSpec"), _NO_SPARSE),
+    **dict.fromkeys(
+        (
+            "ragged", "RaggedTensor", "RaggedTensorSpec", "DynamicRaggedShape", "RowPartition",
+            "StructuredTensor", "ragged_fill_empty_rows", "ragged_fill_empty_rows_grad",
+        ),
+        _NO_RAGGED,
+    ),
     "sets": "Use td.unique, np.intersect1d, np.setdiff1d and np.union1d on vectors",
     "lookup": "Use a dict while data is prepared, and td.gather on integer ids in functions",
-    "quantization": "Quantized numbers are not provided: use bfloat16 or float16, or td.round and "
-    "td.clip_by_value",
+    **dict.fromkeys(
+        ("quantization", "QUANTIZED_DTYPES", "qint8", "qint16", "qint32", "quint8", "quint16"),
+        _NO_QUANTIZED,
+    ),
+    **dict.fromkeys(
+        ("resource", "variant"),
+        "Variables, arrays of tensors and datasets are objects of Python, not tensors of a dtype",
+    ),
     "quantize_and_dequantize_v4": "Quantized numbers are not provided: use td.round and "
     "td.clip_by_value",
     "edit_distance": "Use a td.function with two loops over the sequences: loops are compiled",
-    "LinearOperator": "Operators are not provided: use matrices and the functions of td.linalg, of "
-    "which diag, tridiagonal_matmul and tridiagonal_solve know bands",
+    "LinearOperator": "Use a class derived from td.linalg.LinearOperator with _shape and _matmul, "
+    "or td.linalg.LinearOperatorFullMatrix",
+    "special": "td.math has the special functions that are provided: use scipy.special in "
+    "td.numpy_function for others",
+    "CriticalSection": "Use threading.Lock around calls: inside a program effects keep their order",
+    "RegisterGradient": "Use td.custom_gradient",
+    "Operation": "A tensor's node is tensor.op: td.inspect.stages shows the graph",
+    "audio": "Sound files are not read: use Python's module wave, or soundfile, before tensors are "
+    "made; td.signal has spectra",
+    "queue": "Queues are not provided: use td.data.Dataset with prefetch, batch and shuffle",
+    "raw_ops": "Use the public functions, such as td.add for raw_ops.AddV2",
+    **dict.fromkeys(
+        ("mlir", "xla"),
+        "Programs are compiled by treadle itself: td.inspect.stages and `treadle inspect` show how",
+    ),
+    "sysconfig": "Use `treadle env`, and np.show_config() for NumPy",
+    "nondifferentiable_batch_function": "Use td.data.Dataset.batch, or td.vectorized_map",
+    **dict.fromkeys(
+        (
+            "dispatch_for_api", "dispatch_for_unary_elementwise_apis",
+            "dispatch_for_binary_elementwise_apis", "dispatch_for_binary_elementwise_assert_apis",
+            "unregister_dispatch_for",
+        ),
+        "Functions are not replaced for classes of the user: give the class methods and operators",
+    ),
+    **dict.fromkeys(
+        ("BatchableExtensionType", "ExtensionTypeBatchEncoder"),
+        "Use td.experimental.ExtensionType: td.map_fn and td.vectorized_map take any of them "
+        "apart, datasets take tuples and dicts of their fields",
+    ),
+    "ExtensionTypeSpec": "The type of a class's objects is its Spec, as in MyType.Spec",
+    "dlpack": "Use np.from_dlpack(tensor), and td.constant for what has __dlpack__",
+    **dict.fromkeys(
+        (
+            "float4_e2m1fn", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+            "float8_e5m2", "float8_e5m2fnuz", "int2", "int4", "uint2", "uint4",
+        ),
+        "Numbers of fewer bits are not provided: use float16, bfloat16 or int8",
+    ),
+    **dict.fromkeys(
+        ("async_scope", "async_clear_error", "function_executor_type"),
+        "Calls return when they are done",
+    ),
+    "numpy": "NumPy's own functions take tensors, in functions too: np.sum(x)",
     "no_gradient": "Use td.stop_gradient, or td.custom_gradient",
     "unicode_script": "Scripts of characters are not provided: use the unicodedata module before "
     "tensors are made",
@@ -71,8 +131,6 @@ _INSTEAD = {
     "conv": "Use td.nn.convolution",
     "conv2d_backprop_input_v2": "Use td.nn.conv2d_transpose, or a td.GradientTape",
     "conv2d_backprop_filter_v2": "Use a td.GradientTape",
-    "fractional_avg_pool": "Use td.nn.avg_pool, whose windows have one size, or td.image.resize",
-    "fractional_max_pool": "Use td.nn.max_pool, whose windows have one size",
     "RNNCellDeviceWrapper": "Use td.keras.layers for recurrent networks",
     "RNNCellDropoutWrapper": "Use td.keras.layers for recurrent networks",
     "RNNCellResidualWrapper": "Use td.keras.layers for recurrent networks",

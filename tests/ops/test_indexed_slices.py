@@ -154,3 +154,31 @@ def test_errors():
 def test_printing():
     text = str(rows([[1.0, 2.0, 3.0]], [4]))
     assert text == "IndexedSlices(indices=[4], values=[[1. 2. 3.]], dense_shape=[6 3])"
+
+
+def test_types_of_rows_compare_as_their_parts():
+    open_rows = td.IndexedSlicesSpec([None, 3], td.float64, td.int32, td.int32)
+    slices = td.IndexedSlices(
+        td.constant(TABLE[:2]), td.constant([0, 4], td.int32), td.constant([6, 3], td.int32)
+    )
+    own = td.type_spec_from_value(slices)
+    assert own.is_subtype_of(open_rows) and not open_rows.is_subtype_of(own)
+    assert open_rows.is_compatible_with(slices) and own != open_rows
+    assert own.most_specific_common_supertype([open_rows]) == open_rows
+    assert hash(open_rows) == hash(td.IndexedSlicesSpec([6, 3], td.float64, td.int32, td.int32))
+    without = td.IndexedSlicesSpec([None, 3], td.float64, td.int32)
+    assert not without.is_compatible_with(slices)
+    assert own.most_specific_common_supertype([without]) is None
+
+
+def test_signatures_refuse_other_rows():
+    @td.function(input_signature=[td.IndexedSlicesSpec([None, 3], td.float32, td.int32, td.int32)])
+    def f(slices):
+        return slices.values
+
+    with pytest.raises(TypeError, match="another structure"):
+        f(td.constant([1.0]))
+    with pytest.raises(TypeError, match="another structure"):
+        f(td.IndexedSlices(td.ones([2, 3]), td.constant([0, 1])))
+    with pytest.raises(TypeError, match="does not fit"):
+        f(rows(np.ones((2, 4), np.float32), [0, 1]))

@@ -314,3 +314,19 @@ def test_an_array_that_a_branch_refills_has_no_static_size() -> None:
     x, y = td.zeros([2]), td.ones([3])
     assert f(x, y, td.constant(True)).shape == (2,)
     assert f(x, y, td.constant(False)).shape == (3,)
+
+
+def test_types_of_arrays_in_signatures():
+    spec = td.TensorArraySpec([None], td.float32, dynamic_size=True)
+
+    @td.function(input_signature=[spec, td.TensorSpec([])])
+    def extended(ta, x):
+        return ta.write(ta.size(), [x, x]).stack()
+
+    ta = td.TensorArray(td.float32, 1, dynamic_size=True).write(0, [1.0, 2.0])
+    own = td.type_spec_from_value(ta)
+    assert own.is_subtype_of(spec) and spec.is_compatible_with(ta)
+    assert own.element_shape == [2] and spec.value_type is td.TensorArray
+    np.testing.assert_array_equal(extended(ta, 3.0), [[1.0, 2.0], [3.0, 3.0]])
+    with pytest.raises(TypeError, match="does not fit"):
+        extended(td.TensorArray(td.int32, 1), 3.0)

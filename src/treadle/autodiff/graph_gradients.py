@@ -56,7 +56,7 @@ class _RecordedGraph:
             yield from self._entries(builder.parent)
         for node in list(builder.region.nodes):
             if node.op.gradient is not None:
-                inputs = [builder.tensor_of(v) for v in node.inputs]
+                inputs = [builder.tensor_of(v) for v in builder.inputs_at_first(node)]
                 outputs = [self._output(builder.tensor_of(v)) for v in node.outputs]
                 yield Entry(node.op, inputs, node.attrs, outputs)
 

@@ -163,6 +163,21 @@ class ListSpec(Spec):
     def element(self) -> TensorSpec:
         return TensorSpec(self.shape, self.dtype)
 
+    def is_compatible_with(self, other: Any) -> bool:
+        """True where a list of the other spec may be passed for this one."""
+        if not isinstance(other, ListSpec) or self.dtype is not other.dtype:
+            return False
+        told = has_element_shape(self) and has_element_shape(other)
+        return not told or self.shape.is_compatible_with(other.shape)
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every list of this spec is one of the other."""
+        if not isinstance(other, ListSpec) or self.dtype is not other.dtype:
+            return False
+        if not (has_element_shape(self) and has_element_shape(other)):
+            return self is other or not has_element_shape(other)
+        return self.shape.is_subtype_of(other.shape)
+
     def on(self, device: Device) -> Any:
         """Itself: lists are on the host."""
         return self

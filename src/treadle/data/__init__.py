@@ -3,13 +3,14 @@
 from treadle.data import experimental
 from treadle.data.dataset import Dataset
 from treadle.data.elements import DatasetSpec
-from treadle.data.iterator import IteratorSpec, NumpyIterator, Optional
+from treadle.data.iterator import IteratorSpec, NumpyIterator
 from treadle.data.iterator import OwnedIterator as Iterator
 from treadle.data.options import Options
 from treadle.data.stages.parallel import AUTOTUNE
 from treadle.data.stages.stage import INFINITE as INFINITE_CARDINALITY
 from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
 from treadle.data.text import TextLineDataset
+from treadle.iteration import Optional
 from treadle.names import missing_name
 
 __all__ = [

@@ -8,11 +8,11 @@ from typing import Any
 import treadle as td
 from treadle.data.dataset import Dataset
 from treadle.data.elements import Leaves
-from treadle.data.iterator import Optional
 from treadle.data.stages.parallel import AUTOTUNE
 from treadle.data.stages.stage import INFINITE as INFINITE_CARDINALITY
 from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
 from treadle.data.stages.stage import Stage
+from treadle.iteration import Optional
 
 __all__ = [
     "AUTOTUNE",

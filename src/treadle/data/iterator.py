@@ -25,6 +25,7 @@ from treadle.iteration import (
     GraphElements,
     GraphIterable,
     NDArray,
+    Optional,
     at,
     close_iterator,
     context,
@@ -34,6 +35,7 @@ from treadle.iteration import (
     handle_of,
     has_next,
     is_symbolic,
+    no_value,
     number_of,
     object_of,
     recording,
@@ -199,8 +201,8 @@ class OwnedIterator(GraphIterable):
             return self.in_graph().get_next_as_optional()
         leaves = self._cursor.take()
         if leaves is None:
-            return Optional(self._spec, False)
-        return Optional(self._spec, True, self._pack(leaves))
+            return Optional.empty(self._spec)
+        return Optional(self._spec, td.constant(True), self._pack(leaves))
 
     def in_graph(self) -> GraphIterator:
         return GraphIterator(self._spec, handle_of(self._cursor))
@@ -264,42 +266,11 @@ def traced_element(spec: Any, handle: Any) -> Any:
     return packer(spec)(tuple(leaves))
 
 
-class Optional:
-    """An element that may be missing, from `get_next_as_optional`.
-
-    Attributes:
-        element_spec: the structure of the element.
-    """
-
-    def __init__(self, spec: Any, present: bool, value: Any = None) -> None:
-        self.element_spec, self._present, self._value = spec, present, value
-
-    def has_value(self, name: str | None = None) -> td.Tensor:
-        """A bool scalar."""
-        return td.constant(self._present)
-
-    def get_value(self, name: str | None = None) -> Any:
-        """The element.
-
-        Raises:
-            InvalidArgumentError: there is none.
-        """
-        if not self._present:
-            raise no_value()
-        return self._value
-
-
-def no_value() -> td.errors.InvalidArgumentError:
-    return td.errors.InvalidArgumentError(
-        None, None, f"The given optional does not have a value{at(user_origin())}"
-    )
-
-
 class GraphOptional(Optional):
     """An Optional inside a function: whether it has a value is known when the function runs."""
 
     def __init__(self, spec: Any, handle: Any) -> None:
-        super().__init__(spec, False)
+        super().__init__(spec, None, None)
         self.handle = handle
 
     def has_value(self, name: str | None = None) -> td.Tensor:

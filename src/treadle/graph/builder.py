@@ -281,6 +281,14 @@ class GraphBuilder:
         found = self._tensors.get(value)
         return self._symbolic(value, user_origin()) if found is None else found
 
+    def inputs_at_first(self, node: Node) -> list[Value]:
+        """The inputs of a node of this region, without the start values of what gradients made a
+        loop carry."""
+        first = self.carried_at_first.get(node)
+        if first is None:
+            return node.inputs
+        return node.inputs[:first] + node.inputs[len(node.outputs) :]
+
     def finish(self, results: Sequence[Tensor]) -> Graph:
         """Set the results and end the trace."""
         self.region.results = [self.use(t).value for t in results]

@@ -28,6 +28,10 @@ from treadle.ops.image.convolution import (
     depthwise_conv2d_backprop_filter,
     depthwise_conv2d_backprop_input,
 )
+from treadle.ops.image.fractional_pooling import (
+    fractional_avg_pool,
+    fractional_max_pool,
+)
 from treadle.ops.image.morphology import (
     dilation2d,
     erosion2d,
@@ -143,6 +147,8 @@ __all__ = [
     "embedding_lookup",
     "erosion2d",
     "experimental",
+    "fractional_avg_pool",
+    "fractional_max_pool",
     "gelu",
     "in_top_k",
     "isotonic_regression",

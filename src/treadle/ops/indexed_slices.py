@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.core import nest
+from treadle.core import dtypes, nest
+from treadle.core.composite_spec import CompositeSpec
 from treadle.core.dtypes import DType
 from treadle.core.origin import Origin, forced_origin
 from treadle.core.shapes import Dim, TensorShape
+from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 
@@ -85,6 +87,10 @@ class IndexedSlices:
         """TensorFlow's name of the device of the rows."""
         return self._values.device
 
+    @property
+    def _type_spec(self) -> IndexedSlicesSpec:
+        return IndexedSlicesSpec.of([TensorSpec.from_tensor(part) for part in _parts(self)])
+
     def with_values(self, values: Tensor) -> IndexedSlices:
         """Other rows at the same places."""
         return self.with_rows(values, self._indices)
@@ -119,13 +125,15 @@ def values_of(x: Any) -> Any:
     return x.values if isinstance(x, IndexedSlices) else x
 
 
-def _parts(slices: IndexedSlices) -> list[Any]:
+def _parts(slices: Any) -> list[Any]:
     shape = slices.dense_shape
     return [slices.values, slices.indices, *(() if shape is None else (shape,))]
 
 
-def _of_parts(like: IndexedSlices, parts: list[Any]) -> IndexedSlices:
+def _of_parts(like: Any, parts: list[Any]) -> Any:
     """Of other parts, which may be specs or whatever stands for tensors."""
+    if isinstance(parts[0], Spec):
+        return IndexedSlicesSpec.of(parts)
     slices = object.__new__(IndexedSlices)
     slices._values, slices._indices, *shape = parts
     slices._dense_shape, slices._dims = shape[0] if shape else None, None
@@ -134,3 +142,57 @@ def _of_parts(like: IndexedSlices, parts: list[Any]) -> IndexedSlices:
 
 
 nest.register_node(IndexedSlices, _parts, _of_parts, lambda slices: slices.dense_shape is not None)
+
+
+class IndexedSlicesSpec(CompositeSpec):
+    """The type of `IndexedSlices`, for an `input_signature`.
+
+    Args:
+        shape: of the whole tensor; None for an unknown rank.
+        dtype: of the rows.
+        indices_dtype: int32 or int64.
+        dense_shape_dtype: the dtype of `dense_shape`; None for rows of a tensor of unknown shape.
+        indices_shape: ``[n]`` for n rows, any number where it is omitted.
+    """
+
+    __slots__ = ("dense_shape", "indices", "values")
+
+    value_type = seen_as = IndexedSlices
+    origin = None  # of the gradients that have this type
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = dtypes.float32,
+        indices_dtype: Any = dtypes.int64,
+        dense_shape_dtype: Any = None,
+        indices_shape: Any = None,
+    ) -> None:
+        whole, count = TensorShape(shape), TensorShape(indices_shape or [None])
+        unranked = whole.rank is None
+        self.values = TensorSpec(None if unranked else count.concatenate(whole[1:]), dtype)
+        self.indices = TensorSpec(count, indices_dtype)
+        self.dense_shape = None
+        if dense_shape_dtype is not None:
+            self.dense_shape = TensorSpec([whole.rank], dense_shape_dtype)
+
+    @classmethod
+    def of(cls, parts: list[Any]) -> IndexedSlicesSpec:
+        """The type of slices whose parts have these specs."""
+        spec = object.__new__(cls)
+        spec.values, spec.indices, *shape = parts
+        spec.dense_shape = shape[0] if shape else None
+        return spec
+
+    @property
+    def dtype(self) -> DType:
+        return self.values.dtype
+
+    def __repr__(self) -> str:
+        shape = "" if self.dense_shape is None else f", dense_shape={self.dense_shape!r}"
+        return f"IndexedSlicesSpec(values={self.values!r}, indices={self.indices!r}{shape})"
+
+
+nest.register_node(
+    IndexedSlicesSpec, _parts, _of_parts, lambda spec: spec.dense_shape is not None
+)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from treadle.core import dtypes, nest
+from treadle.core.composite_spec import CompositeSpec
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec, TensorSpec
@@ -356,15 +357,13 @@ def _finish(made: Any) -> None:
 # -- specs ---------------------------------------------------------------------------------------
 
 
-class ExtensionTypeSpec(TypeSpec):
+class ExtensionTypeSpec(CompositeSpec):
     """The type of an extension type's objects: its fields with specs in place of tensors.
 
     Args:
         args, kwargs: the fields, as for the class.
     """
 
-    value_type: ClassVar[Any]
-    seen_as: ClassVar[type]  # in structures it stands for an object
     _fields_by_name: ClassVar[dict[str, Field]]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -386,35 +385,10 @@ class ExtensionTypeSpec(TypeSpec):
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._values() == other._values()
 
-    def __hash__(self) -> int:
-        return hash((_static(self), *nest.flatten(self)))
+    __hash__ = CompositeSpec.__hash__
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({_listed(self)})"
-
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
-        other = getattr(spec_or_value, "_type_spec", spec_or_value)
-        return self._compare(other, lambda mine, theirs: mine.is_compatible_with(theirs))
-
-    def is_subtype_of(self, other: Any) -> bool:
-        return self._compare(other, lambda mine, theirs: mine.is_subtype_of(theirs))
-
-    def _compare(self, other: Any, fits: Callable[[Any, Any], bool]) -> bool:
-        if type(self) is not type(other) or _static(self) != _static(other):
-            return False
-        mine, theirs = nest.flatten(self), nest.flatten(other)
-        return len(mine) == len(theirs) and all(
-            fits(a, b) if isinstance(a, TypeSpec) and isinstance(b, TypeSpec) else a == b
-            for a, b in zip(mine, theirs, strict=True)
-        )
-
-    def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
-        alike = all(type(o) is type(self) and _static(o) == _static(self) for o in others)
-        if not alike:
-            return None
-        columns = zip(*(nest.flatten(s) for s in (self, *others)), strict=True)
-        found = [a.most_specific_common_supertype(rest) for a, *rest in columns]
-        return None if None in found else nest.pack(self, found)
 
 
 def _field_spec(field: Field, value: Any, name: str) -> Any:

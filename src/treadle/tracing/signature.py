@@ -18,7 +18,7 @@ from treadle.core import nest
 from treadle.core.devices import HOST, Device
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY, TensorShape
-from treadle.core.spec import Spec, TensorSpec, array_spec
+from treadle.core.spec import ListSpec, Spec, TensorSpec, array_spec
 from treadle.core.tensor import DeviceTensor, Tensor, UnrankedTensor, moved
 from treadle.core.trace_types import TraceType, TracingContext
 from treadle.ops.conversion import convert_to_tensor
@@ -30,7 +30,7 @@ _CONTEXT = TracingContext()
 
 def is_tensor_leaf(value: Any) -> bool:
     """True for values that a trace sees as tensors."""
-    return isinstance(value, Tensor | np.ndarray | np.generic | TensorSpec)
+    return isinstance(value, Tensor | np.ndarray | np.generic | TensorSpec | ListSpec)
 
 
 def leaf_spec(value: Any) -> TensorSpec:
@@ -39,8 +39,8 @@ def leaf_spec(value: Any) -> TensorSpec:
         if isinstance(value, UnrankedTensor) and not value.is_settled:
             raise value.refusal("the call of a function")
         return value.spec
-    if isinstance(value, TensorSpec):
-        return value
+    if isinstance(value, TensorSpec | ListSpec):
+        return value  # type: ignore[return-value]  # of a list as of a tensor
     return array_spec(np.asarray(value))
 
 
@@ -286,6 +286,8 @@ class FunctionSignature:
         self.input_signature: tuple[Any, ...] | None = None
         if input_signature is not None:
             self.input_signature = tuple(_check_signature(input_signature))
+            leaves = nest.flatten(self.input_signature)
+            self._has_lists = any(isinstance(leaf, ListSpec) for leaf in leaves)
             self._check_fits()
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
@@ -312,6 +314,8 @@ class FunctionSignature:
         names, declared = self.names(len(args)), self.input_signature or ()
         if self.input_signature is not None:
             args = self._convert(args)
+            if self._has_lists:
+                declared = nest.map_structure(_as_given, declared, args[: len(declared)])
         arguments = Arguments(args, kwargs, names, declared)
         if not arguments.has_ranks:
             return arguments.ranked()
@@ -431,6 +435,12 @@ def _on_device_of(declared: Any, given: Any) -> Any:
     return declared.on(given.spec.device) if isinstance(given, Tensor) else declared
 
 
+def _as_given(declared: Any, given: Any) -> Any:
+    """The spec of an input signature; for a list that of the one that is given, which knows the
+    shape of the elements."""
+    return leaf_spec(given) if isinstance(declared, ListSpec) else declared
+
+
 def _convert_nested(value: Any, spec: Any, place: str, name: str) -> Any:
     parts = nest.children(spec)
     if parts is None:
@@ -461,9 +471,9 @@ def _static_fits(given: Any, wanted: Any) -> bool:
 
 
 def _convert_leaf(value: Any, spec: Any, place: str, name: str) -> Any:
-    if not isinstance(spec, TensorSpec):
+    if not isinstance(spec, TensorSpec | ListSpec):
         return value
-    if isinstance(value, TensorSpec):
+    if isinstance(value, TensorSpec | ListSpec):
         given: Spec = value
     else:
         try:

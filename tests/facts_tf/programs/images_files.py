@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import struct
 import tempfile
 import zlib
 from pathlib import Path
@@ -87,6 +88,64 @@ def png_files(tf):
 @program
 def png_files_of_16_bits(tf):
     return [tf.io.decode_png(f, channels, tf.uint16) for f in PNGS for channels in (0, 3)]
+
+
+def deep_png(pixels, color, interlaced):
+    """A file of 16 bits, whose rows have the five filters in turn, a byte after the other."""
+
+    def lines(part):
+        rows = np.ascontiguousarray(part, ">u2").view(np.uint8).astype(int)
+        height, width, size = rows.shape
+        padded = np.zeros((height + 1, width + 1, size), int)
+        padded[1:, 1:] = rows
+        for y in range(height):
+            yield bytes([y % 5])
+            for place in np.ndindex(width, size):
+                x, k = place
+                left, above, corner = padded[y + 1, x, k], padded[y, x + 1, k], padded[y, x, k]
+                near = min((left, above, corner), key=lambda v, p=left + above - corner: abs(p - v))
+                guess = [0, left, above, (left + above) // 2, near][y % 5]
+                yield bytes([(padded[y + 1, x + 1, k] - guess) % 256])
+
+    passes = [(0, 0, 1, 1)]
+    if interlaced:
+        passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4),
+                  (1, 0, 2, 2), (0, 1, 1, 2)]  # fmt: skip
+    parts = [pixels[y::down, x::across] for x, y, across, down in passes]
+    data = b"".join(b"".join(lines(part)) for part in parts if part.size)
+    header = struct.pack(">IIBBBBB", pixels.shape[1], pixels.shape[0], 16, color, 0, 0, interlaced)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(data)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(d)) + kind + d + struct.pack(">I", zlib.crc32(kind + d))
+        for kind, d in chunks
+    )
+
+
+@program
+def coloured_png_files_of_16_bits(tf):
+    slopes = np.add.outer(np.arange(11) * 5000, np.arange(6) * 3000)[..., None]
+    noise = np.random.default_rng(3).integers(0, 3000, (11, 6, 4))
+    pixels = (slopes + noise).astype(np.uint16)
+    files = [
+        deep_png(pixels[..., :n], color, interlaced)
+        for n, color in ((3, 2), (4, 6))
+        for interlaced in (0, 1)
+    ]
+    broken = bytearray(files[0])
+    broken[60] ^= 1
+    written = [tf.io.encode_png(pixels[..., :n]) for n in (2, 3, 4)]
+    return (
+        [tf.io.decode_png(f, dtype=tf.uint16) for f in files],
+        [tf.io.decode_png(f, channels, tf.uint16) for f in files[::2] for channels in (1, 3, 4)],
+        [tf.io.decode_png(f, channels) for f in files[::2] for channels in (0, 3)],
+        tf.io.decode_image(files[0], dtype=tf.float32),
+        [tf.io.decode_png(f, 4, tf.uint16) for f in written],
+        tf.function(lambda p: tf.io.decode_png(tf.io.encode_png(p, 9), dtype=tf.uint16))(
+            tf.constant(pixels[..., :3])
+        ),
+        raised(tf.io.decode_png, bytes(broken), dtype=tf.uint16),
+        raised(tf.io.decode_png, files[0][:90], dtype=tf.uint16),
+    )
 
 
 @program

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core import dtypes, errors, nest
+from treadle.core.composite_spec import CompositeSpec
 from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
@@ -16,7 +17,7 @@ from treadle.core.shapes import (
     TensorShape,
     dim_symbols,
 )
-from treadle.core.spec import ListSpec
+from treadle.core.spec import ListSpec, has_element_shape
 from treadle.core.tensor import Tensor
 from treadle.ops.collections import lists
 from treadle.ops.conversion import convert_to_tensor
@@ -185,12 +186,15 @@ class TensorArray:
 
     def _with(self, items: Any) -> TensorArray:
         """The same array in another state."""
-        copy = object.__new__(TensorArray)
-        copy._dtype, copy.dynamic_size, copy._elements = (
-            self._dtype, self.dynamic_size, self._elements,
-        )  # fmt: skip
-        copy._list = items
-        return copy
+        return self.of(items, self, self._elements)
+
+    @classmethod
+    def of(cls, items: Any, like: TensorArray | TensorArraySpec, known: _Elements) -> TensorArray:
+        """The array of a list, with the dtype of another array or type."""
+        array = object.__new__(cls)
+        array._dtype, array.dynamic_size = like.dtype, like.dynamic_size
+        array._elements, array._list = known, items
+        return array
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -233,6 +237,11 @@ class TensorArray:
     def mark_used(self) -> None:
         """Accepted for TensorFlow programs."""
 
+    @property
+    def _type_spec(self) -> TensorArraySpec:
+        known = self._elements
+        return TensorArraySpec(known.dims, self._dtype, self.dynamic_size, known.infer)
+
     def __len__(self) -> int:
         return int(self.size())
 
@@ -241,6 +250,65 @@ class TensorArray:
         return f"<td.TensorArray dtype={self._dtype.name} element_shape={shape}>"
 
 
-nest.register_node(
-    TensorArray, lambda array: [array._list], lambda array, parts: array._with(parts[0])
-)
+class TensorArraySpec(CompositeSpec):
+    """The type of a `TensorArray`, for an `input_signature`.
+
+    Args:
+        element_shape: of the elements; None where it is not known.
+        dtype: of the elements.
+        dynamic_size: whether writing beyond the end extends the array.
+        infer_shape: whether all elements have one shape.
+    """
+
+    __slots__ = ("dynamic_size", "infer", "items")
+
+    value_type = seen_as = TensorArray
+
+    def __init__(
+        self,
+        element_shape: Any = None,
+        dtype: Any = dtypes.float32,
+        dynamic_size: bool = False,
+        infer_shape: bool = True,
+    ) -> None:
+        self.dynamic_size, self.infer = bool(dynamic_size), bool(infer_shape)
+        shape = TensorShape(element_shape)
+        unknown = UNKNOWN_SHAPE if infer_shape else UNKNOWN_RANK
+        self.items = ListSpec(unknown if shape.rank is None else shape, dtype)
+
+    @classmethod
+    def of(cls, items: ListSpec, dynamic_size: bool, infer_shape: bool) -> TensorArraySpec:
+        """The type of arrays whose list has this spec."""
+        spec = cls(None, items.dtype, dynamic_size, infer_shape)
+        spec.items = items
+        return spec
+
+    @property
+    def dtype(self) -> DType:
+        return self.items.dtype
+
+    @property
+    def element_shape(self) -> TensorShape:
+        return self.items.shape if has_element_shape(self.items) else TensorShape(None)
+
+    def __repr__(self) -> str:
+        return (
+            f"TensorArraySpec({self.element_shape}, {self.dtype!r}, {self.dynamic_size}, "
+            f"{self.infer})"
+        )
+
+
+def _of_items(like: Any, parts: list[Any]) -> Any:
+    """An array in another state, or the type of one where the part is a spec."""
+    (items,) = parts
+    if isinstance(items, ListSpec):
+        known = like._elements if isinstance(like, TensorArray) else like
+        return TensorArraySpec.of(items, like.dynamic_size, known.infer)
+    if isinstance(like, TensorArray):
+        return like._with(items)
+    dims = like.items.dims if has_element_shape(like.items) else None
+    return TensorArray.of(items, like, _Elements(dims, like.infer, None))
+
+
+nest.register_node(TensorArray, lambda array: [array._list], _of_items)
+nest.register_node(TensorArraySpec, lambda spec: [spec.items], _of_items)

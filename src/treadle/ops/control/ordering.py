@@ -41,24 +41,30 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     yield
 
 
-def name_scope(name: str) -> during:
+class name_scope(during):
     """Names of variables that the block makes begin with ``name/``, inside the scope around it.
 
-    Operations have no such names: they are known by the line that made them.
+    Operations have no such names: they are known by the line that made them. The ``with`` statement
+    binds the whole scope, such as ``outer/name/``.
 
     Args:
         name: the name; the whole scope where it ends with ``/``, no scope at all where it is empty.
 
-    Returns:
-        A context manager that gives the whole scope, such as ``outer/name/``.
+    Attributes:
+        name: the name as it was given.
 
     Raises:
         ValueError: the name is not a string.
     """
-    if not isinstance(name, str):
-        raise ValueError(f"name_scope: the name must be a string, not {name!r}")
-    whole = name if not name or name.endswith("/") else f"{naming.scope}{name}/"
-    return during(naming, "scope", whole, gives=whole)
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise ValueError(f"name_scope: the name must be a string, not {name!r}")
+        self.name = name
+        whole = name if not name or name.endswith("/") else f"{naming.scope}{name}/"
+        super().__init__(naming, "scope", whole, gives=whole)
 
 
 def group(*inputs: Any, name: str | None = None) -> None:

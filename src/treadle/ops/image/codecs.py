@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes, errors
+from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec, TensorSpec
@@ -19,6 +19,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.comparison import equal
+from treadle.ops.image import png
 from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping.unknown_rank import of_parts, specs_of_parts
 from treadle.ops.strings.parts import substr
@@ -104,9 +105,10 @@ def _with_channels(pixels: NDArray, channels: int) -> NDArray:
 
 
 def _gray(colors: NDArray) -> NDArray:
-    """The brightness as libpng computes it, in 32768ths."""
-    weights = np.array([9798, 19235, 3735], np.int64)
-    found: NDArray = (colors * weights).sum(2, keepdims=True) >> 15
+    """The brightness as libpng computes it, in 32768ths; that of 16 bits is rounded."""
+    weights = np.array([9797, 19234, 3737], np.int64)
+    half = 16384 if colors.dtype == np.uint16 else 0
+    found: NDArray = ((colors * weights).sum(2, keepdims=True) + half) >> 15
     return found.astype(colors.dtype)
 
 
@@ -131,11 +133,10 @@ def _decoded(
         raise invalid(f"channels must be one of {_CHANNELS[kind]} for {kind.upper()}: {channels}")
     if kind == "webp" and dtype is not dtypes.uint8:
         raise invalid("WebP files are decoded to uint8")
-    deep = kind == "png" and contents[24:26] >= b"\x10\x01"
-    if deep and dtype is not dtypes.uint8:
-        text = "Pillow reads 8 bits of each channel of coloured PNG files with 16: decode to uint8"
-        raise errors.UnimplementedError(None, None, text)
     try:
+        if kind == "png" and png.is_deep(contents):
+            pixels = png.read_deep(contents)
+            return _in_dtype(_with_channels(pixels, channels or pixels.shape[2]), dtype, kind)
         with pillow().open(io.BytesIO(contents)) as image:
             if kind == "jpeg":
                 mode = "L" if channels == 1 else image.mode
@@ -241,7 +242,6 @@ def decode_png(
 
     Raises:
         InvalidArgumentError: contents that are no such file.
-        UnimplementedError: a coloured file of 16 bits, decoded to uint16.
         ImportError: there is no Pillow.
     """
     return _run_decode("png", contents, channels, dtype, dtypes.uint8, dtypes.uint16)  # type: ignore[no-any-return]
@@ -341,13 +341,13 @@ def _encode_png(x: NDArray, *, compression: int) -> NDArray:
         raise invalid("images are [..., height, width, channels], uint8 or uint16")
     if not 1 <= x.shape[-1] <= 4 or 0 in x.shape[-3:-1]:
         raise invalid(f"a PNG file has 1 to 4 channels and some pixels, not {x.shape[-3:]}")
-    if x.dtype == np.uint16 and x.shape[-1] != 1:
-        text = "Pillow writes PNG files of 16 bits for one channel only: convert to uint8"
-        raise errors.UnimplementedError(None, None, text)
     images = x.reshape(-1, *x.shape[-3:])
     level = {} if compression < 0 else {"compress_level": compression}
     found = np.empty(len(images), object)
-    found[:] = [_encoded(image, "PNG", **level) for image in images]
+    if x.dtype == np.uint16 and x.shape[-1] > 1:
+        found[:] = [png.write_deep(image, compression) for image in images]
+    else:
+        found[:] = [_encoded(image, "PNG", **level) for image in images]
     return found.reshape(x.shape[:-3])
 
 
@@ -358,8 +358,8 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     """Images as PNG files.
 
     Args:
-        image: [..., height, width, channels] of 1 to 4 channels; uint8, or uint16 of one channel.
-        compression: 0 to 9; -1 for what Pillow thinks best.
+        image: [..., height, width, channels] of 1 to 4 channels; uint8 or uint16.
+        compression: 0 to 9; -1 for what the library thinks best.
 
     Returns:
         strings of the outer shape.
@@ -367,7 +367,6 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     Raises:
         InvalidArgumentError: another rank or number of channels.
         TypeError: another dtype.
-        UnimplementedError: colours of 16 bits.
         ImportError: there is no Pillow.
     """
     pillow()

@@ -112,7 +112,7 @@ TRIDIAGONAL_SOLVE = register(
 )  # fmt: skip
 
 
-def _compact(what: str, diagonals: Any, form: str, like: Any) -> tuple[Tensor, Tensor]:
+def diagonal_rows(what: str, diagonals: Any, form: str, like: Any) -> tuple[Tensor, Tensor]:
     """The three diagonals as rows [..., 3, n], and the right side in their dtype.
 
     Raises:
@@ -172,7 +172,7 @@ def tridiagonal_solve(
     what = "tridiagonal_solve"
     if perturb_singular:
         raise ValueError(f"{what}: perturb_singular=True is not supported{at(user_origin())}")
-    rows, b = _compact(what, diagonals, diagonals_format, rhs)
+    rows, b = diagonal_rows(what, diagonals, diagonals_format, rhs)
     is_vector = b.ndim == rows.ndim - 1
     if conjugate_rhs:
         b = conj(b)
@@ -197,7 +197,7 @@ def tridiagonal_matmul(
         InvalidArgumentError: the shapes do not fit.
         ValueError: another format.
     """
-    rows, b = _compact("tridiagonal_matmul", diagonals, diagonals_format, rhs)
+    rows, b = diagonal_rows("tridiagonal_matmul", diagonals, diagonals_format, rhs)
     if b.ndim < 2 or rows.ndim < 2 or not TensorShape((3, b.dims[-2])).is_compatible_with(
         rows.dims[-2:]
     ):

@@ -1,0 +1,64 @@
+"""The types of structures of tensors: IndexedSlices, tensor arrays, optionals, extension types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from treadle.core import nest
+from treadle.core.trace_types import TypeSpec
+
+
+class CompositeSpec(TypeSpec):
+    """The type of an object that is a structure (`core.nest`): the same structure of specs.
+
+    A subclass is registered with `nest` so that its parts are the specs of the object's parts, and
+    its static part is the object's.
+    """
+
+    value_type: ClassVar[Any]
+    seen_as: ClassVar[Any]  # in structures it stands for an object of this class
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        other = getattr(spec_or_value, "_type_spec", spec_or_value)
+        return self._compare(other, lambda mine, theirs: mine.is_compatible_with(theirs))
+
+    def is_subtype_of(self, other: Any) -> bool:
+        return self._compare(other, lambda mine, theirs: mine.is_subtype_of(theirs))
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
+        if not all(map(self._is_like, others)):
+            return None
+        columns = [nest.flatten(s) for s in (self, *others)]
+        if len(set(map(len, columns))) > 1:
+            return None
+        found = [_common(part, rest) for part, *rest in zip(*columns, strict=True)]
+        return None if _NONE in found else nest.pack(self, found)
+
+    def _compare(self, other: Any, fits: Callable[[Any, Any], bool]) -> bool:
+        if not self._is_like(other):
+            return False
+        mine, theirs = nest.flatten(self), nest.flatten(other)
+        return len(mine) == len(theirs) and all(
+            fits(a, b) if isinstance(a, TypeSpec) and isinstance(b, TypeSpec) else a == b
+            for a, b in zip(mine, theirs, strict=True)
+        )
+
+    def _is_like(self, other: Any) -> bool:
+        return type(self) is type(other) and nest.static_part(self) == nest.static_part(other)
+
+    def __eq__(self, other: object) -> bool:
+        return self._is_like(other) and nest.flatten(self) == nest.flatten(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), nest.static_part(self), *nest.flatten(self)))
+
+
+_NONE = object()  # no common type: None may be a part
+
+
+def _common(part: Any, others: Sequence[Any]) -> Any:
+    if isinstance(part, TypeSpec):
+        found = part.most_specific_common_supertype(others)
+        return _NONE if found is None else found
+    return part if all(part == other for other in others) else _NONE

@@ -1,0 +1,37 @@
+"""Matrices known by what they do: the classes ``td.linalg.LinearOperator...``."""
+
+from treadle.linear_operators import experimental
+from treadle.linear_operators.base import LinearOperator
+from treadle.linear_operators.combined import (
+    LinearOperatorAdjoint,
+    LinearOperatorBlockDiag,
+    LinearOperatorComposition,
+    LinearOperatorInversion,
+    LinearOperatorLowRankUpdate,
+)
+from treadle.linear_operators.given import (
+    LinearOperatorDiag,
+    LinearOperatorFullMatrix,
+    LinearOperatorIdentity,
+    LinearOperatorLowerTriangular,
+    LinearOperatorScaledIdentity,
+    LinearOperatorTridiag,
+    LinearOperatorZeros,
+)
+
+__all__ = [
+    "LinearOperator",
+    "LinearOperatorAdjoint",
+    "LinearOperatorBlockDiag",
+    "LinearOperatorComposition",
+    "LinearOperatorDiag",
+    "LinearOperatorFullMatrix",
+    "LinearOperatorIdentity",
+    "LinearOperatorInversion",
+    "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular",
+    "LinearOperatorScaledIdentity",
+    "LinearOperatorTridiag",
+    "LinearOperatorZeros",
+    "experimental",
+]

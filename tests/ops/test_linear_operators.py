@@ -1,0 +1,99 @@
+"""Operators: classes of users, loops that carry them, checks at run time, gradients. What they
+compute is compared with TensorFlow in tests/facts_tf."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.ops.gradcheck import check_gradients
+
+A = np.float64([[4.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 5.0]])
+B = np.float64([[1.0, 2.0], [-1.0, 0.5], [3.0, 1.0]])
+
+
+class Shift(td.linalg.LinearOperator):
+    """Moves all elements down by one place, in a circle."""
+
+    def __init__(self, size):
+        super().__init__(td.float64, is_non_singular=True)
+        self.size = size
+
+    def _shape(self):
+        return td.TensorShape([self.size, self.size])
+
+    def _matmul(self, x, adjoint=False, adjoint_arg=False):
+        x = td.linalg.adjoint(x) if adjoint_arg else x
+        return td.roll(x, -1 if adjoint else 1, -2)
+
+
+def test_classes_of_users_need_a_shape_and_a_product():
+    shift, dense = Shift(3), np.roll(np.eye(3), 1, 0)
+    np.testing.assert_array_equal(shift.to_dense(), dense)
+    np.testing.assert_allclose(shift.solve(B), np.roll(B, -1, 0), atol=1e-15)
+    np.testing.assert_array_equal(shift.H.to_dense(), dense.T)
+    np.testing.assert_allclose(shift.determinant(), 1.0)
+    both = shift @ td.linalg.LinearOperatorFullMatrix(A)
+    np.testing.assert_allclose(both.matmul(B), dense @ A @ B)
+    solved = td.function(lambda x: both.solve(x))(B)
+    np.testing.assert_allclose(solved, np.linalg.solve(dense @ A, B))
+
+
+def test_loops_and_branches_carry_operators():
+    @td.function
+    def f(operator, n):
+        for _ in td.range(n):
+            operator = td.linalg.LinearOperatorDiag(operator.diag * 2.0)
+        if n > 2:
+            operator = operator.inverse()
+        return operator
+
+    start = td.linalg.LinearOperatorDiag(td.constant([1.0, 4.0]))
+    for n, wanted in ((0, [1.0, 4.0]), (1, [2.0, 8.0]), (3, [1 / 8, 1 / 32])):
+        found = f(start, td.constant(n))
+        assert isinstance(found, td.linalg.LinearOperatorDiag)
+        np.testing.assert_array_equal(found.diag, wanted)
+
+
+def test_sizes_that_only_a_run_tells_are_compared():
+    spec = td.TensorSpec([None], td.float64)
+
+    @td.function(input_signature=[spec, td.TensorSpec([None, 2], td.float64)])
+    def f(diagonal, x):
+        return td.linalg.LinearOperatorDiag(diagonal).matmul(x)
+
+    np.testing.assert_array_equal(f(B[:, 0], B), B[:, :1] * B)
+    with pytest.raises(td.errors.InvalidArgumentError, match="another size"):
+        f(B[:, 0], B[:1])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        td.linalg.LinearOperatorFullMatrix,
+        lambda a: td.linalg.LinearOperatorDiag(a[0]),
+        td.linalg.LinearOperatorLowerTriangular,
+        lambda a: td.linalg.LinearOperatorTridiag(a, "matrix"),
+        lambda a: td.linalg.LinearOperatorLowRankUpdate(
+            td.linalg.LinearOperatorDiag(td.linalg.diag_part(a)), a[:, :1]
+        ),
+        lambda a: td.linalg.LinearOperatorBlockDiag(
+            [td.linalg.LinearOperatorFullMatrix(a[:2, :2]), td.linalg.LinearOperatorDiag(a[2, 2:])]
+        ),
+    ],
+)
+def test_gradients(made):
+    def f(a, b):
+        operator = made(a)
+        return operator.matmul(b) + operator.solve(b) + operator.log_abs_determinant()
+
+    check_gradients(f, A, B)
+
+
+def test_an_exact_number_of_steps():
+    """Conjugate gradients end in as many steps as there are rows."""
+    operator = td.linalg.LinearOperatorFullMatrix(
+        A, is_self_adjoint=True, is_positive_definite=True
+    )
+    state = td.linalg.experimental.conjugate_gradient(operator, B[:, 0], tol=1e-12)
+    assert int(state.i) == 3
+    np.testing.assert_allclose(state.x, np.linalg.solve(A, B[:, 0]))
