@@ -1,7 +1,7 @@
 """What a package beside the core needs so that functions can iterate over its objects."""
 
 from treadle.core.context import context, recording, taping
-from treadle.core.nest import register_node
+from treadle.core.nest import children, rebuild, register_node, static_part
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import NDArray, SymbolicTensor, from_array
 from treadle.ops.collections.iterators import (
@@ -43,6 +43,7 @@ __all__ = [
     "SymbolicTensor",
     "at",
     "call_user",
+    "children",
     "close_iterator",
     "context",
     "from_array",
@@ -57,10 +58,12 @@ __all__ = [
     "number_of",
     "object_of",
     "of_parts",
+    "rebuild",
     "recording",
     "register_node",
     "source_length",
     "specs_of_parts",
+    "static_part",
     "taping",
     "user_origin",
 ]

@@ -82,12 +82,7 @@ _INSTEAD = {
         ),
         "Functions are not replaced for classes of the user: give the class methods and operators",
     ),
-    **dict.fromkeys(
-        ("BatchableExtensionType", "ExtensionTypeBatchEncoder"),
-        "Use td.experimental.ExtensionType: td.map_fn and td.vectorized_map take any of them "
-        "apart, datasets take tuples and dicts of their fields",
-    ),
-    "ExtensionTypeSpec": "The type of a class's objects is its Spec, as in MyType.Spec",
+    "ExtensionTypeBatchEncoder": "Objects are taken apart along the first axes of their fields",
     "dlpack": "Use np.from_dlpack(tensor), and td.constant for what has __dlpack__",
     **dict.fromkeys(
         (

@@ -24,6 +24,7 @@ from treadle.data.stages import (
     sources,
 )
 from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage, symbols_in
+from treadle.experimental import ExtensionTypeSpec
 from treadle.iteration import GraphIterable, at, context, user_origin
 
 
@@ -573,7 +574,7 @@ def spec_of_signature(signature: Any) -> Any:
         return {k: spec_of_signature(v) for k, v in signature.items()}
     if isinstance(signature, tuple):
         return signature
-    if not isinstance(signature, td.TensorSpec):
+    if not isinstance(signature, td.TensorSpec | ExtensionTypeSpec):
         raise TypeError(
             f"output_signature must hold TensorSpecs, got {signature!r}{at(user_origin())}"
         )

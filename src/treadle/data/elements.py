@@ -1,7 +1,8 @@
 """Elements of datasets: their structures, their specs, and arrays to and from tensors.
 
 Inside a pipeline an element is a tuple of leaves, in the order of `leaves_of`: arrays, and datasets
-where elements hold those (`Dataset.window`). Lists are not structure: they become tensors.
+where elements hold those (`Dataset.window`). Tuples, mappings and extension types are structure;
+lists are not: they become tensors.
 """
 
 from __future__ import annotations
@@ -13,9 +14,21 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import treadle as td
-from treadle.iteration import NDArray, at, from_array, user_origin
+from treadle.experimental import ExtensionType, ExtensionTypeSpec
+from treadle.iteration import (
+    NDArray,
+    at,
+    children,
+    from_array,
+    rebuild,
+    static_part,
+    user_origin,
+)
 
 Leaves: TypeAlias = tuple[Any, ...]
+
+_EXTENSION = ExtensionType | ExtensionTypeSpec
+_STRUCTURES = (tuple, Mapping, ExtensionType, ExtensionTypeSpec)
 
 
 class DatasetSpec:
@@ -65,9 +78,14 @@ def as_structure(value: Any) -> Any:
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if value is None:
         raise TypeError(f"None cannot be an element of a dataset{at(user_origin())}")
-    if isinstance(value, td.Tensor) or getattr(value, "is_dataset", False):
+    if is_element(value):
         return value
     return td.convert_to_tensor(value)
+
+
+def is_element(value: Any) -> bool:
+    """Whether a value is part of an element as it is: a tensor, a dataset, an extension type."""
+    return isinstance(value, td.Tensor | ExtensionType) or getattr(value, "is_dataset", False)
 
 
 def leaves_of(value: Any) -> list[Any]:
@@ -79,6 +97,8 @@ def leaves_of(value: Any) -> list[Any]:
         return [leaf for part in value for leaf in leaves_of(part)]
     if isinstance(value, Mapping):
         return [leaf for key in sorted(value) for leaf in leaves_of(value[key])]
+    if isinstance(value, _EXTENSION):
+        return [leaf for _, part in children(value) or () for leaf in leaves_of(part)]
     return [value]
 
 
@@ -94,6 +114,8 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
     if isinstance(structure, Mapping):
         found = {key: _packed(structure[key], leaves) for key in sorted(structure)}
         return mapping_like(structure, {key: found[key] for key in structure})
+    if isinstance(structure, _EXTENSION):
+        return rebuild(structure, [_packed(p, leaves) for _, p in children(structure) or ()])
     return next(leaves)
 
 
@@ -107,6 +129,8 @@ def form_of(structure: Any) -> Any:
         return (type(structure), *map(form_of, structure))
     if isinstance(structure, Mapping):
         return ("dict", *((key, form_of(structure[key])) for key in sorted(structure)))
+    if isinstance(structure, _EXTENSION):
+        return (static_part(structure), *(form_of(p) for _, p in children(structure) or ()))
     return None
 
 
@@ -127,8 +151,8 @@ def holds_datasets(spec: Any) -> bool:
 
 def packer(spec: Any, leaf: Callable[[Any], Any] = lambda x: x) -> Callable[[Leaves], Any]:
     """A function from leaves to the structure, with `leaf` applied to each."""
-    if isinstance(spec, tuple | Mapping):
-        if type(spec) is tuple and not any(isinstance(s, tuple | Mapping) for s in spec):
+    if isinstance(spec, _STRUCTURES):
+        if type(spec) is tuple and not any(isinstance(s, _STRUCTURES) for s in spec):
             return lambda leaves: tuple([leaf(x) for x in leaves])
         return lambda leaves: packed(spec, [leaf(x) for x in leaves])
     return lambda leaves: leaf(leaves[0])

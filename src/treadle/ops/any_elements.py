@@ -15,7 +15,6 @@ from treadle.ops.elementwise import comparison, selection, unary
 from treadle.ops.indexing import basic, gather, index, masks, scatter, updates
 from treadle.ops.registry import add_tag
 from treadle.ops.shaping import creation, joining, padding, permuting, reshaping, slicing
-from treadle.ops.statistics import uniques
 
 # Compiled programs have numbers in place of strings (`treadle.runtime.words`), of which 0 stands
 # for the empty string: these ops do with the numbers what they do with the strings.
@@ -30,7 +29,7 @@ add_tag(
     updates.INDEX_UPDATE, updates.DYNAMIC_SLICE_UPDATE,
     lists.LIST_NEW, lists.LIST_PUSH, lists.LIST_GET, lists.LIST_SET, lists.LIST_LENGTH,
     lists.LIST_STACK, lists.LIST_UNSTACK, lists.LIST_CONCAT, lists.LIST_SPLIT, lists.LIST_JOIN,
-    lists.LIST_SCATTER, lists.LIST_TRUNCATE, lists.LIST_EXTEND, uniques.UNIQUE,
+    lists.LIST_SCATTER, lists.LIST_TRUNCATE, lists.LIST_EXTEND,
 )  # fmt: skip
 add_tag(
     "strings", io.PRINT, io.ASSERT, python_functions.NUMPY_FUNCTION,

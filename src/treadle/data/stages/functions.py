@@ -16,6 +16,7 @@ from treadle.data.elements import (
     as_value,
     call_arguments,
     holds_datasets,
+    is_element,
     leaves_of,
     map_leaves,
     mapping_like,
@@ -52,7 +53,7 @@ def as_result(value: Any, top: bool = True) -> Any:
         raise td.errors.InvalidArgumentError(
             None, None, "a function of a dataset must return tensors, not None"
         )
-    return value if getattr(value, "is_dataset", False) else td.convert_to_tensor(value)
+    return value if is_element(value) else td.convert_to_tensor(value)
 
 
 class Mapped:

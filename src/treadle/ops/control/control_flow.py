@@ -58,7 +58,7 @@ def cond(
     """``true_fn()`` or ``false_fn()``, by a scalar boolean.
 
     With a concrete `pred` only the chosen function runs. With a symbolic one both are traced, and
-    must return the same structure with the same dtypes.
+    must return the same structure with the same dtypes, which may hold None where both have it.
 
     Raises:
         TypeError: the branches return different structures or dtypes.
@@ -70,9 +70,11 @@ def cond(
     if not is_symbolic(pred):
         return true_fn() if bool(pred) else false_fn()
     builder = context.recorder
-    traced = [_trace(builder, fn, ()) for fn in (true_fn, false_fn)]
+    traced = [_trace(builder, fn, (), missing=True) for fn in (true_fn, false_fn)]
     structure = _same_branches(traced[0].structure, traced[1].structure)
-    return nest.pack(structure, _finish(builder, COND, [pred], traced))
+    found = iter(_finish(builder, COND, [pred], traced))
+    leaves = [None if leaf is None else next(found) for leaf in nest.flatten(structure)]
+    return nest.pack(structure, leaves)
 
 
 def _check_callables(op: str, **functions: Any) -> None:
@@ -326,13 +328,17 @@ class _Traced:
         self.structure: Any = None
 
 
-def _trace(builder: Any, fn: Callable[..., Any], specs: Sequence[Spec]) -> _Traced:
+def _trace(
+    builder: Any, fn: Callable[..., Any], specs: Sequence[Spec], missing: bool = False
+) -> _Traced:
+    """Trace a branch or body, which with `missing` may return None where it has nothing."""
     traced = _Traced()
 
     def run(*params: Any) -> list[Tensor]:
         with taping(()):  # outer tapes see the whole node, not what is inside
             traced.structure = fn(*params)
-            return [_leaf(v) for v in nest.flatten(traced.structure)]
+            leaves = nest.flatten(traced.structure)
+            return [_leaf(v) for v in leaves if v is not None or not missing]
 
     traced.builder = builder.trace_region(run, specs)
     return traced
@@ -341,7 +347,7 @@ def _trace(builder: Any, fn: Callable[..., Any], specs: Sequence[Spec]) -> _Trac
 def _leaf(value: Any) -> Tensor:
     if value is None:
         raise TypeError(
-            f"A branch or loop body returned None where a tensor is needed{at(user_origin())}"
+            f"A loop's body or condition returned None where a tensor is needed{at(user_origin())}"
         )
     return _as_value(value)
 
@@ -386,11 +392,21 @@ def check_predicate(pred: Tensor, what: str) -> None:
 def _same_branches(a: Any, b: Any) -> Any:
     try:
         nest.assert_same_structure(a, b)
+        _check_missing(a, b)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"cond: the branches return different structures: {error}{at(user_origin())}"
         ) from None
     return a
+
+
+def _check_missing(a: Any, b: Any) -> None:
+    """ValueError where one structure has None and the other has not."""
+    pairs = zip(nest.flatten_with_paths(a), nest.flatten_with_paths(b), strict=True)
+    for (path, x), (_, y) in pairs:
+        if (x is None) != (y is None):
+            place = f" at {path}" if path else ""
+            raise ValueError(f"only one of them returns None{place}")
 
 
 def _check_loop(loop_vars: Any, specs: Sequence[Spec], body: _Traced, opened: set[Dim]) -> None:
