@@ -147,3 +147,23 @@ def test_a_radius_beyond_the_channels():
     x = td.reshape(td.range(8.0), [1, 1, 2, 4])
     near, all_of_it = (td.nn.local_response_normalization(x, r) for r in (3, 2**63))
     assert np.array_equal(near, all_of_it)
+
+
+def test_ranges_without_end():
+    for call in (td.range, td.function(td.range)):
+        with pytest.raises(td.errors.InvalidArgumentError, match="range"):
+            call(td.constant(np.inf))
+
+
+def test_bins_do_not_depend_on_where_a_program_rounds():
+    x = td.constant(np.random.default_rng(0).standard_normal(500) * 3, td.bfloat16)
+    limits = td.constant([-3.0, 4.0], td.bfloat16)
+    eager = td.histogram_fixed_width_bins(x, limits, 100)
+    assert np.array_equal(td.function(td.histogram_fixed_width_bins)(x, limits, 100), eager)
+
+
+def test_the_brightness_of_float64_images():
+    images = np.random.default_rng(0).uniform(0, 1000, (4, 4, 3))
+    wanted = images @ np.float32([0.2989, 0.587, 0.114]).astype(float)
+    for call in (td.image.rgb_to_grayscale, td.function(td.image.rgb_to_grayscale)):
+        np.testing.assert_allclose(call(images)[..., 0], wanted, 1e-14)

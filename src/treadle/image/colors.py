@@ -62,8 +62,9 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         InvalidArgumentError: the last dim is not 3.
     """
     x = with_channels("rgb_to_grayscale", convert_to_tensor(images))
-    floats = convert_image_dtype(x, dtypes.float32)
-    weights = np.array([0.2989, 0.587, 0.114], np.float32)
+    dtype = dtypes.float64 if x.dtype is dtypes.float64 else dtypes.float32
+    floats = convert_image_dtype(x, dtype)
+    weights = np.array([0.2989, 0.587, 0.114], np.float32).astype(dtype.np_dtype)
     return convert_image_dtype(reduce_sum(floats * weights, -1, keepdims=True), x.dtype)
 
 

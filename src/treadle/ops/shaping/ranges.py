@@ -173,12 +173,15 @@ def _range_of_tensors(values: Sequence[Any], dtype: DType) -> Tensor:
 
 
 def _range_count(start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
-    """How many numbers a range has; -1 where the steps lead away from the limit, or are 0."""
+    """How many numbers a range has; -1 where the steps lead away from the limit, are 0, or
+    never end."""
     wide = dtypes.float64 if start.dtype.is_floating else dtypes.int64
     span, step = cast_tensor(limit, wide) - cast_tensor(start, wide), cast_tensor(delta, wide)
     safe = where(step == 0, convert_to_tensor(1, wide), step)
     steps = ceil(span / safe) if wide.is_floating else -(-span // safe)
     leads = (step != 0) & ((span == 0) | ((span > 0) == (step > 0)))
+    if wide.is_floating:
+        leads = leads & (steps < math.inf)
     return where(leads, cast_tensor(steps, dtypes.int64), convert_to_tensor(-1, dtypes.int64))
 
 

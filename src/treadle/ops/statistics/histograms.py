@@ -76,6 +76,8 @@ def histogram_fixed_width_bins(
     x, limits = common_dtype("histogram_fixed_width_bins", values, value_range)
     if x.dtype.is_integer:
         x, limits = cast(x, dtypes.float64), cast(limits, dtypes.float64)
+    elif x.dtype.size == 2:  # a bin must not depend on where a program rounds to 16 bits
+        x, limits = cast(x, dtypes.float32), cast(limits, dtypes.float32)
     low, high = limits[0], limits[1]
     size_of(nbins, "histogram_fixed_width: nbins", least=1)
     count = cast(convert_to_tensor(nbins), x.dtype)
