@@ -74,7 +74,7 @@ CASES: dict[str, tuple[Any, Any, type[Exception], str]] = {
     "one_hot_float": (lambda x: td.one_hot(x, 3), F, TypeError, "one_hot.*integers"),
     "range_step": (lambda x: td.range(0, 5, 0), F, Invalid, "range: delta is 0"),
     "range_direction": (lambda x: td.range(3, 1), F, Invalid, "range: 1 cannot be reached from 3"),
-    "linspace": (lambda x: td.linspace(0.0, 1.0, 0), F, Invalid, "linspace: num is 0"),
+    "linspace": (lambda x: td.linspace(0.0, 1.0, -1), F, Invalid, "linspace: num must be"),
     "fill": (lambda x: td.fill([-1], 1.0), F, Invalid, "fill.*negative"),
     "fill_value": (lambda x: td.fill([2], [1.0, 2.0]), F, Invalid, r"fill.*\(2,\), not \(\)"),
     "mask": (lambda x: td.boolean_mask(x, True), F, ValueError, "boolean_mask.*scalar"),
