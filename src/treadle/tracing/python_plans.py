@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,6 +47,12 @@ def make_plan(concrete: ConcreteFunction, args: Sequence[Any], order: Sequence[i
         return None
 
 
+@functools.lru_cache(maxsize=1024)
+def _compiled(source: str, filename: str) -> CodeType:
+    """The code of a plan: plans of traces that differ in shapes have one text."""
+    return compile(source, filename, "exec")
+
+
 class _NoPlan(Exception):
     """The arguments or results need the general path."""
 
@@ -76,7 +83,7 @@ class _PlanWriter:
             raise _NoPlan  # an argument that was filled in by a default
         self.call()
         source = "def plan(args):\n" + "\n".join(f"    {line}" for line in self.lines)
-        exec(compile(source, f"<treadle plan of {self.concrete.name}>", "exec"), self.names)
+        exec(_compiled(source, f"<treadle plan of {self.concrete.name}>"), self.names)
         plan: Plan = self.names["plan"]
         return plan
 
@@ -201,14 +208,14 @@ class _PlanWriter:
         """A tensor with this very spec, or a contiguous array of its dtype and shape, or for a
         scalar spec a NumPy scalar of that dtype."""
         known = self.constant(spec, "S")
-        dtype = self.constant(spec.dtype.np_dtype, "D")
+        dtype, dims = self.constant(spec.dtype.np_dtype, "D"), self.constant(spec.dims, "N")
         self.emit(f"if type({place}) is Tensor:")
         self.emit(f"    if {place}._spec is not {known} and {place}.spec is not {known}:")
         self.emit("        return MISS")
         self.emit(f"    {array} = {place}._buffer")
         self.emit(
             f"elif type({place}) is ndarray and {place}.dtype is {dtype} and "
-            f"{place}.shape == {spec.dims!r} and {place}.flags.c_contiguous:"
+            f"{place}.shape == {dims} and {place}.flags.c_contiguous:"
         )
         self.emit(f"    {array} = {self.array(place)}")
         if not spec.dims:
