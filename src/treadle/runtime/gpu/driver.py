@@ -1,0 +1,104 @@
+"""What programs ask of a GPU: the few calls through which they reach its driver.
+
+`cupy_driver.py` has them by CuPy. The tests have them on the processor, where kernels run through
+the shim and what goes to the host and back is counted (`tests/runtime/gpu/recorder.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from treadle.runtime.gpu.kernels import KernelCode
+    from treadle.runtime.gpu.machine import Gpu
+
+Array = np.ndarray[Any, Any]
+
+
+class Memory(Protocol):
+    """Some bytes of the device, which are given back with the last reference to the object.
+
+    Attributes:
+        address: of the first byte, a multiple of 256.
+    """
+
+    @property
+    def address(self) -> int: ...
+
+
+class Recording(Protocol):
+    """Work that was recorded once and is submitted again as a whole."""
+
+    def submit(self) -> None: ...
+
+
+class Driver(Protocol):
+    """One device. Whatever it is asked to do happens in the order in which it was asked, all
+    of it in one stream: nothing waits but `download` and `synchronize`.
+
+    Attributes:
+        gpu: the record that code is fitted to.
+        library: the module with NumPy's functions for arrays of the device (`cupy`), which
+            routines are written with.
+    """
+
+    @property
+    def gpu(self) -> Gpu: ...
+
+    @property
+    def library(self) -> Any: ...
+
+    def allocate(self, size: int) -> Memory:
+        """Memory for so many bytes, at least one.
+
+        Raises:
+            MemoryError: the device has no room for it, although all unused memory was given back.
+        """
+
+    def array(
+        self, address: int, dtype: Any, shape: Sequence[int], strides: Sequence[int] | None = None
+    ) -> Any:
+        """Memory as an array of `library`: it keeps nothing alive.
+
+        Args:
+            strides: bytes from element to element along each axis; None: in row-major order.
+        """
+
+    def upload(self, address: int, array: Array) -> None:
+        """Copy the elements of a C-contiguous array to the device. The array may change at once."""
+
+    def download(self, array: Array, address: int) -> None:
+        """Copy elements from the device into a C-contiguous array, and wait for them."""
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Copy bytes from one address of the device to another."""
+
+    def clear(self, address: int, size: int) -> None:
+        """Fill bytes with zeros."""
+
+    def load(self, codes: Sequence[KernelCode]) -> list[Any]:
+        """Compile kernels; the function of each, for `launch`.
+
+        Raises:
+            Unsupported: the compiler of the device refuses them; the message has its words.
+        """
+
+    def launch(self, function: Any, blocks: int, threads: int, parameters: int) -> None:
+        """Run a kernel.
+
+        Args:
+            parameters: the address of an array of pointers, one to each parameter; what they point
+                to is read at once.
+        """
+
+    def synchronize(self) -> None:
+        """Wait until the device has done everything."""
+
+    def begin_recording(self) -> None:
+        """Record what is asked for from now on by this thread, instead of doing it."""
+
+    def end_recording(self) -> Recording | None:
+        """What was recorded; None where some of it cannot be."""
