@@ -15,7 +15,7 @@ import numpy as np
 
 from treadle.core.shapes import substitute
 from treadle.kernel.ir import Buffer, Kernel
-from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, kernel_code
+from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage, kernel_code
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.scalars import element_type
 
@@ -27,9 +27,9 @@ class Fault(AssertionError):
     """A kernel did what a GPU leaves undefined."""
 
 
-def launcher(kernel: Kernel, code: KernelCode) -> str:
-    """A C function that runs a kernel: (blocks, arrays, how many elements they have, sizes), each
-    for one segment after the other."""
+def launcher(kernel: Kernel, code: KernelCode, stage: Stage) -> str:
+    """A C function that runs a stage: (blocks, arrays, how many elements they have, sizes), each
+    for one segment after the other; and scratch memory."""
     count, symbols = len(kernel.buffers), len(kernel.symbols)
     writers, arguments = [], []
     for number, buffer in enumerate(kernel.buffers):
@@ -41,30 +41,34 @@ def launcher(kernel: Kernel, code: KernelCode) -> str:
         at, made = f"s * {count} + {number}", "nullptr"
         if buffer in kernel.outputs:
             writers.append(f"    writers[{at}].assign(counts[{at}], -1);")
-            made = f"&writers[{at}]"
+            made = f"writers[{at}].data()"
         inside = f"({kind} *)data[{at}], counts[{at}], {number}, {made}"
         arguments.append(f"shim::Buffer<{kind}>{{{inside}}}")
     arguments += [f"sizes[s * {symbols} + {n}]" for n in range(symbols)]
-    meets = "true" if code.meets else "false"
-    given = f"{code.name}({', '.join(arguments)});"
+    if code.scratch != 0:
+        arguments.append("shim::Scratch{scratch, bytes, scratch_writers.data()}")
+    meets = "true" if stage.meets else "false"
+    given = f"{stage.name}({', '.join(arguments)});"
     if kernel.segmented:
-        given = f"{code.name}(all.data(), segments);"
+        given = f"{stage.name}(all.data(), segments);"
     fill = [
-        f"  std::vector<{code.name}_segment> all;",
+        f"  std::vector<{stage.name}_segment> all;",
         "  for (int s = 0; s < segments; s++)",
         f"    all.push_back({{{', '.join([*arguments, 'firsts[s]'])}}});",
     ]
     return "\n".join(
         [
-            f'extern "C" const char *run_{code.name}(unsigned blocks, int segments, void **data,',
-            "    const long long *counts, const long long *sizes, const long long *firsts) {",
+            f'extern "C" const char *run_{stage.name}(unsigned blocks, int segments, void **data,',
+            "    const long long *counts, const long long *sizes, const long long *firsts,",
+            "    char *scratch, long long bytes) {",
             f"  std::vector<std::vector<long long>> writers({count} * segments);",
             "  for (int s = 0; s < segments; s++) {",
             *writers,
             "  }",
+            "  std::vector<long long> scratch_writers(bytes, -1);",
             *(fill if kernel.segmented else ["  const int s = 0;"]),
             f"  std::function<void()> body = [&] {{ {given} }};",
-            f"  return shim::run(blocks, {code.threads}, {meets}, body);",
+            f"  return shim::run(blocks, {stage.threads}, {stage.shared}, {meets}, body);",
             "}",
         ]
     )
@@ -91,7 +95,7 @@ class Kernels:
     def library(self) -> ctypes.CDLL:
         parts = [f'#include "{HERE / "shim.hpp"}"', f'#include "{PRELUDE}"']
         parts += [code.text for code in self.codes.values()]
-        parts += [launcher(kernel, code) for kernel, code in self.codes.items()]
+        parts += [launcher(k, code, s) for k, code in self.codes.items() for s in code.stages]
         return compiled("\n".join(parts))
 
     def run(
@@ -109,9 +113,10 @@ class Kernels:
         self, kernel: Kernel, segments: Sequence[Mapping[Buffer, Any]],
         symbols: Sequence[Mapping[str, int]],
     ) -> list[dict[Buffer, Any]]:  # fmt: skip
-        """The same for each segment, in one launch."""
+        """The same for each segment, in one launch of each stage."""
         code = self.codes[kernel]
-        held, sizes, firsts, blocks = [], [], [], 0
+        held, sizes, firsts = [], [], []
+        blocks = [0] * len(code.stages)
         for arrays, known in zip(segments, symbols, strict=True):
             for buffer in kernel.buffers:
                 shape = tuple(size(d, known) for d in buffer.shape)
@@ -120,15 +125,20 @@ class Kernels:
                 array[...] = 0 if given is None else np.asarray(given).reshape(shape)
                 held.append(array)
             sizes += [known[s] for s in kernel.symbols]
-            firsts.append(blocks)
-            blocks += size(code.blocks, known)
+            firsts.append(blocks[0])
+            blocks = [n + size(s.blocks, known) for n, s in zip(blocks, code.stages, strict=True)]
+        scratch = aligned((size(code.scratch, known),), np.dtype(np.uint8))
+        scratch[...] = 0xFF  # NaN, or far outside
         data = (ctypes.c_void_p * (len(held) or 1))(*(a.ctypes.data for a in held))
-        function = getattr(self.library, f"run_{code.name}")
-        function.restype = ctypes.c_char_p
         counts = words([a.size for a in held])
-        fault = function(blocks, len(segments), data, counts, words(sizes), words(firsts))
-        if fault:
-            raise Fault(f"{fault.decode()}\n{code.text}")
+        given = len(segments), data, counts, words(sizes), words(firsts)
+        memory = ctypes.c_void_p(scratch.ctypes.data), ctypes.c_longlong(scratch.size)
+        for number, stage in zip(blocks, code.stages, strict=True):
+            function = getattr(self.library, f"run_{stage.name}")
+            function.restype = ctypes.c_char_p
+            fault = function(number, *given, *memory)
+            if fault:
+                raise Fault(f"{fault.decode()}\n{code.text}")
         count, made = len(kernel.buffers), []
         for number in range(len(segments)):
             own = held[number * count : (number + 1) * count]

@@ -17,10 +17,11 @@
 #define __launch_bounds__(n)
 #define TD_KERNEL static void
 #define TD_DEVICE static inline
-#define TD_SHARED(T, name, count) static shim::Shared<T, count> name; name.enter()
+#define TD_SHARED(T, name, count, first) static shim::Shared<T, count> name##_memory; name##_memory.enter(first); shim::Pointer<T, count> name{&name##_memory}
 #define TD_POINTER(T) shim::Buffer<T>
 #define TD_SAME_POINTER(T) shim::Buffer<T>
 #define TD_FIELD(T) shim::Buffer<T>
+#define TD_BYTES shim::Scratch
 
 struct dim3 { unsigned x, y, z; };
 static dim3 threadIdx, blockIdx, blockDim, gridDim;
@@ -96,7 +97,7 @@ template <typename T> struct Buffer {
   T *data;
   long long size;
   int number;
-  std::vector<long long> *writers;
+  long long *writers;
 
   bool has(long long place, int count = 1) const {
     if (place >= 0 && place + count <= size) return true;
@@ -104,11 +105,18 @@ template <typename T> struct Buffer {
     return false;
   }
   void store_by_this_thread(long long place) const {
-    long long &writer = (*writers)[place];
+    long long &writer = writers[place];
     if (writer >= 0 && writer != thread_number())
       report("buffer %d: threads %lld and %lld store into element %lld", number, writer, thread_number(), place);
     writer = thread_number();
   }
+};
+
+// Memory that stages use among themselves.
+struct Scratch {
+  char *data;
+  long long bytes;
+  long long *writers;
 };
 
 // -- fibres --------------------------------------------------------------------------------------
@@ -124,6 +132,8 @@ static std::vector<Fibre> fibres;
 static ucontext_t scheduler;
 static const std::function<void()> *kernel_body;
 static bool has_fibres;
+static long long block_number;  // of all launches
+static unsigned shared_bytes;  // that the launch gives each block
 static long long epoch;  // barriers of the block so far
 
 static void fibre_main() {
@@ -186,13 +196,15 @@ static void run_block(unsigned threads) {
   }
 }
 
-static const char *run(unsigned blocks, unsigned threads, bool meets, const std::function<void()> &body) {
+static const char *run(unsigned blocks, unsigned threads, unsigned bytes, bool meets, const std::function<void()> &body) {
   fault[0] = 0;
+  shared_bytes = bytes;
   kernel_body = &body;
   has_fibres = meets;
   gridDim.x = blocks;
   blockDim.x = threads;
   for (blockIdx.x = 0; blockIdx.x < blocks && !fault[0]; blockIdx.x++) {
+    block_number++;
     if (meets) run_block(threads);
     else for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) body();
   }
@@ -225,7 +237,6 @@ template <typename T> struct Element {
 };
 template <typename T, int N> struct Shared {
   Element<T> elements[N];
-  long long block = -1;
   struct Reference {
     Shared *all;
     long long place;
@@ -237,12 +248,18 @@ template <typename T, int N> struct Shared {
     operator T() const { return at().get(); }
   };
   Reference operator[](long long place) { return {this, place}; }
-  void enter() {
-    if (block == (long long)blockIdx.x && epoch >= 0 && entered) return;
-    block = blockIdx.x, entered = true;
+  void enter(long long first) {
+    if (first % alignof(T) || first + (long long)sizeof(T) * N > shared_bytes)
+      report("shared memory: bytes %lld to %lld of %u", first, first + (long long)sizeof(T) * N, shared_bytes);
+    if (block_number == entered) return;
+    entered = block_number;
     for (auto &e : elements) e.written = e.read = -1, e.writer = e.reader = -1;
   }
-  bool entered = false;
+  long long entered = 0;
+};
+template <typename T, int N> struct Pointer {
+  Shared<T, N> *all;
+  typename Shared<T, N>::Reference operator[](long long place) const { return (*all)[place]; }
 };
 
 }  // namespace shim
@@ -266,6 +283,11 @@ template <typename T> static void td_put(shim::Buffer<T> b, long long place, std
   if (!b.has(place)) return;
   b.store_by_this_thread(place);
   b.data[place] = x;
+}
+template <typename T> static shim::Buffer<T> td_scratch(shim::Scratch s, long long first, long long count) {
+  if (first % 256 || first + count * (long long)sizeof(T) > s.bytes)
+    shim::report("scratch memory: %lld elements from byte %lld of %lld", count, first, s.bytes);
+  return {(T *)(s.data + first), count, -1, s.writers + first};
 }
 template <typename T, int N> struct td_vector;
 template <typename T, int N, typename B> static td_vector<T, N> td_elements(B b, long long place) {

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.gpu.test_kernels import compiled, functions
+from tests.runtime.gpu.test_kernels import compiled, compiled_parts, functions
 from treadle.runtime.gpu.kernels import PRELUDE
 
+LIBRARIES = {"cases": compiled, "in parts": compiled_parts, "functions": lambda: functions()[0]}
 needs_nvcc = pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not installed")
 
 
@@ -20,9 +21,9 @@ def test_nvcc_is_where_it_must_be() -> None:
 
 @needs_nvcc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("kernels", ["cases", "functions"])
+@pytest.mark.parametrize("kernels", LIBRARIES)
 def test_kernels_compile(architecture: str, kernels: str, tmp_path: Path) -> None:
-    library = compiled() if kernels == "cases" else functions()[0]
+    library = LIBRARIES[kernels]()
     source = tmp_path / "kernels.cu"
     text = "\n".join(code.text for code in library.codes.values())
     source.write_text(f'#include "{PRELUDE}"\n{text}\n')

@@ -34,6 +34,7 @@ from treadle.kernel.ir import (
 from treadle.kernel.reference import evaluate, evaluate_segmented
 from treadle.runtime.gpu.kernels import kernel_code
 from treadle.runtime.gpu.mapping import map_kernel
+from treadle.runtime.gpu.stages import reduction_levels
 from treadle.runtime.schedule.facts import Unsupported
 
 F16, BF16, F32, F64 = dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64
@@ -289,6 +290,100 @@ def test_random_kernels(found: list[Case]) -> None:
     library = Kernels([kernel for kernel, _, _ in found])
     for kernel, arrays, sizes in found:
         check(library, kernel, arrays, sizes)
+
+
+# ---- points whose elements blocks share: a device with few elements for a thread
+SMALL = replace(GPU, multiprocessors=6, resident=512, elements=2)
+
+
+def in_parts() -> dict[str, Case]:
+    """Kernels with few points that have many elements each."""
+    found: dict[str, Case] = {}
+
+    def reduction(name: str, op: str, dtype: Any, shape: Any, kept: str, sizes: Any = {}) -> None:
+        axes = [Axis("ij"[n], d) for n, d in enumerate(shape)]
+        x = Buffer("x", dtype, tuple(shape))
+        stay = [a for a in axes if a.name in kept]
+        over = tuple(a for a in axes if a not in stay)
+        value = Reduce(op, over, load(x, *axes))
+        out = Buffer("out", value.dtype, tuple(a.extent for a in stay))
+        kernel = Kernel(tuple(axes), (x, out), (store(out, *stay, value=value),))
+        arrays = {x: numbers(tuple(sizes.get(str(d), d) for d in shape), dtype, 5)}
+        found[name] = kernel, arrays, sizes
+
+    for op in REDUCTIONS:
+        dtype = BOOL if op in ("any", "all") else F32
+        reduction(f"{op} of all", op, dtype, (9001,), "")
+        reduction(f"{op} of open rows", op, dtype, (3, N), "i", {"n": 7001})
+        reduction(f"{op} of few columns", op, dtype, (5000, 3), "j")
+    for n in (0, 1, 50, 6000):
+        reduction(f"sum of {n} open elements", "sum", BF16, (N,), "", {"n": n})
+        reduction(f"argmax of {n} open rows", "argmax", I8, (N, 5), "j", {"n": n})
+    reduction("sum along two axes", "sum", I64, (70, 90), "")
+    for name, rows, columns in (("softmax of all", 1, 9000), ("softmax of few rows", 3, N)):
+        kernel, x = softmax(rows, columns)
+        found[name] = kernel, {x: numbers((rows, 9000))}, {} if columns == 9000 else {"n": 9000}
+    kernel, x = softmax(7000, 5, down=True)
+    found["softmax of few columns"] = kernel, {x: numbers((7000, 5))}, {}
+
+    # A row that is changed in place, with the place of its greatest element and two sums.
+    i, j = Axis("i", 2), Axis("j", 6000)
+    x, scale = Buffer("x", F32, (2, 6000)), Buffer("scale", F32, (6000,))
+    places, sums = Buffer("places", I64, (2,)), Buffer("sums", F64, (2,))
+    v = load(x, i, j)
+    total = Reduce("sum", (j,), cast(v, F64))
+    square = apply("mul", v, v)
+    size = apply("rsqrt", Reduce("sum", (j,), square))
+    changed = apply("mul", apply("sub", v, cast(total, F32)), apply("mul", size, load(scale, j)))
+    stores = (
+        store(x, i, j, value=changed),
+        store(places, i, value=Reduce("argmax", (j,), apply("mul", square, size))),
+        store(sums, i, value=total),
+    )
+    kernel = Kernel((i, j), (x, scale, places, sums), stores)
+    found["rows in place"] = kernel, {x: numbers((2, 6000)), scale: numbers((6000,), seed=4)}, {}
+    return found
+
+
+IN_PARTS = in_parts()
+
+
+@cache
+def compiled_parts() -> Kernels:
+    return Kernels([kernel for kernel, _, _ in IN_PARTS.values()], SMALL)
+
+
+@pytest.mark.parametrize("name", IN_PARTS)
+def test_blocks_share_the_elements_of_a_point(name: str) -> None:
+    kernel, arrays, sizes = IN_PARTS[name]
+    library = compiled_parts()
+    assert len(library.codes[kernel].stages) == 1 + len(reduction_levels(kernel))
+    check(library, kernel, arrays, sizes)
+
+
+def test_sums_have_one_order() -> None:
+    for name in ("sum of all", "sum of few columns", "softmax of all"):
+        kernel, arrays, sizes = IN_PARTS[name]
+        results = [*compiled_parts().run(kernel, arrays, sizes).values()]
+        for _ in range(3):
+            again = [*compiled_parts().run(kernel, arrays, sizes).values()]
+            assert all(a.tobytes() == b.tobytes() for a, b in zip(results, again, strict=True))
+
+
+def test_a_long_sum_fills_the_device() -> None:
+    kernel = total(10**8)[0]
+    code = kernel_code(kernel, "k", GPU)
+    first, last = code.stages
+    assert first.blocks * first.threads == GPU.multiprocessors * GPU.resident
+    assert last.blocks == 1 and code.scratch >= first.blocks * F32.size
+    (alone,) = kernel_code(total(1000)[0], "k", GPU).stages
+    assert alone.blocks == 1
+
+
+def total(size: Any) -> Any:
+    i = Axis("i", size)
+    x, out = Buffer("x", F32, (size,)), Buffer("out", F32, ())
+    return Kernel((i,), (x, out), (store(out, value=Reduce("sum", (i,), load(x, i))),)), x
 
 
 # ---- scalar functions

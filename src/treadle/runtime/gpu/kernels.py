@@ -32,8 +32,17 @@ from treadle.kernel.ir import (
 )
 from treadle.kernel.reference import neutral, scan_start
 from treadle.runtime.gpu.machine import Gpu
-from treadle.runtime.gpu.mapping import map_kernel, neighbours
-from treadle.runtime.gpu.scalars import applied, constant, dim_text, element_type, value_type
+from treadle.runtime.gpu.mapping import Mapping, map_kernel, neighbours
+from treadle.runtime.gpu.scalars import (
+    applied,
+    constant,
+    dim_text,
+    element_type,
+    found_size,
+    found_type,
+    value_type,
+)
+from treadle.runtime.gpu.stages import Scratch, reduction_levels
 from treadle.runtime.schedule.facts import Unsupported
 
 PRELUDE = Path(__file__).with_name("prelude.cuh")
@@ -46,24 +55,41 @@ Names = dict[Expr, str]
 
 
 @record(frozen=True)
-class KernelCode:
-    """A kernel in CUDA C.
+class Stage:
+    """One launch.
 
     Attributes:
         name: of the function.
-        text: of the function, without the prelude.
         blocks: how many blocks are launched.
         threads: threads of a block.
-        values: the buffers of rank 0 that are passed as numbers.
+        shared: bytes of memory that the threads of a block share, given with the launch.
         meets: whether threads wait for one another, or exchange what they have found.
     """
 
     name: str
-    text: str
     blocks: Dim
     threads: int
-    values: frozenset[Buffer]
+    shared: int
     meets: bool
+
+
+@record(frozen=True)
+class KernelCode:
+    """A kernel in CUDA C.
+
+    Attributes:
+        name: that of the kernel; names of functions begin with it.
+        text: of the functions, without the prelude.
+        stages: the launches, one after the other, all with the same arguments.
+        scratch: bytes of memory that the stages use among themselves, 0 for none.
+        values: the buffers of rank 0 that are passed as numbers.
+    """
+
+    name: str
+    text: str
+    stages: tuple[Stage, ...]
+    scratch: Dim
+    values: frozenset[Buffer]
 
 
 def kernel_code(
@@ -71,42 +97,67 @@ def kernel_code(
 ) -> KernelCode:
     """The code of a kernel.
 
-    Its parameters are a pointer for each buffer, or a number for those in `values`, then its
-    symbols. A segmented kernel has an array of structs with these as fields, one for each segment,
-    each with the block that it begins with; and their number. Its blocks are those of one segment.
+    The parameters of its functions are a pointer for each buffer, or a number for those in
+    `values`, then its symbols, then, where there is scratch memory, a pointer to it, at a multiple
+    of 256 bytes. A segmented kernel has one stage and no scratch memory; its parameters are an
+    array of structs with buffers and symbols as fields, one for each segment, each with the block
+    that it begins with; and their number. Its blocks are those of one segment.
 
     Raises:
         Unsupported: there is no form for a GPU.
     """
     if kernel.blocked:
         raise Unsupported("kernels of blocks of a matrix have no form for a GPU")
-    return _Writer(kernel, name, gpu, values).code()
+    mapping = map_kernel(kernel, gpu)
+    levels = reduction_levels(kernel) if mapping.parts != 1 else []
+    scratch = Scratch(mapping)
+    for level in levels:
+        for reduce in level:
+            scratch.add(reduce)
+    texts, stages = [], []
+    for number in range(len(levels) + 1):
+        own = f"{name}_{number}" if levels else name
+        writer = _Writer(kernel, own, gpu, values, mapping, scratch, levels, number)
+        text, stage = writer.function()
+        texts.append(text)
+        stages.append(stage)
+    return KernelCode(name, "\n".join(texts), tuple(stages), scratch.bytes, values)
 
 
 class _Writer:
-    """Writes the function of one kernel.
+    """Writes the function of one stage of a kernel.
 
     Attributes:
+        results: the reductions that the stage finds; none where it stores what the kernel does.
+        parts: how many blocks share the elements of a point.
         variables: the position along each axis whose loop is open.
         shared: the memory that the threads of a block share, by the type of its elements.
         states: what each scan has found so far.
         moved: vectors of elements that are moved at once, by their access.
     """
 
-    def __init__(self, kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer]) -> None:
+    def __init__(
+        self, kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer], mapping: Mapping,
+        scratch: Scratch, levels: Sequence[Sequence[Reduce]], number: int,
+    ) -> None:  # fmt: skip
         self.kernel, self.name, self.gpu, self.values = kernel, name, gpu, values
-        self.mapping = map_kernel(kernel, gpu)
+        self.mapping, self.scratch = mapping, scratch
+        self.found = [r for level in levels[:number] for r in level]
+        self.results = list(levels[number]) if number < len(levels) else []
+        inside = any(s.axes & frozenset(mapping.inner) for s in kernel.stores)
+        self.parts: Dim = mapping.parts if self.results or inside else 1
         self.lines: list[str] = []
         self.depth, self.count = 1, 0
         self.variables: dict[Axis, str] = {}
         self.pointers = {b: f"b{n}" for n, b in enumerate(kernel.buffers)}
         self.shared: dict[str, str] = {}
+        self.bytes = 0
         self.states: dict[Scan, str] = {}
         self.moved: dict[Load | Store, str] = {}
 
     # -- the whole function ------------------------------------------------------------------
 
-    def code(self) -> KernelCode:
+    def function(self) -> tuple[str, Stage]:
         mapping, name = self.mapping, self.name
         self._points()
         body, self.lines = self.lines, []
@@ -115,17 +166,27 @@ class _Writer:
         lines = [*self.lines, *body, "}"]
         parameters = [self._parameter(b) for b in self.kernel.buffers]
         parameters += [f"td_index {s}" for s in self.kernel.symbols]
+        if self.scratch.bytes != 0:
+            parameters.append("TD_BYTES scratch")
         head = f"TD_KERNEL __launch_bounds__({mapping.threads}) {name}"
         if self.kernel.segmented:
             parameters.append("const td_index block")
             points = f"TD_DEVICE void {name}_points({', '.join(parameters)}) {{"
             lines = [*self._segment(), points, *lines, f"{head}{self._chosen_segment()}"]
         else:
-            own = "  const td_index block = blockIdx.x;"
-            lines = [f"{head}({', '.join(parameters)}) {{", own, *lines]
-        meets = mapping.team > 1
-        text = "\n".join(lines)
-        return KernelCode(name, text, self._blocks(), mapping.threads, self.values, meets)
+            lines = [f"{head}({', '.join(parameters)}) {{", *self._block(), *lines]
+        stage = Stage(name, self._blocks(), mapping.threads, self.bytes, mapping.team > 1)
+        return "\n".join(lines), stage
+
+    def _block(self) -> list[str]:
+        """Which points a block works for, and at which part of their elements."""
+        if self.parts == 1:
+            return ["  const td_index block = blockIdx.x;"]
+        parts = dim_text(self.parts)
+        return [
+            f"  const td_index parts = {parts};",
+            "  const td_index block = blockIdx.x / parts, part = blockIdx.x % parts;",
+        ]
 
     def _segment(self) -> list[str]:
         """The struct of a segment."""
@@ -157,7 +218,7 @@ class _Writer:
         """Points of one block after the other; a thread has several of them in vectors."""
         each = self.mapping.points * self.mapping.vector
         count = self.mapping.count
-        return (count + each - 1) // each
+        return (count + each - 1) // each * self.parts
 
     def _parameter(self, buffer: Buffer) -> str:
         """Buffers that are loaded and stored are no `restrict` pointers."""
@@ -191,7 +252,12 @@ class _Writer:
         self.line("const bool active = own < count;")
         self.line("const td_index point = active ? own : 0;")
         self._positions(mapping.grid, "point")
-        self._stores({})
+        known: Names = {}
+        self._found_before(known)
+        if self.results:
+            self._values(self.results, frozenset(mapping.grid), known, shared_out=False)
+        else:
+            self._stores(known)
 
     def _own_points(self) -> None:
         """Each thread has its points for itself."""
@@ -328,7 +394,8 @@ class _Writer:
         team = self.mapping.team
         if not axes:
             if team > 1:
-                self.open("if (active && lane == 0)")
+                first = " && part == 0" if self.parts != 1 else ""
+                self.open(f"if (active && lane == 0{first})")
             self._store_all(stores, known)
             if team > 1:
                 self.close()
@@ -346,7 +413,10 @@ class _Writer:
         variable = self.fresh("q")
         size = dim_text(product(a.extent for a in axes))
         team = self.mapping.team
-        self.open(f"for (td_index {variable} = lane; {variable} < {size}; {variable} += {team})")
+        first, step = "lane", f"{team}"
+        if self.parts != 1:
+            first, step = f"part * {team} + lane", f"parts * {team}"
+        self.open(f"for (td_index {variable} = {first}; {variable} < {size}; {variable} += {step})")
         self._positions(axes, variable)
         return variable
 
@@ -513,11 +583,50 @@ class _Writer:
             self._close_shared(axes, variable)
             for reduce, name in accumulators.items():
                 self.line(f"{name} = {self._combined(reduce, name)};")
+                if reduce in self.results:
+                    self._put_partial(reduce, name)
         self.variables |= hidden
+        self._know(accumulators, known)
+
+    def _know(self, accumulators: MappingOf[Reduce, str], known: Names) -> None:
         for reduce, name in accumulators.items():
             known[reduce] = name
             if reduce.op in ("argmax", "argmin"):
                 known[reduce] = f"({value_type(reduce.dtype)})td_place({name})"
+
+    def _put_partial(self, reduce: Reduce, name: str) -> None:
+        """Keep what the block has found in its part of the elements."""
+        pointer = self._scratch_pointer(reduce)
+        self.line(f"if (active && lane == 0) td_put({pointer}, {self._partial('part')}, {name});")
+
+    def _found_before(self, known: Names) -> None:
+        """What earlier stages have found in the parts, combined by every block that needs it, in
+        the same order."""
+        roots = list(self.results) or self.kernel.roots
+        needed = postorder(roots, leaf=self.found.__contains__)
+        accumulators = {r: self._accumulator(r) for r in self.found if r in needed}
+        if not accumulators:
+            return
+        variable, team = self.fresh("q"), self.mapping.team
+        parts = dim_text(self.mapping.parts)
+        self.open(f"for (td_index {variable} = lane; {variable} < {parts}; {variable} += {team})")
+        for reduce, name in accumulators.items():
+            other = f"td_element({self._scratch_pointer(reduce)}, {self._partial(variable)})"
+            self.line(f"{name} = {_COMBINING[reduce.op]}::of({name}, {other});")
+        self.close()
+        for reduce, name in accumulators.items():
+            self.line(f"{name} = {self._combined(reduce, name)};")
+        self._know(accumulators, known)
+
+    def _partial(self, part: str) -> str:
+        """The place of what was found in a part: neighbouring threads find neighbouring places."""
+        if self.mapping.across:
+            return f"{part} * count + point"
+        return f"point * {dim_text(self.mapping.parts)} + {part}"
+
+    def _scratch_pointer(self, reduce: Reduce) -> str:
+        offset, size = map(dim_text, self.scratch.places[reduce])
+        return f"td_scratch<{found_type(reduce)}>(scratch, {offset}, {size})"
 
     def _serial_reduction(
         self, axes: Sequence[Axis], accumulators: MappingOf[Reduce, str],
@@ -533,7 +642,7 @@ class _Writer:
     def _accumulator(self, reduce: Reduce) -> str:
         """A variable that begins with what changes nothing."""
         name = self.fresh("r")
-        kind = self._found_type(reduce)
+        kind = found_type(reduce)
         if reduce.op in ("argmax", "argmin"):
             last = "9223372036854775807ll"
             value = constant(neutral(reduce.op[3:], reduce.value.dtype), reduce.value.dtype)
@@ -542,10 +651,6 @@ class _Writer:
         start = constant(neutral(reduce.op, reduce.dtype), reduce.dtype)
         self.line(f"{kind} {name} = {start};")
         return name
-
-    def _found_type(self, reduce: Reduce) -> str:
-        kind = value_type(reduce.value.dtype)
-        return f"td_found<{kind}>" if reduce.op in ("argmax", "argmin") else kind
 
     def _accumulate(self, accumulators: MappingOf[Reduce, str], known: Names) -> None:
         for reduce, name in accumulators.items():
@@ -560,17 +665,19 @@ class _Writer:
         operation = _COMBINING[reduce.op]
         if not self.mapping.across and team <= warp:
             return f"td_combine_in_warp<{operation}>({name}, {team})"
-        kind = self._found_type(reduce)
+        kind = found_type(reduce)
         rooms = self.mapping.threads if self.mapping.across else team // warp
-        row = self._shared_row(kind, rooms)
+        row = self._shared_row(kind, found_size(reduce), rooms)
         if self.mapping.across:
             return f"td_combine_across<{operation}>({name}, {team}, {points}, {row})"
         return f"td_combine_in_block<{operation}>({name}, {team}, {warp}, {row})"
 
-    def _shared_row(self, kind: str, rooms: int) -> str:
+    def _shared_row(self, kind: str, size: int, rooms: int) -> str:
+        """A row of elements of a type, of `size` bytes each, that the block shares."""
         if kind not in self.shared:
             name = f"row{len(self.shared)}"
-            self.shared[kind] = f"TD_SHARED({kind}, {name}, {rooms});"
+            self.shared[kind] = f"TD_SHARED({kind}, {name}, {rooms}, {self.bytes});"
+            self.bytes += -(-size * rooms // self.gpu.load) * self.gpu.load
         return f"row{list(self.shared).index(kind)}"
 
     # -- loops of one thread, and scans along them ---------------------------------------------

@@ -16,6 +16,9 @@ class Gpu:
         block: threads of a block, for kernels whose threads do not meet.
         most_block: threads that a block may have.
         multiprocessors: how many blocks have a processor of their own.
+        resident: threads that a multiprocessor runs at the same time.
+        elements: that a thread should have before another block takes some of them, whose launch
+            and memory cost time, too.
         shared: bytes of memory that the threads of a block may share.
         load: bytes that one thread moves at once.
     """
@@ -26,5 +29,7 @@ class Gpu:
     block: int = 256
     most_block: int = 1024
     multiprocessors: int = 132
+    resident: int = 2048
+    elements: int = 16
     shared: int = 48 << 10
     load: int = 16

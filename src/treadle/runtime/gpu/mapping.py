@@ -7,8 +7,10 @@ axes. A kernel without reductions has a team of one thread for each point.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from treadle.core.records import record
-from treadle.core.shapes import Dim, product
+from treadle.core.shapes import Dim, compound, product
 from treadle.kernel.ir import Affine, Axis, Kernel, Load, Reduce, Scan, Store, postorder
 from treadle.runtime.gpu.machine import Gpu
 
@@ -25,6 +27,7 @@ class Mapping:
         points: for which a block works.
         across: whether neighbouring threads work for neighbouring points, not for the same one.
         vector: neighbouring points that one thread computes together.
+        parts: how many blocks share the elements of a point.
     """
 
     grid: tuple[Axis, ...]
@@ -34,6 +37,7 @@ class Mapping:
     points: int
     across: bool
     vector: int = 1
+    parts: Dim = 1
 
     @property
     def threads(self) -> int:
@@ -50,7 +54,31 @@ def map_kernel(kernel: Kernel, gpu: Gpu) -> Mapping:
     """The mapping of a kernel.
 
     Points are computed by one thread each where a scan or stores to computed places need an order.
+    Blocks share the elements of a point where there are fewer points than the device has room for.
     """
+    mapping = _whole_points(kernel, gpu)
+    return replace(mapping, parts=_parts(kernel, mapping, gpu))
+
+
+def _parts(kernel: Kernel, mapping: Mapping, gpu: Gpu) -> Dim:
+    """How many blocks share the elements of a point: so many that the device is full, but each
+    with elements enough. The number is fixed for given extents, and so is the order of sums."""
+    count = mapping.count
+    if mapping.team == 1 or kernel.segmented or not isinstance(count, int):
+        return 1
+    inner = frozenset(mapping.inner)
+    if any(isinstance(e, Reduce) and e.axes & inner for e in kernel.exprs):
+        return 1  # a reduction inside of a loop
+    blocks = max(1, -(-count // mapping.points))
+    if blocks >= gpu.multiprocessors:
+        return 1
+    most = gpu.multiprocessors * max(1, gpu.resident // mapping.threads) // blocks
+    parts = product(a.extent for a in mapping.inner) // (mapping.team * gpu.elements)
+    return compound("max", 1, compound("min", most, parts))
+
+
+def _whole_points(kernel: Kernel, gpu: Gpu) -> Mapping:
+    """The mapping of a kernel with a team in one block for each point."""
     exprs = postorder(kernel.roots)
     reduced = {a for e in exprs if isinstance(e, Reduce) for a in e.over}
     scanned = {e.axis for e in exprs if isinstance(e, Scan)}

@@ -9,10 +9,13 @@
 #include <cuda_fp16.h>
 #define TD_KERNEL extern "C" __global__ void
 #define TD_DEVICE static __device__ __forceinline__
-#define TD_SHARED(T, name, count) __shared__ T name[count]
+// Memory that the threads of a block share, from a byte of what the launch gives.
+#define TD_SHARED(T, name, count, first) T *const name = (T *)(td_shared + first)
+extern __shared__ __align__(16) unsigned char td_shared[];
 #define TD_POINTER(T) T *__restrict__
 #define TD_SAME_POINTER(T) T *
 #define TD_FIELD(T) T *
+#define TD_BYTES unsigned char *
 #endif
 #ifndef NAN  // NVRTC has no math.h
 #define NAN __int_as_float(0x7fffffff)
@@ -50,6 +53,10 @@ template <typename T, int N> TD_DEVICE td_vector<T, N> td_elements(const T *buff
 }
 template <typename T, int N> TD_DEVICE void td_put_all(T *buffer, td_index place, td_vector<T, N> x) {
   *(td_vector<T, N> *)(buffer + place) = x;
+}
+// An array in the memory that stages use among themselves, from a byte of it.
+template <typename T> TD_DEVICE T *td_scratch(unsigned char *scratch, td_index first, td_index) {
+  return (T *)(scratch + first);
 }
 #endif
 // Elements as numbers to compute with, and numbers as elements.
@@ -268,7 +275,7 @@ template <typename OP, typename T> TD_DEVICE T td_combine_in_warp(T x, int team)
 }
 // A team of several warps, which is the whole block: `row` has an element for each warp.
 template <typename OP, typename T, typename ROW>
-TD_DEVICE T td_combine_in_block(T x, int team, int warp, ROW &row) {
+TD_DEVICE T td_combine_in_block(T x, int team, int warp, ROW row) {
   const int lane = threadIdx.x;
   x = td_combine_in_warp<OP>(x, warp);
   if (lane % warp == 0) row[lane / warp] = x;
@@ -280,7 +287,7 @@ TD_DEVICE T td_combine_in_block(T x, int team, int warp, ROW &row) {
 }
 // The threads of a team are `points` apart: neighbours work for neighbouring points.
 template <typename OP, typename T, typename ROW>
-TD_DEVICE T td_combine_across(T x, int team, int points, ROW &row) {
+TD_DEVICE T td_combine_across(T x, int team, int points, ROW row) {
   const int point = threadIdx.x % points;
   row[threadIdx.x] = x;
   __syncthreads();

@@ -6,10 +6,11 @@ import math
 
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, SymbolicDim
-from treadle.kernel.ir import Apply
+from treadle.kernel.ir import Apply, Reduce
 
 _INTEGERS = {1: "char", 2: "short", 4: "int", 8: "long long"}
 _FLOATS = {"f16": "td_f16", "bf16": "td_bf16", "f32": "float", "f64": "double"}
+_SINGLE, _POSITION = 4, 8  # bytes of float, which 16-bit floats are held in, and of td_index
 _INFIX = {
     "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
     "and": "&", "or": "|", "xor": "^",
@@ -32,6 +33,21 @@ def element_type(dtype: DType) -> str:
 def value_type(dtype: DType) -> str:
     """The C type that values are computed in: float for 16-bit floats."""
     return "float" if dtype.is_floating and dtype.size == 2 else element_type(dtype)
+
+
+def found_type(reduce: Reduce) -> str:
+    """The C type of what a thread has found of a reduction so far."""
+    kind = value_type(reduce.value.dtype)
+    return f"td_found<{kind}>" if reduce.op in ("argmax", "argmin") else kind
+
+
+def found_size(reduce: Reduce) -> int:
+    """The bytes of `found_type`: of a position and a value beside it, or of a value."""
+    dtype = reduce.value.dtype
+    size: int = dtype.size
+    if reduce.op in ("argmax", "argmin"):
+        return 2 * max(size, _POSITION)
+    return max(size, _SINGLE) if dtype.is_floating else size
 
 
 def constant(value: float | int | bool, dtype: DType) -> str:
