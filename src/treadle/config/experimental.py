@@ -1,4 +1,5 @@
-"""How much memory programs use, and devices (``td.config.experimental``)."""
+"""How much memory programs use, devices, and how exactly they multiply
+(``td.config.experimental``)."""
 
 from __future__ import annotations
 
@@ -11,9 +12,11 @@ from treadle.config.devices import (
 )
 from treadle.core.devices import find_device
 from treadle.runtime.devices import backend
+from treadle.runtime.precision import precision
 
 __all__ = [
     "enable_op_determinism",
+    "enable_tensor_float_32_execution",
     "get_memory_info",
     "get_visible_devices",
     "list_logical_devices",
@@ -21,6 +24,7 @@ __all__ = [
     "reset_memory_stats",
     "set_memory_growth",
     "set_visible_devices",
+    "tensor_float_32_execution_enabled",
 ]
 
 
@@ -66,3 +70,17 @@ def reset_memory_stats(device: str) -> None:
         ValueError: there is no such device.
     """
     backend(find_device(device)).program_memory.reset_peak()
+
+
+def enable_tensor_float_32_execution(enabled: bool) -> None:
+    """Whether GPUs may multiply matrices of float32 faster, with factors rounded to 10 bits.
+
+    Unlike in TensorFlow they may not unless this says so. Nothing else changes: processors and
+    other dtypes are exact as before.
+    """
+    precision.tensor_float = bool(enabled)
+
+
+def tensor_float_32_execution_enabled() -> bool:
+    """What `enable_tensor_float_32_execution` said last; False at first."""
+    return precision.tensor_float

@@ -14,6 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from treadle.runtime.gpu.kernels import KernelCode
     from treadle.runtime.gpu.machine import Gpu
+    from treadle.runtime.gpu.product import Product
 
 Array = np.ndarray[Any, Any]
 
@@ -78,6 +79,9 @@ class Driver(Protocol):
 
     def clear(self, address: int, size: int) -> None:
         """Fill bytes with zeros."""
+
+    def product(self, product: Product) -> None:
+        """Multiply matrices."""
 
     def load(self, codes: Sequence[KernelCode]) -> list[Any]:
         """Compile kernels; the function of each, for `launch`.
