@@ -86,12 +86,13 @@ class Jitted:
             bound = self._parameters.bind(args, kwargs)
             if context.recorder is not None or watched() or bound.has_tensors:
                 return self._inside(bound)
-            if self._plans.begin_native():
-                return self(*args, **kwargs)
             plan, bound = self.plan_for(bound)
-            result = self._run(plan, bound)
-            self._plans.add_native(plan, bound, len(args), tuple(kwargs))
-            return result
+            if plan.concrete.was_called:  # for one call a native plan costs more than it saves
+                added = self._plans.add_native(plan, bound, len(args), tuple(kwargs))
+                if added and bound.key is not None:
+                    return self(*args, **kwargs)
+            plan.concrete.was_called = True
+            return self._run(plan, bound)
         except Exception as error:
             show_user_frames(error)
             raise

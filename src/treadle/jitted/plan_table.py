@@ -10,7 +10,7 @@ from treadle.jitted.arguments import Bound
 from treadle.jitted.native_plans import native_plan
 from treadle.jitted.plan import Plan
 from treadle.runtime.cpu.dispatch.native_type import Calls, is_native
-from treadle.runtime.cpu.dispatch.self_check import begin, may_work, new_calls
+from treadle.runtime.cpu.dispatch.self_check import works
 from treadle.tracing.concrete import ConcreteFunction
 
 
@@ -45,18 +45,20 @@ class PlanTable:
             self._plans[key] = plan
         self._drop([p for p in self._plans.values() if not p.constants.isdisjoint(varying)])
 
-    def add_native(self, plan: Plan, bound: Bound, count: int, names: tuple[str, ...]) -> None:
-        """Let native code take such calls from the next one on, if it can."""
-        if self._function is None or not is_on("native_calls") or not may_work():
-            return
-        if self._native is None:
-            self._native = new_calls(self._function)
-        if self._native.wants(plan, (count, names)):
-            self._native.add(plan, native_plan(plan, bound, count, names), (count, names))
+    def add_native(self, plan: Plan, bound: Bound, count: int, names: tuple[str, ...]) -> bool:
+        """Let native code take such calls from now on, if it can.
 
-    def begin_native(self) -> bool:
-        """Whether native plans that waited for a further call take calls from now on."""
-        return self._native is not None and begin(self._native)
+        Returns:
+            Whether there is a native plan now that was not there before.
+        """
+        if self._function is None or not is_on("native_calls") or not works():
+            return False
+        if self._native is None:
+            self._native = Calls(self._function)
+        form = (count, names)
+        if not self._native.wants(plan, form):
+            return False
+        return self._native.add(plan, native_plan(plan, bound, count, names), form)
 
     def remove(self, traces: Collection[ConcreteFunction]) -> None:
         """Let go of the plans of traces."""

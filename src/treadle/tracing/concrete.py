@@ -42,6 +42,7 @@ class ConcreteFunction:
         number: which trace of the function it is, counted from 1.
         has_open_dims: whether it was traced for more than one shape of an argument.
         changed: see `Trace.changed`.
+        was_called: whether its function has called it.
         follows_ranks: whether it is for the ranks that variables of unknown rank have.
         unranked: the signature with unknown ranks that it was made for, if there is one.
     """
@@ -78,6 +79,7 @@ class ConcreteFunction:
                 for leaf, spec in zip(arguments.leaves, trace.leaves, strict=True)
             ]
         )
+        self.was_called = False
         self._lock = locks.lock()
         self._executable: Any = None
         self._gradient: Any = None

@@ -20,7 +20,7 @@ from treadle.ops.state import Variable
 from treadle.runtime import expect_compilation
 from treadle.runtime.collections_paused import collections_paused
 from treadle.runtime.cpu.dispatch.native_type import Calls, is_native, native_type
-from treadle.runtime.cpu.dispatch.self_check import begin, may_work, new_calls
+from treadle.runtime.cpu.dispatch.self_check import works
 from treadle.tracing import settings
 from treadle.tracing.any_rank import AnyRankFunction
 from treadle.tracing.array_arguments import refuse_changed_arrays
@@ -116,8 +116,6 @@ class Function:
 
     def _call_further(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that no plan at the front accepts."""
-        if self._native is not None and context.recorder is None and begin(self._native):
-            return self._once_more(args, kwargs)
         if kwargs:
             plans = self._keyword_plans.get(tuple(kwargs))
             result = MISS if plans is None else plans.call((*args, *kwargs.values()))
@@ -131,7 +129,8 @@ class Function:
 
     @puts_modes_back
     def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The general path: bind, look the trace up (or make it), run, and add a fast path."""
+        """The general path: bind, look the trace up (or make it), and run it. A trace that was
+        called before gets a plan for such calls, which would cost one call more than it saves."""
         if settings.run_eagerly:
             return self.python_function(*args, **kwargs)
         if self._signature.is_unbound and args:  # Class.method(instance, ...)
@@ -140,40 +139,46 @@ class Function:
         concrete = self._lookup(arguments)
         if concrete.changed:
             refuse_changed_arrays(concrete, arguments)
+        is_plain = not concrete.follows_ranks and not arguments.trace_types
+        if is_plain and context.recorder is None and not watched():
+            if concrete.was_called and self._add_plan(concrete, arguments, args, kwargs):
+                return self._once_more(args, kwargs)
+            concrete.was_called = True
         leaves = [
             leaf for leaf, spec in zip(arguments.leaves, concrete.leaf_specs, strict=True) if spec
         ]
-        result = concrete.call_flat(leaves)
-        is_plain = not concrete.follows_ranks and not arguments.trace_types
-        if is_plain and context.recorder is None and not watched():
-            self._add_plan(concrete, arguments, args, kwargs)
-        return result
+        return concrete.call_flat(leaves)
 
     def _add_plan(
         self, concrete: ConcreteFunction, arguments: Arguments, args: Any, kwargs: dict[str, Any]
-    ) -> None:
-        """Make a plan for the next call of this form: for native code if that can check it; else,
-        or where the native plan has refused this call, a Python function."""
+    ) -> bool:
+        """Make a plan for calls of this form: for native code if that can check them; else, or
+        where the native plan has refused this call, a Python function.
+
+        Returns:
+            Whether it is for native code: this call may take it.
+        """
         values = (*args, *kwargs.values())
         order = self._signature.canonical_order(arguments, len(args), tuple(kwargs))
         if self._add_native_plan(concrete, values, order, tuple(kwargs)):
-            return
+            return True
         plans = self._plans
         if kwargs:
             plans = self._keyword_plans.setdefault(tuple(kwargs), Plans())
         plans.add(
             concrete, values, concrete.has_open_dims, lambda: make_plan(concrete, values, order)
         )
+        return False
 
     def _add_native_plan(
         self, concrete: ConcreteFunction, values: tuple[Any, ...], order: Sequence[int],
         names: tuple[str, ...],
     ) -> bool:  # fmt: skip
         """Whether there is a native plan now that was not there before."""
-        if not (is_native(self) and is_on("native_calls") and may_work()):
+        if not (is_native(self) and is_on("native_calls") and works()):
             return False
         if self._native is None:
-            self._native = new_calls(self)
+            self._native = Calls(self)
         form = (len(values), names)
         if not self._native.wants(concrete, form):
             return False

@@ -104,13 +104,11 @@ class Calls:
     """The native plans of one function object, for which `is_native` holds.
 
     Args:
-        waits: calls do not try the plans before `begin`, and the trampoline is not needed yet.
         modes: plans take calls while this count is 0.
     """
 
-    def __init__(self, function: Any, waits: bool = False, modes: ctypes.c_int64 = modes) -> None:
+    def __init__(self, function: Any, modes: ctypes.c_int64 = modes) -> None:
         assert is_native(function)
-        self.waits = waits
         self._modes = modes
         self._address = id(function)  # not the object: it owns this
         self._base: Any = type(function).__base__
@@ -140,11 +138,6 @@ class Calls:
         self._link()
         return True
 
-    def begin(self) -> None:
-        """Let calls try the plans that waited."""
-        self.waits = False
-        self._link()
-
     def remove(self, owners: Collection[object]) -> None:
         """Forget the plans of the owners. One whose program is running is freed later."""
         addresses = {id(owner) for owner in owners}
@@ -168,8 +161,6 @@ class Calls:
 
     def _link(self) -> None:
         """Chain the plans up, the last first: a call may be on its way through the chain."""
-        if self.waits:
-            return
         following: CallPlan | None = None
         for _, plan in reversed(self._plans):
             plan.follow_with(following)

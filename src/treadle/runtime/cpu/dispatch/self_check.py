@@ -71,29 +71,6 @@ def works() -> bool:
     return found
 
 
-def may_work() -> bool:
-    """Whether calls go through the trampoline, or might: it has not been tried in this process."""
-    return works() if works.is_made else call_layout() is not None
-
-
-def new_calls(function: Any) -> Calls:
-    """The native plans of a function. To compile the trampoline and to try it costs more than a
-    plan saves one call, so the plans of a function that is called once wait for both."""
-    return Calls(function, waits=not works.is_made)
-
-
-def begin(calls: Calls) -> bool:
-    """Let the plans of a function that is called once more take its calls, if they have waited.
-
-    Returns:
-        Whether they do so from now on.
-    """
-    if not (calls.waits and works()):
-        return False
-    calls.begin()
-    return True
-
-
 def _surroundings(layout: CallLayout) -> str:
     """Names a verdict: all that the trampoline's machine code and what it touches depend on."""
     from treadle.runtime.cpu.jit import process_jit
