@@ -111,17 +111,17 @@ class ApartExecutable(Executable):
         return [np.array(run.outputs[n]) for n in range(len(self.work.results))]
 
     def evaluate(
-        self, kernel: Kernel, arrays: Mapping[Buffer, Array], symbols: Mapping[str, int]
+        self, step: Launch, arrays: Mapping[Buffer, Array], symbols: Mapping[str, int]
     ) -> dict[Buffer, Array]:
-        """What a kernel stores."""
-        return reference.evaluate(kernel, arrays, symbols)
+        """What a launch stores."""
+        return reference.evaluate(step.kernel, arrays, symbols)
 
     def evaluate_segments(
         self, step: SegmentedLaunch, given: Sequence[tuple[dict[Buffer, Array], dict[str, int]]]
     ) -> list[dict[Buffer, Array]]:
         """What each segment of a launch stores."""
         pairs = zip(step.segments, given, strict=True)
-        return [self.evaluate(s.kernel, arrays, symbols) for s, (arrays, symbols) in pairs]
+        return [self.evaluate(s, arrays, symbols) for s, (arrays, symbols) in pairs]
 
     @property
     def text(self) -> str:
@@ -280,7 +280,7 @@ class _Run:
     def launch(self, step: Launch) -> None:
         self.launches += 1
         arrays, symbols = self.given_to(step)
-        for buffer, result in self.program.evaluate(step.kernel, arrays, symbols).items():
+        for buffer, result in self.program.evaluate(step, arrays, symbols).items():
             arrays[buffer][...] = result
 
     def segments(self, step: SegmentedLaunch) -> None:

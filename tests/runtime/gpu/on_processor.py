@@ -1,5 +1,7 @@
 """Kernels for a GPU, run on the processor through `shim.hpp`."""
 
+from __future__ import annotations
+
 import ctypes
 import fcntl
 import functools
@@ -7,7 +9,8 @@ import hashlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -28,123 +31,196 @@ class Fault(AssertionError):
 
 
 def launcher(kernel: Kernel, code: KernelCode, stage: Stage) -> str:
-    """A C function that runs a stage: (blocks, arrays, how many elements they have, sizes), each
-    for one segment after the other; and scratch memory."""
-    count, symbols = len(kernel.buffers), len(kernel.symbols)
-    writers, arguments = [], []
+    """C functions that run one thread of a stage, and fill the structs of its segments before."""
+    arguments = []
     for number, buffer in enumerate(kernel.buffers):
         constness = "" if buffer in kernel.outputs else "const "
+        access = "value" if buffer in code.values else "buffer"
         kind = f"{constness}{element_type(buffer.dtype)}"
-        if buffer in code.values:
-            arguments.append(f"*({kind} *)data[s * {count} + {number}]")
-            continue
-        at, made = f"s * {count} + {number}", "nullptr"
-        if buffer in kernel.outputs:
-            writers.append(f"    writers[{at}].assign(counts[{at}], -1);")
-            made = f"writers[{at}].data()"
-        inside = f"({kind} *)data[{at}], counts[{at}], {number}, {made}"
-        arguments.append(f"shim::Buffer<{kind}>{{{inside}}}")
-    arguments += [f"sizes[s * {symbols} + {n}]" for n in range(symbols)]
+        arguments.append(f"given.{access}<{kind}>({number}, s)")
+    arguments += [f"given.size({n}, s)" for n in range(len(kernel.symbols))]
     if code.scratch != 0:
-        arguments.append("shim::Scratch{scratch, bytes, scratch_writers.data()}")
-    meets = "true" if stage.meets else "false"
-    given = f"{stage.name}({', '.join(arguments)});"
-    if kernel.segmented:
-        given = f"{stage.name}(all.data(), segments);"
-    fill = [
-        f"  std::vector<{stage.name}_segment> all;",
-        "  for (int s = 0; s < segments; s++)",
-        f"    all.push_back({{{', '.join([*arguments, 'firsts[s]'])}}});",
-    ]
-    return "\n".join(
-        [
-            f'extern "C" const char *run_{stage.name}(unsigned blocks, int segments, void **data,',
-            "    const long long *counts, const long long *sizes, const long long *firsts,",
-            "    char *scratch, long long bytes) {",
-            f"  std::vector<std::vector<long long>> writers({count} * segments);",
-            "  for (int s = 0; s < segments; s++) {",
-            *writers,
-            "  }",
-            "  std::vector<long long> scratch_writers(bytes, -1);",
-            *(fill if kernel.segmented else ["  const int s = 0;"]),
-            f"  std::function<void()> body = [&] {{ {given} }};",
-            f"  return shim::run(blocks, {stage.threads}, {stage.shared}, {meets}, body);",
-            "}",
-        ]
-    )
+        arguments.append("given.scratch")
+    fields, struct = ", ".join([*arguments, "given.firsts[s]"]), f"{stage.name}_segment"
+    call = f'extern "C" void call_{stage.name}(const shim::Given &given) {{'
+    if not kernel.segmented:
+        return f"{call} const int s = 0; {stage.name}({', '.join(arguments)}); }}"
+    return f"""extern "C" void prepare_{stage.name}(shim::Given &given) {{
+  auto *all = ({struct} *)given.room(sizeof({struct}));
+  for (int s = 0; s < given.segments; s++) all[s] = {{{fields}}};
+}}
+{call} {stage.name}((const {struct} *)given.structs.data(), given.segments); }}"""
+
+
+class Operand(ctypes.Structure):
+    """`shim::Operand`."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("count", ctypes.c_longlong), ("writers", ctypes.c_void_p),
+        ("loaded", ctypes.c_void_p), ("stored", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+class Scratch(ctypes.Structure):
+    """`shim::Scratch`."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("bytes", ctypes.c_longlong), ("writers", ctypes.c_void_p)
+    ]  # fmt: skip
+
+
+# Bytes of a sector that blocks moved, `shim::Moved`: of the block that moved most, and of all.
+SECTOR = 32
+MOVED = np.dtype([("block", "i8"), ("now", "u4"), ("most", "u4"), ("all", "u4"), ("", "u4")])
+Form = tuple[Kernel, frozenset[Buffer]]  # a kernel, and its buffers that are passed as numbers
+NONE: frozenset[Buffer] = frozenset()
+BATCH = 100  # kernels that are compiled as one text
 
 
 class Kernels:
-    """Kernels that are compiled together.
+    """Kernels that are compiled together, those of equal code once.
 
     Attributes:
         codes: the CUDA C of each.
+        cached: bytes of a buffer that the blocks of a launch get from memory once together, as it
+            stays in the cache of the device. None: what is moved is not counted.
+        moved: bytes so far.
+        launches: so far.
     """
 
-    def __init__(
-        self, kernels: Sequence[Kernel], gpu: Gpu = GPU,
-        values: Mapping[Kernel, frozenset[Buffer]] = {},
-    ) -> None:  # fmt: skip
-        self.codes: dict[Kernel, KernelCode] = {}
-        for kernel in kernels:
-            if kernel not in self.codes:
-                name, passed = f"k{len(self.codes)}", values.get(kernel, frozenset())
-                self.codes[kernel] = kernel_code(kernel, name, gpu, passed)
+    def __init__(self, kernels: Iterable[Kernel | Form], gpu: Gpu = GPU) -> None:
+        self.codes: dict[Form, KernelCode] = {}
+        self.cached: int | None = None
+        self.moved = self.launches = 0
+        for form in kernels:
+            kernel, values = (form, NONE) if isinstance(form, Kernel) else form
+            if (kernel, values) not in self.codes:
+                text = kernel_code(kernel, "k", gpu, values).text
+                name = f"k{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+                self.codes[kernel, values] = kernel_code(kernel, name, gpu, values)
+
+    @property
+    def distinct(self) -> dict[str, tuple[Kernel, KernelCode]]:
+        """The kernels whose codes differ, by their names."""
+        return {code.name: (kernel, code) for (kernel, _), code in self.codes.items()}
 
     @functools.cached_property
-    def library(self) -> ctypes.CDLL:
-        parts = [f'#include "{HERE / "shim.hpp"}"', f'#include "{PRELUDE}"']
-        parts += [code.text for code in self.codes.values()]
-        parts += [launcher(k, code, s) for k, code in self.codes.items() for s in code.stages]
-        return compiled("\n".join(parts))
+    def libraries(self) -> dict[str, ctypes.CDLL]:
+        """The library that has a kernel, by its name."""
+        found = list(self.distinct.values())
+        batches = [found[n : n + BATCH] for n in range(0, len(found), BATCH)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            made = list(pool.map(compiled, map(_text, batches)))
+        return {
+            code.name: library
+            for library, batch in zip(made, batches, strict=True)
+            for _, code in batch
+        }
 
     def run(
-        self, kernel: Kernel, arrays: Mapping[Buffer, Any], symbols: Mapping[str, int] = {}
-    ) -> dict[Buffer, Any]:
+        self, kernel: Kernel, arrays: Mapping[Buffer, Any], symbols: Mapping[str, int] = {},
+        values: frozenset[Buffer] = NONE,
+    ) -> dict[Buffer, Any]:  # fmt: skip
         """The contents of the stored buffers.
 
         Raises:
             Fault: the kernel did what a GPU leaves undefined.
         """
-        (found,) = self.run_segments(kernel, [arrays], [symbols])
+        (found,) = self.run_segments(kernel, [arrays], [symbols], values)
         return found
 
     def run_segments(
         self, kernel: Kernel, segments: Sequence[Mapping[Buffer, Any]],
-        symbols: Sequence[Mapping[str, int]],
+        symbols: Sequence[Mapping[str, int]], values: frozenset[Buffer] = NONE,
     ) -> list[dict[Buffer, Any]]:  # fmt: skip
         """The same for each segment, in one launch of each stage."""
-        code = self.codes[kernel]
-        held, sizes, firsts = [], [], []
+        code = self.codes[kernel, values]
+        held: list[_Held] = []
+        sizes, firsts = [], []
         blocks = [0] * len(code.stages)
         for arrays, known in zip(segments, symbols, strict=True):
             for buffer in kernel.buffers:
                 shape = tuple(size(d, known) for d in buffer.shape)
-                given = arrays.get(buffer)
                 array = aligned(shape, buffer.dtype.np_dtype)
+                given = arrays.get(buffer)
                 array[...] = 0 if given is None else np.asarray(given).reshape(shape)
-                held.append(array)
+                counted = self.cached is not None and buffer not in values
+                held.append(_Held(array, counted))
             sizes += [known[s] for s in kernel.symbols]
             firsts.append(blocks[0])
             blocks = [n + size(s.blocks, known) for n, s in zip(blocks, code.stages, strict=True)]
-        scratch = aligned((size(code.scratch, known),), np.dtype(np.uint8))
-        scratch[...] = 0xFF  # NaN, or far outside
-        data = (ctypes.c_void_p * (len(held) or 1))(*(a.ctypes.data for a in held))
-        counts = words([a.size for a in held])
-        given = len(segments), data, counts, words(sizes), words(firsts)
-        memory = ctypes.c_void_p(scratch.ctypes.data), ctypes.c_longlong(scratch.size)
+        shared = aligned((size(code.scratch, known),), np.dtype(np.uint8))
+        shared[...] = 0xFF  # NaN, or far outside
+        given = words(sizes), words(firsts), len(kernel.buffers), len(kernel.symbols), len(segments)
         for number, stage in zip(blocks, code.stages, strict=True):
-            function = getattr(self.library, f"run_{stage.name}")
-            function.restype = ctypes.c_char_p
-            fault = function(number, *given, *memory)
-            if fault:
-                raise Fault(f"{fault.decode()}\n{code.text}")
+            self._launch(code, stage, number, held, given, shared)
         count, made = len(kernel.buffers), []
         for number in range(len(segments)):
-            own = held[number * count : (number + 1) * count]
+            own = [h.array for h in held[number * count : (number + 1) * count]]
             pairs = zip(kernel.buffers, own, strict=True)
             made.append({b: a for b, a in pairs if b in kernel.outputs})
         return made
+
+    def _launch(
+        self, code: KernelCode, stage: Stage, blocks: int, held: Sequence[_Held],
+        given: tuple[Any, ...], shared: Any,
+    ) -> None:  # fmt: skip
+        library = self.libraries[code.name]
+        prepare = f"prepare_{stage.name}"
+        library.td_run.restype = ctypes.c_char_p
+        for h in held:
+            h.begin()
+        writers = np.full(shared.size, -1)
+        fault = library.td_run(
+            library[f"call_{stage.name}"],
+            library[prepare] if hasattr(library, prepare) else None,
+            blocks, stage.threads, stage.shared, stage.meets,
+            (Operand * len(held))(*(h.operand for h in held)), *given,
+            Scratch(address(shared), shared.size, address(writers)),
+        )  # fmt: skip
+        if fault:
+            raise Fault(f"{fault.decode()}\n{code.text}")
+        self.launches += 1
+        if self.cached is not None:
+            self.moved += sum(h.moved(self.cached) for h in held)
+
+
+class _Held:
+    """An array of a launch, with what the shim notes of it."""
+
+    def __init__(self, array: Any, counted: bool) -> None:
+        self.array, self.counted = array, counted
+
+    def begin(self) -> None:
+        """A launch begins."""
+        sectors = self.array.nbytes // SECTOR + 1 if self.counted else 0
+        self.writers = np.full(self.array.size, -1)
+        self.sides = [np.zeros(sectors, MOVED) for _ in range(2)]
+
+    @property
+    def operand(self) -> Operand:
+        array = self.array
+        sides = map(address, self.sides)
+        return Operand(address(array), array.size, address(self.writers), *sides)
+
+    def moved(self, cached: int) -> int:
+        """Bytes that moved between the device and its memory, where buffers of at most so many
+        bytes stay in its cache. A sector moves as a whole."""
+        counts = "most" if self.array.nbytes <= cached else "all"
+        touched = [side[counts][side["all"] > 0] for side in self.sides]
+        return sum(int(np.maximum(t, SECTOR).sum()) for t in touched)
+
+
+def address(array: Any) -> int | None:
+    return array.ctypes.data if array.size else None
+
+
+def _text(batch: Sequence[tuple[Kernel, KernelCode]]) -> str:
+    """Kernels as C++."""
+    parts = [f'#include "{HERE / "shim.hpp"}"', f'#include "{PRELUDE}"']
+    parts += [code.text for _, code in batch]
+    parts += [launcher(k, code, s) for k, code in batch for s in code.stages]
+    return "\n".join(parts)
 
 
 def words(values: Sequence[int]) -> Any:

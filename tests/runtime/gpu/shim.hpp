@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <type_traits>
 #include <vector>
 #include <ucontext.h>
@@ -88,27 +87,53 @@ static char fault[256];
 template <typename... A> static void report(const char *text, A... a) {
   if (!fault[0]) snprintf(fault, sizeof fault, text, a...);
 }
+static long long block_number;  // of all launches
 static long long thread_number() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
 
 // -- buffers -------------------------------------------------------------------------------------
 
-// `writers` has the thread that stored into each element, or -1.
+// The bytes of a sector, the least that moves between a device and its memory, that the blocks of a
+// launch have loaded, or stored.
+struct Moved {
+  long long block;  // the last one
+  unsigned now, most, all;  // bytes: of that block, of the block with most, of all
+};
+constexpr long long sector = 32;
+
+static __attribute__((noinline)) void outside(long long place, long long size, int number) {
+  report("buffer %d of %lld elements: element %lld in block %u, thread %u", number, size, place, blockIdx.x, threadIdx.x);
+}
+static __attribute__((noinline)) void stored_twice(long long place, long long writer, int number) {
+  report("buffer %d: threads %lld and %lld store into element %lld", number, writer, thread_number(), place);
+}
+static __attribute__((noinline)) void note_moved(Moved &sector, unsigned bytes) {
+  if (sector.block != block_number) sector.block = block_number, sector.now = 0;
+  sector.now += bytes, sector.all += bytes;
+  if (sector.now > sector.most) sector.most = sector.now;
+}
+
+// `writers` has the thread that stored into each element, or -1. `loaded` and `stored` have what
+// was moved of each sector; null pointers where that is not counted.
 template <typename T> struct Buffer {
   T *data;
   long long size;
   int number;
   long long *writers;
+  Moved *loaded, *stored;
 
-  bool has(long long place, int count = 1) const {
-    if (place >= 0 && place + count <= size) return true;
-    report("buffer %d of %lld elements: element %lld in block %u, thread %u", number, size, place, blockIdx.x, threadIdx.x);
+  bool has(long long place) const {
+    if (place >= 0 && place < size) return true;
+    outside(place, size, number);
     return false;
+  }
+  void load_by_this_thread(long long place) const {
+    if (loaded) note_moved(loaded[place * (long long)sizeof(T) / sector], sizeof(T));
   }
   void store_by_this_thread(long long place) const {
     long long &writer = writers[place];
-    if (writer >= 0 && writer != thread_number())
-      report("buffer %d: threads %lld and %lld store into element %lld", number, writer, thread_number(), place);
+    if (writer >= 0 && writer != thread_number()) stored_twice(place, writer, number);
     writer = thread_number();
+    if (stored) note_moved(stored[place * (long long)sizeof(T) / sector], sizeof(T));
   }
 };
 
@@ -117,6 +142,36 @@ struct Scratch {
   char *data;
   long long bytes;
   long long *writers;
+};
+
+// -- what a launch is given ------------------------------------------------------------------------
+
+struct Operand {
+  void *data;
+  long long count;
+  long long *writers;
+  Moved *loaded, *stored;
+};
+// Operands and sizes are those of one segment after the other.
+struct Given {
+  const Operand *operands;
+  const long long *sizes, *firsts;
+  int buffers, symbols, segments;
+  Scratch scratch;
+  std::vector<char> structs;  // those of segments
+
+  template <typename T> Buffer<T> buffer(int number, int segment = 0) const {
+    const Operand &o = operands[segment * buffers + number];
+    return {(T *)o.data, o.count, number, o.writers, o.loaded, o.stored};
+  }
+  template <typename T> T value(int number, int segment = 0) const {
+    return *(const T *)operands[segment * buffers + number].data;
+  }
+  long long size(int number, int segment = 0) const { return sizes[segment * symbols + number]; }
+  void *room(size_t bytes) {
+    structs.resize(bytes * segments);
+    return structs.data();
+  }
 };
 
 // -- fibres --------------------------------------------------------------------------------------
@@ -130,14 +185,14 @@ struct Fibre {
 };
 static std::vector<Fibre> fibres;
 static ucontext_t scheduler;
-static const std::function<void()> *kernel_body;
+static void (*kernel_body)(const Given &);
+static const Given *kernel_given;
 static bool has_fibres;
-static long long block_number;  // of all launches
 static unsigned shared_bytes;  // that the launch gives each block
 static long long epoch;  // barriers of the block so far
 
 static void fibre_main() {
-  (*kernel_body)();
+  kernel_body(*kernel_given);
   fibres[threadIdx.x].done = true;
   swapcontext(&fibres[threadIdx.x].context, &scheduler);
 }
@@ -196,17 +251,18 @@ static void run_block(unsigned threads) {
   }
 }
 
-static const char *run(unsigned blocks, unsigned threads, unsigned bytes, bool meets, const std::function<void()> &body) {
+static const char *run(unsigned blocks, unsigned threads, unsigned bytes, bool meets, void (*body)(const Given &), const Given &given) {
   fault[0] = 0;
   shared_bytes = bytes;
-  kernel_body = &body;
+  kernel_body = body;
+  kernel_given = &given;
   has_fibres = meets;
   gridDim.x = blocks;
   blockDim.x = threads;
   for (blockIdx.x = 0; blockIdx.x < blocks && !fault[0]; blockIdx.x++) {
     block_number++;
     if (meets) run_block(threads);
-    else for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) body();
+    else for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) body(given);
   }
   return fault;
 }
@@ -277,7 +333,9 @@ template <typename T> static T __shfl_xor_sync(unsigned, T x, int distance) {
 }
 
 template <typename T> static std::remove_const_t<T> td_element(shim::Buffer<T> b, long long place) {
-  return b.has(place) ? b.data[place] : std::remove_const_t<T>();
+  if (!b.has(place)) return std::remove_const_t<T>();
+  b.load_by_this_thread(place);
+  return b.data[place];
 }
 template <typename T> static void td_put(shim::Buffer<T> b, long long place, std::type_identity_t<T> x) {
   if (!b.has(place)) return;
@@ -287,7 +345,7 @@ template <typename T> static void td_put(shim::Buffer<T> b, long long place, std
 template <typename T> static shim::Buffer<T> td_scratch(shim::Scratch s, long long first, long long count) {
   if (first % 256 || first + count * (long long)sizeof(T) > s.bytes)
     shim::report("scratch memory: %lld elements from byte %lld of %lld", count, first, s.bytes);
-  return {(T *)(s.data + first), count, -1, s.writers + first};
+  return {(T *)(s.data + first), count, -1, s.writers + first, nullptr, nullptr};
 }
 template <typename T, int N> struct td_vector;
 template <typename T, int N, typename B> static td_vector<T, N> td_elements(B b, long long place) {
@@ -299,4 +357,13 @@ template <typename T, int N, typename B> static td_vector<T, N> td_elements(B b,
 template <typename T, int N, typename B> static void td_put_all(B b, long long place, td_vector<T, N> x) {
   if (uintptr_t(b.data + place) % (sizeof(T) * N)) shim::report("buffer %d: a vector at element %lld is not aligned", b.number, place);
   for (int n = 0; n < N; n++) td_put(b, place + n, x.at[n]);
+}
+
+extern "C" const char *td_run(
+    void (*kernel)(const shim::Given &), void (*prepare)(shim::Given &), unsigned blocks, unsigned threads,
+    unsigned bytes, bool meets, const shim::Operand *operands, const long long *sizes,
+    const long long *firsts, int buffers, int symbols, int segments, shim::Scratch scratch) {
+  shim::Given given = {operands, sizes, firsts, buffers, symbols, segments, scratch, {}};
+  if (prepare) prepare(given);
+  return shim::run(blocks, threads, bytes, meets, kernel, given);
 }

@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.runtime.cpu.test_nest import kernels
-from tests.runtime.gpu.on_processor import GPU, Fault, Kernels
+from tests.runtime.gpu.on_processor import GPU, NONE, Fault, Kernels
 from treadle.core import dtypes
 from treadle.core.shapes import SymbolicDim
 from treadle.kernel.functions import FUNCTIONS
@@ -275,7 +275,7 @@ def assert_same(found: Any, expected: Any, dtype: Any, name: str = "") -> None:
 def check(library: Kernels, kernel: Kernel, arrays: Any, sizes: Any) -> None:
     expected = evaluate(kernel, arrays, sizes)
     for buffer, found in library.run(kernel, arrays, sizes).items():
-        assert_same(found, expected[buffer], buffer.dtype, library.codes[kernel].text)
+        assert_same(found, expected[buffer], buffer.dtype, library.codes[kernel, NONE].text)
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -357,7 +357,7 @@ def compiled_parts() -> Kernels:
 def test_blocks_share_the_elements_of_a_point(name: str) -> None:
     kernel, arrays, sizes = IN_PARTS[name]
     library = compiled_parts()
-    assert len(library.codes[kernel].stages) == 1 + len(reduction_levels(kernel))
+    assert len(library.codes[kernel, NONE].stages) == 1 + len(reduction_levels(kernel))
     check(library, kernel, arrays, sizes)
 
 
@@ -479,9 +479,9 @@ def faulty(name: str, old: str, new: str) -> str:
     """What the shim says of a kernel with a change."""
     kernel, arrays, sizes = cases()[name]
     library = Kernels([kernel])
-    code = library.codes[kernel]
+    code = library.codes[kernel, NONE]
     assert old in code.text, code.text
-    library.codes[kernel] = replace(code, text=code.text.replace(old, new, 1))
+    library.codes[kernel, NONE] = replace(code, text=code.text.replace(old, new, 1))
     with pytest.raises(Fault) as caught:
         library.run(kernel, arrays, sizes)
     return str(caught.value)
@@ -503,14 +503,15 @@ def test_segments_of_different_lengths_are_one_launch(passed: bool) -> None:
     x, y, rate = Buffer("x", F32, (N,)), Buffer("y", F32, (N,)), Buffer("rate", F32, ())
     value = apply("sub", load(x, i), apply("mul", load(y, i), load(rate)))
     kernel = Kernel((i,), (x, y, rate), (store(x, i, value=value),), segmented=True)
-    library = Kernels([kernel], values={kernel: frozenset({rate} if passed else ())})
-    assert ("float b2;" in library.codes[kernel].text) is passed
+    values = frozenset({rate} if passed else ())
+    library = Kernels([(kernel, values)])
+    assert ("float b2;" in library.codes[kernel, values].text) is passed
     lengths = [5, 4096, 0, 1, 1025]
     segments = [
         {x: numbers((n,), seed=n), y: numbers((n,), seed=n + 1), rate: np.float32(k)}
         for k, n in enumerate(lengths)
     ]
-    found = library.run_segments(kernel, segments, [{"n": n} for n in lengths])
+    found = library.run_segments(kernel, segments, [{"n": n} for n in lengths], values)
     for made, expected in zip(found, evaluate_segmented(kernel, segments), strict=True):
         np.testing.assert_allclose(made[x], expected[x], 1e-6, 1e-6)
 

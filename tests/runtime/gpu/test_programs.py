@@ -4,64 +4,24 @@ The rest of the device is made up (`tests/runtime/apart.py`): routines are NumPy
 host fetches is counted.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import treadle as td
-from tests.runtime.apart import Apart, ApartExecutable, Array
-from tests.runtime.gpu.on_processor import Kernels
+from tests.runtime.gpu.shimmed import Shimmed, ShimmedExecutable
 from tests.runtime.harness import captures
 from treadle import runtime
-from treadle.kernel.ir import Buffer, Kernel
 from treadle.runtime import interpreter
 from treadle.runtime.devices import using
-from treadle.runtime.planned import Planned
-from treadle.runtime.schedule.printer import all_kernels, all_steps
+from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import SegmentedLaunch
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((6, 20)).astype(np.float32)
 LABELS = np.array([0, 3, 1, 4, 4, 2])
-
-
-class Shimmed(Apart):
-    """The device as a backend."""
-
-    def build(self, planned: Planned) -> "ShimmedExecutable":
-        return ShimmedExecutable(planned)
-
-
-class ShimmedExecutable(ApartExecutable):
-    """Attributes:
-    kernels: of the program, as code.
-    """
-
-    def __init__(self, planned: Planned) -> None:
-        super().__init__(planned)
-        self.kernels = Kernels(list(all_kernels(self.block)))
-
-    def evaluate(
-        self, kernel: Kernel, arrays: Mapping[Buffer, Array], symbols: Mapping[str, int]
-    ) -> dict[Buffer, Array]:
-        return self.kernels.run(kernel, arrays, symbols)
-
-    def evaluate_segments(
-        self, step: SegmentedLaunch, given: Sequence[tuple[dict[Buffer, Array], dict[str, int]]]
-    ) -> list[dict[Buffer, Array]]:
-        buffers = step.kernel.buffers  # each segment's kernel may have others, in the same order
-        segments = [dict(zip(buffers, arrays.values(), strict=True)) for arrays, _ in given]
-        sizes = [
-            dict(zip(step.kernel.symbols, [symbols[s] for s in own.kernel.symbols], strict=True))
-            for own, (_, symbols) in zip(step.segments, given, strict=True)
-        ]
-        made = self.kernels.run_segments(step.kernel, segments, sizes)
-        return [
-            {b: results[c] for b, c in zip(arrays, buffers, strict=True) if c in results}
-            for (arrays, _), results in zip(given, made, strict=True)
-        ]
 
 
 def run(
