@@ -60,7 +60,7 @@ DEVICES = {
         "tracing.function",
         "tracing.native_plans",
     },
-    "runtime.gpu": set(),
+    "runtime.gpu": {"runtime.device_setup", "sysconfig", "test"},
 }
 FREE = {"version"}  # plain data, for everybody
 FACADES = {"config", "nn", "random", "types"}  # packages of public names
@@ -115,7 +115,7 @@ LEVELS = {
         "exhausted planned verify_bounds verify_residence",
         "callbacks",
         "cpu gpu",
-        "devices",
+        "devices device_setup",
         "stored",
         "compiler",
         "passed_lists words",
@@ -169,6 +169,7 @@ ON_DEMAND = {
     ("runtime", "runtime.passed_lists"): START,
     ("runtime", "runtime.words"): START,
     ("runtime.callbacks", "kernel.reference"): FEW,
+    ("runtime.device_setup", "runtime.gpu"): FEW,
     ("runtime.callbacks", "runtime.interpreter"): FEW,
     ("runtime.compiler", "runtime.verify_bounds"): "only where TREADLE_VERIFY asks",
     ("runtime.compiler", "runtime.verify_residence"): "only where TREADLE_VERIFY asks",

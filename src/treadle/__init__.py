@@ -415,6 +415,7 @@ _LAZY = {
     "passes": "treadle.passes",
     "signal": "treadle.signal",
     "strings": "treadle.strings",
+    "sysconfig": "treadle.sysconfig",
     "test": "treadle.test",
 }
 _LAZY_FUNCTIONS = {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+from treadle.core.context import log_placement
 from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.ops.asserts import (
@@ -90,9 +93,18 @@ def _set_check_numerics(on: bool) -> None:
 
 
 def set_log_device_placement(enabled: bool) -> None:
-    """Accepted for TensorFlow programs: operations run where their operands are, so there are no
-    choices to log."""
+    """Write a line to stderr for each operation and compiled program that runs, with its device:
+    ``Executing op matmul in device /job:localhost/replica:0/task:0/device:CPU:0``.
+
+    It holds for this thread and those that begin later. A compiled program is one line, as it runs
+    on one device.
+    """
     settings.log_device_placement = bool(enabled)
+    log_placement(_write if enabled else None)
+
+
+def _write(line: str) -> None:
+    sys.stderr.write(line)
 
 
 def get_log_device_placement() -> bool:

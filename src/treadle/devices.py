@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core import errors
-from treadle.core.devices import HOST, all_devices
+from treadle.core.context import context, placing
+from treadle.core.devices import HOST, Device, all_devices, known_devices
 from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.ops.elementwise.unary import IDENTITY
+from treadle.ops.registry import run
+from treadle.runtime.device_setup import LogicalDevice, why_none
 from treadle.tracing import settings
 
 _NUMBERS = ("replica", "task")
+_KINDS = ("CPU", "GPU", "TPU")
 
 
 class DeviceSpec:
@@ -42,20 +48,27 @@ class DeviceSpec:
             ValueError: it is no such name.
         """
         found: dict[str, Any] = {}
+        kinds = {*_KINDS, *(device.kind for device in known_devices())}
         for part in filter(None, spec.split("/")):
             key, *values = part.split(":")
             if key in ("job", *_NUMBERS) and len(values) == 1:
-                found[key] = values[0] if key == "job" else _number(spec, values[0])
+                found[key] = values[0] if key == "job" else int(values[0])
                 continue
-            if key == "device":
-                key, *values = values or [""]
-            elif key.upper() not in ("CPU", "GPU", "TPU"):
-                raise ValueError(f"Unknown attribute {key!r} in the device name {spec!r}")
-            if len(values) > 1 or not key or "device_type" in found:
-                raise ValueError(f"{spec!r} is no name of one device")
+            if key == "device" and len(values) == 2:
+                key, *values = values
+            elif key.upper() not in kinds or len(values) > 1:
+                raise ValueError(
+                    f"Unknown attribute {key!r} is encountered while parsing the device spec: "
+                    f"{spec!r}."
+                )
+            if "device_type" in found:
+                raise ValueError(
+                    "Multiple device types are not allowed while parsing the device spec: "
+                    f"{spec}."
+                )
             found["device_type"] = key
             if values and values[0] != "*":
-                found["device_index"] = _number(spec, values[0])
+                found["device_index"] = int(values[0])
         return cls(**found)
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
@@ -95,52 +108,114 @@ class DeviceSpec:
         return f"<DeviceSpec({parts})>"
 
 
-def _number(spec: str, text: str) -> int:
-    if not text.isdigit():
-        raise ValueError(f"{text!r} in the device name {spec!r} is no number")
-    return int(text)
+def _copy_to_host(self: Tensor) -> Tensor:
+    """A copy of the tensor on the host. Its gradient is that of `td.identity`."""
+    return _copied(self, HOST)
+
+
+def _copy_to_gpu(self: Tensor, gpu_index: int = 0) -> Tensor:
+    """A copy of the tensor on a GPU. Its gradient is that of `td.identity`.
+
+    Raises:
+        RuntimeError: there is no such GPU.
+    """
+    for known in all_devices():
+        if known.kind == "GPU" and known.number == gpu_index:
+            return _copied(self, known)
+    why = why_none()
+    reason = f" There is no GPU: {why}." if why else ""
+    raise RuntimeError(f"GPU:{gpu_index} unknown device.{reason}{at(user_origin())}")
+
+
+def _copied(tensor: Tensor, device: Device) -> Tensor:
+    with placing(device):
+        return run(IDENTITY, tensor)  # type: ignore[no-any-return]
+
+
+Tensor.cpu, Tensor.gpu = _copy_to_host, _copy_to_gpu  # type: ignore[method-assign]
 
 
 class device:
-    """Operations of the block belong on a device: ``with td.device("CPU:0"): ...``.
+    """Operations of the block run on a device: ``with td.device("GPU:0"): ...``.
 
-    Operations run on the device of their operands, which is the processor for all that programs
-    make from Python and NumPy values. The block checks that the device it names is there.
+    Eager operations run on it and give tensors there, to which operands from elsewhere are copied;
+    constants, results of `td.identity` and variables are made there. Outside of such blocks an
+    operation runs where its operands are: on the device of the first one that is not on the host.
+
+    A compiled function runs on one device as a whole. That is the device of the block in which it
+    is called, and its tensors are copied there; or the one that blocks inside of the function name,
+    the first that is not the host if they name several, or if a part of the operations is in none.
+    Where the function uses variables that its device cannot reach, it runs where they are, as
+    TensorFlow's soft placement has it. Without soft placement (`td.config`) blocks that the
+    function cannot follow are an InvalidArgumentError.
 
     Args:
-        device_name: a name, a `DeviceSpec`, or None or "" for any device. A device that there is
-            not stands for the processor, as in TensorFlow, unless
-            `td.config.set_soft_device_placement` forbids that.
+        device_name: a name such as "GPU:0", "/device:GPU:0" or the full name that `Tensor.device`
+            gives; a `DeviceSpec` or `td.config.LogicalDevice`. Parts that are left out are those of
+            the block around this one. None: operations run as outside of all blocks. A device that
+            there is not stands for the processor, unless soft placement is off.
 
     Raises:
         ValueError: it is no name of a device.
-        InvalidArgumentError: when the block begins, there is no such device and soft placement is
-            off.
-        UnimplementedError: when the block begins, the device is there and is not the processor.
+        RuntimeError: it is a function.
+        InvalidArgumentError: when the block begins, for a device of another process; without soft
+            placement for one that there is not, with those that there are.
     """
 
     def __init__(self, device_name: Any) -> None:
         if callable(device_name):
-            raise RuntimeError(f"device: give a name, not a function{at(user_origin())}")
-        named = isinstance(device_name, DeviceSpec)
-        self.spec = device_name if named else DeviceSpec.from_string(str(device_name or ""))
+            raise RuntimeError(
+                f"td.device does not support functions: give a name{at(user_origin())}"
+            )
+        name = str(device_name) if isinstance(device_name, Device) else device_name
+        name = getattr(name, "name", name) if type(name) is LogicalDevice else name
+        if not isinstance(name, str | DeviceSpec | None):
+            raise ValueError(
+                f"Expecting a string device name. Got {type(name)}({name!r}){at(user_origin())}"
+            )
+        self.spec = DeviceSpec.from_string(name) if isinstance(name, str) else name
+        self._entered: list[placing] = []  # several: a block may enter it again
 
     def __enter__(self) -> None:
-        kind, number = self.spec.device_type, self.spec.device_index
-        if kind is None:
-            return
-        found = [d for d in all_devices() if d.kind == kind and number in (None, d.number)]
-        if not found and not settings.soft_device_placement:
-            known = ", ".join(map(str, all_devices()))
-            raise errors.InvalidArgumentError(
-                None, None, f"there is no device {self.spec.to_string()}, and soft placement is "
-                f"off; devices: {known}{at(user_origin())}",
-            )  # fmt: skip
-        if found and HOST not in found:
-            raise errors.UnimplementedError(
-                None, None, f"td.device does not place operations on {found[0]}: they run where "
-                f"their operands are{at(user_origin())}",
-            )  # fmt: skip
+        scope = placing(None) if self.spec is None else _scope(self.spec)
+        self._entered.append(scope)
+        scope.__enter__()
 
     def __exit__(self, *error: object) -> None:
-        pass
+        self._entered.pop().__exit__(*error)
+
+
+def _scope(spec: DeviceSpec) -> placing:
+    """What a name within the scopes around it means."""
+    around = context.places[-1] if context.places else None
+    if around is not None and around.device is not None:
+        outer = around.spec or DeviceSpec.from_string(around.device.name)
+        spec = outer.make_merged_spec(spec)
+    return placing(None if spec.device_type is None else _device_of(spec), spec)
+
+
+def _device_of(spec: DeviceSpec) -> Device:
+    """The device that a name means; the host where there is none and soft placement is on."""
+    kind, number = spec.device_type, spec.device_index
+    full = DeviceSpec("localhost", 0, 0, device_index=0).make_merged_spec(spec)
+    if (full.job, full.replica, full.task) != ("localhost", 0, 0):
+        text = f"{full.to_string()} unknown device.{at(user_origin())}"
+        raise errors.InvalidArgumentError(None, None, text)
+    if number is not None and number < 0:
+        text = f"Malformed device specification '{full.to_string()}'{at(user_origin())}"
+        raise errors.InvalidArgumentError(None, None, text)
+    if kind == HOST.kind and number in (None, 0):
+        return HOST
+    known = all_devices()
+    found = [d for d in known if d.kind == kind and number in (None, d.number)]
+    if found:
+        return found[0]
+    if settings.soft_device_placement:
+        return HOST
+    why = why_none() if kind == "GPU" else ""
+    raise errors.InvalidArgumentError(
+        None, None,
+        f"Could not satisfy device specification '{full.to_string()}'. enable_soft_placement=0. "
+        f"All available devices [{', '.join(d.name for d in known)}]."
+        f"{f' There is no GPU: {why}.' if why else ''}{at(user_origin())}",
+    )  # fmt: skip

@@ -22,6 +22,7 @@ from treadle.autodiff.checking import (
     compute_gradient,
 )
 from treadle.names import missing_in
+from treadle.runtime.gpu import discovery
 
 __all__ = [
     "GradientError",
@@ -50,8 +51,10 @@ def main(argv: list[str] | None = None) -> None:
 def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:
-    """Whether there is a GPU that programs run on."""
-    return bool(td.config.list_physical_devices("GPU"))
+    """Whether programs see a GPU, of a compute capability such as (8, 0) at least."""
+    seen = td.config.get_visible_devices("GPU")
+    found = (td.config.experimental.get_device_details(gpu)["compute_capability"] for gpu in seen)
+    return any(capability >= (min_cuda_compute_capability or (0, 0)) for capability in found)
 
 
 def gpu_device_name() -> str:
@@ -61,13 +64,13 @@ def gpu_device_name() -> str:
 
 
 def is_built_with_gpu_support() -> bool:
-    """Whether programs can run on a GPU: False."""
-    return False
+    """Whether CuPy is installed, by which programs reach GPUs, whether there is one or not."""
+    return discovery.is_installed()
 
 
 def is_built_with_cuda() -> bool:
-    """Whether programs can run on a GPU of CUDA: False."""
-    return False
+    """Whether CuPy is installed, by which programs reach GPUs, whether there is one or not."""
+    return discovery.is_installed()
 
 
 def is_built_with_rocm() -> bool:

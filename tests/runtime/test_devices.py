@@ -150,18 +150,187 @@ def test_graphs_and_their_keys_have_the_device(place, monkeypatch):
         parse_graph(text.replace("SHELF:0", "NONE:0"))
 
 
-def test_a_compiled_function_refuses_several_devices(place):
-    f = td.function(lambda a, b: a + b)
+def test_a_compiled_function_copies_tensors_to_its_device(place):
+    f = td.function(lambda a, b: a * 2.0 + b)
+    there, here = on(place, X), td.constant(X)
+    for _ in range(4):
+        for a, b in ((there, here), (here, there), (there, there)):
+            found = f(a, b)
+            assert found.device == there.device
+            np.testing.assert_array_equal(found.numpy(), 3 * X)
+    assert f.experimental_get_tracing_count() == 1
+    concrete = f.get_concrete_function(here, here)
+    assert concrete(here, there).device == CPU
+
+
+def test_a_compiled_function_runs_where_its_variables_are(place):
+    v, w = td.Variable(X, name="v"), td.Variable(on(place, X), name="w")
+    x = on(place, X)
+    f = td.function(lambda a: a + v)
+    g = td.function(lambda a: a + w)
+    for _ in range(3):
+        assert f(x).device == CPU and g(td.constant(X)).device == g(x).device == w.device
+    np.testing.assert_array_equal(f(x).numpy(), 2 * X)
     with pytest.raises(td.errors.InvalidArgumentError) as info:
-        f(on(place, X), td.constant(X))
-    for word in ("argument 'a' is on SHELF:0", "'b' on CPU:0", "test_devices.py"):
+        td.function(lambda a: a + v + w)(x)
+    for word in ("variable 'v:0' is on CPU:0", "variable 'w:0' on SHELF:0", "test_devices.py"):
         assert word in str(info.value)
-    v = td.Variable(X, name="w")
-    with pytest.raises(td.errors.InvalidArgumentError, match="variable 'w:0' on CPU:0"):
-        td.function(lambda a: a + v)(on(place, X))
-    concrete = f.get_concrete_function(td.constant(X), td.constant(X))
-    with pytest.raises(td.errors.InvalidArgumentError, match="f32.2, 2.@SHELF:0, expected"):
-        concrete(td.constant(X), on(place, X))
+
+
+def test_mixed_arguments_take_plans(place):
+    f = td.function(lambda a, b, c: a + b + c)
+    x, y = on(place, X), td.constant(X)
+    f(x, y, X), f(x, y, X), f(x, y, X)
+    slow = f._lookup
+    f._lookup = None
+    try:
+        changed = X.copy()
+        found = f(x, y, changed)
+        changed[:] = 9.0  # the call has copied it
+        assert found.device == x.device
+        np.testing.assert_array_equal(found.numpy(), 3 * X)
+    finally:
+        f._lookup = slow
+    assert f(y, y, X).device == CPU
+
+
+def test_scopes(place):
+    x, y = on(place, X), td.constant(X)
+    with td.device("/device:SHELF:0"):
+        made, v = td.constant(X), td.Variable(X)
+        moved_there = td.identity(y)
+        results = [made, v, moved_there, y + 1.0, y[0], td.zeros([2]), td.matmul(y, y), td.range(3)]
+        assert {r.device for r in results} == {x.device}
+        assert y.device == CPU and td.convert_to_tensor(y) is y
+        with td.device("CPU:0"):
+            assert (x + 1.0).device == td.constant(1.0).device == CPU
+        with td.device(None):
+            assert (x + 1.0).device == x.device and td.constant(1.0).device == CPU
+        assert td.constant(1.0).device == x.device
+        back = x.cpu()
+        assert back.device == back.backing_device == CPU and type(back) is Tensor
+    assert td.constant(1.0).device == CPU
+    with td.GradientTape() as tape, td.device(place.name):
+        tape.watch(y)
+        loss = td.reduce_sum(y * y).cpu()
+    assert loss.device == CPU
+    np.testing.assert_array_equal(tape.gradient(loss, y).numpy(), 2 * X)
+
+
+def test_functions_in_scopes(place):
+    traced = []
+
+    @td.function
+    def f(a):
+        traced.append(a)
+        return a * 2.0
+
+    @td.function
+    def inside(a):
+        b = a + 1.0
+        with td.device("/device:SHELF:0"):
+            return b * 2.0
+
+    y, numbers = td.constant(X), td.function(lambda: td.range(3))
+    for _ in range(3):
+        assert f(y).device == CPU and numbers().device == CPU
+        with td.device("/device:SHELF:0"):
+            assert f(y).device == f(X).device == place.name == numbers().device
+        with td.device("CPU:0"):
+            assert f(y).device == CPU and f(on(place, X)).device == CPU
+        assert inside(y).device == place.name
+        np.testing.assert_array_equal(inside(y).numpy(), 2 * (X + 1))
+    assert len(traced) == 2
+    outer = td.function(lambda a: inside(a) + 1.0)
+    assert outer(y).device == place.name
+    v = td.Variable(X)
+    step = td.function(lambda a: v.assign_add(a))
+    with td.device("/device:SHELF:0"):
+        step(y), step(y)
+        with td.GradientTape() as tape:
+            tape.watch(y)
+            loss = td.reduce_sum(f(y) * y)
+    np.testing.assert_array_equal(v.numpy(), 3 * X)
+    assert tape.gradient(loss, y).numpy().tolist() == (4 * X).tolist()
+
+
+def test_plans_in_scopes(place):
+    f = td.function(lambda a: a + 1.0)
+    y = td.constant(X)
+    with td.device("/device:SHELF:0"):
+        f(y), f(y), f(y)
+    f(y), f(y), f(y)
+    slow = f._lookup
+    f._lookup = None
+    try:
+        assert f(y).device == CPU
+        with td.device("/device:SHELF:0"):
+            assert f(y).device == place.name
+    finally:
+        f._lookup = slow
+
+
+def test_scopes_without_soft_placement(place):
+    @td.function
+    def f(a):
+        with td.device("/device:SHELF:0"):
+            b = a * 2.0
+        with td.device("CPU:0"):
+            return b + 1.0
+
+    v = td.Variable(X)
+
+    @td.function
+    def g(a):
+        with td.device("/device:SHELF:0"):
+            return a * v
+
+    assert f(td.constant(X)).device == place.name and g(td.constant(X)).device == CPU
+    td.config.set_soft_device_placement(False)
+    try:
+        for function, asked, runs in ((f, "CPU", "SHELF"), (g, "SHELF", "CPU")):
+            function.clear_traces()
+            text = f"Could not satisfy device specification '{asked}:0'.* this one on {runs}:0"
+            with pytest.raises(td.errors.InvalidArgumentError, match=text) as info:
+                function(td.constant(X))
+            assert "enable_soft_placement=0." in str(info.value)
+            assert "test_devices.py" in str(info.value)
+    finally:
+        td.config.set_soft_device_placement(True)
+
+
+def test_random_numbers_in_scopes(place):
+    td.random.set_seed(3)
+    with td.device("/device:SHELF:0"):
+        assert td.random.normal([2]).device == place.name
+    f = td.function(lambda: td.random.normal([2]))
+    assert f().device == CPU
+
+
+def test_the_log_of_placements(place, capfd):
+    x, y = on(place, X), td.constant(X)
+
+    @td.function
+    def twice(a):
+        return a * 2.0
+
+    twice(y), twice(y), twice(y)
+    td.debugging.set_log_device_placement(True)
+    try:
+        assert td.debugging.get_log_device_placement()
+        y + 1.0, td.matmul(x, y), twice(y), twice(x)
+        with td.device("/device:SHELF:0"):
+            y * y
+    finally:
+        td.debugging.set_log_device_placement(False)
+    y + 1.0, twice(y)
+    lines = [line.removeprefix("Executing op ") for line in capfd.readouterr().err.splitlines()]
+    there = CPU.replace("CPU", "SHELF")
+    assert lines == [
+        f"add in device {CPU}", f"matmul in device {there}",
+        f"__inference_twice_1 in device {CPU}", f"__inference_twice_2 in device {there}",
+        f"multiply in device {there}",
+    ]  # fmt: skip
 
 
 def test_arrays_and_captured_tensors_follow(place):
@@ -176,7 +345,7 @@ def test_arrays_and_captured_tensors_follow(place):
     g = td.function(lambda: x * 2.0)
     assert g().device == x.device
     h = td.function(lambda a: a + x)
-    assert h(c).device == CPU  # what is captured goes where the arguments are
+    assert h(c).device == x.device
     np.testing.assert_array_equal(h(c).numpy(), X + X)
 
 

@@ -1,59 +1,60 @@
-"""The devices of this machine, and which of them programs use (names of ``td.config``)."""
+"""The devices of this machine, and which of them programs use (names of ``td.config``).
+
+Logical devices are made when they are listed, or one besides ``CPU:0`` is named: from then on a
+RuntimeError refuses to change which ones there are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from treadle.core.devices import Device, all_devices
+from treadle.core.devices import all_devices
+from treadle.runtime.device_setup import (
+    LogicalDevice,
+    LogicalDeviceConfiguration,
+    PhysicalDevice,
+    setup,
+)
 from treadle.tracing import settings
 
-_PHYSICAL = "/physical_device:"
-
-
-class PhysicalDevice(NamedTuple):
-    """A device of this machine."""
-
-    name: str
-    device_type: str
-
-
-class LogicalDevice(NamedTuple):
-    """A device as programs name it."""
-
-    name: str
-    device_type: str
-
-
-class LogicalDeviceConfiguration(NamedTuple):
-    """What a logical device may use of a physical one; None leaves it to the device."""
-
-    memory_limit: int | None = None
-    experimental_priority: int | None = None
-    experimental_device_ordinal: int | None = None
-
-
-def _of_kind(kind: str | None) -> list[Device]:
-    return [d for d in all_devices() if kind in (None, d.kind)]
+__all__ = [
+    "LogicalDevice",
+    "LogicalDeviceConfiguration",
+    "PhysicalDevice",
+    "get_logical_device_configuration",
+    "get_soft_device_placement",
+    "get_visible_devices",
+    "list_logical_devices",
+    "list_physical_devices",
+    "set_logical_device_configuration",
+    "set_soft_device_placement",
+    "set_visible_devices",
+]
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices that treadle can run on."""
-    return [PhysicalDevice(f"{_PHYSICAL}{d}", d.kind) for d in _of_kind(device_type)]
+    """The devices of this machine, hidden ones too: the processor, and GPUs that CuPy finds."""
+    return [d for d in setup.physical() if device_type in (None, d.device_type)]
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """The devices as programs name them: each physical one is one."""
-    return [LogicalDevice(f"/device:{d}", d.kind) for d in _of_kind(device_type)]
+    """The devices as programs name them, in `td.device` for example.
+
+    Raises:
+        NotFoundError: the processor is hidden.
+    """
+    found = [LogicalDevice(f"/device:{d}", d.kind) for d in all_devices()]
+    return [d for d in found if device_type in (None, d.device_type)]
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices that programs may use: all."""
-    return list_physical_devices(device_type)
+    """The physical devices that programs may use: all, unless `set_visible_devices` hid some."""
+    return [d for d in setup.visible() if device_type in (None, d.device_type)]
 
 
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Accepted where it changes nothing: all devices are visible.
+    """Let programs use these devices only. No logical devices are made of others.
 
     Args:
         devices: a physical device or a list of them.
@@ -61,63 +62,47 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
 
     Raises:
         ValueError: something that is no physical device, or of another kind.
-        RuntimeError: a device is missing in the list.
+        RuntimeError: logical devices have been made, of other physical ones.
     """
-    given = _listed(devices)
-    for each in given:
-        if each not in list_physical_devices():
-            raise ValueError(f"Unrecognized device: {each!r}")
-        if device_type not in (None, each.device_type):
-            raise ValueError(f"{each!r} is no {device_type}")
-    hidden = [each for each in list_physical_devices(device_type) if each not in given]
-    if hidden:
-        raise RuntimeError(f"Visible devices cannot be modified: {hidden} would be hidden")
-
-
-def _listed(devices: Any) -> list[Any]:
-    """A device, a list of them, or None."""
-    if devices is None or isinstance(devices, PhysicalDevice):
-        return [] if devices is None else [devices]
-    return list(devices)
+    setup.see(devices if isinstance(devices, list) else [devices], device_type)
 
 
 def get_logical_device_configuration(
     device: PhysicalDevice,
 ) -> list[LogicalDeviceConfiguration] | None:
-    """None: each physical device is one logical device.
+    """What `set_logical_device_configuration` was told; None: it is one logical device.
 
     Raises:
         ValueError: there is no such device.
     """
-    _known(device)
-    return None
+    return setup.divided(device)
 
 
 def set_logical_device_configuration(
-    device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration] | None
+    device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration]
 ) -> None:
-    """Accepted where it changes nothing: a physical device is one logical device without limits.
+    """Divide a physical device into logical ones.
+
+    Logical CPUs, "CPU:0", "CPU:1" and so on, compute with the same processor and its memory: they
+    show what a program does on several devices. Logical GPUs share a GPU; each has a bound on the
+    memory that it takes.
+
+    Args:
+        logical_devices: one configuration for each. Those of a GPU need a `memory_limit` in MiB,
+            those of the processor take none.
 
     Raises:
-        ValueError: there is no such device.
-        RuntimeError: several logical devices, or a limit.
+        ValueError: there is no such device, or it cannot be divided so.
+        RuntimeError: logical devices have been made in another way.
     """
-    _known(device)
-    if logical_devices and list(logical_devices) != [LogicalDeviceConfiguration()]:
-        raise RuntimeError(
-            f"Virtual devices cannot be modified: {device.name} is one device without limits"
-        )
-
-
-def _known(device: Any) -> None:
-    if device not in list_physical_devices():
-        raise ValueError(f"Unrecognized device: {device!r}")
+    setup.divide(device, list(logical_devices))
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Whether a device that there is not stands for the processor in `td.device`; it does at first.
+    """Whether `td.device` may be followed as far as possible only; it may at first.
 
-    Without it `td.device` raises InvalidArgumentError for such a device.
+    A device that there is not then stands for the processor, and a compiled function runs on one
+    device also where it has scopes of several. Without it this is an InvalidArgumentError.
     """
     settings.soft_device_placement = bool(enabled)
 

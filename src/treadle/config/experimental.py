@@ -3,26 +3,44 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from treadle.config.devices import (
+    LogicalDeviceConfiguration,
     PhysicalDevice,
+    get_logical_device_configuration,
     get_visible_devices,
     list_logical_devices,
     list_physical_devices,
+    set_logical_device_configuration,
     set_visible_devices,
 )
-from treadle.core.devices import find_device
+from treadle.core.devices import Device, all_devices
+from treadle.core.origin import at, user_origin
+from treadle.runtime.device_setup import setup
 from treadle.runtime.devices import backend
 from treadle.runtime.precision import precision
 
+VirtualDeviceConfiguration = LogicalDeviceConfiguration
+get_virtual_device_configuration = get_logical_device_configuration
+set_virtual_device_configuration = set_logical_device_configuration
+
 __all__ = [
+    "VirtualDeviceConfiguration",
     "enable_op_determinism",
     "enable_tensor_float_32_execution",
+    "get_device_details",
+    "get_memory_growth",
     "get_memory_info",
+    "get_memory_usage",
+    "get_virtual_device_configuration",
     "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
     "reset_memory_stats",
     "set_memory_growth",
+    "set_virtual_device_configuration",
     "set_visible_devices",
     "tensor_float_32_execution_enabled",
 ]
@@ -34,13 +52,22 @@ def enable_op_determinism() -> None:
 
 
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Accepted for a GPU: memory is taken when it is needed.
+    """Accepted for a GPU: memory is always taken when it is needed.
 
     Raises:
-        ValueError: the device is no GPU.
+        ValueError: there is no such device, it is no GPU, or it is divided into logical devices.
+        RuntimeError: logical devices have been made, and it was told something else before.
     """
-    if device.device_type != "GPU":
-        raise ValueError(f"Cannot set memory growth on non-GPU device {device.name}")
+    setup.grow(device, bool(enable))
+
+
+def get_memory_growth(device: PhysicalDevice) -> bool:
+    """What `set_memory_growth` was told; False at first.
+
+    Raises:
+        ValueError: there is no such device.
+    """
+    return setup.grows(device)
 
 
 def get_memory_info(device: str) -> dict[str, int]:
@@ -49,7 +76,7 @@ def get_memory_info(device: str) -> dict[str, int]:
     Unlike TensorFlow's it knows the processor, too. It counts what compiled programs have: their
     workspaces, lists and arrays of sizes found out, and results, variables and constants from
     256 KiB on; smaller arrays and those of eager operations are NumPy's. What a call needs is known
-    before it runs: stage "memory" of `td.inspect`.
+    before it runs: stage "memory" of `td.inspect`. Logical CPUs have one memory.
 
     Returns:
         "current": bytes in use, where blocks up to 1 GiB are rounded up to powers of two;
@@ -58,18 +85,43 @@ def get_memory_info(device: str) -> dict[str, int]:
         `td.clear_caches` frees.
 
     Raises:
-        ValueError: there is no such device.
+        ValueError: there is no such device, or it is no name of a device.
     """
-    return backend(find_device(device)).program_memory.use()
+    return backend(_named(device)).program_memory.use()
+
+
+def get_memory_usage(device: str) -> int:
+    """The bytes in use: ``get_memory_info(device)["current"]``."""
+    return get_memory_info(device)["current"]
 
 
 def reset_memory_stats(device: str) -> None:
     """Let the peak of `get_memory_info` begin at what is in use now.
 
     Raises:
+        ValueError: there is no such device, or it is no name of a device.
+    """
+    backend(_named(device)).program_memory.reset_peak()
+
+
+def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
+    """What is known of a physical device: of a GPU "device_name" and "compute_capability", of
+    others nothing.
+
+    Raises:
         ValueError: there is no such device.
     """
-    backend(find_device(device)).program_memory.reset_peak()
+    if not isinstance(device, PhysicalDevice):
+        raise ValueError(f"device must be a td.config.PhysicalDevice, but got: {device}")
+    if device not in setup.physical():
+        raise ValueError(
+            "The PhysicalDevice must be one obtained from calling "
+            f"`td.config.list_physical_devices`, but got: {device}"
+        )
+    gpu = setup.gpus().get(device)
+    if gpu is None:
+        return {}
+    return {"device_name": gpu.name, "compute_capability": gpu.compute_capability}
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
@@ -84,3 +136,18 @@ def enable_tensor_float_32_execution(enabled: bool) -> None:
 def tensor_float_32_execution_enabled() -> bool:
     """What `enable_tensor_float_32_execution` said last; False at first."""
     return precision.tensor_float
+
+
+def _named(name: str) -> Device:
+    """The device of a name that has a kind and a number."""
+    text = str(name)
+    parts = re.fullmatch(r"(?:/job:localhost/replica:0/task:0)?/?(?:device:)?(\w+):(\d+)", text)
+    if parts is None:
+        raise ValueError(
+            f"Failed parsing device name: {text!r}. Note a valid device string should at least "
+            f'contain a device type and a device index, like "GPU:0".{at(user_origin())}'
+        )
+    found = [d for d in all_devices() if str(d) == f"{parts[1].upper()}:{int(parts[2])}"]
+    if not found:
+        raise ValueError(f"No matching devices found for {text!r}{at(user_origin())}")
+    return found[0]

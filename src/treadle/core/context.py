@@ -1,4 +1,5 @@
-"""The state of this thread: the graph being built, if any, and the active gradient tapes."""
+"""The state of this thread: the graph being built, if any, the active gradient tapes, and on which
+device operations are to run."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from treadle.core import locks
+from treadle.core.devices import HOST, Device
 from treadle.core.interrupts import is_mode, settles
 
 if TYPE_CHECKING:
@@ -48,10 +50,43 @@ class TapeLike(Protocol):
         """The traced node behind `output` got more outputs."""
 
 
+class Place(NamedTuple):
+    """What a device scope says.
+
+    Attributes:
+        device: where operations run; None: where their operands are.
+        spec: the parts of device names that inner scopes complete theirs with, or None.
+    """
+
+    device: Device | None
+    spec: Any = None
+
+
+class _Log:
+    """Where it is written what runs on which device; None: nowhere."""
+
+    write: Callable[[str], object] | None = None
+
+
+_log = _Log()
+
+
 class _Context(threading.local):
+    """Attributes:
+        places: the device scopes at work, the innermost last.
+        counted: what this thread has in `modes`; -1: not yet, or an interrupt came. Where it is 0
+            there is no recorder and no tape, no scope names another device than the host, and
+            nothing that runs is to be logged.
+    """
+
+    def __init__(self) -> None:
+        if _log.write is not None:
+            self.counted = -1
+
     recorder: Recorder | None = None
     tapes: tuple[TapeLike, ...] = ()
-    counted: int = 0  # in `modes`; -1: not yet, or an interrupt came
+    places: tuple[Place, ...] = ()
+    counted: int = 0
 
 
 class _Naming(threading.local):
@@ -62,8 +97,8 @@ class _Naming(threading.local):
 context = is_mode(_Context())
 naming = is_mode(_Naming())
 
-# How many traces and sets of tapes are at work in all threads, and whether functions run eagerly:
-# compiled calls look at it from native code.
+# How many traces, sets of tapes and scopes of other devices are at work in all threads, and whether
+# functions run eagerly: compiled calls look at it from native code.
 modes = ctypes.c_int64(0)
 _counts: dict[object, int] = {}  # the terms of `modes`: one for each thread, and one for a setting
 _counting = locks.reentrant_lock()
@@ -116,6 +151,40 @@ class taping:
         set_tapes(self._before)
 
 
+class placing:
+    """Eager operations run, and tensors and variables are made, on `device` inside the block, and
+    traced operations ask for it. None: they run where their operands are, as outside of scopes.
+
+    Args:
+        spec: see `Place`.
+    """
+
+    __slots__ = ("_before", "_place")
+
+    def __init__(self, device: Device | None, spec: Any = None) -> None:
+        self._place = Place(device, spec)
+        self._before: list[tuple[Place, ...]] = []  # several: a block may enter it again
+
+    def __enter__(self) -> None:
+        self._before.append(context.places)
+        _set_places((*context.places, self._place))
+
+    def __exit__(self, *error: object) -> None:
+        _set_places(self._before.pop())
+
+
+def placed() -> Device | None:
+    """The device that the innermost scope names."""
+    places = context.places
+    return places[-1].device if places else None
+
+
+def placed_elsewhere() -> Device | None:
+    """The same where it is not the host."""
+    device = placed()
+    return None if device is HOST else device
+
+
 # `counted` is -1 from before a mode changes until it is counted: where an interrupt comes meanwhile
 # `modes` may be too high for this thread, and the next call of a compiled function counts again.
 
@@ -123,6 +192,12 @@ class taping:
 def _set_recorder(recorder: Recorder | None) -> None:
     context.counted = -1
     context.recorder = recorder
+    recount()
+
+
+def _set_places(places: tuple[Place, ...]) -> None:
+    context.counted = -1
+    context.places = places
     recount()
 
 
@@ -138,7 +213,7 @@ def add_tape(tape: TapeLike) -> None:
     within the block that the tape watches."""
     tapes = (*context.tapes, tape)
     context.counted = -1
-    wanted = (context.recorder is not None) + 1
+    wanted = _at_work() + (not context.tapes)
     count_modes(threading.get_ident(), wanted)
     context.counted = wanted
     context.tapes = tapes
@@ -153,11 +228,30 @@ def watched() -> bool:
 
 
 def recount() -> None:
-    """Let `modes` count the recorder and the tapes that are at work in this thread now."""
-    wanted = (context.recorder is not None) + bool(context.tapes)
+    """Let `modes` count what is at work in this thread now."""
+    wanted = _at_work()
     if wanted != context.counted:
         count_modes(threading.get_ident(), wanted)
         context.counted = wanted
+
+
+def _at_work() -> int:
+    traces, scopes = context.recorder is not None, placed_elsewhere() is not None
+    return traces + bool(context.tapes) + scopes + (_log.write is not None)
+
+
+def log_placement(write: Callable[[str], object] | None) -> None:
+    """Write a line for each operation and program that this thread, and threads that begin later,
+    run; None: no more."""
+    context.counted = -1
+    _log.write = write
+    recount()
+
+
+def ran(name: str, device: Device) -> None:
+    """Tell the log what runs where."""
+    if _log.write is not None:
+        _log.write(f"Executing op {name} in device {device.name}\n")
 
 
 @settles

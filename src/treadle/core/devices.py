@@ -1,4 +1,5 @@
-"""The devices that tensors may be on: the host, and those that are added.
+"""The devices that tensors may be on: the host, and those that are added, most of them when they
+are first asked for (`treadle.runtime.device_setup`).
 
 A tensor's device is part of its spec (`treadle.core.spec`), and so of signatures and of the keys of
 programs. Programs for a kind of device are made by its backend (`treadle.runtime.devices`).
@@ -6,6 +7,7 @@ programs. Programs for a kind of device are made by its backend (`treadle.runtim
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from treadle.core.host_storage import host_storage
@@ -47,8 +49,26 @@ HOST = Device("CPU", 0, host_storage)
 _devices = {str(HOST): HOST}
 
 
+_begin: list[Callable[[], None]] = []
+
+
+def begin_with(begin: Callable[[], None]) -> None:
+    """Let ``begin()`` add this machine's other devices, each time before devices are listed or one
+    is looked for that is not known."""
+    _begin[:] = [begin]
+
+
 def all_devices() -> list[Device]:
-    """The host first."""
+    """The host first, then the devices of each kind in their order."""
+    for begin in _begin:
+        begin()
+    found = known_devices()
+    kinds = list(dict.fromkeys(device.kind for device in found))
+    return sorted(found, key=lambda device: (kinds.index(device.kind), device.number))
+
+
+def known_devices() -> list[Device]:
+    """Those that are added by now."""
     return list(_devices.values())
 
 
@@ -79,6 +99,9 @@ def find_device(name: str) -> Device:
             short = short.removeprefix(prefix)
             break
     found = _devices.get(short)
+    if found is None:
+        all_devices()
+        found = _devices.get(short)
     if found is None:
         names = ", ".join(repr(each) for each in _devices)
         known = f"the only one is {names}" if len(_devices) == 1 else f"there are {names}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treadle.core import errors
+from treadle.core.context import context, placed
 from treadle.core.devices import HOST, Device
 from treadle.core.dtypes import DType
 from treadle.core.list_value import ListValue
@@ -78,6 +79,11 @@ class Tensor:
         """TensorFlow's name of the device, ``/job:localhost/replica:0/task:0/device:CPU:0``."""
         return self.spec.device.name
 
+    @property
+    def backing_device(self) -> str:
+        """The same: the elements are there."""
+        return self.device
+
     def _numpy(self) -> Any:
         """The elements on the host, in an array that nobody may write."""
         return self._buffer
@@ -103,6 +109,11 @@ class Tensor:
 
     def __hash__(self) -> int:
         raise TypeError("Tensor is unhashable. Use tensor.ref() as the key.")
+
+    if TYPE_CHECKING:  # installed by treadle.devices
+
+        def cpu(self) -> Tensor: ...
+        def gpu(self, gpu_index: int = 0) -> Tensor: ...
 
     if TYPE_CHECKING:  # installed by treadle.ops.operators
 
@@ -230,6 +241,18 @@ class SymbolicTensor(Tensor):
         return ""
 
     @property
+    def backing_device(self) -> str:
+        """No attribute, as in TensorFlow, and so `cpu` and `gpu`: a graph's tensors are on one
+        device, and the elements are nowhere yet."""
+        raise self.no_value("asked where its elements are")
+
+    @property
+    def cpu(self) -> Any:
+        raise self.no_value("copied to a device: use td.device and td.identity")
+
+    gpu = cpu
+
+    @property
     def _buffer(self) -> Any:
         raise self.no_value("read as an array")
 
@@ -354,6 +377,12 @@ def from_array(array: NDArray) -> Tensor:
     tensor._buffer = array if array.flags.c_contiguous else np.ascontiguousarray(array)
     tensor._spec = None
     return tensor
+
+
+def placed_array(array: NDArray) -> Tensor:
+    """The same on the device that the innermost scope names."""
+    tensor = from_array(array)
+    return moved(tensor, placed() or HOST) if context.counted else tensor
 
 
 def from_buffer(buffer: Any, device: Device = HOST) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from treadle.core import errors
-from treadle.core.context import recording
+from treadle.core.context import placed, recording
 from treadle.core.devices import HOST, Device
 from treadle.core.frames import recorded_origin
 from treadle.core.origin import Origin, at, user_origin
@@ -29,6 +29,8 @@ class GraphBuilder:
         finished: true once the trace has ended; its tensors cannot be used any more.
         changed: parameters of the graph whose elements the function changes in place, as NumPy
             would: how, where, and whether it went on with the changed values. Shared like `graph`.
+        asked: the devices that scopes around the operations name (None: there is no scope), each
+            with the first such operation. Shared like `graph`.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class GraphBuilder:
         self.region: Region = Graph(name, device) if parent is None else Region()
         self.graph: Graph = self.region if parent is None else parent.graph  # type: ignore[assignment]
         self.changed: dict[Value, tuple[str, str, bool]] = {} if parent is None else parent.changed
+        self.asked: dict[Device | None, Origin | None] = {} if parent is None else parent.asked
         # Variables (by id) that were given a value of another rank: (the variable, the rank).
         self.assigned: dict[int, tuple[Any, int]] = {} if parent is None else parent.assigned
         # Outer thing (by id) -> (the thing, kept alive; its parameter here).
@@ -78,7 +81,9 @@ class GraphBuilder:
             specs = inferred if isinstance(inferred, tuple) else (inferred,)
         else:
             specs = infer_outputs(op, [v.spec for v in operands], attrs)
-        origin = recorded_origin()
+        origin, device = recorded_origin(), placed()
+        if device not in self.asked:
+            self.asked[device] = origin
         node = self.region.append(Node(op, operands, attrs, specs, regions, origin))
         return tuple(self._symbolic(v, origin) for v in node.outputs)
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core import errors, nest
-from treadle.core.context import context, watched
+from treadle.core.context import context, placing, watched
 from treadle.core.devices import HOST
 from treadle.core.interrupts import during, is_mode, puts_modes_back
 from treadle.core.origin import at, user_origin
@@ -175,7 +175,8 @@ class Jitted:
 
     def _concrete(self, bound: Bound, written: set[int]) -> ConcreteFunction:
         kinds, leaves = bound.traced(written)
-        return self._traced._lookup(self._traced._signature.bind((kinds,), leaves))
+        with placing(None):  # arrays are the host's
+            return self._traced._lookup(self._traced._signature.bind((kinds,), leaves))
 
     def _body(self, kinds: Any, /, **leaves: Any) -> Any:
         """The function that is traced: the user's, on stand-ins for its arguments."""

@@ -15,7 +15,7 @@ from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape, shape_text
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import NDArray, Tensor, from_array
+from treadle.core.tensor import NDArray, Tensor, from_array, placed_array
 from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run
 
@@ -146,8 +146,10 @@ def _fill_shape(array: NDArray, shape: tuple[int, ...]) -> NDArray:
 
 def _emit(array: NDArray) -> Tensor:
     """A literal: an eager tensor, or a constant node of the graph being traced."""
-    if context.recorder is None:
+    if not context.counted:
         return from_array(array)
+    if context.recorder is None:
+        return placed_array(array)
     return run(CONST, value=array)  # type: ignore[no-any-return]
 
 

@@ -74,7 +74,7 @@ def _fast(ufunc: Any, function: Operator) -> Operator:
     """`function`, with a shortcut for eager tensors of one dtype, or a tensor and a number."""
 
     def operator(self: Any, other: Any) -> Any:
-        if type(self) is Tensor and context.recorder is None and not context.tapes:
+        if type(self) is Tensor and not context.counted:
             if patience.left > 0:
                 patience.lose()
             a = self._buffer

@@ -15,7 +15,7 @@ from treadle.core.dtypes import DType
 from treadle.core.origin import at, is_internal, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec, TensorSpec, spec_text
-from treadle.core.tensor import NDArray, Tensor, from_array, settled_or_ranked
+from treadle.core.tensor import NDArray, Tensor, placed_array, settled_or_ranked
 from treadle.ops.conversion import convert_to_tensor, to_array
 from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping.unknown_rank import of_parts, parts_of, specs_of_parts
@@ -65,7 +65,7 @@ def numpy_function(
         wanted = [d for d, _ in result_types(Tout, shape)]
         with taping(()):
             results = func(*(x.numpy() for x in arguments))
-        made = [from_array(a) for a in _checked_arrays(func, results, wanted)]
+        made = [placed_array(a) for a in _checked_arrays(func, results, wanted)]
         return arrange(made, Tout)
     op = NUMPY_FUNCTION if stateful else PURE_NUMPY_FUNCTION
     call = StagedCall(func, arguments, result_types(Tout, shape), _checked_arrays)

@@ -10,7 +10,7 @@ import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.arrays import string_array
-from treadle.core.context import context
+from treadle.core.context import context, placed, ran
 from treadle.core.devices import HOST, Device
 from treadle.core.interrupts import QUIET, numpy_errors
 from treadle.core.list_value import ListValue
@@ -259,11 +259,14 @@ def run(op: Op, *inputs: Any, **attrs: Any) -> Any:
 
     Returns a Tensor, or a tuple of Tensors where the op has several outputs.
     """
-    if context.recorder is None:
+    if not context.counted:
         outputs = _run_eagerly(op, inputs, attrs)
     else:
-        outputs = context.recorder.record(op, inputs, attrs)
-    if context.tapes:
+        if context.recorder is None:
+            outputs = _run_eagerly(op, inputs, attrs, placed() or HOST)
+            ran(op.name, outputs[0].spec.device if outputs else HOST)
+        else:
+            outputs = context.recorder.record(op, inputs, attrs)
         for tape in context.tapes:
             tape.record(op, inputs, attrs, outputs)
     return outputs[0] if len(outputs) == 1 else outputs
@@ -280,13 +283,20 @@ def run_with_regions(
     return outputs
 
 
-def _run_eagerly(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
-    """The NumPy implementation on the inputs' elements. The results are on the device of the first
-    input that is not on the host: inputs from elsewhere are copied, as TensorFlow does silently."""
+def _run_eagerly(
+    op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Device = HOST
+) -> tuple[Tensor, ...]:
+    """The NumPy implementation on the inputs' elements. The results are on the device of the
+    innermost scope; outside of scopes on that of the first input that is not on the host. Inputs
+    from elsewhere are copied, as TensorFlow does silently.
+
+    Args:
+        device: that of the scope, where it is not the host.
+    """
     if op.eager is None:
         raise errors.UnimplementedError(None, op, f"{op.name} runs only inside a function")
     try:
-        arrays, device = [], HOST
+        arrays = []
         for t in inputs:
             if type(t) is Tensor:
                 arrays.append(t._buffer)
@@ -306,7 +316,7 @@ def _run_eagerly(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tupl
                 result = op.eager(*arrays, **attrs)
             finally:
                 numpy_errors.set(before)
-        if device is not HOST:
+        if device is not HOST and (device := placed() or device) is not HOST:
             results = result if type(result) is tuple else (result,)
             return tuple(_wrap(r, device) for r in results)
         if type(result) is tuple:

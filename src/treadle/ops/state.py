@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from treadle.core import errors, locks
-from treadle.core.context import context, naming, recording, taping
+from treadle.core.context import context, naming, placed, recording, taping
 from treadle.core.dtypes import DType
 from treadle.core.interrupts import during
 from treadle.core.origin import at, user_origin
@@ -209,7 +209,7 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> during:
 class Variable(metaclass=_CreatedVariable):
     """A tensor-valued state that can be assigned.
 
-    It is on the device of its initial value.
+    It is on the device that `td.device` names around its making, else on that of its initial value.
 
     Args:
         initial_value: a tensor or anything that converts to one, or a function that returns it.
@@ -273,6 +273,7 @@ class Variable(metaclass=_CreatedVariable):
             initial_value = recorder.lift(initial_value)
         with recording(None), taping(()):
             value = convert_to_tensor(initial_value, dtype)
+        value = moved(value, placed() or value.spec.device)
         if shape is None and not validate_shape:
             shape = TensorShape(None)
         if shape is not None and not value.shape.is_compatible_with(shape):

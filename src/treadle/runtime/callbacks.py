@@ -166,13 +166,14 @@ class Callbacks:
                 shape = tuple(values[position + 1 : position + 1 + spec.rank])
                 scope.bind(spec, shape)
             inputs.append(self._input(operand.value, values[position], scope, layout.keep, shape))
-        outside, before = (context.recorder, context.tapes), numpy_errors.get()
+        outside = context.recorder, context.tapes, context.places
+        before = numpy_errors.get()
         try:
-            context.recorder, context.tapes = None, ()
+            context.recorder, context.tapes, context.places = None, (), ()
             numpy_errors.set(QUIET)
             outputs = interpreter._Interpreter(False).node(node, inputs, scope)
         finally:
-            context.recorder, context.tapes = outside
+            context.recorder, context.tapes, context.places = outside
             numpy_errors.set(before)
             recount()
         if node.outputs and not step.outputs:  # a check has failed: the op had to raise

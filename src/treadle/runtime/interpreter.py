@@ -49,9 +49,10 @@ def run(graph: Graph, arrays: Sequence[Runtime], *, check_numerics: bool = False
         )
     values = [_argument(graph, p, a) for p, a in zip(graph.params, arrays, strict=True)]
     interpreter = _Interpreter(check_numerics)
-    outside, before = (context.recorder, context.tapes), numpy_errors.get()
+    outside = context.recorder, context.tapes, context.places
+    before = numpy_errors.get()
     try:
-        context.recorder, context.tapes = None, ()
+        context.recorder, context.tapes, context.places = None, (), ()
         recount()
         numpy_errors.set(QUIET)
         return interpreter.region(graph, values, Scope())
@@ -59,7 +60,7 @@ def run(graph: Graph, arrays: Sequence[Runtime], *, check_numerics: bool = False
         release_iterators(graph)
         raise
     finally:
-        context.recorder, context.tapes = outside
+        context.recorder, context.tapes, context.places = outside
         numpy_errors.set(before)
         recount()
 

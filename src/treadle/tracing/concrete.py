@@ -9,7 +9,7 @@ import numpy as np
 
 from treadle.autograph.loop_notes import LoopNote, loop_notes
 from treadle.core import dtypes, errors, locks, nest
-from treadle.core.context import context, watched
+from treadle.core.context import context, placing, ran, watched
 from treadle.core.devices import HOST
 from treadle.core.frames import recorded_origin
 from treadle.core.interrupts import puts_modes_back
@@ -213,7 +213,7 @@ class ConcreteFunction:
         """The argument for a parameter. Only a program that reads its arrays `in_place` takes an
         array itself: a tape or a trace keeps its inputs, and the caller may change an array."""
         if isinstance(spec, ResourceSpec):
-            if leaf.spec.device is spec.device:
+            if leaf.spec.device.storage is spec.device.storage:
                 return leaf
             value, given = leaf, leaf.spec
         elif in_place and _is_readable(leaf, spec):
@@ -226,7 +226,6 @@ class ConcreteFunction:
         if given is not spec and not (
             given.dtype is spec.dtype
             and given.shape.is_compatible_with(spec.shape)
-            and (given.device is spec.device or getattr(value, "is_symbolic", False))
         ):
             raise errors.InvalidArgumentError(
                 None,
@@ -238,7 +237,10 @@ class ConcreteFunction:
     def run(self, inputs: Sequence[Any]) -> list[Tensor]:
         """The flat results for all parameters' values (arguments, then captures)."""
         if context.recorder is not None:
-            return list(replay(self.graph, inputs, recorded_origin()))
+            if self.graph.device is HOST:
+                return list(replay(self.graph, inputs, recorded_origin()))
+            with placing(self.graph.device):
+                return list(replay(self.graph, inputs, recorded_origin()))
         if watched():
             from treadle.tracing.gradient import run_taped
 
@@ -248,6 +250,7 @@ class ConcreteFunction:
     def execute(self, inputs: Sequence[Any]) -> list[Tensor]:
         """Run the compiled program on tensors, arrays and variables, unseen by tapes."""
         device = self.graph.device
+        ran(f"__inference_{self.name}_{self.number}", device)
         results = self.executable.run([buffer_of(x, device) for x in inputs])
         return [from_buffer(result, device) for result in results]
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from treadle.autograph.api import converted
 from treadle.core.caches import clears
-from treadle.core.context import context, watched
+from treadle.core.context import context, placed, placed_elsewhere, placing, watched
+from treadle.core.devices import HOST
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.switches import is_on
@@ -160,7 +161,9 @@ class Function:
         """
         values = (*args, *kwargs.values())
         order = self._signature.canonical_order(arguments, len(args), tuple(kwargs))
-        if self._add_native_plan(concrete, values, order, tuple(kwargs)):
+        if arguments.scope is None and self._add_native_plan(
+            concrete, values, order, tuple(kwargs)
+        ):
             return True
         plans = self._plans
         if kwargs:
@@ -177,6 +180,8 @@ class Function:
         """Whether there is a native plan now that was not there before."""
         if not (is_native(self) and is_on("native_calls") and works()):
             return False
+        if concrete.graph.device is not HOST or placed_elsewhere() is not None:
+            return False
         if self._native is None:
             self._native = Calls(self)
         form = (len(values), names)
@@ -190,6 +195,16 @@ class Function:
     # -- the cache ---------------------------------------------------------------------------
 
     def _lookup(self, arguments: Arguments) -> ConcreteFunction:
+        if placed() is not HOST:
+            return self._found(arguments)
+        with placing(None):  # most traces run on the host without being told to
+            concrete = self._found(arguments)
+        if concrete.graph.device is HOST:
+            return concrete
+        arguments.within(HOST)
+        return self._found(arguments)
+
+    def _found(self, arguments: Arguments) -> ConcreteFunction:
         concrete = self._cached((arguments.key, self._enclosing()), arguments, False)
         fixed = concrete.fixed_among(arguments.leaves)
         if fixed:  # such as one that is also reached through a closure: a trace for these variables

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.autodiff.compiled_calls import DifferentiableCall
-from treadle.core.devices import Device
+from treadle.core.context import ran
 from treadle.core.tensor import Tensor, buffer_of, from_buffer
+from treadle.graph.ir import Graph
 
 
 def run_taped(concrete: Any, inputs: Sequence[Any]) -> list[Tensor]:
@@ -16,16 +17,18 @@ def run_taped(concrete: Any, inputs: Sequence[Any]) -> list[Tensor]:
         with concrete._lock:
             if concrete._gradient is None:
                 concrete._gradient = DifferentiableCall(
-                    concrete.graph, lambda graph: _callable(concrete.compile(graph), graph.device)
+                    concrete.graph, lambda graph: _callable(concrete.compile(graph), graph)
                 )
     result: list[Tensor] = concrete._gradient(inputs)
     return result
 
 
-def _callable(executable: Any, device: Device) -> Callable[[Sequence[Any]], list[Tensor]]:
+def _callable(executable: Any, graph: Graph) -> Callable[[Sequence[Any]], list[Tensor]]:
     """A program as a function of tensors and variables."""
+    device = graph.device
 
     def run(inputs: Sequence[Any]) -> list[Tensor]:
+        ran(f"__inference_{graph.name}", device)
         results = executable.run([buffer_of(x, device) for x in inputs])
         return [from_buffer(result, device) for result in results]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import locks
+from treadle.core.context import placed
 from treadle.core.spec import array_spec
 from treadle.core.tensor import DeviceTensor, StringTensor, Tensor
 from treadle.tracing.python_plans import MISS, Plan
@@ -33,7 +34,8 @@ class Plans:
         self.front: list[Plan] = []
         self._by_form: dict[Hashable, tuple[Plan, ...]] = {}
         self._open: list[Plan] = []  # of traces with open dims, whose calls have many forms
-        self._made: dict[tuple[int, Hashable], Plan] = {}  # by owner and form, the oldest first
+        # By owner, form and scope, the oldest first.
+        self._made: dict[tuple[int, tuple[Hashable, Any]], Plan] = {}
         self._lock = locks.lock()
 
     def call(self, values: tuple[Any, ...]) -> Any:
@@ -64,13 +66,15 @@ class Plans:
         has_open_dims: bool,
         make: Callable[[], Plan | None],
     ) -> bool:
-        """Add the plan that `make` gives, unless `owner` has one for calls of this form.
+        """Add the plan that `make` gives, unless `owner` has one for calls of this form in such a
+        device scope.
 
         Returns:
             Whether there is one more plan now.
         """
         form = form_of(values, shapes=not has_open_dims)
-        if (id(owner), form) in self._made:
+        made_for = form, placed()
+        if (id(owner), made_for) in self._made:
             return False
         plan = make()
         if plan is None:
@@ -78,7 +82,7 @@ class Plans:
         with self._lock:
             if len(self._made) >= MOST_PLANS:
                 self._keep_front()
-            self._made[id(owner), form] = plan
+            self._made[id(owner), made_for] = plan
             if len(self.front) < FRONT:
                 self.front.append(plan)
             elif has_open_dims:
@@ -110,7 +114,7 @@ class Plans:
             plans = {self._made.pop(key) for key in gone}
             self.front[:] = [p for p in self.front if p not in plans]
             self._open[:] = [p for p in self._open if p not in plans]
-            for form in {form for _, form in gone}.intersection(self._by_form):
+            for form in {form for _, (form, _) in gone}.intersection(self._by_form):
                 left = tuple(p for p in self._by_form[form] if p not in plans)
                 if left:
                     self._by_form[form] = left

@@ -19,7 +19,7 @@ import numpy as np
 
 from treadle.core import dtypes, nest
 from treadle.core.arrays import own_copy
-from treadle.core.context import context
+from treadle.core.context import context, placed
 from treadle.core.devices import HOST
 from treadle.core.shapes import SymbolicDim, symbol_name
 from treadle.core.spec import ListSpec, Spec, TensorSpec, is_static
@@ -66,7 +66,7 @@ class _PlanWriter:
         self.names: dict[str, Any] = {
             "context": context, "settings": settings, "MISS": MISS, "Tensor": Tensor,
             "ndarray": np.ndarray, "asarray": np.asarray, "own_copy": own_copy,
-            "new": object.__new__, "used": True,
+            "new": object.__new__, "placed": placed, "used": True,
         }  # fmt: skip
         self.device = concrete.graph.device
         self.params = iter(concrete.graph.arguments)
@@ -74,10 +74,8 @@ class _PlanWriter:
         self.count = 0
 
     def write(self, args: Sequence[Any], order: Sequence[int]) -> Plan:
-        self.emit("if context.recorder is not None or context.tapes or context.counted < 0:")
-        self.emit("    return MISS")
-        self.emit("if settings.run_eagerly:")
-        self.emit("    return MISS")
+        self.scope()
+        self.miss_if("settings.run_eagerly")
         self.sequence("args", args, order)
         if next(self.params, None) is not None:
             raise _NoPlan  # an argument that was filled in by a default
@@ -103,13 +101,25 @@ class _PlanWriter:
         self.emit(f"if {test}:")
         self.emit("    return MISS")
 
+    def scope(self) -> None:
+        """No trace, no tape, and the device scope of this call. A scope of the host changes nothing
+        where the program, its arguments and captures are there."""
+        scope = placed()
+        if scope is None or scope is HOST:
+            self.miss_if("context.counted")
+            if self.device is HOST and scope is None:
+                return
+        else:
+            self.miss_if("context.counted != 1")
+        self.miss_if(f"placed() is not {self.constant(scope)}")
+
     # -- arguments ---------------------------------------------------------------------------
 
     def argument(self, place: str, value: Any) -> None:
         """Checks for the argument held by the variable `place`, which now is `value`."""
         kind = type(value)
         if isinstance(value, Tensor | np.ndarray | np.generic):
-            self.tensor(place)
+            self.tensor(place, value)
         elif isinstance(value, Variable):
             self.variable(place, value)
         elif kind in (list, tuple):
@@ -169,7 +179,7 @@ class _PlanWriter:
             self.emit(f"{part} = {place}.{name}")
             self.argument(part, getattr(value, name))
 
-    def tensor(self, place: str) -> None:
+    def tensor(self, place: str, value: Any) -> None:
         param = next(self.params, None)
         if param is None or not isinstance(param.spec, TensorSpec):
             raise _NoPlan
@@ -179,7 +189,9 @@ class _PlanWriter:
         if param.spec.dtype is dtypes.string:
             self.strings(place, array, param.spec)
         elif self.device is not HOST:
-            self.on_device(place, array, param.spec.on(self.device))
+            self.on_device(place, array, param.spec, value)
+        elif type(value) is DeviceTensor:
+            raise _NoPlan
         elif is_static(param.spec):
             self.exact(place, array, param.spec)
         else:
@@ -194,15 +206,22 @@ class _PlanWriter:
             raise _NoPlan
         self.fits(array, spec)
 
-    def on_device(self, place: str, buffer: str, spec: TensorSpec) -> None:
-        """A tensor with this very spec, which is on another device than the host."""
+    def on_device(self, place: str, buffer: str, spec: TensorSpec, value: Any) -> None:
+        """A tensor of the device that is not the host, with this very spec; or, where `value` is on
+        the host, a tensor or array there, which is copied to the device."""
         if not is_static(spec):
             raise _NoPlan  # the shape of a buffer is the storage's to tell
-        self.miss_if(
-            f"type({place}) is not {self.constant(DeviceTensor, 'K')} "
-            f"or {place}._spec is not {self.constant(spec, 'S')}"
-        )
-        self.emit(f"{buffer} = {place}._buffer")
+        if type(value) is DeviceTensor:
+            if value.spec.device is not self.device:
+                raise _NoPlan
+            known = self.constant(spec.on(self.device), "S")
+            kind = self.constant(DeviceTensor, "K")
+            self.miss_if(f"type({place}) is not {kind} or {place}._spec is not {known}")
+            self.emit(f"{buffer} = {place}._buffer")
+        else:
+            array = self.fresh("h")
+            self.exact(place, array, spec)
+            self.emit(f"{buffer} = {self.constant(self.device.storage.from_host)}({array})")
 
     def exact(self, place: str, array: str, spec: Spec) -> None:
         """A tensor with this very spec, or a contiguous array of its dtype and shape, or for a

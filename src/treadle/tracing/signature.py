@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import nest
+from treadle.core import dtypes, nest
+from treadle.core.context import placed
 from treadle.core.devices import HOST, Device
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY, TensorShape
 from treadle.core.spec import ListSpec, Spec, TensorSpec, array_spec
-from treadle.core.tensor import DeviceTensor, Tensor, UnrankedTensor, moved
+from treadle.core.tensor import DeviceTensor, Tensor, UnrankedTensor
 from treadle.core.trace_types import TraceType, TracingContext
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
@@ -104,12 +105,14 @@ class Arguments:
             trace type of an object that has one.
         names: the parameters' names for `args`.
         key: the cache key.
+        scope: the device of a scope that is part of the key, as no tensor tells.
         unranked: the arguments as a signature has them in which ranks are unknown, where these are
             the ones of a call with it.
     """
 
     __slots__ = (
-        "_bare", "_family", "args", "key", "kwargs", "leaves", "names", "types", "unranked",
+        "_bare", "_family", "args", "key", "kwargs", "leaves", "names", "scope", "types",
+        "unranked",
     )  # fmt: skip
 
     def __init__(
@@ -123,6 +126,7 @@ class Arguments:
         self._bare: Arguments | None = None
         self._family: Hashable = None
         self.unranked: Arguments | None = None
+        self.scope: Device | None = None
         self.types: list[Any] = []
         typed = (*declared, *args[len(declared) :])
         try:
@@ -145,7 +149,7 @@ class Arguments:
             bare = object.__new__(Arguments)
             bare.names, bare.key, bare._bare = self.names, self.key, bare
             bare._family = self.family if self.has_ranks else None
-            bare.unranked = self.unranked
+            bare.unranked, bare.scope = self.unranked, self.scope
             bare.types = [_bare(t) for t in self.types]
             bare.args, bare.kwargs = self.pack(bare.types)
             bare.leaves = bare.types
@@ -231,6 +235,25 @@ class Arguments:
         made = self._retyped(types)
         made.unranked = self.without_values()
         return made
+
+    def placed(self) -> Arguments:
+        """The arguments as tensors of one device: that of the innermost scope, else of the first
+        tensor that is not on the host. The call copies those from elsewhere."""
+        scope = placed()
+        away = (x.spec.device for x in self.leaves if type(x) is DeviceTensor)
+        device = scope or next(away, HOST)
+        if scope is None and device is HOST:
+            return self
+        types = [_on_device(t, device) for t in self.types]
+        moves = any(new is not old for new, old in zip(types, self.types, strict=True))
+        made = self._retyped(types) if moves else self
+        if scope is not HOST and not any(t.device is device for t in made._specs()):
+            made.within(device)
+        return made
+
+    def within(self, scope: Device) -> None:
+        """Let the key tell the device scope."""
+        self.key, self.scope = (self.key, scope), scope
 
     def _specs(self) -> list[TensorSpec]:
         return [leaf_spec(t) for t in self.types if is_tensor_leaf(t)]
@@ -318,14 +341,8 @@ class FunctionSignature:
                 declared = nest.map_structure(_as_given, declared, args[: len(declared)])
         arguments = Arguments(args, kwargs, names, declared)
         if not arguments.has_ranks:
-            return arguments.ranked()
-        device = next((x.spec.device for x in arguments.leaves if type(x) is DeviceTensor), HOST)
-        if device is HOST:
-            return arguments
-        given = functools.partial(_on_device, device)
-        args, kwargs = nest.map_structure(given, (args, kwargs))
-        declared = nest.map_structure(_on_device_of, declared, args[: len(declared)])
-        return Arguments(args, kwargs, names, declared)
+            arguments = arguments.ranked()
+        return arguments.placed()
 
     def completed(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], traced: Any
@@ -424,15 +441,13 @@ class FunctionSignature:
             )
 
 
-def _on_device(device: Device, leaf: Any) -> Any:
-    """An argument beside tensors of a device: arrays and NumPy's numbers go there, too."""
-    is_array = isinstance(leaf, np.ndarray | np.generic)
-    return moved(convert_to_tensor(leaf), device) if is_array else leaf
-
-
-def _on_device_of(declared: Any, given: Any) -> Any:
-    """The spec of an input signature, on the device of the tensor that is given for it."""
-    return declared.on(given.spec.device) if isinstance(given, Tensor) else declared
+def _on_device(kind: Any, device: Device) -> Any:
+    """The type of an argument of a call on a device. Strings and lists stay on the host."""
+    if not is_tensor_leaf(kind):
+        return kind
+    spec = leaf_spec(kind)
+    there = spec if spec.dtype is dtypes.string else spec.on(device)
+    return kind if there is spec else there
 
 
 def _as_given(declared: Any, given: Any) -> Any:

@@ -154,7 +154,7 @@ def _traced(
                 for leaf, spec in zip(arguments.types, specs, strict=True)
                 if spec is not None
             ]
-            place_graph(graph, given, inside=builder.outer is not None)
+            place_graph(graph, given, builder.asked, inside=builder.outer is not None)
     finally:
         builder.finished = True
         forget_last()

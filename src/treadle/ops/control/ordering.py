@@ -21,10 +21,12 @@ class init_scope:
 
     def __enter__(self) -> None:
         self._before = context.recorder, context.tapes
+        context.counted = -1
         context.recorder, context.tapes = None, ()
         recount()
 
     def __exit__(self, *error: object) -> None:
+        context.counted = -1
         context.recorder, context.tapes = self._before
         recount()
 

@@ -45,7 +45,7 @@ def get_part(x: Tensor, key: Any) -> Tensor:
 
 def eager_part(x: Tensor, key: Any) -> Tensor | None:
     """``x[key]`` as NumPy's view; None where ops must give it, or raise with a message."""
-    if type(x) is Tensor and context.recorder is None and not context.tapes and _is_basic(key):
+    if type(x) is Tensor and not context.counted and _is_basic(key):
         try:
             return from_array(np.asarray(x._buffer[key]))
         except (IndexError, ValueError, OverflowError):

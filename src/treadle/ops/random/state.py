@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from treadle.core import locks
-from treadle.core.context import context, recording, taping
+from treadle.core.context import context, placing, recording, taping
+from treadle.core.devices import HOST
 from treadle.core.shapes import Dim
 from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.ops.random.ops import SCRAMBLE, SKIP
@@ -44,7 +45,7 @@ class _Streams:
         with self.lock:
             found = self.by_op_seed.get(op_seed)
             if found is None:
-                with recording(None), taping(()):
+                with recording(None), taping(()), placing(HOST):  # it outlives the scope
                     found = Variable(self.initial(op_seed), trainable=False, name="random_state")
                 self.by_op_seed[op_seed] = found
             return found

@@ -13,7 +13,7 @@ from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import NDArray, Tensor, from_array
+from treadle.core.tensor import NDArray, Tensor, placed_array
 from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import unbroadcast
@@ -63,7 +63,7 @@ def _filled(shape: Any, number: int, dtype: DType) -> Tensor:
     if context.recorder is None:
         dims = partial_dims(shape)
         with contextlib.suppress(MemoryError, ValueError):  # `fill` explains it
-            return from_array(np.full(dims, number, dtype.np_dtype))
+            return placed_array(np.full(dims, number, dtype.np_dtype))
     return fill(shape, convert_to_tensor(np.asarray(number, dtype.np_dtype)))
 
 

@@ -1,0 +1,88 @@
+"""The GPUs of this machine, as CuPy finds them. CuPy is imported when somebody asks."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any, NamedTuple
+
+from treadle.core import locks
+
+
+class PhysicalGPU(NamedTuple):
+    """A GPU of this machine.
+
+    Attributes:
+        number: the CUDA runtime's.
+        name: the product's, as "NVIDIA H200".
+        memory: in bytes.
+        compute_capability: (major, minor).
+    """
+
+    number: int
+    name: str
+    memory: int
+    compute_capability: tuple[int, int]
+
+
+class _Found(NamedTuple):
+    """What was found, or why nothing was. `made_for`: the version of CUDA, as 12050 for 12.5."""
+
+    gpus: list[PhysicalGPU]
+    why_none: str
+    made_for: int = 0
+
+
+def physical_gpus() -> list[PhysicalGPU]:
+    """The GPUs that programs can be made for; `why_none` says why there are none."""
+    return _search().gpus
+
+
+def why_none() -> str:
+    """Why there is no GPU: no CuPy, no driver, a wrong version; "" where there is one."""
+    return _search().why_none
+
+
+def is_installed() -> bool:
+    """Whether there is CuPy, which may not find a GPU."""
+    return importlib.util.find_spec("cupy") is not None
+
+
+def cuda_version() -> str:
+    """The version of CUDA that CuPy is made for; "" where it cannot be imported."""
+    made_for = _search().made_for
+    return _version(made_for) if made_for else ""
+
+
+@locks.made_once
+def _search() -> _Found:
+    if not is_installed():
+        return _Found([], "CuPy, by which treadle reaches GPUs, is not installed")
+    try:
+        cupy: Any = importlib.import_module("cupy")
+        runtime = cupy.cuda.runtime
+        made_for = runtime.runtimeGetVersion()
+    except Exception as error:  # its own message names libraries and versions
+        return _Found([], f"CuPy cannot be imported: {error}")
+    try:
+        driver = runtime.driverGetVersion()
+        if not driver:
+            return _Found([], "there is no driver of NVIDIA GPUs", made_for)
+        if made_for // 1000 > driver // 1000:
+            text = f"CuPy is made for CUDA {_version(made_for)}, the driver for {_version(driver)}"
+            return _Found([], text, made_for)
+        gpus = [_record(i, runtime.getDeviceProperties(i)) for i in range(runtime.getDeviceCount())]
+    except runtime.CUDARuntimeError as error:  # such as cudaErrorNoDevice, in CUDA's words
+        return _Found([], f"CUDA finds no GPU: {error}", made_for)
+    return _Found(gpus, "" if gpus else "CUDA finds no GPU", made_for)
+
+
+def _record(number: int, properties: dict[str, Any]) -> PhysicalGPU:
+    name = properties["name"]
+    text = name.decode() if isinstance(name, bytes) else str(name)
+    capability = properties["major"], properties["minor"]
+    return PhysicalGPU(number, text, properties["totalGlobalMem"], capability)
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
