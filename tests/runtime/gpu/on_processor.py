@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.records import record
 from treadle.core.shapes import substitute
 from treadle.kernel.ir import Buffer, Kernel
 from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage, kernel_code
@@ -56,7 +57,7 @@ class Operand(ctypes.Structure):
     """`shim::Operand`."""
 
     _fields_ = [
-        ("data", ctypes.c_void_p), ("count", ctypes.c_longlong), ("writers", ctypes.c_void_p),
+        ("data", ctypes.c_void_p), ("count", ctypes.c_longlong), ("uses", ctypes.c_void_p),
         ("loaded", ctypes.c_void_p), ("stored", ctypes.c_void_p),
     ]  # fmt: skip
 
@@ -65,16 +66,38 @@ class Scratch(ctypes.Structure):
     """`shim::Scratch`."""
 
     _fields_ = [
-        ("data", ctypes.c_void_p), ("bytes", ctypes.c_longlong), ("writers", ctypes.c_void_p)
+        ("data", ctypes.c_void_p), ("bytes", ctypes.c_longlong), ("uses", ctypes.c_void_p)
     ]  # fmt: skip
 
 
 # Bytes of a sector that blocks moved, `shim::Moved`: of the block that moved most, and of all.
 SECTOR = 32
 MOVED = np.dtype([("block", "i8"), ("now", "u4"), ("most", "u4"), ("all", "u4"), ("", "u4")])
+# Who stored into an element, and who loaded it: `shim::Use`.
+USE = np.dtype([
+    ("writer", "i8"), ("written", "i8"), ("reader", "i8"), ("read", "i8"), ("several", "?"),
+    ("elsewhere", "?"), ("", "V6"),
+])  # fmt: skip
 Form = tuple[Kernel, frozenset[Buffer]]  # a kernel, and its buffers that are passed as numbers
 NONE: frozenset[Buffer] = frozenset()
 BATCH = 100  # kernels that are compiled as one text
+
+
+@record(frozen=True)
+class Traffic:
+    """What the threads of a kernel load or store.
+
+    Attributes:
+        elements: accesses of threads.
+        requests: of warps.
+        moved: sectors of 32 bytes; for shared memory, the turns that its banks take.
+        least: how many the requests could do with, if elements lay side by side.
+    """
+
+    elements: int
+    requests: int
+    moved: int
+    least: int
 
 
 class Kernels:
@@ -145,7 +168,7 @@ class Kernels:
                 given = arrays.get(buffer)
                 array[...] = 0 if given is None else np.asarray(given).reshape(shape)
                 counted = self.cached is not None and buffer not in values
-                held.append(_Held(array, counted))
+                held.append(_Held(array, counted, buffer in kernel.outputs))
             sizes += [known[s] for s in kernel.symbols]
             firsts.append(blocks[0])
             blocks = [n + size(s.blocks, known) for n, s in zip(blocks, code.stages, strict=True)]
@@ -170,13 +193,13 @@ class Kernels:
         library.td_run.restype = ctypes.c_char_p
         for h in held:
             h.begin()
-        writers = np.full(shared.size, -1)
+        uses = unused(shared.size)
         fault = library.td_run(
             library[f"call_{stage.name}"],
             library[prepare] if hasattr(library, prepare) else None,
             blocks, stage.threads, stage.shared, stage.meets,
             (Operand * len(held))(*(h.operand for h in held)), *given,
-            Scratch(address(shared), shared.size, address(writers)),
+            Scratch(address(shared), shared.size, address(uses)),
         )  # fmt: skip
         if fault:
             raise Fault(f"{fault.decode()}\n{code.text}")
@@ -185,23 +208,39 @@ class Kernels:
             self.moved += sum(h.moved(self.cached) for h in held)
 
 
+    def traffic(
+        self, kernel: Kernel, arrays: Mapping[Buffer, Any], symbols: Mapping[str, int] = {}
+    ) -> dict[tuple[Buffer | str, str], Traffic]:
+        """What a run moves: the key is a buffer, "shared" or "scratch"; and "loads" or "stores"."""
+        count = self.libraries[self.codes[kernel, NONE].name].shim_traffic
+        count(True, None)
+        self.run(kernel, arrays, symbols)
+        rows = np.zeros((2 * len(kernel.buffers) + 8, 6), np.int64)
+        found = count(False, ctypes.c_void_p(rows.ctypes.data))
+        memories = [*kernel.buffers, "scratch", "shared"]
+        return {
+            (memories[number], ("loads", "stores")[stores]): Traffic(*counts)
+            for number, stores, *counts in rows[:found].tolist()
+        }
+
+
 class _Held:
     """An array of a launch, with what the shim notes of it."""
 
-    def __init__(self, array: Any, counted: bool) -> None:
-        self.array, self.counted = array, counted
+    def __init__(self, array: Any, counted: bool, stored: bool) -> None:
+        self.array, self.counted, self.stored = array, counted, stored
 
     def begin(self) -> None:
         """A launch begins."""
         sectors = self.array.nbytes // SECTOR + 1 if self.counted else 0
-        self.writers = np.full(self.array.size, -1)
+        self.uses = unused(self.array.size if self.stored else 0)
         self.sides = [np.zeros(sectors, MOVED) for _ in range(2)]
 
     @property
     def operand(self) -> Operand:
         array = self.array
         sides = map(address, self.sides)
-        return Operand(address(array), array.size, address(self.writers), *sides)
+        return Operand(address(array), array.size, address(self.uses), *sides)
 
     def moved(self, cached: int) -> int:
         """Bytes that moved between the device and its memory, where buffers of at most so many
@@ -209,6 +248,14 @@ class _Held:
         counts = "most" if self.array.nbytes <= cached else "all"
         touched = [side[counts][side["all"] > 0] for side in self.sides]
         return sum(int(np.maximum(t, SECTOR).sum()) for t in touched)
+
+
+def unused(count: int) -> Any:
+    """`USE` of elements that nobody has used."""
+    uses = np.zeros(count, USE)
+    for name in ("writer", "written", "reader", "read"):
+        uses[name] = -1
+    return uses
 
 
 def address(array: Any) -> int | None:

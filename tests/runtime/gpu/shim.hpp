@@ -1,13 +1,20 @@
 // CUDA C as C++: kernels run on the processor, the threads of a block as fibres.
 //
 // What a GPU leaves undefined is found here: elements outside of a buffer, vectors that are not
-// aligned, threads that store into one element, or use shared memory without a barrier in between,
-// barriers that not all threads reach. The first fault of a launch is kept as text.
+// aligned, threads that store into one element, or use what another thread stores without a barrier
+// in between, barriers that not all threads reach. The first fault of a launch is kept as text.
+//
+// Where it is asked for, the traffic is counted as a GPU has it: what the threads of a warp access
+// at the same place of the text, for the same time, is one request.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <source_location>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 #include <ucontext.h>
@@ -21,6 +28,7 @@
 #define TD_SAME_POINTER(T) shim::Buffer<T>
 #define TD_FIELD(T) shim::Buffer<T>
 #define TD_BYTES shim::Scratch
+#define TD_ACTIVE(active) shim::set_active(active)
 
 struct dim3 { unsigned x, y, z; };
 static dim3 threadIdx, blockIdx, blockDim, gridDim;
@@ -92,6 +100,35 @@ static long long thread_number() { return (long long)blockIdx.x * blockDim.x + t
 
 // -- buffers -------------------------------------------------------------------------------------
 
+static long long epoch;  // barriers of all blocks so far
+
+// Threads without a point of their own: what they load does not matter.
+static bool idle[1024];
+static bool set_active(bool active) {
+  idle[threadIdx.x] = !active;
+  return active;
+}
+
+// Who stored into an element in this launch, and who loaded it, last: -1 for nobody.
+struct Use {
+  long long writer = -1, written = -1, reader = -1, read = -1;
+  bool several = false;  // threads have loaded it since the last barrier
+  bool elsewhere = false;  // another block has loaded it, too
+
+  static bool other_block(long long thread) { return thread >= 0 && thread / blockDim.x != blockIdx.x; }
+  void load() {
+    several = read == epoch && (several || reader != thread_number());
+    elsewhere |= other_block(reader);
+    reader = thread_number(), read = epoch;
+  }
+  bool stored_now() const {
+    return writer >= 0 && writer != thread_number() && (written == epoch || other_block(writer));
+  }
+  bool loaded_now() const {
+    return elsewhere || other_block(reader) || (read == epoch && (several || reader != thread_number()));
+  }
+};
+
 // The bytes of a sector, the least that moves between a device and its memory, that the blocks of a
 // launch have loaded, or stored.
 struct Moved {
@@ -103,6 +140,9 @@ constexpr long long sector = 32;
 static __attribute__((noinline)) void outside(long long place, long long size, int number) {
   report("buffer %d of %lld elements: element %lld in block %u, thread %u", number, size, place, blockIdx.x, threadIdx.x);
 }
+static __attribute__((noinline)) void meets_others(long long place, int number, const char *what) {
+  report("buffer %d: thread %lld %s element %lld while others may %s it", number, thread_number(), what, place, *what == 'l' ? "store into" : "load");
+}
 static __attribute__((noinline)) void stored_twice(long long place, long long writer, int number) {
   report("buffer %d: threads %lld and %lld store into element %lld", number, writer, thread_number(), place);
 }
@@ -112,36 +152,77 @@ static __attribute__((noinline)) void note_moved(Moved &sector, unsigned bytes) 
   if (sector.now > sector.most) sector.most = sector.now;
 }
 
-// `writers` has the thread that stored into each element, or -1. `loaded` and `stored` have what
+// `uses` are there for buffers that are stored into. `loaded` and `stored` have what
 // was moved of each sector; null pointers where that is not counted.
 template <typename T> struct Buffer {
   T *data;
   long long size;
   int number;
-  long long *writers;
+  Use *uses;
   Moved *loaded, *stored;
 
-  bool has(long long place) const {
-    if (place >= 0 && place < size) return true;
+  bool has(long long place, int count = 1) const {
+    if (place >= 0 && place + count <= size) return true;
     outside(place, size, number);
     return false;
   }
   void load_by_this_thread(long long place) const {
     if (loaded) note_moved(loaded[place * (long long)sizeof(T) / sector], sizeof(T));
+    if (!uses || idle[threadIdx.x]) return;
+    if (uses[place].stored_now()) meets_others(place, number, "loads");
+    uses[place].load();
   }
   void store_by_this_thread(long long place) const {
-    long long &writer = writers[place];
-    if (writer >= 0 && writer != thread_number()) stored_twice(place, writer, number);
-    writer = thread_number();
+    Use &use = uses[place];
+    if (use.writer >= 0 && use.writer != thread_number()) stored_twice(place, use.writer, number);
+    if (use.loaded_now()) meets_others(place, number, "stores into");
+    use.writer = thread_number(), use.written = epoch;
     if (stored) note_moved(stored[place * (long long)sizeof(T) / sector], sizeof(T));
   }
 };
+
+// -- traffic -------------------------------------------------------------------------------------
+
+// Of one buffer, of scratch memory (-2) or of shared memory (-1). Global memory comes in sectors of 32 bytes. Shared memory has
+// 32 banks of 4 bytes: a request takes as many turns as one bank has words to give.
+struct Traffic { long long elements, requests, moved, least; };
+static std::map<std::pair<int, int>, Traffic> traffic;  // by buffer, and whether stores
+static bool counts;
+typedef std::tuple<int, int, int, unsigned, unsigned, long long> Site;  // buffer, store, line, column, warp, time
+static std::map<Site, std::vector<std::pair<uintptr_t, int>>> requests;
+static std::map<std::tuple<unsigned, unsigned, unsigned>, long long> times;  // line, column, thread
+
+static void count(int number, bool store, uintptr_t address, int bytes, std::source_location at) {
+  if (!counts) return;
+  long long time = times[{at.line(), at.column(), threadIdx.x}]++;
+  requests[{number, store, int(at.line()), at.column(), threadIdx.x / 32, time}].push_back({address, bytes});
+}
+static void sum_traffic() {
+  for (auto &[site, accesses] : requests) {
+    int number = std::get<0>(site);
+    Traffic &sum = traffic[{number, std::get<1>(site)}];
+    int unit = number == -1 ? 4 : 32;
+    std::map<uintptr_t, int> units;
+    std::map<uintptr_t, bool> bytes;
+    for (auto &[address, size] : accesses)
+      for (int n = 0; n < size; n++) units[(address + n) / unit] = 1, bytes[address + n] = true;
+    sum.elements += accesses.size();
+    sum.requests++;
+    sum.least += number == -1 ? (units.size() + 31) / 32 : (bytes.size() + 31) / 32;
+    if (number != -1) { sum.moved += units.size(); continue; }
+    int banks[32] = {}, most = 0;
+    for (auto &[word, one] : units) most = std::max(most, banks[word % 32] += one);
+    sum.moved += most;
+  }
+  requests.clear();
+  times.clear();
+}
 
 // Memory that stages use among themselves.
 struct Scratch {
   char *data;
   long long bytes;
-  long long *writers;
+  Use *uses;
 };
 
 // -- what a launch is given ------------------------------------------------------------------------
@@ -149,7 +230,7 @@ struct Scratch {
 struct Operand {
   void *data;
   long long count;
-  long long *writers;
+  Use *uses;
   Moved *loaded, *stored;
 };
 // Operands and sizes are those of one segment after the other.
@@ -162,7 +243,7 @@ struct Given {
 
   template <typename T> Buffer<T> buffer(int number, int segment = 0) const {
     const Operand &o = operands[segment * buffers + number];
-    return {(T *)o.data, o.count, number, o.writers, o.loaded, o.stored};
+    return {(T *)o.data, o.count, number, o.uses, o.loaded, o.stored};
   }
   template <typename T> T value(int number, int segment = 0) const {
     return *(const T *)operands[segment * buffers + number].data;
@@ -189,7 +270,6 @@ static void (*kernel_body)(const Given &);
 static const Given *kernel_given;
 static bool has_fibres;
 static unsigned shared_bytes;  // that the launch gives each block
-static long long epoch;  // barriers of the block so far
 
 static void fibre_main() {
   kernel_body(*kernel_given);
@@ -261,8 +341,11 @@ static const char *run(unsigned blocks, unsigned threads, unsigned bytes, bool m
   blockDim.x = threads;
   for (blockIdx.x = 0; blockIdx.x < blocks && !fault[0]; blockIdx.x++) {
     block_number++;
+    memset(idle, 0, sizeof idle);
     if (meets) run_block(threads);
     else for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) body(given);
+    epoch++;
+    sum_traffic();
   }
   return fault;
 }
@@ -293,18 +376,13 @@ template <typename T> struct Element {
 };
 template <typename T, int N> struct Shared {
   Element<T> elements[N];
-  struct Reference {
-    Shared *all;
-    long long place;
-    Element<T> &at() const {
-      if (place < 0 || place >= N) report("shared memory: element %lld of %d", place, N);
-      return all->elements[place < 0 || place >= N ? 0 : place];
-    }
-    void operator=(T x) const { at().set(x); }
-    operator T() const { return at().get(); }
-  };
-  Reference operator[](long long place) { return {this, place}; }
-  void enter(long long first) {
+  long long first;
+  Element<T> &at(long long place) {
+    if (place < 0 || place >= N) report("shared memory: element %lld of %d", place, N);
+    return elements[place < 0 || place >= N ? 0 : place];
+  }
+  void enter(long long from) {
+    first = from;
     if (first % alignof(T) || first + (long long)sizeof(T) * N > shared_bytes)
       report("shared memory: bytes %lld to %lld of %u", first, first + (long long)sizeof(T) * N, shared_bytes);
     if (block_number == entered) return;
@@ -313,12 +391,11 @@ template <typename T, int N> struct Shared {
   }
   long long entered = 0;
 };
-template <typename T, int N> struct Pointer {
-  Shared<T, N> *all;
-  typename Shared<T, N>::Reference operator[](long long place) const { return (*all)[place]; }
-};
+template <typename T, int N> struct Pointer { Shared<T, N> *all; };
 
 }  // namespace shim
+
+#define SHIM_HERE std::source_location at = std::source_location::current()
 
 static void __syncthreads() { shim::wait_for(2); }
 template <typename T> static T __shfl_xor_sync(unsigned, T x, int distance) {
@@ -332,31 +409,60 @@ template <typename T> static T __shfl_xor_sync(unsigned, T x, int distance) {
   return x;
 }
 
-template <typename T> static std::remove_const_t<T> td_element(shim::Buffer<T> b, long long place) {
+template <typename T, int N>
+static T td_peek(shim::Pointer<T, N> row, long long place, SHIM_HERE) {
+  shim::count(-1, false, row.all->first + place * sizeof(T), sizeof(T), at);
+  return row.all->at(place).get();
+}
+template <typename T, int N>
+static void td_poke(shim::Pointer<T, N> row, long long place, std::type_identity_t<T> x, SHIM_HERE) {
+  shim::count(-1, true, row.all->first + place * sizeof(T), sizeof(T), at);
+  row.all->at(place).set(x);
+}
+template <typename T> static std::remove_const_t<T> td_element(shim::Buffer<T> b, long long place, SHIM_HERE) {
   if (!b.has(place)) return std::remove_const_t<T>();
   b.load_by_this_thread(place);
+  shim::count(b.number, false, uintptr_t(b.data + place), sizeof(T), at);
   return b.data[place];
 }
-template <typename T> static void td_put(shim::Buffer<T> b, long long place, std::type_identity_t<T> x) {
+template <typename T> static void td_put(shim::Buffer<T> b, long long place, std::type_identity_t<T> x, SHIM_HERE) {
   if (!b.has(place)) return;
   b.store_by_this_thread(place);
+  shim::count(b.number, true, uintptr_t(b.data + place), sizeof(T), at);
   b.data[place] = x;
 }
 template <typename T> static shim::Buffer<T> td_scratch(shim::Scratch s, long long first, long long count) {
   if (first % 256 || first + count * (long long)sizeof(T) > s.bytes)
     shim::report("scratch memory: %lld elements from byte %lld of %lld", count, first, s.bytes);
-  return {(T *)(s.data + first), count, -1, s.writers + first, nullptr, nullptr};
+  return {(T *)(s.data + first), count, -2, s.uses + first, nullptr, nullptr};
 }
 template <typename T, int N> struct td_vector;
-template <typename T, int N, typename B> static td_vector<T, N> td_elements(B b, long long place) {
-  td_vector<T, N> found;
+template <typename T, int N, typename B> static td_vector<T, N> td_elements(B b, long long place, SHIM_HERE) {
+  td_vector<T, N> found = {};
   if (uintptr_t(b.data + place) % (sizeof(T) * N)) shim::report("buffer %d: a vector at element %lld is not aligned", b.number, place);
-  for (int n = 0; n < N; n++) found.at[n] = td_element(b, place + n);
+  if (!b.has(place, N)) return found;
+  for (int n = 0; n < N; n++) b.load_by_this_thread(place + n), found.at[n] = b.data[place + n];
+  shim::count(b.number, false, uintptr_t(b.data + place), sizeof(T) * N, at);
   return found;
 }
-template <typename T, int N, typename B> static void td_put_all(B b, long long place, td_vector<T, N> x) {
+template <typename T, int N, typename B> static void td_put_all(B b, long long place, td_vector<T, N> x, SHIM_HERE) {
   if (uintptr_t(b.data + place) % (sizeof(T) * N)) shim::report("buffer %d: a vector at element %lld is not aligned", b.number, place);
-  for (int n = 0; n < N; n++) td_put(b, place + n, x.at[n]);
+  if (!b.has(place, N)) return;
+  for (int n = 0; n < N; n++) b.store_by_this_thread(place + n), b.data[place + n] = x.at[n];
+  shim::count(b.number, true, uintptr_t(b.data + place), sizeof(T) * N, at);
+}
+
+// What was counted: a row of buffer, whether stores, elements, requests, units moved, and the least
+// units that these requests could move, for each. The counts begin again.
+extern "C" int shim_traffic(bool on, long long *rows) {
+  int n = 0;
+  for (auto &[key, t] : shim::traffic) {
+    const long long row[] = {key.first, key.second, t.elements, t.requests, t.moved, t.least};
+    memcpy(rows + 6 * n++, row, sizeof row);
+  }
+  shim::traffic.clear();
+  shim::counts = on;
+  return n;
 }
 
 extern "C" const char *td_run(

@@ -130,19 +130,23 @@ for _op in REDUCTIONS:
                 return Kernel((i, j), (x, out), (store(out, *kept, value=value),)), {x: given}
 
 
-@case("layer norm with its moments")
-def _() -> Any:
-    i, j = Axis("i", 12), Axis("j", 100)
-    x, scale = Buffer("x", F32, (12, 100)), Buffer("scale", F32, (100,))
-    out, means = Buffer("out", F32, (12, 100)), Buffer("means", F32, (12,))
-    v, count = load(x, i, j), const(100, F32)
+def layer_norm(rows: int, columns: int) -> Case:
+    i, j = Axis("i", rows), Axis("j", columns)
+    x, scale = Buffer("x", F32, (rows, columns)), Buffer("scale", F32, (columns,))
+    out, means = Buffer("out", F32, (rows, columns)), Buffer("means", F32, (rows,))
+    v, count = load(x, i, j), const(columns, F32)
     mean = apply("div", Reduce("sum", (j,), v), count)
     apart = apply("sub", v, mean)
     variance = apply("div", Reduce("sum", (j,), apply("mul", apart, apart)), count)
     value = apply("mul", apply("mul", apart, apply("rsqrt", variance)), load(scale, j))
     stores = store(out, i, j, value=value), store(means, i, value=mean)
-    arrays = {x: numbers((12, 100)), scale: numbers((100,), seed=1)}
-    return Kernel((i, j), (x, scale, out, means), stores), arrays
+    arrays = {x: numbers((rows, columns)), scale: numbers((columns,), seed=1)}
+    return Kernel((i, j), (x, scale, out, means), stores), arrays, {}
+
+
+@case("layer norm with its moments")
+def _() -> Any:
+    return layer_norm(12, 100)
 
 
 @case("rows and columns of one array")
@@ -228,6 +232,36 @@ for _combine in ("add", "mul", "max", "min", "logaddexp"):
             scan = Scan(op, j, apply("abs", load(x, i, j)), exclusive, reverse)
             value = apply("mul", scan, const(2, F32))
             return Kernel((i, j), (x, out), (store(out, i, j, value=value),)), {x: numbers((5, 19))}
+
+
+for _name, _order, _dtype in (
+    ("two axes", (1, 0), F32), ("the outer axes", (2, 1, 0), F64),
+    ("the inner axes", (0, 2, 1), F16), ("bytes", (1, 2, 0), U8),
+):  # fmt: skip
+
+    @case(f"transpose of {_name}")
+    def _(order: Any = _order, dtype: Any = _dtype) -> Any:
+        sizes = (40, 33, 70)[: len(order)]
+        x = Buffer("x", dtype, sizes)
+        axes = [Axis(f"a{n}", sizes[old]) for n, old in enumerate(order)]
+        out = Buffer("out", dtype, tuple(a.extent for a in axes))
+        v = load(x, *(axes[order.index(n)] for n in range(len(order))))
+        stored = store(out, *axes, value=apply("add", v, const(1, dtype)))
+        return Kernel(tuple(axes), (x, out), (stored,)), {x: numbers(sizes, dtype)}
+
+
+@case("a transpose of open axes, with a sum, a pad and what is not turned")
+def _() -> Any:
+    m = SymbolicDim.symbol("m")
+    i, j = Axis("i", N), Axis("j", m)
+    x, y = Buffer("x", F32, (m, N)), Buffer("y", F32, (N, m))
+    column, out = Buffer("column", F32, (N,)), Buffer("out", F32, (N, m))
+    inside = apply("lt", Iota(i), const(30, I64))
+    turned = apply("add", load(x, j, i), load(x, j, i, valid=inside, fill=3))
+    value = apply("mul", turned, apply("sub", load(y, i, j), load(column, i)))
+    arrays = {x: numbers((50, 41)), y: numbers((41, 50), seed=1), column: numbers((41,), seed=2)}
+    kernel = Kernel((i, j), (x, y, column, out), (store(out, i, j, value=value),))
+    return kernel, arrays, {"n": 41, "m": 50}
 
 
 @case("complex numbers")
@@ -493,7 +527,7 @@ def test_the_shim_finds_faults() -> None:
     assert "store into element" in faulty(columns, "if (active) {", "if (true) {")
     assert "not aligned" in faulty("1024 open elements", "(b0, first_0)", "(b0, first_0 + 1)")
     assert "wait for" in faulty(columns, "float r2 =", "if (threadIdx.x < 7) return; float r2 =")
-    race = "row0[0] = threadIdx.x; float r2 ="
+    race = "td_poke(row0, 0, threadIdx.x); float r2 ="
     assert "without a barrier" in faulty(columns, "float r2 =", race)
 
 

@@ -32,7 +32,8 @@ from treadle.kernel.ir import (
 )
 from treadle.kernel.reference import neutral, scan_start
 from treadle.runtime.gpu.machine import Gpu
-from treadle.runtime.gpu.mapping import Mapping, map_kernel, neighbours
+from treadle.runtime.gpu.mapping import Mapping, is_turned, map_kernel, neighbours
+from treadle.runtime.gpu.rows import kept_loads
 from treadle.runtime.gpu.scalars import (
     applied,
     constant,
@@ -134,6 +135,10 @@ class _Writer:
         shared: the memory that the threads of a block share, by the type of its elements.
         states: what each scan has found so far.
         moved: vectors of elements that are moved at once, by their access.
+        kept: the loads whose elements threads keep between passes.
+        kept_names: the arrays in which they keep them.
+        rooms: those of these loads that were kept by a pass before.
+        turn: the number of the element, or vector, that a thread is at in a pass.
     """
 
     def __init__(
@@ -154,6 +159,10 @@ class _Writer:
         self.bytes = 0
         self.states: dict[Scan, str] = {}
         self.moved: dict[Load | Store, str] = {}
+        self.kept = kept_loads(kernel, mapping, gpu)
+        self.kept_names: dict[Load, str] = {}
+        self.rooms: set[Load] = set()
+        self.turn = ""
 
     # -- the whole function ------------------------------------------------------------------
 
@@ -175,7 +184,8 @@ class _Writer:
             lines = [*self._segment(), points, *lines, f"{head}{self._chosen_segment()}"]
         else:
             lines = [f"{head}({', '.join(parameters)}) {{", *self._block(), *lines]
-        stage = Stage(name, self._blocks(), mapping.threads, self.bytes, mapping.team > 1)
+        meets = mapping.team > 1 or mapping.turned is not None
+        stage = Stage(name, self._blocks(), mapping.threads, self.bytes, meets)
         return "\n".join(lines), stage
 
     def _block(self) -> list[str]:
@@ -216,8 +226,13 @@ class _Writer:
 
     def _blocks(self) -> Dim:
         """Points of one block after the other; a thread has several of them in vectors."""
-        each = self.mapping.points * self.mapping.vector
-        count = self.mapping.count
+        mapping, side = self.mapping, self.gpu.warp
+        if mapping.turned:
+            square = (mapping.grid[-1], mapping.turned)
+            apart = product(a.extent for a in mapping.grid if a not in square)
+            return apart * product((a.extent + side - 1) // side for a in square)
+        each = mapping.points * mapping.vector
+        count = mapping.count
         return (count + each - 1) // each * self.parts
 
     def _parameter(self, buffer: Buffer) -> str:
@@ -237,6 +252,9 @@ class _Writer:
         """The statements for the points of a block."""
         mapping, team = self.mapping, self.mapping.team
         self.line(f"const td_index count = {dim_text(mapping.count)};")
+        if mapping.turned:
+            self._squares(mapping.turned)
+            return
         if team == 1:
             self._own_points()
             return
@@ -249,7 +267,7 @@ class _Writer:
             slot = slot.format(team)
         # All threads meet at barriers: those without a point of their own do another point again.
         self.line(f"const td_index own = block * {mapping.points} + {slot};")
-        self.line("const bool active = own < count;")
+        self.line("const bool active = TD_ACTIVE(own < count);")
         self.line("const td_index point = active ? own : 0;")
         self._positions(mapping.grid, "point")
         known: Names = {}
@@ -258,6 +276,61 @@ class _Writer:
             self._values(self.results, frozenset(mapping.grid), known, shared_out=False)
         else:
             self._stores(known)
+
+    def _squares(self, turned: Axis) -> None:
+        """Each block has a square of positions along two axes. Turned loads go through shared
+        memory: a warp loads neighbours along one axis, and has those along the other one then."""
+        grid, side = self.mapping.grid, self.gpu.warp
+        last, others = grid[-1], [a for a in grid[:-1] if a is not turned]
+        rows, squares = self.mapping.threads // side, "block"
+        self.line(f"const int lane = threadIdx.x % {side}, row = threadIdx.x / {side};")
+        for name, axis in (("last", last), ("turned", turned)):
+            count = dim_text((axis.extent + side - 1) // side)
+            self.line(f"const td_index {name} = {squares} % {count} * {side};")
+            squares = f"({squares} / {count})"
+        self._positions(others, squares)
+        loads = [e for e in self.kernel.exprs if isinstance(e, Load)]
+        loads = [e for e in loads if is_turned(e, turned, self.kernel)]
+        # Neighbours along both axes lie in different banks.
+        pitches = {e: side + max(1, self.gpu.bank // int(e.dtype.size)) for e in loads}
+        tiles = {load: self._shared_tile(load, side * pitches[load]) for load in loads}
+
+        def turn(across: Axis, along: Axis, body: Callable[[], None]) -> None:
+            first = {last: "last", turned: "turned"}
+            self.line("#pragma unroll")
+            self.open(f"for (int step = 0; step < {side}; step += {rows})")
+            self.line(f"const td_index across = {first[across]} + row + step;")
+            self.line(f"const td_index along = {first[along]} + lane;")
+            sizes = dim_text(across.extent), dim_text(along.extent)
+            self.open(f"if (across < {sizes[0]} && along < {sizes[1]})")
+            self.variables |= {across: "across", along: "along"}
+            body()
+            self.close()
+            self.close()
+
+        def fill() -> None:
+            known: Names = {}
+            self._values(loads, frozenset(grid), known, shared_out=False)
+            for load, tile in tiles.items():
+                value = f"td_narrow<{element_type(load.dtype)}>({known[load]})"
+                self.line(f"td_poke({tile}, (row + step) * {pitches[load]} + lane, {value});")
+
+        def use() -> None:
+            known: Names = {}
+            for load, tile in tiles.items():
+                text = f"td_widen(td_peek({tile}, lane * {pitches[load]} + row + step))"
+                self._name(load, text, known)
+            self._stores(known)
+
+        turn(last, turned, fill)
+        self.line("__syncthreads();")
+        turn(turned, last, use)
+
+    def _shared_tile(self, load: Load, count: int) -> str:
+        name, kind = self.fresh("tile"), element_type(load.dtype)
+        self.shared[name] = f"TD_SHARED({kind}, {name}, {count}, {self.bytes});"
+        self.bytes += -(-count * int(load.dtype.size) // self.gpu.load) * self.gpu.load
+        return name
 
     def _own_points(self) -> None:
         """Each thread has its points for itself."""
@@ -284,31 +357,48 @@ class _Writer:
         """Neighbouring points, whose elements are loaded and stored at once."""
         base = {a: f"first_{n}" for n, a in enumerate(self.mapping.grid)}
         self.variables = base
-        loads = [e for e in postorder(self.kernel.roots) if isinstance(e, Load)]
-        moved = [e for e in loads if neighbours(e, axis, vector)]
-        stores = [s for s in self.kernel.stores if neighbours(s, axis, vector)]
+        loads = [e for e in self.kernel.exprs if isinstance(e, Load)]
+        self._vectors(axis, vector, loads, self.kernel.stores, lambda: self._stores({}))
+
+    def _vectors(
+        self, axis: Axis, vector: int, loads: Sequence[Load], stores: Sequence[Store],
+        body: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """What `body` writes, for neighbouring positions along an axis. Their elements are loaded
+        before and stored after it, at once."""
         names: dict[Load | Store, str] = {}
-        for load in moved:
-            kind = f"{element_type(load.dtype)}, {vector}"
-            place, pointer = self._place(load, {}), self.pointers[load.buffer]
-            name = names[load] = f"w{len(names)}"
-            self.line(f"const td_vector<{kind}> {name} = td_elements<{kind}>({pointer}, {place});")
+        for load in loads:
+            if neighbours(load, axis, vector):
+                names[load] = self.fresh("w")
+                self._load_vector(load, vector, names[load])
         for store in stores:
-            names[store] = f"w{len(names)}"
-            kind = f"td_vector<{element_type(store.buffer.dtype)}, {vector}>"
-            self.line(f"{kind} {names[store]};")
+            if neighbours(store, axis, vector):
+                names[store] = self.fresh("w")
+                self.line(f"{_vector_type(store, vector)} {names[store]};")
         self.line("#pragma unroll")
         self.open(f"for (int u = 0; u < {vector}; u++)")
-        self.variables = {**base, axis: f"({base[axis]} + u)"}
+        first = self.variables[axis]
+        self.variables[axis] = f"({first} + u)"
         self.moved = names
-        self._stores({})
+        body()
         self.moved = {}
+        self.variables[axis] = first
         self.close()
-        self.variables = base
-        for store in stores:
-            kind = f"{element_type(store.buffer.dtype)}, {vector}"
-            pointer, place = self.pointers[store.buffer], self._place(store, {})
-            self.line(f"td_put_all<{kind}>({pointer}, {place}, {names[store]});")
+        condition = "if (active) " if self.mapping.team > 1 else ""
+        for access, name in names.items():
+            if isinstance(access, Store):
+                kind = f"{element_type(access.buffer.dtype)}, {vector}"
+                pointer, place = self.pointers[access.buffer], self._place(access, {})
+                self.line(f"{condition}td_put_all<{kind}>({pointer}, {place}, {name});")
+
+    def _load_vector(self, load: Load, vector: int, name: str) -> None:
+        kind = f"{element_type(load.dtype)}, {vector}"
+        text = f"td_elements<{kind}>({self.pointers[load.buffer]}, {self._place(load, {})})"
+        if self.turn and load in self.rooms:
+            text = self._from_room(load, text)
+        self.line(f"const td_vector<{kind}> {name} = {text};")
+        if load in self.kept and load not in self.rooms:
+            self._into_room(load, name)
 
     # -- statements --------------------------------------------------------------------------
 
@@ -394,36 +484,118 @@ class _Writer:
         team = self.mapping.team
         if not axes:
             if team > 1:
+                if any(s.buffer in self.kernel.inputs for s in stores):
+                    self.line("__syncthreads();")  # all have loaded what one thread changes
                 first = " && part == 0" if self.parts != 1 else ""
                 self.open(f"if (active && lane == 0{first})")
             self._store_all(stores, known)
             if team > 1:
                 self.close()
             return
-        variable = self._open_shared(axes)
-        inside = dict(known)
-        open_axes = frozenset(self.variables)
-        self._values(roots, open_axes, inside, shared_out=True)
-        self.open("if (active)")
-        self._store_all(stores, inside)
-        self.close()
-        self._close_shared(axes, variable)
 
-    def _open_shared(self, axes: Sequence[Axis]) -> str:
-        variable = self.fresh("q")
-        size = dim_text(product(a.extent for a in axes))
-        team = self.mapping.team
-        first, step = "lane", f"{team}"
-        if self.parts != 1:
-            first, step = f"part * {team} + lane", f"parts * {team}"
-        self.open(f"for (td_index {variable} = {first}; {variable} < {size}; {variable} += {step})")
-        self._positions(axes, variable)
-        return variable
+        def body(names: Names) -> None:
+            self.open("if (active)")
+            self._store_all(stores, names)
+            self.close()
 
-    def _close_shared(self, axes: Sequence[Axis], variable: str) -> None:
+        self._shared_out(axes, roots, stores, frozenset(self.variables), known, body)
+
+    def _shared_out(
+        self, axes: Sequence[Axis], roots: Sequence[Expr], stores: Sequence[Store],
+        around: frozenset[Axis], known: Names, body: Callable[[Names], None],
+    ) -> None:  # fmt: skip
+        """A loop whose turns the threads of the team share out, with the values of `roots`."""
+        whole, around = tuple(axes) == self.mapping.inner, around | frozenset(axes)
+        run = self.mapping.run if whole else 1
+        below = postorder(roots, known.__contains__)
+        loads = [e for e in below if isinstance(e, Load) and whole]
+        kept = [e for e in loads if e in self.kept]
+        for load in kept:
+            self._make_room(load)
+
+        def element() -> None:
+            inside = dict(known)
+            self._values(roots, around, inside, shared_out=True)
+            body(inside)
+
+        guarded = self._open_shared(axes, run, kept)
+        if run > 1:
+            self._vectors(axes[-1], run, loads, stores, element)
+        else:
+            element()
         for axis in axes:
             del self.variables[axis]
         self.close()
+        if guarded:
+            self.close()
+        self.rooms.update(kept)
+        self.turn = ""
+
+    def _open_shared(self, axes: Sequence[Axis], run: int, kept: Sequence[Load]) -> bool:
+        """Open a loop of the team; whether it has a condition inside."""
+        variable, team = self.fresh("q"), self.mapping.team
+        size = dim_text(product(a.extent for a in axes))
+        first, step = "lane", f"{team}"
+        if self.parts != 1:
+            first, step = f"(part * {team} + lane)", f"parts * {team}"
+        if run > 1:
+            first, step = f"{first} * {run}", f"{step} * {run}"
+        unrolled = [self.kept[e].turns for e in kept if self.kept[e].registers]
+        if unrolled:
+            # Only constants are places in registers.
+            turn = self.turn = self.fresh("t")
+            self.line("#pragma unroll")
+            self.open(f"for (int {turn} = 0; {turn} < {unrolled[0]}; {turn}++)")
+            self.line(f"const td_index {variable} = {first} + {turn} * {step};")
+            self.open(f"if ({variable} < {size})")
+        else:
+            begin, turned = f"td_index {variable} = {first}", f"{variable} += {step}"
+            if kept:
+                turn = self.turn = self.fresh("t")
+                begin, turned = f"{begin}, {turn} = 0", f"{turned}, {turn}++"
+            self.open(f"for ({begin}; {variable} < {size}; {turned})")
+        self._positions(axes, variable)
+        return bool(unrolled)
+
+    # -- elements that threads keep between passes --------------------------------------------
+
+    def _make_room(self, load: Load) -> None:
+        """Declare the memory that a load is kept in."""
+        if load in self.kept_names:
+            return
+        kept, run = self.kept[load], self.mapping.run
+        name = self.kept_names[load] = self.fresh("kept")
+        kind = _vector_type(load, run)
+        if kept.registers:
+            self.line(f"{kind} {name}[{kept.turns}];")
+            return
+        count = kept.turns * self.mapping.threads
+        self.shared[name] = (
+            f"typedef {kind} {name}_type; TD_SHARED({name}_type, {name}, {count}, {self.bytes});"
+        )
+        self.bytes += count * int(load.dtype.size) * run
+
+    def _into_room(self, load: Load, value: str) -> None:
+        """Keep the element, or vector, that a thread is at."""
+        kept, name = self.kept[load], self.kept_names[load]
+        if kept.registers:
+            self.line(f"{name}[{self.turn}] = {value};")
+            return
+        condition = "" if kept.whole else f"if ({self.turn} < {kept.turns}) "
+        self.line(f"{condition}td_poke({name}, {self._shared_place()}, {value});")
+
+    def _from_room(self, load: Load, otherwise: str) -> str:
+        """The value, or vector, that was kept; or what is loaded again."""
+        kept, name = self.kept[load], self.kept_names[load]
+        room = f"td_peek({name}, {self._shared_place()})"
+        if kept.registers:
+            room = f"{name}[{self.turn}]"
+        if self.mapping.run == 1:
+            room = f"td_widen({room})"
+        return room if kept.whole else f"({self.turn} < {kept.turns} ? {room} : {otherwise})"
+
+    def _shared_place(self) -> str:
+        return f"{self.turn} * {self.mapping.threads} + threadIdx.x"
 
     def _store_all(self, stores: Sequence[Store], known: Names) -> None:
         for store in stores:
@@ -505,6 +677,9 @@ class _Writer:
             return
         name = known[expr] = self.fresh()
         self.line(f"const {value_type(expr.dtype)} {name} = {text};")
+        loaded = isinstance(expr, Load) and self.turn and expr not in self.moved
+        if isinstance(expr, Load) and loaded and expr in self.kept and expr not in self.rooms:
+            self._into_room(expr, f"td_narrow<{element_type(expr.dtype)}>({name})")
 
     def _text(self, expr: Expr, known: Names) -> str:
         match expr:
@@ -528,9 +703,10 @@ class _Writer:
         if load.buffer in self.values:
             return f"td_widen({pointer})"
         text = f"TD_LOAD({pointer}, {self._place(load, known)})"
-        if load.valid is None or load.fill is None:
-            return text
-        return f"{known[load.valid]} ? {text} : {constant(load.fill.value, load.fill.dtype)}"
+        if load.valid is not None and load.fill is not None:
+            fill = constant(load.fill.value, load.fill.dtype)
+            text = f"({known[load.valid]} ? {text} : {fill})"
+        return self._from_room(load, text) if self.turn and load in self.rooms else text
 
     def _place(self, access: Load | Store, known: Names) -> str:
         """The position of an element in its buffer, in row-major order."""
@@ -576,11 +752,11 @@ class _Writer:
         if own or nested:
             self._serial_reduction(axes, accumulators, around, outside, shared_out)
         else:
-            variable = self._open_shared(axes)
-            inside = dict(outside)
-            self._values(values, around | frozenset(axes), inside, shared_out=True)
-            self._accumulate(accumulators, inside)
-            self._close_shared(axes, variable)
+
+            def body(names: Names) -> None:
+                self._accumulate(accumulators, names)
+
+            self._shared_out(axes, values, (), around, outside, body)
             for reduce, name in accumulators.items():
                 self.line(f"{name} = {self._combined(reduce, name)};")
                 if reduce in self.results:
@@ -666,7 +842,7 @@ class _Writer:
         if not self.mapping.across and team <= warp:
             return f"td_combine_in_warp<{operation}>({name}, {team})"
         kind = found_type(reduce)
-        rooms = self.mapping.threads if self.mapping.across else team // warp
+        rooms = self.mapping.rooms(self.gpu)
         row = self._shared_row(kind, found_size(reduce), rooms)
         if self.mapping.across:
             return f"td_combine_across<{operation}>({name}, {team}, {points}, {row})"
@@ -716,6 +892,11 @@ class _Writer:
         else:
             self.line(f"{state} = {after};")
             self.line(f"const {kind} {name} = {state};")
+
+
+def _vector_type(access: Load | Store, vector: int) -> str:
+    kind = element_type(access.buffer.dtype)
+    return kind if vector == 1 else f"td_vector<{kind}, {vector}>"
 
 
 def _scans_last(axes: Sequence[Axis], roots: Sequence[Expr]) -> list[Axis]:

@@ -17,9 +17,13 @@ class Gpu:
         most_block: threads that a block may have.
         multiprocessors: how many blocks have a processor of their own.
         resident: threads that a multiprocessor runs at the same time.
+        most_blocks: that it runs at the same time.
+        all_shared: bytes of memory that these may share together.
         elements: that a thread should have before another block takes some of them, whose launch
             and memory cost time, too.
         shared: bytes of memory that the threads of a block may share.
+        bank: bytes that a bank of this memory gives at once.
+        kept: bytes of a row that a thread keeps in registers.
         load: bytes that one thread moves at once.
     """
 
@@ -30,6 +34,16 @@ class Gpu:
     most_block: int = 1024
     multiprocessors: int = 132
     resident: int = 2048
+    most_blocks: int = 32
+    all_shared: int = 228 << 10
     elements: int = 16
     shared: int = 48 << 10
+    bank: int = 4
+    kept: int = 128
     load: int = 16
+
+    def occupancy(self, threads: int, shared: int) -> int:
+        """Threads that a multiprocessor runs at the same time, in blocks of so many threads that
+        share so many bytes each; fewer where a thread needs many registers."""
+        blocks = min(self.resident // threads, self.most_blocks)
+        return threads * (min(blocks, self.all_shared // shared) if shared else blocks)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product
-from treadle.kernel.ir import Affine, Axis, Kernel, Load, Reduce, Scan, Store, postorder
+from treadle.kernel.ir import Affine, Axis, Expr, Kernel, Load, Reduce, Scan, Store, postorder
 from treadle.runtime.gpu.machine import Gpu
 
 
@@ -28,6 +28,9 @@ class Mapping:
         across: whether neighbouring threads work for neighbouring points, not for the same one.
         vector: neighbouring points that one thread computes together.
         parts: how many blocks share the elements of a point.
+        run: neighbouring elements of a point that one thread takes at once.
+        turned: the axis along which loads move by neighbouring elements where stores do so along
+            the last axis of the grid. A block works for a square of positions along both.
     """
 
     grid: tuple[Axis, ...]
@@ -38,6 +41,14 @@ class Mapping:
     across: bool
     vector: int = 1
     parts: Dim = 1
+    run: int = 1
+    turned: Axis | None = None
+
+    def rooms(self, gpu: Gpu) -> int:
+        """How many values lie in shared memory when a team combines what its threads have found."""
+        if self.across:
+            return self.threads
+        return self.team // gpu.warp if self.team > gpu.warp else 0
 
     @property
     def threads(self) -> int:
@@ -66,15 +77,27 @@ def _parts(kernel: Kernel, mapping: Mapping, gpu: Gpu) -> Dim:
     count = mapping.count
     if mapping.team == 1 or kernel.segmented or not isinstance(count, int):
         return 1
-    inner = frozenset(mapping.inner)
-    if any(isinstance(e, Reduce) and e.axes & inner for e in kernel.exprs):
-        return 1  # a reduction inside of a loop
+    if nested(kernel, mapping.inner) or _updates_points(kernel, mapping):
+        return 1
     blocks = max(1, -(-count // mapping.points))
     if blocks >= gpu.multiprocessors:
         return 1
     most = gpu.multiprocessors * max(1, gpu.resident // mapping.threads) // blocks
-    parts = product(a.extent for a in mapping.inner) // (mapping.team * gpu.elements)
+    each = mapping.team * max(gpu.elements, mapping.run)
+    parts = product(a.extent for a in mapping.inner) // each
     return compound("max", 1, compound("min", most, parts))
+
+
+def nested(kernel: Kernel, inner: tuple[Axis, ...]) -> bool:
+    """Whether a reduction stands inside of a loop along another axis."""
+    return any(isinstance(e, Reduce) and e.axes & frozenset(inner) for e in kernel.exprs)
+
+
+def _updates_points(kernel: Kernel, mapping: Mapping) -> bool:
+    """Whether one block changes what others, which store elements of the same point, may load."""
+    inner = frozenset(mapping.inner)
+    alone = [s for s in kernel.stores if not s.axes & inner]
+    return len(alone) < len(kernel.stores) and any(s.buffer in kernel.inputs for s in alone)
 
 
 def _whole_points(kernel: Kernel, gpu: Gpu) -> Mapping:
@@ -86,25 +109,65 @@ def _whole_points(kernel: Kernel, gpu: Gpu) -> Mapping:
     grid = tuple(a for a in kernel.axes if a not in reduced | ordered)
     inner = tuple(a for a in kernel.axes if a in reduced | ordered)
     if ordered or not reduced:
-        vector = 1 if inner else vector_of(kernel, gpu)
-        return Mapping(grid, inner, frozenset(ordered), 1, gpu.block, True, vector)
-    team = _team(inner, gpu)
+        if not inner:
+            turned = _turned(kernel, gpu)
+            vector = 1 if turned else vector_of(kernel, gpu)
+            return Mapping(grid, (), frozenset(), 1, gpu.block, True, vector, turned=turned)
+        return Mapping(grid, inner, frozenset(ordered), 1, gpu.block, True)
     moving = [a for a in accesses(kernel) if a.axes & frozenset(inner)]
     if grid and _neighbours_along(grid[-1], moving) > _neighbours_along(inner[-1], moving):
         # Neighbouring points lie side by side in memory: a warp works for as many.
-        return Mapping(grid, inner, frozenset(), min(team, gpu.warp), gpu.warp, True)
+        team = min(_team(inner, 1, gpu), gpu.warp)
+        return Mapping(grid, inner, frozenset(), team, gpu.warp, True)
+    run = _run_of(inner[-1], moving, gpu)
+    team = _team(inner, run, gpu)
     points = 1 if team >= gpu.warp else max(1, gpu.block // team)
     if team == gpu.warp:
         points = gpu.block // gpu.warp
-    return Mapping(grid, inner, frozenset(), team, points, False)
+    return Mapping(grid, inner, frozenset(), team, points, False, run=run)
 
 
-def _team(inner: tuple[Axis, ...], gpu: Gpu) -> int:
+def _turned(kernel: Kernel, gpu: Gpu) -> Axis | None:
+    """The axis beside the last one that most turned loads move along; None where there are none, or
+    where squares would be mostly empty."""
+    *others, last = kernel.axes or (None,)
+    if last is None or not all(_neighbours_along(last, [s]) for s in kernel.stores):
+        return None
+    counts = {a: sum(is_turned(e, a, kernel) for e in kernel.exprs) for a in others}
+    axis = max(counts, key=lambda a: counts[a], default=None)
+    if axis is None or not counts[axis]:
+        return None
+    small = gpu.warp // 4
+    long = all(not isinstance(a.extent, int) or a.extent > small for a in (axis, last))
+    return axis if long else None
+
+
+def is_turned(expr: Expr, axis: Axis, kernel: Kernel) -> bool:
+    """Whether an expression is a load of neighbours along `axis`, and of elements far apart along
+    the kernel's last axis."""
+    if not isinstance(expr, Load) or expr.buffer in kernel.outputs:
+        return False
+    return kernel.axes[-1] in expr.axes and bool(_neighbours_along(axis, [expr]))
+
+
+def _run_of(last: Axis, accesses: list[Load | Store], gpu: Gpu) -> int:
+    """How many neighbouring elements along the last axis all accesses move at once."""
+    moving = [a for a in accesses if last in a.axes]
+    run = gpu.load // max((a.buffer.dtype.size for a in moving), default=gpu.load)
+    while run > 1:
+        whole = isinstance(last.extent, int) and last.extent % run == 0
+        if whole and all(neighbours(a, last, run) for a in moving):
+            return run
+        run //= 2
+    return 1
+
+
+def _team(inner: tuple[Axis, ...], run: int, gpu: Gpu) -> int:
     """Threads for the elements that are reduced: a few elements for each, at most a block."""
     size = product(a.extent for a in inner)
     if not isinstance(size, int):
         return gpu.block
-    wanted, team = -(-size // 4), 1
+    wanted, team = -(-size // max(4, run)), 1
     while team < wanted and team < gpu.block:
         team *= 2
     if size >= gpu.block * 16 and team < gpu.most_block // 2:

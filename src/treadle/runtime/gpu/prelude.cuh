@@ -16,6 +16,7 @@ extern __shared__ __align__(16) unsigned char td_shared[];
 #define TD_SAME_POINTER(T) T *
 #define TD_FIELD(T) T *
 #define TD_BYTES unsigned char *
+#define TD_ACTIVE(active) (active)
 #endif
 #ifndef NAN  // NVRTC has no math.h
 #define NAN __int_as_float(0x7fffffff)
@@ -54,6 +55,9 @@ template <typename T, int N> TD_DEVICE td_vector<T, N> td_elements(const T *buff
 template <typename T, int N> TD_DEVICE void td_put_all(T *buffer, td_index place, td_vector<T, N> x) {
   *(td_vector<T, N> *)(buffer + place) = x;
 }
+// Elements of memory that the threads of a block share.
+template <typename T> TD_DEVICE T td_peek(const T *row, td_index place) { return row[place]; }
+template <typename T> TD_DEVICE void td_poke(T *row, td_index place, T x) { row[place] = x; }
 // An array in the memory that stages use among themselves, from a byte of it.
 template <typename T> TD_DEVICE T *td_scratch(unsigned char *scratch, td_index first, td_index) {
   return (T *)(scratch + first);
@@ -278,10 +282,10 @@ template <typename OP, typename T, typename ROW>
 TD_DEVICE T td_combine_in_block(T x, int team, int warp, ROW row) {
   const int lane = threadIdx.x;
   x = td_combine_in_warp<OP>(x, warp);
-  if (lane % warp == 0) row[lane / warp] = x;
+  if (lane % warp == 0) td_poke(row, lane / warp, x);
   __syncthreads();
-  x = row[0];
-  for (int other = 1; other < team / warp; other++) x = OP::of(x, (T)row[other]);
+  x = td_peek(row, 0);
+  for (int other = 1; other < team / warp; other++) x = OP::of(x, td_peek(row, other));
   __syncthreads();
   return x;
 }
@@ -289,10 +293,10 @@ TD_DEVICE T td_combine_in_block(T x, int team, int warp, ROW row) {
 template <typename OP, typename T, typename ROW>
 TD_DEVICE T td_combine_across(T x, int team, int points, ROW row) {
   const int point = threadIdx.x % points;
-  row[threadIdx.x] = x;
+  td_poke(row, threadIdx.x, x);
   __syncthreads();
-  x = row[point];
-  for (int other = 1; other < team; other++) x = OP::of(x, (T)row[other * points + point]);
+  x = td_peek(row, point);
+  for (int other = 1; other < team; other++) x = OP::of(x, td_peek(row, other * points + point));
   __syncthreads();
   return x;
 }

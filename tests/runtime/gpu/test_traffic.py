@@ -1,0 +1,175 @@
+"""What kernels for a GPU move: counted by the shim as a GPU's memory has it."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.runtime.gpu.on_processor import GPU, NONE, Kernels, Traffic
+from tests.runtime.gpu.test_kernels import (
+    F16,
+    F32,
+    Case,
+    N,
+    assert_same,
+    cases,
+    layer_norm,
+    numbers,
+    softmax,
+    total,
+)
+from treadle.core.shapes import SymbolicDim
+from treadle.kernel.ir import Axis, Buffer, Kernel, Reduce, apply, load, store
+from treadle.kernel.reference import evaluate
+from treadle.runtime.gpu.kernels import kernel_code
+from treadle.runtime.gpu.mapping import map_kernel
+from treadle.runtime.gpu.rows import Kept, kept_loads
+
+Counts = dict[tuple[Buffer | str, str], Traffic]
+
+
+def column_sums(rows: int, columns: int) -> tuple[Kernel, Buffer]:
+    i, j = Axis("i", rows), Axis("j", columns)
+    x, out = Buffer("x", F32, (rows, columns)), Buffer("out", F32, (columns,))
+    value = Reduce("sum", (i,), load(x, i, j))
+    return Kernel((i, j), (x, out), (store(out, j, value=value),)), x
+
+
+def sum_of_all() -> Case:
+    kernel, x = total(1 << 16)
+    return kernel, {x: numbers((1 << 16,))}, {}
+
+
+def case(made: tuple[Kernel, Buffer]) -> Case:
+    kernel, x = made
+    shape: Any = x.shape
+    return kernel, {x: numbers(shape)}, {}
+
+
+def binary() -> Case:
+    i, j = Axis("i", 64), Axis("j", 96)
+    x, out = Buffer("x", F16, (64, 96)), Buffer("out", F16, (64, 96))
+    row = Buffer("row", F16, (96,))
+    value = apply("add", load(x, i, j), load(row, j))
+    kernel = Kernel((i, j), (x, row, out), (store(out, i, j, value=value),))
+    return kernel, {x: numbers((64, 96), F16), row: numbers((96,), F16, 1)}, {}
+
+
+@cache
+def patterns() -> dict[str, Case]:
+    return {
+        "elementwise": cases()["1024 open elements"],
+        "a row beside": binary(),
+        "softmax": case(softmax(48, 1024)),
+        "softmax of long rows": case(softmax(140, 4096)),
+        "softmax of columns": case(softmax(64, 64, down=True)),
+        "layer norm": layer_norm(32, 256),
+        "column sums": case(column_sums(300, 64)),
+        "sum of all": sum_of_all(),
+        "transpose": cases()["transpose of the outer axes"],
+        "transpose of halves": cases()["transpose of the inner axes"],
+        "transpose of bytes": cases()["transpose of bytes"],
+    }
+
+
+@cache
+def counted() -> dict[str, Counts]:
+    library = Kernels([kernel for kernel, _, _ in patterns().values()])
+    return {
+        name: library.traffic(kernel, arrays, sizes)
+        for name, (kernel, arrays, sizes) in patterns().items()
+    }
+
+
+@pytest.mark.parametrize("name", ["elementwise", "a row beside", "softmax", "softmax of long rows",
+    "softmax of columns", "layer norm", "column sums", "sum of all"])  # fmt: skip
+def test_warps_move_whole_sectors(name: str) -> None:
+    for (buffer, what), traffic in counted()[name].items():
+        if buffer != "shared":
+            assert traffic.moved == traffic.least, (buffer, what)
+
+
+@pytest.mark.parametrize("name", ["transpose", "transpose of halves", "transpose of bytes"])
+def test_transposes_move_rows_of_squares(name: str) -> None:
+    for (buffer, what), traffic in counted()[name].items():
+        if buffer != "shared":  # rows of 33 or 70 elements begin anywhere
+            assert traffic.moved <= traffic.least + traffic.requests, (buffer, what)
+            assert traffic.moved < traffic.elements / 2
+
+
+@pytest.mark.parametrize("name", patterns())
+def test_banks_of_shared_memory_have_no_conflicts(name: str) -> None:
+    for (buffer, what), traffic in counted()[name].items():
+        if buffer == "shared":
+            assert traffic.moved == traffic.least, what
+    assert (("shared", "loads") in counted()[name]) or "transpose" not in name
+
+
+@pytest.mark.parametrize("name", ["softmax", "softmax of long rows", "softmax of columns",
+                                  "layer norm"])  # fmt: skip
+def test_rows_are_read_once(name: str) -> None:
+    kernel, arrays, _ = patterns()[name]
+    x = kernel.buffers[0]
+    traffic = counted()[name][x, "loads"]
+    assert traffic.moved == arrays[x].nbytes / 32
+
+
+def test_vectors_are_moved_at_once() -> None:
+    wanted = {"elementwise": 4, "a row beside": 8, "softmax": 4, "layer norm": 4, "sum of all": 4}
+    for name, vector in wanted.items():
+        kernel, arrays, _ = patterns()[name]
+        x = kernel.buffers[0]
+        assert counted()[name][x, "loads"].elements == arrays[x].size / vector
+
+
+@pytest.mark.parametrize("rows, columns, registers, kept", [
+    (16, 60, 16, Kept(1, True, True)),
+    (3, 1003, 16, Kept(4, True, True)),
+    (3, 1003, 12, Kept(4, True, False)),  # in shared memory
+    (3, 1000, 0, Kept(1, True, False)),
+    (3, 4000, 12, Kept(3, False, False)),  # some of them
+    (3, N, 16, Kept(13, False, False)),
+])  # fmt: skip
+@pytest.mark.parametrize("in_place", [False, True])
+def test_where_rows_are_kept(
+    rows: int, columns: Any, registers: int, kept: Kept, in_place: bool
+) -> None:
+    gpu = replace(GPU, multiprocessors=1, shared=14 << 10, kept=registers)
+    kernel, x = softmax(rows, columns)
+    if in_place:
+        (stored,) = kernel.stores
+        kernel = replace(kernel, buffers=(x,), stores=(replace(stored, buffer=x),))
+    mapping = map_kernel(kernel, gpu)
+    (found,) = kept_loads(kernel, mapping, gpu).values()
+    assert found == kept
+    size = columns if isinstance(columns, int) else 5000
+    arrays = {x: numbers((rows, size))}
+    sizes = {} if isinstance(columns, int) else {"n": size}
+    library = Kernels([kernel], gpu)
+    traffic = library.traffic(kernel, arrays, sizes)[x, "loads"]
+    own = kept.turns * mapping.run * mapping.team
+    assert traffic.elements * mapping.run == rows * (size + 2 * max(0, size - own))
+    ((_, made),) = library.run(kernel, arrays, sizes).items()
+    ((_, expected),) = evaluate(kernel, arrays, sizes).items()
+    assert_same(made, expected, F32)
+    (stage,) = library.codes[kernel, NONE].stages
+    assert stage.shared <= gpu.shared
+
+
+def test_multiprocessors_are_full() -> None:
+    for name, (kernel, _, _) in patterns().items():
+        for stage in kernel_code(kernel, "k", GPU).stages:
+            wanted = GPU.resident if stage.threads >= GPU.resident // GPU.most_blocks else 0
+            assert GPU.occupancy(stage.threads, stage.shared) >= wanted, name
+    assert GPU.occupancy(1024, 100 << 10) == 2048 and GPU.occupancy(1024, 128 << 10) == 1024
+    assert GPU.occupancy(32, 0) == 32 * 32
+
+
+def test_large_squares_are_turned() -> None:
+    m = SymbolicDim.symbol("m")
+    for rows, columns, turned in ((N, m, True), (3, 1000, False), (1000, 3, False)):
+        i, j = Axis("i", rows), Axis("j", columns)
+        x, out = Buffer("x", F32, (columns, rows)), Buffer("out", F32, (rows, columns))
+        kernel = Kernel((i, j), (x, out), (store(out, i, j, value=load(x, j, i)),))
+        assert (map_kernel(kernel, GPU).turned is i) is turned
