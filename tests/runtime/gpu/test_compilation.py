@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.gpu.test_kernels import compiled, compiled_parts, functions
+from tests.runtime.gpu.test_routines import compiled_cases
 from treadle.runtime.gpu.kernels import PRELUDE
 
-LIBRARIES = {"cases": compiled, "in parts": compiled_parts, "functions": lambda: functions()[0]}
+LIBRARIES = {
+    "cases": compiled, "in parts": compiled_parts, "functions": lambda: functions()[0],
+    "routines": compiled_cases,
+}  # fmt: skip
 needs_nvcc = pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not installed")
 
 
@@ -25,7 +29,7 @@ def test_nvcc_is_where_it_must_be() -> None:
 def test_kernels_compile(architecture: str, kernels: str, tmp_path: Path) -> None:
     library = LIBRARIES[kernels]()
     source = tmp_path / "kernels.cu"
-    text = "\n".join(code.text for code in library.codes.values())
+    text = "\n".join(code.text for _, code in library.distinct.values())
     source.write_text(f'#include "{PRELUDE}"\n{text}\n')
     command = ["nvcc", f"-arch={architecture}", "-cubin", "-w", "-o", str(tmp_path / "made")]
     found = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import itertools
+import math
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -14,17 +15,22 @@ import pytest
 
 import treadle as td
 from tests.runtime.gpu import products
-from tests.runtime.gpu.on_processor import GPU
+from tests.runtime.gpu.on_processor import GPU, NONE, Kernels, size
 from treadle.core import dtypes
 from treadle.core.shapes import SymbolicDim
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Value
+from treadle.kernel.ir import Kernel
+from treadle.ops.image.convolution import CONV2D, CONV2D_FILTER, CONV2D_INPUT
 from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.registry import Op
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.gpu.cublas import Cublas
+from treadle.runtime.gpu.kernels import KernelCode
 from treadle.runtime.gpu.product import Product
 from treadle.runtime.gpu.routines import routine_for
+from treadle.runtime.gpu.routines.kernel import KernelRoutine
+from treadle.runtime.gpu.routines.routine import address_of, size_of
 
 RNG = np.random.default_rng(0)
 FLOATS = ["float32", "float64", "float16", "bfloat16", "complex64", "complex128"]
@@ -41,9 +47,40 @@ class Processor:
     gpu = GPU
     library = np
 
-    def __init__(self, multiply: Callable[[Product], None] = products.product) -> None:
-        self.multiply = multiply
+    def __init__(
+        self, multiply: Callable[[Product], None] = products.product, kernels: Kernels | None = None
+    ) -> None:
+        self.multiply, self.kernels = multiply, kernels
         self.launches = 0
+
+    def load(self, codes: Sequence[KernelCode]) -> list[list[Any]]:
+        assert self.kernels is not None
+        return [[(kernel_of(self.kernels, c), n) for n in range(len(c.stages))] for c in codes]
+
+    def launch(
+        self, function: Any, blocks: int, threads: int, shared: int, parameters: int
+    ) -> None:
+        """All stages run with the first one."""
+        assert self.kernels is not None
+        kernel, number = function
+        code = self.kernels.codes[kernel, NONE]
+        stage = code.stages[number]
+        count = len(kernel.buffers) + len(kernel.symbols) + (code.scratch != 0)
+        each = (ctypes.c_void_p * count).from_address(parameters)
+        given = [ctypes.c_int64.from_address(each[n]).value for n in range(count)]  # type: ignore[arg-type]
+        symbols = dict(zip(kernel.symbols, given[len(kernel.buffers) :], strict=False))
+        assert (threads, shared) == (stage.threads, stage.shared)
+        assert blocks == size(stage.blocks, symbols)
+        self.launches += 1
+        if number:
+            return
+        arrays = {}
+        for buffer, address in zip(kernel.buffers, given, strict=False):
+            shape = tuple(size(d, symbols) for d in buffer.shape)
+            steps = np.empty(shape, np.uint8).strides
+            arrays[buffer] = products.strided(address, buffer.dtype.np_dtype, shape, steps)
+        for buffer, found in self.kernels.run(kernel, arrays, symbols).items():
+            arrays[buffer][...] = found
 
     def product(self, product: Product) -> None:
         self.launches += 1
@@ -51,6 +88,14 @@ class Processor:
 
     def clear(self, address: int, size: int) -> None:
         ctypes.memset(address, 0, size)
+
+
+def kernel_of(kernels: Kernels, code: KernelCode) -> Kernel:
+    """The kernel of a text, which has another name there."""
+    for kernel, other in kernels.distinct.values():
+        if code.text.replace(code.name, "k") == other.text.replace(other.name, "k"):
+            return kernel
+    raise AssertionError("the kernel is none of those that were compiled")
 
 
 def node_of(op: Op, specs: Sequence[TensorSpec], attrs: Mapping[str, Any]) -> Node:
@@ -75,15 +120,13 @@ def device(array: Any) -> Any:
     return array.view(np.uint16) if array.dtype == dtypes.bfloat16.np_dtype else array
 
 
-def computed(
-    op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any], opened: Sequence[Sequence[int]] = (),
-    driver: Processor | None = None, views: Sequence[View] = (), bases: Sequence[Any] = (),
-) -> list[Any]:  # fmt: skip
-    """What the routine of an op gives.
+def opened_node(
+    op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any], opened: Sequence[Sequence[int]] = ()
+) -> tuple[Node, dict[str, int]]:
+    """A node, and the values of its symbols.
 
     Args:
         opened: (operand, axis) of dims that are symbols, those of one size the same one.
-        views: how the operands lie in `bases`.
     """
     sizes: dict[str, int] = {}
     specs = []
@@ -94,8 +137,20 @@ def computed(
             sizes[name] = dims[axis]
             dims[axis] = SymbolicDim.symbol(name)
         specs.append(TensorSpec(tuple(dims), dtypes.as_dtype(array.dtype)))
-    node = node_of(op, specs, attrs)
-    routine = routine_for(node, views)
+    return node_of(op, specs, attrs), sizes
+
+
+def computed(
+    op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any], opened: Sequence[Sequence[int]] = (),
+    driver: Processor | None = None, views: Sequence[View] = (), bases: Sequence[Any] = (),
+) -> list[Any]:  # fmt: skip
+    """What the routine of an op gives.
+
+    Args:
+        views: how the operands lie in `bases`.
+    """
+    node, sizes = opened_node(op, arrays, attrs, opened)
+    routine = routine_for(node, views, GPU)
     assert routine is not None
     outs = []
     for value in node.outputs:
@@ -104,8 +159,8 @@ def computed(
     given = [device(a) for a in bases or arrays]
     driver = driver or Processor()
     routine.prepare(driver)  # type: ignore[arg-type]
-    assert routine.workspace == 0
-    routine(driver, given, [device(o) for o in outs], 0, sizes)  # type: ignore[arg-type]
+    space = np.empty(size_of(routine.workspace, sizes), np.uint8)
+    routine(driver, given, [device(o) for o in outs], address_of(space), sizes)  # type: ignore[arg-type]
     return outs
 
 
@@ -251,3 +306,93 @@ def test_factors_are_rounded_where_the_user_allows_it() -> None:
     finally:
         td.config.experimental.enable_tensor_float_32_execution(False)
     assert [p.tensor_float for p in given] == [False, True]
+
+
+# -- kernels that add up products: convolutions, and matrices of integers --------------------------
+
+Case = tuple[Op, list[Any], dict[str, Any], list[tuple[int, int]]]
+# Images, filters, strides, padding, dilations.
+CONVOLUTIONS: dict[str, tuple[Any, ...]] = {
+    "same": ((2, 9, 8, 5), (3, 3, 5, 9), (1, 1), "SAME", (1, 1)),
+    "strides": ((2, 11, 10, 4), (3, 2, 4, 16), (2, 3), "VALID", (1, 1)),
+    "dilations": ((1, 12, 11, 3), (3, 2, 3, 10), (1, 1), ((1, 2), (0, 3)), (2, 3)),
+    "strides and padding": ((1, 12, 11, 8), (4, 3, 8, 8), (2, 2), "SAME", (1, 1)),
+    "groups": ((2, 8, 7, 6), (3, 3, 3, 20), (1, 1), "SAME", (1, 1)),
+    "depthwise": ((2, 9, 8, 12), (3, 3, 1, 12), (1, 1), "SAME", (1, 1)),
+    "multiplied": ((2, 9, 8, 5), (3, 3, 1, 10), (2, 2), "SAME", (1, 1)),
+    "pointwise strides": ((2, 7, 6, 16), (1, 1, 16, 24), (2, 2), "VALID", (1, 1)),
+    "many pixels": ((4, 20, 20, 8), (3, 3, 8, 16), (1, 1), "SAME", (1, 1)),
+}
+POINTWISE = ((2, 5, 4, 16), (1, 1, 16, 24), (1, 1), "VALID", (1, 1))
+
+
+def convolutions(setting: Sequence[Any], dtype: str) -> list[Case]:
+    """A convolution and its gradients, with as many images as a symbol says."""
+    images, filters, *others = setting
+    attrs = dict(zip(("strides", "padding", "dilations"), others, strict=True))
+    x, f = numbers(images, dtype), numbers(filters, dtype)
+    y = numbers(wanted_of(CONV2D, [x, f], attrs).shape, dtype)
+    return [
+        (CONV2D, [x, f], attrs, [(0, 0)]),
+        (CONV2D_INPUT, [f, y], {**attrs, "image": tuple(images[1:])}, [(1, 0)]),
+        (CONV2D_FILTER, [x, y], {**attrs, "filters": tuple(filters)}, [(0, 0), (1, 0)]),
+    ]
+
+
+@functools.cache
+def kernel_cases() -> dict[str, list[Case]]:
+    found = {name: convolutions(c, "float32") for name, c in CONVOLUTIONS.items()}
+    for name in ("same", "many pixels"):
+        closed = [(*case[:3], []) for case in convolutions(CONVOLUTIONS[name], "float32")]
+        found[f"{name}, closed"] = closed
+    for dtype in ("float16", "bfloat16", "float64"):
+        found[f"same, {dtype}"] = convolutions(CONVOLUTIONS["same"], dtype)
+    for dtype in ("int8", "uint16", "int32", "int64"):
+        found[f"product of {dtype}"] = [
+            (
+                MATMUL, [numbers(turned(left, ta), dtype), numbers(turned(right, tb), dtype)],
+                {"transpose_a": ta, "transpose_b": tb}, [],
+            )
+            for (left, right), ta, tb in [
+                (((40, 50), (50, 24)), False, True), (((3, 1, 9, 20), (2, 20, 10)), True, False),
+                (((5, 7), (7, 3)), False, False), (((5, 0), (0, 3)), False, False),
+            ]
+        ]  # fmt: skip
+    return found
+
+
+@functools.cache
+def compiled_cases() -> Kernels:
+    """The kernels of all cases, in one library."""
+    found = []
+    for op, arrays, attrs, opened in (c for cases in kernel_cases().values() for c in cases):
+        routine = routine_for(opened_node(op, arrays, attrs, opened)[0], (), GPU)
+        assert isinstance(routine, KernelRoutine)
+        found.append(routine.kernel)
+    return Kernels(found)
+
+
+@pytest.mark.parametrize("name", list(kernel_cases()))
+def test_kernels_that_add_up_products(name: str) -> None:
+    for op, arrays, attrs, opened in kernel_cases()[name]:
+        driver = Processor(kernels=compiled_cases())
+        (found,) = computed(op, arrays, attrs, opened, driver)
+        close(found, wanted_of(op, arrays, attrs))
+
+
+def test_convolutions_of_single_pixels_are_products_of_matrices() -> None:
+    for op, arrays, attrs, opened in convolutions(POINTWISE, "float32"):
+        driver = Processor()
+        (found,) = computed(op, arrays, attrs, opened, driver)
+        close(found, wanted_of(op, arrays, attrs))
+        assert driver.launches == 1
+
+
+def test_few_tiles_are_shared_by_blocks() -> None:
+    """A gradient of filters: few results of many products."""
+    _, _, (op, arrays, attrs, _) = convolutions(CONVOLUTIONS["many pixels"], "float32")
+    routine = routine_for(opened_node(op, arrays, attrs)[0], (), GPU)
+    assert isinstance(routine, KernelRoutine)
+    first, last = routine.code.stages
+    assert routine.launches == 2 and first.blocks > 4 and first.meets and not last.meets
+    assert routine.workspace == 4 * math.prod(attrs["filters"]) * first.blocks // 2

@@ -83,17 +83,20 @@ class Driver(Protocol):
     def product(self, product: Product) -> None:
         """Multiply matrices."""
 
-    def load(self, codes: Sequence[KernelCode]) -> list[Any]:
-        """Compile kernels; the function of each, for `launch`.
+    def load(self, codes: Sequence[KernelCode]) -> list[list[Any]]:
+        """Compile kernels; the functions of the stages of each, for `launch`.
 
         Raises:
             Unsupported: the compiler of the device refuses them; the message has its words.
         """
 
-    def launch(self, function: Any, blocks: int, threads: int, parameters: int) -> None:
-        """Run a kernel.
+    def launch(
+        self, function: Any, blocks: int, threads: int, shared: int, parameters: int
+    ) -> None:
+        """Run a stage of a kernel.
 
         Args:
+            shared: bytes of memory that the threads of a block share.
             parameters: the address of an array of pointers, one to each parameter; what they point
                 to is read at once.
         """

@@ -31,6 +31,15 @@ from treadle.kernel.ir import (
     postorder,
 )
 from treadle.kernel.reference import neutral, scan_start
+from treadle.runtime.gpu.contractions import (
+    Contraction,
+    blocks_of,
+    contraction_of,
+    shared_bytes,
+    tile_of,
+    write_sums,
+    write_tiles,
+)
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.mapping import Mapping, is_turned, map_kernel, neighbours
 from treadle.runtime.gpu.rows import kept_loads
@@ -110,19 +119,55 @@ def kernel_code(
     if kernel.blocked:
         raise Unsupported("kernels of blocks of a matrix have no form for a GPU")
     mapping = map_kernel(kernel, gpu)
-    levels = reduction_levels(kernel) if mapping.parts != 1 else []
     scratch = Scratch(mapping)
+    contraction = contraction_of(kernel)
+    if contraction is None:
+        functions = _functions(kernel, name, gpu, values, mapping, scratch)
+    else:
+        functions = _contraction(contraction, kernel, name, gpu, values, mapping, scratch)
+    texts, stages = zip(*functions, strict=True)
+    return KernelCode(name, "\n".join(texts), stages, scratch.bytes, values)
+
+
+def _functions(
+    kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer], mapping: Mapping,
+    scratch: Scratch,
+) -> list[tuple[str, Stage]]:  # fmt: skip
+    levels = reduction_levels(kernel) if mapping.parts != 1 else []
     for level in levels:
         for reduce in level:
             scratch.add(reduce)
-    texts, stages = [], []
+    found = []
     for number in range(len(levels) + 1):
         own = f"{name}_{number}" if levels else name
         writer = _Writer(kernel, own, gpu, values, mapping, scratch, levels, number)
-        text, stage = writer.function()
-        texts.append(text)
-        stages.append(stage)
-    return KernelCode(name, "\n".join(texts), tuple(stages), scratch.bytes, values)
+        found.append(writer.function())
+    return found
+
+
+def _contraction(
+    contraction: Contraction, kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer],
+    mapping: Mapping, scratch: Scratch,
+) -> list[tuple[str, Stage]]:  # fmt: skip
+    """The functions of a kernel that adds up products."""
+    tile = tile_of(contraction, gpu)
+    count = product(a.extent for a in contraction.grid)
+    partial = ""
+    if tile.parts > 1:
+        first, elements = scratch.room(contraction.sum, count * tile.parts)
+        kind = value_type(contraction.sum.dtype)
+        partial = f"td_scratch<{kind}>(scratch, {dim_text(first)}, {dim_text(elements)})"
+    own = f"{name}_0" if partial else name
+    writer = _Writer(kernel, own, gpu, values, mapping, scratch, [], 0)
+    write_tiles(writer, contraction, tile, partial)
+    blocks, shared = blocks_of(contraction, tile), shared_bytes(contraction, tile)
+    found = [(writer.whole(tile.threads), Stage(own, blocks, tile.threads, shared, True))]
+    if partial:
+        own, blocks = f"{name}_1", (count + gpu.block - 1) // gpu.block
+        writer = _Writer(kernel, own, gpu, values, mapping, scratch, [], 0)
+        write_sums(writer, contraction, tile, partial)
+        found.append((writer.whole(gpu.block), Stage(own, blocks, gpu.block, 0, False)))
+    return found
 
 
 class _Writer:
@@ -173,10 +218,7 @@ class _Writer:
         for shared in self.shared.values():
             self.line(shared)
         lines = [*self.lines, *body, "}"]
-        parameters = [self._parameter(b) for b in self.kernel.buffers]
-        parameters += [f"td_index {s}" for s in self.kernel.symbols]
-        if self.scratch.bytes != 0:
-            parameters.append("TD_BYTES scratch")
+        parameters = self._parameters()
         head = f"TD_KERNEL __launch_bounds__({mapping.threads}) {name}"
         if self.kernel.segmented:
             parameters.append("const td_index block")
@@ -187,6 +229,16 @@ class _Writer:
         meets = mapping.team > 1 or mapping.turned is not None
         stage = Stage(name, self._blocks(), mapping.threads, self.bytes, meets)
         return "\n".join(lines), stage
+
+    def whole(self, threads: int) -> str:
+        """The function of the statements that were written."""
+        head = f"TD_KERNEL __launch_bounds__({threads}) {self.name}"
+        return "\n".join([f"{head}({', '.join(self._parameters())}) {{", *self.lines, "}"])
+
+    def _parameters(self) -> list[str]:
+        found = [self._parameter(b) for b in self.kernel.buffers]
+        found += [f"td_index {s}" for s in self.kernel.symbols]
+        return [*found, "TD_BYTES scratch"] if self.scratch.bytes != 0 else found
 
     def _block(self) -> list[str]:
         """Which points a block works for, and at which part of their elements."""
@@ -273,7 +325,7 @@ class _Writer:
         known: Names = {}
         self._found_before(known)
         if self.results:
-            self._values(self.results, frozenset(mapping.grid), known, shared_out=False)
+            self.evaluate(self.results, frozenset(mapping.grid), known, shared_out=False)
         else:
             self._stores(known)
 
@@ -310,7 +362,7 @@ class _Writer:
 
         def fill() -> None:
             known: Names = {}
-            self._values(loads, frozenset(grid), known, shared_out=False)
+            self.evaluate(loads, frozenset(grid), known, shared_out=False)
             for load, tile in tiles.items():
                 value = f"td_narrow<{element_type(load.dtype)}>({known[load]})"
                 self.line(f"td_poke({tile}, (row + step) * {pitches[load]} + lane, {value});")
@@ -436,7 +488,7 @@ class _Writer:
         known = dict(known)
         stores = self.kernel.stores
         open_axes = frozenset(self.mapping.grid)
-        self._values(self.kernel.roots, open_axes, known, shared_out=False)
+        self.evaluate(self.kernel.roots, open_axes, known, shared_out=False)
         groups: dict[tuple[Axis, ...], list[Store]] = {}
         for store in stores:
             inside = tuple(a for a in self.mapping.inner if a in store.axes)
@@ -474,7 +526,7 @@ class _Writer:
         inside = dict(known)
         self._open_loop(axis, roots)
         around = around | {axis}
-        self._values(roots, around, inside, shared_out)
+        self.evaluate(roots, around, inside, shared_out)
         self._nested(rest, roots, around, inside, shared_out, body)
         self._close_loop(axis)
 
@@ -515,7 +567,7 @@ class _Writer:
 
         def element() -> None:
             inside = dict(known)
-            self._values(roots, around, inside, shared_out=True)
+            self.evaluate(roots, around, inside, shared_out=True)
             body(inside)
 
         guarded = self._open_shared(axes, run, kept)
@@ -599,9 +651,9 @@ class _Writer:
 
     def _store_all(self, stores: Sequence[Store], known: Names) -> None:
         for store in stores:
-            self._store(store, known)
+            self.store(store, known)
 
-    def _store(self, store: Store, known: Names) -> None:
+    def store(self, store: Store, known: Names) -> None:
         """One element; by one point where the store varies less than the grid does."""
         conditions = [
             f"{self.variables[a]} == 0" for a in self.mapping.grid if a not in store.axes
@@ -628,7 +680,7 @@ class _Writer:
 
     # -- expressions -------------------------------------------------------------------------
 
-    def _values(
+    def evaluate(
         self, roots: Sequence[Expr], around: frozenset[Axis], known: Names, shared_out: bool
     ) -> None:
         """Name the values that vary along the open axes alone.

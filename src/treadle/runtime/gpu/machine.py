@@ -21,6 +21,7 @@ class Gpu:
         all_shared: bytes of memory that these may share together.
         elements: that a thread should have before another block takes some of them, whose launch
             and memory cost time, too.
+        sums: of 4 bytes that a thread keeps in registers.
         shared: bytes of memory that the threads of a block may share.
         bank: bytes that a bank of this memory gives at once.
         kept: bytes of a row that a thread keeps in registers.
@@ -37,6 +38,7 @@ class Gpu:
     most_blocks: int = 32
     all_shared: int = 228 << 10
     elements: int = 16
+    sums: int = 64
     shared: int = 48 << 10
     bank: int = 4
     kept: int = 128

@@ -42,7 +42,11 @@ class Scratch:
         self.bytes: Dim = 0
 
     def add(self, reduce: Reduce) -> None:
-        count = self.mapping.count * self.mapping.parts
-        self.places[reduce] = self.bytes, count
+        self.room(reduce, self.mapping.count * self.mapping.parts)
+
+    def room(self, reduce: Reduce, count: Dim) -> tuple[Dim, Dim]:
+        """Memory for so many findings: its first byte, and how many they are."""
+        place = self.places[reduce] = self.bytes, count
         size = count * found_size(reduce)
         self.bytes = self.bytes + (size + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
+        return place

@@ -48,14 +48,17 @@ class MatrixProduct(Routine):
     Attributes:
         levels: of the batch. The longest is one call of the driver, which is made for each position
             along the others.
+        order: which operands the factors are.
+        offsets: elements in front of the first matrix of each factor.
     """
 
     name = "product"
 
     def __init__(
         self, dtype: DType, m: Dim, n: Dim, k: Dim, a: Matrices, b: Matrices,
-        levels: Sequence[Level],
+        levels: Sequence[Level], order: tuple[int, int] = (0, 1), offsets: Sequence[Dim] = (0, 0),
     ) -> None:  # fmt: skip
+        self.order, self.offsets = order, offsets
         self.dtype, self.n, self.k, self.a, self.b = dtype, n, k, a, b
         levels = list(levels)
         if levels and not a.turned and levels[-1].b == 0 and levels[-1].a == m * a.lead:
@@ -65,11 +68,11 @@ class MatrixProduct(Routine):
         self.batch = max(range(len(levels)), key=lambda i: _known(sizes[i]), default=None)
         self.launches = product(s for i, s in enumerate(sizes) if i != self.batch)
         rows_a, rows_b = ((k, m) if a.turned else (m, k)), ((n, k) if b.turned else (k, n))
-        self.reaches = (
+        factors = (
             _reach(rows_a, a.lead, [(v.count, v.a) for v in levels]),
             _reach(rows_b, b.lead, [(v.count, v.b) for v in levels]),
-            whole((*sizes, m, n)),
         )
+        self.reaches = (*(factors[order.index(i)] for i in (0, 1)), whole((*sizes, m, n)))
 
     def __call__(
         self, driver: Driver, inputs: Sequence[Any], outputs: Sequence[Any], workspace: int,
@@ -89,7 +92,10 @@ class MatrixProduct(Routine):
         batch = 1 if own is None else counts[own]
         step_a, step_b = (0, 0) if own is None else steps[own]
         lead_a, lead_b = (size_of(x.lead, symbols) for x in (self.a, self.b))
-        first, second = address_of(inputs[0]), address_of(inputs[1])
+        first, second = (
+            address_of(inputs[place]) + unit * size_of(offset, symbols)
+            for place, offset in zip(self.order, self.offsets, strict=True)
+        )
         outer = [i for i in range(len(counts)) if i != own]
         for place in itertools.product(*(range(counts[i]) for i in outer)):
             at = list(zip(place, outer, strict=True))
@@ -122,7 +128,8 @@ def product_routine(node: Node, views: Sequence[View]) -> Routine | None:
     m, n = out.dims[-2:]
     first = a_dims[-2] if node.attrs["transpose_a"] else a_dims[-1]
     k = first if isinstance(first, int) else b_dims[-1 if node.attrs["transpose_b"] else -2]
-    return MatrixProduct(out.dtype, m, n, k, a, b, levels)
+    offsets = [v.offset for v in views] or (0, 0)
+    return MatrixProduct(out.dtype, m, n, k, a, b, levels, offsets=offsets)
 
 
 _FLAGS = ("transpose_a", "transpose_b")
