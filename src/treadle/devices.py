@@ -145,9 +145,9 @@ class device:
     A compiled function runs on one device as a whole. That is the device of the block in which it
     is called, and its tensors are copied there; or the one that blocks inside of the function name,
     the first that is not the host if they name several, or if a part of the operations is in none.
-    Where the function uses variables that its device cannot reach, it runs where they are, as
-    TensorFlow's soft placement has it. Without soft placement (`td.config`) blocks that the
-    function cannot follow are an InvalidArgumentError.
+    Variables from elsewhere are copied to it for each call, and back where the function assigns:
+    make them within the block, too. Without soft placement (`td.config`) blocks of several devices
+    in a function are an InvalidArgumentError.
 
     Args:
         device_name: a name such as "GPU:0", "/device:GPU:0" or the full name that `Tensor.device`

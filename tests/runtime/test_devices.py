@@ -163,18 +163,45 @@ def test_a_compiled_function_copies_tensors_to_its_device(place):
     assert concrete(here, there).device == CPU
 
 
-def test_a_compiled_function_runs_where_its_variables_are(place):
+def test_variables_of_other_devices_are_mirrored(place):
     v, w = td.Variable(X, name="v"), td.Variable(on(place, X), name="w")
-    x = on(place, X)
-    f = td.function(lambda a: a + v)
-    g = td.function(lambda a: a + w)
-    for _ in range(3):
-        assert f(x).device == CPU and g(td.constant(X)).device == g(x).device == w.device
-    np.testing.assert_array_equal(f(x).numpy(), 2 * X)
-    with pytest.raises(td.errors.InvalidArgumentError) as info:
-        td.function(lambda a: a + v + w)(x)
-    for word in ("variable 'v:0' is on CPU:0", "variable 'w:0' on SHELF:0", "test_devices.py"):
-        assert word in str(info.value)
+    x, y = on(place, X), td.constant(X)
+
+    @td.function
+    def step(a, u):
+        v.assign_add(a)
+        u.assign(u * 2.0)
+        return a + v + w
+
+    for number in range(1, 5):
+        assert step(y, v).device == place.name
+        np.testing.assert_array_equal(v.numpy(), (3 * 2**number - 2) * X)
+    assert v.device == CPU and type(v._buffer) is np.ndarray and step.variables == (v, w)
+    v.assign(X)
+    f = td.function(lambda a: td.reduce_sum(a * v * v * w))
+    for function in (f, td.function(lambda a: f(a) * 1.0)):
+        for _ in range(3):
+            with td.GradientTape() as tape:
+                loss = function(x)
+            for gradient, factor in zip(tape.gradient(loss, [v, w]), (2, 1), strict=True):
+                np.testing.assert_allclose(gradient.numpy(), factor * X**3)
+        v.assign(X)
+    with td.device("CPU:0"):
+        assert f(x).device == CPU
+        np.testing.assert_allclose(f(x).numpy(), (X**4).sum())
+
+
+def test_a_model_may_be_trained_outside_of_its_scope(place):
+    with td.device("/device:SHELF:0"):
+        model = td.keras.Sequential([td.keras.layers.Dense(3), td.keras.layers.Dense(1)])
+        model.build([None, 2])
+    model.compile("adam", "mse")
+    before = [v.numpy() for v in model.trainable_variables]
+    model.fit(X, X[:, :1], epochs=2, batch_size=1, verbose=0)
+    assert {v.device for v in model.trainable_variables} == {place.name}
+    for variable, value in zip(model.trainable_variables, before, strict=True):
+        assert not np.array_equal(variable, value)
+    assert int(model.optimizer.iterations) == 4
 
 
 def test_mixed_arguments_take_plans(place):
@@ -278,23 +305,14 @@ def test_scopes_without_soft_placement(place):
         with td.device("CPU:0"):
             return b + 1.0
 
-    v = td.Variable(X)
-
-    @td.function
-    def g(a):
-        with td.device("/device:SHELF:0"):
-            return a * v
-
-    assert f(td.constant(X)).device == place.name and g(td.constant(X)).device == CPU
+    assert f(td.constant(X)).device == place.name
     td.config.set_soft_device_placement(False)
     try:
-        for function, asked, runs in ((f, "CPU", "SHELF"), (g, "SHELF", "CPU")):
-            function.clear_traces()
-            text = f"Could not satisfy device specification '{asked}:0'.* this one on {runs}:0"
-            with pytest.raises(td.errors.InvalidArgumentError, match=text) as info:
-                function(td.constant(X))
-            assert "enable_soft_placement=0." in str(info.value)
-            assert "test_devices.py" in str(info.value)
+        text = "Could not satisfy device specification 'CPU:0'.* this one on SHELF:0"
+        with pytest.raises(td.errors.InvalidArgumentError, match=text) as info:
+            f(td.constant(X))
+        for word in ("enable_soft_placement=0.", "test_devices.py"):
+            assert word in str(info.value)
     finally:
         td.config.set_soft_device_placement(True)
 
@@ -460,3 +478,56 @@ def test_variables_as_arguments_are_traced_for_each_device(place):
     here, there = td.Variable(X), td.Variable(on(place, X))
     assert f(here).device == CPU and f(there).device == there.device
     assert f.experimental_get_tracing_count() == 2
+
+
+def test_random_numbers_go_on_where_the_host_stopped(place):
+    def drawn(scope):
+        td.random.set_seed(7)
+        f = td.function(lambda a: a + td.random.uniform([2]))
+        numbers = [td.random.uniform([2])]
+        with td.device(scope):
+            return np.stack([*numbers, *(f(np.zeros(2, np.float32)) for _ in range(3))])
+
+    np.testing.assert_array_equal(drawn("CPU:0"), drawn("/device:SHELF:0"))
+    v = td.Variable(on(place, [0.0, 0.0]))
+    noise = td.function(lambda: v.assign_add(td.random.uniform([2], seed=3)))
+    td.random.set_seed(8)
+    first = noise().numpy()
+    assert noise().device == place.name
+    td.random.set_seed(8)
+    v.assign([0.0, 0.0])
+    np.testing.assert_array_equal(noise().numpy(), first)
+
+
+def test_retraces_for_devices_are_explained(place):
+    f, g = td.function(lambda a: a + 1.0), td.function(lambda: td.range(3))
+    f(td.constant(X)), g()
+    with td.device("/device:SHELF:0"):
+        f(td.constant(X)), g()
+    assert "f32[2, 2]@SHELF:0 (another device: a function has a trace for each)" in str(f.explain())
+    assert "another device scope" in str(g.explain())
+
+
+def test_gradients_of_captured_tensors_that_are_elsewhere(place):
+    y, x = td.constant(X), on(place, X)
+    f = td.function(lambda a: td.reduce_sum(a * y))
+    outer = td.function(lambda a: f(a) * 2.0)
+    for function, factor in ((f, 1), (outer, 2)):
+        for scope in ("CPU:0", "/device:SHELF:0", None):
+            with td.device(scope), td.GradientTape() as tape:
+                tape.watch([x, y])
+                loss = function(x)
+            for gradient in tape.gradient(loss, [x, y]):
+                np.testing.assert_array_equal(gradient.numpy(), factor * X)
+
+
+def test_pipelines_run_on_the_host(place):
+    scale, v = on(place, np.float32(3)), td.Variable(on(place, np.float32(5)))
+    numbers = td.data.Dataset.from_tensor_slices(np.arange(3, dtype=np.float32))
+    with td.device("/device:SHELF:0"):
+        mapped = numbers.map(lambda x: x * 2.0 + td.constant(1.0))
+        assert [e.device for e in mapped] == [CPU] * 3
+        assert [float(e) for e in mapped.map(lambda x: x * scale)] == [3.0, 9.0, 15.0]
+        assert [float(e) for e in mapped.filter(lambda x: x > 2.0)] == [3.0, 5.0]
+        assert [float(e) for e in mapped.map(lambda x: x + v)] == [6.0, 8.0, 10.0]
+        assert float(numbers.reduce(0.0, lambda s, x: s + x)) == 3.0

@@ -17,6 +17,7 @@ from treadle.runtime.device_setup import (
     setup,
 )
 from treadle.tracing import settings
+from treadle.tracing.function import clear_all_traces
 
 __all__ = [
     "LogicalDevice",
@@ -102,9 +103,12 @@ def set_soft_device_placement(enabled: bool) -> None:
     """Whether `td.device` may be followed as far as possible only; it may at first.
 
     A device that there is not then stands for the processor, and a compiled function runs on one
-    device also where it has scopes of several. Without it this is an InvalidArgumentError.
+    device also where it has scopes of several. Without it this is an InvalidArgumentError. After a
+    change functions are traced again.
     """
-    settings.soft_device_placement = bool(enabled)
+    if settings.soft_device_placement != bool(enabled):
+        settings.soft_device_placement = bool(enabled)
+        clear_all_traces()
 
 
 def get_soft_device_placement() -> bool:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core import errors, nest
-from treadle.core.context import context, placing, watched
+from treadle.core.context import context, placing, ran, watched
 from treadle.core.devices import HOST
 from treadle.core.interrupts import during, is_mode, puts_modes_back
 from treadle.core.origin import at, user_origin
@@ -106,6 +106,7 @@ class Jitted:
                 return self.python_function(*bound.args, **bound.kwargs)
         operands, changed = bound.operands(plan.written)
         inputs = [operands[i] for i in plan.order]
+        ran(f"__inference_{plan.concrete.name}_{plan.concrete.number}", HOST)
         found = plan.concrete.executable.run(inputs + captured)
         for variable, array in changed:
             found_there = variable._numpy()

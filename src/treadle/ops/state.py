@@ -11,10 +11,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from treadle.core import errors, locks
 from treadle.core.context import context, naming, placed, recording, taping
+from treadle.core.devices import Device
 from treadle.core.dtypes import DType
 from treadle.core.interrupts import during
 from treadle.core.origin import at, user_origin
@@ -151,6 +152,7 @@ _LONGEST_WAIT = 1e-4  # seconds between two looks at a variable that is being wr
 _LOOKS = 50  # at threads that wait: for so long a thread that writes lets them go first
 _waiting: dict[int, Cell] = {}  # what threads wait for
 _names = itertools.count()
+_Kind = TypeVar("_Kind", bound="Variable")
 
 
 class VariableSynchronization(enum.Enum):
@@ -662,6 +664,17 @@ class Variable(metaclass=_CreatedVariable):
         copy.name, copy.constraint = self.name, self.constraint
         copy.synchronization, copy.aggregation = self.synchronization, self.aggregation
         copy._stands_for, copy.told_apart = weakref.ref(self), False
+        return copy
+
+    def copied_to(self, device: Device, kind: type[_Kind]) -> _Kind:
+        """A variable of a class like this one, with its value now, on a device."""
+        copy = object.__new__(kind)
+        value = moved(from_buffer(self._shared_buffer(), self.spec.device), device)
+        copy.spec, copy.trainable, copy.name = self.spec.on(device), self.trainable, self.name
+        copy._use(value._buffer)
+        copy.constraint = self.constraint
+        copy.synchronization, copy.aggregation = self.synchronization, self.aggregation
+        copy._stands_for, copy.told_apart = None, False
         return copy
 
     def identity(self) -> Variable:

@@ -23,6 +23,7 @@ from treadle.ops.state import Variable
 from treadle.runtime import compile
 from treadle.runtime.options import Options
 from treadle.tracing import settings
+from treadle.tracing.mirrors import Mirror, MirroredProgram
 from treadle.tracing.programs import Programs
 from treadle.tracing.signature import Arguments, FunctionSignature, weakly
 from treadle.tracing.static_values import ObjectKey, Snapshot
@@ -63,7 +64,7 @@ class ConcreteFunction:
         self.number = number
         self.changed = trace.changed
         self.unranked = arguments.unranked
-        captured = [c for c in trace.graph.captures if isinstance(c, Variable)]
+        captured = [c for c in trace.captured if isinstance(c, Variable)]
         self._ranks = [(v, v.traced_rank) for v in captured if not v.spec.has_rank]
         given = [x for x in arguments.leaves if isinstance(x, Variable)]
         self.follows_ranks = not all(v.spec.has_rank for v in (*captured, *given))
@@ -81,6 +82,10 @@ class ConcreteFunction:
         )
         self.was_called = False
         self._lock = locks.lock()
+        storage = trace.graph.device.storage
+        self._has_mirrors = any(isinstance(c, Mirror) for c in trace.graph.captures) or any(
+            variable.spec.device.storage is not storage for variable in given
+        )
         self._executable: Any = None
         self._gradient: Any = None
 
@@ -93,7 +98,7 @@ class ConcreteFunction:
     @property
     def variables(self) -> tuple[Variable, ...]:
         """The captured variables."""
-        return tuple(c for c in self.graph.captures if isinstance(c, Variable))
+        return tuple(c for c in self._trace.captured if isinstance(c, Variable))
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
@@ -207,15 +212,27 @@ class ConcreteFunction:
                 leaves, self.graph.arguments, self.graph.argument_specs, strict=True
             )
         ]
-        return results_of(self._trace.structure, self.run([*inputs, *self.graph.captures]))
+        return results_of(self._trace.structure, self.run([*inputs, *self._captures()]))
+
+    def _captures(self) -> list[Any]:
+        """The captures as a call takes them: a trace around it and tapes know those of the user,
+        but for the state of a random stream, of which each device has one."""
+        there = self.graph.captures
+        if context.recorder is not None:
+            return self._trace.captured
+        if not watched():
+            return there
+        pairs = zip(self._trace.captured, there, strict=True)
+        return [
+            used if isinstance(used, Variable) and not isinstance(used, Mirror) else mine
+            for mine, used in pairs
+        ]
 
     def _checked(self, leaf: Any, spec: Spec, name: str, in_place: bool) -> Any:
         """The argument for a parameter. Only a program that reads its arrays `in_place` takes an
         array itself: a tape or a trace keeps its inputs, and the caller may change an array."""
         if isinstance(spec, ResourceSpec):
-            if leaf.spec.device.storage is spec.device.storage:
-                return leaf
-            value, given = leaf, leaf.spec
+            value, given = leaf, leaf.spec.on(spec.device)
         elif in_place and _is_readable(leaf, spec):
             value, given = leaf, array_spec(leaf)
         else:
@@ -279,6 +296,8 @@ class ConcreteFunction:
         if settings.check_numerics:
             return compile(graph, Options(check_numerics=True))
         executable = self._programs.compile(graph, self._family, self.number)
+        if self._has_mirrors:
+            executable = MirroredProgram(graph, executable)
         of = "" if graph is self.graph else f"{graph.name} "
         calls = " ".join(executable.calls.split())
         self._notes += [of + text for text in (executable.note, calls) if text]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from treadle.core import nest
+from treadle.core.context import placed
 from treadle.core.interrupts import during, is_mode
 from treadle.core.origin import Origin, user_origin
 from treadle.core.records import record
@@ -200,7 +201,8 @@ class History:
         same = next((r for r in reversed(self.records) if r.leaves == leaves), None)
         if same is not None:
             freed = self.freed.get(same.number)
-            why = f"that trace was {freed}" if freed else "another enclosing function"
+            other = "another enclosing function" if placed() is None else "another device scope"
+            why = f"that trace was {freed}" if freed else other
             return TraceRecord(number, user_origin(), leaves, same.number, (), why)
         best: tuple[int, TraceRecord, tuple[Difference, ...]] | None = None
         for earlier in reversed(self.records):
@@ -327,6 +329,8 @@ def _advice(old: Any, new: Any) -> str:
             return "another dtype: cast it before the call"
         if old.rank != new.rank:
             return "another rank"
+        if old.dims == new.dims:
+            return "another device: a function has a trace for each"
         return "another shape: use None in an input_signature, or reduce_retracing=True"
     if isinstance(old, Spec) != isinstance(new, Spec):
         return "a tensor in one call and a Python value in the other"

@@ -54,6 +54,8 @@ class Trace:
         changed: arguments that the function changes in place.
         told_apart: whether the function asked which variable an argument is, so that the trace
             serves no other.
+        captured: what the function captures, wherever it is; the graph's captures are where the
+            graph runs.
     """
 
     graph: Graph
@@ -62,6 +64,7 @@ class Trace:
     created_variables: bool
     changed: list[ChangedArgument]
     told_apart: bool
+    captured: list[Any]
 
 
 class _Result:
@@ -154,12 +157,14 @@ def _traced(
                 for leaf, spec in zip(arguments.types, specs, strict=True)
                 if spec is not None
             ]
+            captured = list(graph.captures)
             place_graph(graph, given, builder.asked, inside=builder.outer is not None)
     finally:
         builder.finished = True
         forget_last()
     told_apart = any(variable.told_apart for variable in stand_ins.values())
-    return Trace(graph, specs, structure, created[0], _changed(builder, specs), told_apart)
+    changed = _changed(builder, specs)
+    return Trace(graph, specs, structure, created[0], changed, told_apart, captured)
 
 
 def _changed(builder: GraphBuilder, specs: list[Spec | None]) -> list[ChangedArgument]:

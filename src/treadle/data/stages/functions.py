@@ -84,10 +84,10 @@ class Mapped:
             return mapped(*packed(specs, _joined(parts, self.ranked)))
 
         if all(self.ranked):
-            concrete = td.function(autograph=False)(mapped).get_concrete_function(*specs)
+            concrete = _traced(mapped, specs)
         else:
             flat = [part for spec in leaves_of(specs) for part in _part_specs(spec)]
-            concrete = td.function(autograph=False)(mapped_parts).get_concrete_function(*flat)
+            concrete = _traced(mapped_parts, flat)
         self.spec = map_leaves(_open_dims, concrete.structured_outputs)
         self.gives_ranked = [s.has_rank for s in leaves_of(self.spec)]
         self.concrete = concrete
@@ -97,21 +97,41 @@ class Mapped:
         """The function to call; `captures` has the values of symbolic tensors it closes over."""
         if self.eager:
             return self._call_eagerly
-        executable = self.concrete.executable
+        run = _of_arrays(self.concrete)
         rest = list(captures)
         if all(self.ranked) and all(self.gives_ranked):
-            return lambda leaves: tuple(executable.run([*leaves, *rest]))
+            return lambda leaves: tuple(run([*leaves, *rest]))
 
         def call(leaves: Leaves) -> Leaves:
             pairs = zip(leaves, self.ranked, strict=True)
             parts = [part for leaf, ranked in pairs for part in _parts(leaf, ranked)]
-            return tuple(_joined(executable.run([*parts, *rest]), self.gives_ranked))
+            return tuple(_joined(run([*parts, *rest]), self.gives_ranked))
 
         return call
 
     def _call_eagerly(self, leaves: Leaves) -> Leaves:
         result = as_result(self.fn(*self.pack(leaves)))
         return tuple(np.asarray(x) if isinstance(x, td.Tensor) else x for x in leaves_of(result))
+
+
+def _traced(fn: Callable[..., Any], specs: Sequence[Any]) -> Any:
+    """The compiled function for these specs: on the host, unless it says or captures otherwise."""
+    with td.device("CPU:0"):
+        return td.function(autograph=False)(fn).get_concrete_function(*specs)
+
+
+def _of_arrays(concrete: Any) -> Callable[[list[Any]], Any]:
+    """A compiled function as one of arrays on the host, wherever it runs."""
+    run, device = concrete.executable.run, concrete.graph.device
+    if device.kind == "CPU":
+        return run  # type: ignore[no-any-return]
+    storage = device.storage
+
+    def call(values: list[Any]) -> list[Any]:
+        there = [storage.from_host(x) if isinstance(x, np.ndarray) else x for x in values]
+        return [x if isinstance(x, np.ndarray) else storage.to_host(x) for x in run(there)]
+
+    return call
 
 
 def _part_specs(spec: Any) -> tuple[Any, ...]:
@@ -153,7 +173,8 @@ def result_spec(fn: Callable[..., Any], specs: tuple[Any, ...]) -> Any:
         found.append(spec_of(as_result(fn(*packer(specs)(tuple(leaves))))))
         return 0
 
-    td.function(probe).get_concrete_function(*tensors)
+    with td.device("CPU:0"):
+        td.function(probe).get_concrete_function(*tensors)
     return found[-1]
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from treadle.core import locks
-from treadle.core.context import context, placing, recording, taping
-from treadle.core.devices import HOST
+from treadle.core.context import context, placed, placing, recording, taping
+from treadle.core.devices import HOST, Device
 from treadle.core.shapes import Dim
 from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.ops.random.ops import SCRAMBLE, SKIP
@@ -26,13 +26,28 @@ _OWN_STREAM = -1  # stands for "no op seed"
 _WORD = 1 << 64
 
 
+class Stream(Variable):
+    """The state of a stream. Each device has one of its own, so that its programs advance it where
+    they run."""
+
+    __slots__ = ("op_seed",)
+
+    op_seed: int | None
+
+    def on(self, device: Device) -> Stream:
+        """The stream of the same op seed on a device; itself where its memory is the device's."""
+        if device.storage is self.spec.device.storage:
+            return self
+        return streams.variable(self.op_seed, device)
+
+
 class _Streams:
-    """The global stream and one stream per op seed."""
+    """The global stream and one stream per op seed, for each device."""
 
     def __init__(self) -> None:
         self.lock = locks.reentrant_lock()
         self.seed: int | None = None
-        self.by_op_seed: dict[int | None, Variable] = {}
+        self.made: dict[tuple[int | None, Device], Stream] = {}
 
     def initial(self, op_seed: int | None) -> NDArray:
         """The state at which a stream starts under the current global seed."""
@@ -41,20 +56,28 @@ class _Streams:
         seed = _DEFAULT_SEED if self.seed is None else self.seed
         return seed_state((seed, _OWN_STREAM if op_seed is None else op_seed))
 
-    def variable(self, op_seed: int | None) -> Variable:
+    def variable(self, op_seed: int | None, device: Device = HOST) -> Stream:
+        """The stream of an op seed on a device. One that is made now goes on where the host's is: a
+        program that then draws there only gets the numbers that the host would have drawn."""
         with self.lock:
-            found = self.by_op_seed.get(op_seed)
+            found = self.made.get((op_seed, device))
             if found is None:
-                with recording(None), taping(()), placing(HOST):  # it outlives the scope
-                    found = Variable(self.initial(op_seed), trainable=False, name="random_state")
-                self.by_op_seed[op_seed] = found
+                here = self.made.get((op_seed, HOST))
+                state = self.initial(op_seed) if here is None else here._numpy()
+                with recording(None), taping(()), placing(device):  # it outlives the scope
+                    found = Stream(state, trainable=False, name="random_state")
+                found.op_seed = op_seed
+                self.made[op_seed, device] = found
             return found
 
     def reset(self, seed: int | None) -> None:
         with self.lock, recording(None), taping(()):
             self.seed = seed
-            for op_seed, variable in self.by_op_seed.items():
-                variable.assign(from_array(self.initial(op_seed)))
+            for op_seed in {op_seed for op_seed, _ in self.made}:
+                state = from_array(self.initial(op_seed))
+                for (number, _), variable in self.made.items():
+                    if number == op_seed:
+                        variable.assign(state)
 
 
 def _int64(value: int) -> np.int64:
@@ -98,4 +121,5 @@ def _advance(variable: Variable, shape: tuple[Dim, ...]) -> Tensor:
 def draw(op_seed: Any, shape: tuple[Dim, ...]) -> Tensor:
     """A state for one random op from the global stream, or from that of an op seed."""
     number = None if op_seed is None else int(op_seed)
-    return advance(streams.variable(number), shape)
+    device = HOST if context.recorder is not None else placed() or HOST
+    return advance(streams.variable(number).on(device), shape)
