@@ -105,8 +105,8 @@ LEVELS = {
         "experimental api",
     ),
     "runtime": (
-        "backend collections_paused graph_key mechanisms options precedence precision roles scope"
-        " symbols tuning variable_order",
+        "backend collections_paused graph_key mechanisms options precedence precision roles"
+        " routines scope symbols tuning variable_order",
         "bounds interpreter signature",
         "executable fusion",
         "reach",

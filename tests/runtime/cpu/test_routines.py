@@ -10,10 +10,11 @@ import pytest
 from treadle.runtime.cpu.emission import assembly_text
 from treadle.runtime.cpu.library_code import routine_address, table_address
 from treadle.runtime.cpu.llvm_text import Module
-from treadle.runtime.cpu.routines.compiler import KINDS, RoutineError, add_function
+from treadle.runtime.cpu.routines.compiler import add_function
 from treadle.runtime.cpu.routines.entry import row_text
-from treadle.runtime.cpu.routines.language import Array, T, i64
 from treadle.runtime.cpu.target import aarch64, baseline, host
+from treadle.runtime.routines.language import Array, T, i64
+from treadle.runtime.routines.subset import KINDS, RoutineError
 
 SORTING = "BITS=32 FLOATING=1 I=i32 K=u32 SIGNED=0 T=f32"
 SYMBOLS = [

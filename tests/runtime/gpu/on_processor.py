@@ -122,6 +122,10 @@ class Kernels:
                 name = f"k{hashlib.sha256(text.encode()).hexdigest()[:12]}"
                 self.codes[kernel, values] = kernel_code(kernel, name, gpu, values)
 
+    def add(self, arguments: Any, code: KernelCode) -> None:
+        """Code that is of no kernel, with what tells its buffers and sizes as a kernel does."""
+        self.codes[arguments, NONE] = code
+
     @property
     def distinct(self) -> dict[str, tuple[Kernel, KernelCode]]:
         """The kernels whose codes differ, by their names."""

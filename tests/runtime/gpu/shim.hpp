@@ -436,6 +436,9 @@ template <typename T> static shim::Buffer<T> td_scratch(shim::Scratch s, long lo
     shim::report("scratch memory: %lld elements from byte %lld of %lld", count, first, s.bytes);
   return {(T *)(s.data + first), count, -2, s.uses + first, nullptr, nullptr};
 }
+template <typename T> static std::remove_const_t<T> *td_raw(shim::Buffer<T> b) {
+  return (std::remove_const_t<T> *)b.data;
+}
 template <typename T, int N> struct td_vector;
 template <typename T, int N, typename B> static td_vector<T, N> td_elements(B b, long long place, SHIM_HERE) {
   td_vector<T, N> found = {};

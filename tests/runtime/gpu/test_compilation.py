@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.runtime.gpu import test_row_routines
 from tests.runtime.gpu.test_kernels import compiled, compiled_parts, functions
 from tests.runtime.gpu.test_routines import compiled_cases
 from treadle.runtime.gpu.kernels import PRELUDE
 
 LIBRARIES = {
     "cases": compiled, "in parts": compiled_parts, "functions": lambda: functions()[0],
-    "routines": compiled_cases,
+    "routines": compiled_cases, "rows": lambda: test_row_routines.compiled()[0],
 }  # fmt: skip
 needs_nvcc = pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not installed")
 

@@ -2,7 +2,7 @@
 
 All take batches of matrices. Their gradients are those of TensorFlow, where it has them. Eagerly
 they are NumPy's; compiled programs have routines for matrices of up to SMALL rows and columns
-(`runtime/cpu/routines/elimination.py`, `symmetric.py`, `rotations.py`).
+(`runtime/routines/elimination.py`, `symmetric.py`, `rotations.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Discrete Fourier transforms along one axis, without scaling: complex to complex, real to complex
 and back. Rows whose length is a power of two are transformed natively
-(`runtime/cpu/routines/fourier.py`), others by NumPy.
+(`runtime/routines/fourier.py`), others by NumPy.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each number is a function of the state and of its position, whatever the device and the threads.
 Gamma, Poisson and binomial numbers are those of TensorFlow's stateless ops: each takes as many
-draws as it needs until one is accepted (`runtime/cpu/routines/drawing.py`).
+draws as it needs until one is accepted (`runtime/routines/drawing.py`).
 """
 
 from __future__ import annotations

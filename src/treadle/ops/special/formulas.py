@@ -175,7 +175,7 @@ def formula_op(name: str, formula: Formula, gradient: Gradient | None = None) ->
 
 def series_op(name: str, function: Callable[..., NDArray], gradient: Gradient | None = None) -> Op:
     """Register an elementwise op on floats whose elements need loops of different lengths, until a
-    series of theirs has converged. `runtime/cpu/routines/series.py` has a routine of its name.
+    series of theirs has converged. `runtime/routines/series.py` has a routine of its name.
 
     Args:
         function: computes with float64 arrays of one shape and one axis.

@@ -68,7 +68,7 @@ def _order_of_keys(keys: NDArray, count: int | None) -> NDArray:
     return keys
 
 
-# -- native routines (`runtime/cpu/routines/sorting.py`) ------------------------------------------
+# -- native routines (`runtime/routines/sorting.py`) ------------------------------------------
 
 SEARCH_BYTES = 256  # workspace of a search, without the keys of a row
 MOST_KEPT = 1 << 16  # elements of a row whose keys a search keeps

@@ -48,7 +48,7 @@ def begin_compilation(graph: Graph) -> None:
         _import_library({lower.name for lower in lowers if isinstance(lower, Library)})
         for routine in {lower.routine for lower in lowers if isinstance(lower, Rows)}:
             module = routine.partition(".")[0]
-            importlib.import_module(f"treadle.runtime.cpu.routines.{module}")
+            importlib.import_module(f"treadle.runtime.routines.{module}")
         background.submit(f"library {id(graph)}", lambda: _prepare_library(graph))
 
 

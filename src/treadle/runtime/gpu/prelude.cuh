@@ -62,7 +62,19 @@ template <typename T> TD_DEVICE void td_poke(T *row, td_index place, T x) { row[
 template <typename T> TD_DEVICE T *td_scratch(unsigned char *scratch, td_index first, td_index) {
   return (T *)(scratch + first);
 }
+// An array whose elements are not checked where the shim checks others.
+template <typename T> struct td_plain { typedef T type; };
+template <typename T> struct td_plain<const T> { typedef T type; };
+template <typename T> TD_DEVICE typename td_plain<T>::type *td_raw(T *buffer) {
+  return (typename td_plain<T>::type *)buffer;
+}
 #endif
+// The number of another type of the same size that has the same bits.
+template <typename T, typename F> TD_DEVICE T td_bits(F x) {
+  T found;
+  memcpy(&found, &x, sizeof found);
+  return found;
+}
 // Elements as numbers to compute with, and numbers as elements.
 #define TD_LOAD(buffer, place) td_widen(td_element(buffer, place))
 #define TD_STORE(T, buffer, place, x) td_put(buffer, place, td_narrow<T>(x))

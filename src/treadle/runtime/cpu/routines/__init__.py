@@ -1,5 +1,2 @@
-"""Routines of the library written in a subset of Python: sorting, small matrices, counting.
-
-`compiler.py` says what the subset is, `entry.py` how a program calls a routine. Every other module
-here holds routines.
-"""
+"""The routines of `runtime/routines` on a processor: `compiler.py` makes LLVM text of them, and
+`entry.py` says how a program calls one."""

@@ -1,80 +1,30 @@
-"""Functions in a subset of Python, as LLVM text.
-
-The subset: numbers of fixed types and arrays of them; assignments, ``while``, ``for`` over
-``range``, ``lanes`` or ``singly``, ``if``, ``break``, ``continue``, ``return``; arithmetic,
-comparisons, ``and``, ``or``; calls of other such functions and of the names in `language.py`. A
-variable has the type of its first value. Numbers written as literals take the type of their
-neighbour, and are i64 on their own. `names` gives types and constants their meaning; an ``if`` over
-constants is decided here.
-
-Integers in names of types that begin with ``i`` must not overflow, those with ``u`` wrap around.
-Quotients and remainders are those of numbers that are not negative. A product that is added to
-something may be rounded with the sum, once; sums keep their order.
-"""
+"""Functions in a subset of Python (`runtime/routines/subset.py`), as LLVM text."""
 
 from __future__ import annotations
 
 import ast
 import functools
 import inspect
-import operator
-import textwrap
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from treadle.runtime.cpu.elements import float_function
 from treadle.runtime.cpu.lanes import Lanes
 from treadle.runtime.cpu.llvm_text import Function, Module, float_text
-
-Names: TypeAlias = "Mapping[str, Any]"
-
-
-class Kind(NamedTuple):
-    """A type: of numbers ("i", "u", "f", or "b" for a condition), or of arrays of them ("p")."""
-
-    family: str
-    bits: int
-    element: Any = None
-
-    @property
-    def text(self) -> str:
-        if self.family == "p":
-            return "ptr"
-        if self.family == "f":
-            return {16: "half", 32: "float", 64: "double"}[self.bits]
-        return f"i{self.bits}"
-
-
-BOOL = Kind("b", 1)
-I64 = Kind("i", 64)
-KINDS = {f"{family}{bits}": Kind(family, bits) for family in "iu" for bits in (8, 16, 32, 64)} | {
-    "f32": Kind("f", 32),
-    "f64": Kind("f", 64),
-    "int": I64,
-    "bool": BOOL,
-}
-
-
-class Typed(NamedTuple):
-    """A value: its LLVM text and its type."""
-
-    text: str
-    kind: Kind
-
-
-Operand: TypeAlias = "Typed | int | float | bool"
-
-
-class RoutineError(Exception):
-    """A routine is not in the subset."""
-
-
-@functools.cache
-def _definition(function: Callable[..., Any]) -> ast.FunctionDef:
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    node = tree.body[0]
-    assert isinstance(node, ast.FunctionDef)
-    return node
+from treadle.runtime.routines.subset import (
+    BOOL,
+    COMPARISONS,
+    I64,
+    KINDS,
+    OPERATORS,
+    UNARY,
+    Kind,
+    Names,
+    Operand,
+    RoutineError,
+    Typed,
+    definition_of,
+)
 
 
 def add_function(
@@ -88,7 +38,7 @@ def add_function(
     Returns:
         Its symbol, its parameters and the type of its result.
     """
-    definition = _definition(function)
+    definition = definition_of(function)
     writer = _Writer(module, function, names)
     parameters = [
         (a.arg, writer.annotation(a.annotation)) for a in definition.args.args if a.annotation
@@ -389,7 +339,7 @@ class _Writer:
         if names is None:
             raise self.fail(node or op, "not an operator of the subset")
         if not isinstance(a, Typed) and not isinstance(b, Typed):
-            folded: int | float = names["fold"](a, b)
+            folded: int | float = OPERATORS[type(op)](a, b)
             return folded
         x, y = self.pair(a, b)
         instruction = names.get("i" if x.kind.family == "b" else x.kind.family, "")
@@ -403,7 +353,7 @@ class _Writer:
 
     def unary(self, node: ast.AST, op: ast.unaryop, x: Operand) -> Operand:
         if not isinstance(x, Typed):
-            folded: int | float = _UNARY[type(op)](x)
+            folded: int | float = UNARY[type(op)](x)
             return folded
         match op:
             case ast.USub() if x.kind.family == "f":
@@ -418,9 +368,9 @@ class _Writer:
 
     def compare(self, op: ast.cmpop, a: Operand, b: Operand) -> Operand:
         if not isinstance(a, Typed) and not isinstance(b, Typed):
-            return bool(_COMPARE[type(op)][1](a, b))
+            return bool(COMPARISONS[type(op)](a, b))
         x, y = self.pair(a, b)
-        name = _COMPARE[type(op)][0]
+        name = _COMPARE[type(op)]
         if x.kind.family == "f":
             text = f"fcmp {'u' if name == 'ne' else 'o'}{name}"
         elif name in ("eq", "ne"):
@@ -561,25 +511,21 @@ def _kind_of(value: bool | int | float) -> Kind:
     return BOOL if isinstance(value, bool) else I64
 
 
-_BINARY: dict[type, dict[str, Any]] = {
-    ast.Add: {"i": "add", "u": "add", "f": "fadd", "fold": operator.add},
-    ast.Sub: {"i": "sub", "u": "sub", "f": "fsub", "fold": operator.sub},
-    ast.Mult: {"i": "mul", "u": "mul", "f": "fmul", "fold": operator.mul},
-    ast.Div: {"f": "fdiv", "fold": operator.truediv},
-    ast.FloorDiv: {"i": "udiv", "u": "udiv", "fold": operator.floordiv},
-    ast.Mod: {"i": "urem", "u": "urem", "fold": operator.mod},
-    ast.LShift: {"i": "shl", "u": "shl", "fold": operator.lshift},
-    ast.RShift: {"i": "ashr", "u": "lshr", "fold": operator.rshift},
-    ast.BitAnd: {"i": "and", "u": "and", "fold": operator.and_},
-    ast.BitOr: {"i": "or", "u": "or", "fold": operator.or_},
-    ast.BitXor: {"i": "xor", "u": "xor", "fold": operator.xor},
+_BINARY: dict[type, dict[str, str]] = {
+    ast.Add: {"i": "add", "u": "add", "f": "fadd"},
+    ast.Sub: {"i": "sub", "u": "sub", "f": "fsub"},
+    ast.Mult: {"i": "mul", "u": "mul", "f": "fmul"},
+    ast.Div: {"f": "fdiv"},
+    ast.FloorDiv: {"i": "udiv", "u": "udiv"},
+    ast.Mod: {"i": "urem", "u": "urem"},
+    ast.LShift: {"i": "shl", "u": "shl"},
+    ast.RShift: {"i": "ashr", "u": "lshr"},
+    ast.BitAnd: {"i": "and", "u": "and"},
+    ast.BitOr: {"i": "or", "u": "or"},
+    ast.BitXor: {"i": "xor", "u": "xor"},
 }
-_UNARY: dict[type, Callable[[Any], Any]] = {
-    ast.USub: operator.neg, ast.Not: operator.not_, ast.Invert: operator.invert,
-}  # fmt: skip
-_COMPARE: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
-    ast.Lt: ("lt", operator.lt), ast.LtE: ("le", operator.le), ast.Gt: ("gt", operator.gt),
-    ast.GtE: ("ge", operator.ge), ast.Eq: ("eq", operator.eq), ast.NotEq: ("ne", operator.ne),
+_COMPARE: dict[type, str] = {
+    ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[_Writer, list[Operand]], Operand]] = {
     "at": lambda w, v: w.address(*v),

@@ -1,6 +1,6 @@
 """Routines that work on rows one by one, and how a program calls them.
 
-A routine is a function in the subset of Python that `compiler.py` describes:
+A routine is a function in the subset of Python that `runtime/routines/subset.py` describes:
 
     def routine(inputs..., outputs..., numbers..., space, first, last)
 
@@ -13,7 +13,6 @@ they look whether they are to stop.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -25,8 +24,9 @@ from treadle.ops.lowering import RowCall, Rows
 from treadle.runtime.cpu.emission import OPTIMIZE
 from treadle.runtime.cpu.library_text import PREFIX, Words, define_routine
 from treadle.runtime.cpu.llvm_text import Function, Module
-from treadle.runtime.cpu.routines.compiler import KINDS, Kind, add_function
+from treadle.runtime.cpu.routines.compiler import add_function
 from treadle.runtime.cpu.target import Target
+from treadle.runtime.routines.subset import KINDS, Kind, routine_named
 from treadle.runtime.tuning import Tuning
 
 SLICE_TASKS = 32  # so many times the work that is worth a thread is done between two looks
@@ -54,7 +54,7 @@ def row_numbers(routine: str, call: RowCall, tuning: Tuning) -> tuple[Dim, ...]:
     tasks = compound("max", compound("min", parts, call.work // task), 1)
     work = compound("max", call.work, 1)
     every = compound("max", compound("floordiv", tasks * task * SLICE_TASKS, work), 1)
-    names = _numbers(_function(routine))
+    names = _numbers(routine_named(routine))
     own = (call.numbers[name] for name in names)
     return (call.rows, tasks, row_space(call), every, *own)
 
@@ -69,7 +69,7 @@ def row_text(symbol: str, target: Target) -> str:
     routine, *said = symbol.removeprefix(PREFIX).split(" ")
     names = dict(_meaning(*s.split("=")) for s in said)
     module = Module(target)
-    function = _function(routine)
+    function = routine_named(routine)
     inner, parameters, _ = add_function(module, function, names)
     arrays = [n for n, kind in parameters if kind.family == "p" and n != "space"]
     numbers = [".rows", "tasks0", ".space", "every0", *_numbers(function)]
@@ -84,12 +84,6 @@ def row_text(symbol: str, target: Target) -> str:
 
     define_routine(module, "routine", arrays, numbers, lambda fn, w: {}, [task])
     return OPTIMIZE + module.text()
-
-
-def _function(routine: str) -> Callable[..., Any]:
-    module, _, name = routine.partition(".")
-    found = importlib.import_module(f"treadle.runtime.cpu.routines.{module}")
-    return getattr(found, name)  # type: ignore[no-any-return]
 
 
 def _numbers(function: Callable[..., Any]) -> list[str]:

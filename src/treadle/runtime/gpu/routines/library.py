@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from treadle.core.shapes import ANY
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node
-from treadle.ops.lowering import Library
+from treadle.ops.lowering import Library, Rows
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.routines.convolutions import convolution_routine
 from treadle.runtime.gpu.routines.integers import integer_product
 from treadle.runtime.gpu.routines.products import product_routine
 from treadle.runtime.gpu.routines.routine import Routine
+from treadle.runtime.gpu.routines.rows import row_routine
 
 ANY_GPU = Gpu("any", "sm_80")
 
@@ -34,6 +35,8 @@ def routine_for(
     lower = node.op.lower
     if isinstance(lower, Library) and lower.name in _PLANS:
         return _PLANS[lower.name](node, views, gpu)
+    if isinstance(lower, Rows) and not views:
+        return row_routine(node, gpu)
     return None
 
 

@@ -5,8 +5,8 @@ Rows of the workspace are padded to whole blocks, as in `elimination.py`.
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.routines.elimination import padded, subtract
-from treadle.runtime.cpu.routines.language import (
+from treadle.runtime.routines.elimination import padded, subtract
+from treadle.runtime.routines.language import (
     DIGITS,
     PAD,
     Apart,

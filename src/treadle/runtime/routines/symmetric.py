@@ -3,8 +3,8 @@ tridiagonal, rotations (QL with implicit shifts) make that diagonal."""
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.routines.elimination import padded, subtract
-from treadle.runtime.cpu.routines.language import (
+from treadle.runtime.routines.elimination import padded, subtract
+from treadle.runtime.routines.language import (
     DIGITS,
     PAD,
     Apart,
@@ -18,7 +18,7 @@ from treadle.runtime.cpu.routines.language import (
     u8,
     view,
 )  # fmt: skip
-from treadle.runtime.cpu.routines.rotations import clear, power_of_two, size_of
+from treadle.runtime.routines.rotations import clear, power_of_two, size_of
 
 MOST_TURNS = 30  # for each eigenvalue; LAPACK gives up then as well
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.routines.language import Apart, I, K, i32, i64, u8
+from treadle.runtime.routines.language import Apart, I, K, i32, i64, u8
 
 
 def spread_true(

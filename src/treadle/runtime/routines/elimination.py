@@ -7,7 +7,7 @@ of the pivot on: what lies left of the pivot is not read again.
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.routines.language import (
+from treadle.runtime.routines.language import (
     LOWER,
     PAD,
     Apart,

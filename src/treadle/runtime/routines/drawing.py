@@ -17,7 +17,7 @@ from treadle.ops.random.arrays import COUNTERS_PER_NUMBER, SMALLEST
 from treadle.ops.random.permutations import CONSTANT, LEAST_BITS, SEQUENCE
 from treadle.ops.random.philox import KEY_STEPS, MULTIPLIERS, ROUNDS
 from treadle.ops.random.rejection import COUNTERS_PER_FEW, MANY
-from treadle.runtime.cpu.routines.language import (
+from treadle.runtime.routines.language import (
     BITS,
     SIGNED,
     WHOLE,
@@ -43,7 +43,7 @@ from treadle.runtime.cpu.routines.language import (
     sqrt,
     u64,
 )  # fmt: skip
-from treadle.runtime.cpu.routines.series import HALF_LOG_TURN, beyond
+from treadle.runtime.routines.series import HALF_LOG_TURN, beyond
 
 LOW, HIGH, KEY, UNIFORM, NORMAL = 0, 1, 2, 3, 4  # the words of a stream
 STREAM_WORDS, KEPT = 5, 4

@@ -8,7 +8,7 @@ workspace. `ops.linalg.fourier.tables` makes the roots of unity, stage by stage.
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.routines.language import Apart, Array, T, at, i64, u8, view
+from treadle.runtime.routines.language import Apart, Array, T, at, i64, u8, view
 
 
 def transform(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from treadle.runtime.cpu.routines.language import (
+from treadle.runtime.routines.language import (
     Apart,
     Array,
     T,

@@ -11,11 +11,11 @@ whose time does not depend on what is in them either.
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.routines.exchanges import (
+from treadle.runtime.routines.exchanges import (
     MOST_ARRANGED,
     arrange_rows,
 )
-from treadle.runtime.cpu.routines.language import (
+from treadle.runtime.routines.language import (
     BITS,
     DESCENDING,
     FLOATING,

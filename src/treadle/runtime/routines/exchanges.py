@@ -10,7 +10,7 @@ one.
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.routines.language import (
+from treadle.runtime.routines.language import (
     BITS,
     DESCENDING,
     FLOATING,
