@@ -6,10 +6,8 @@ compared. docs/extending.md needs a C compiler, `cc`.
 """
 
 import contextlib
-import importlib
 import io
 import linecache
-import pkgutil
 import re
 import runpy
 from collections.abc import Iterator
@@ -19,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle import ops
+from treadle.ops.loading import load_all_ops
 from treadle.ops.registry import OPS
 
 ROOT = Path(__file__).parent.parent
@@ -80,8 +78,7 @@ def run(example: Example, names: dict[str, object], file: Path) -> str:
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
     """Ops that a page adds are forgotten after it; the library's own, loaded on demand, stay."""
-    for module in pkgutil.walk_packages(ops.__path__, "treadle.ops."):
-        importlib.import_module(module.name)
+    load_all_ops()
     before = set(OPS)
     yield
     for name in set(OPS) - before:

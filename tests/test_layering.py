@@ -6,6 +6,7 @@ file; those in a function are listed with a reason (`ON_DEMAND`).
 """
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -83,8 +84,9 @@ LEVELS = {
         "complex_parts python_functions random type_specs",
         "nn",
         "image",
-        "any_elements asserts batching printing",
+        "asserts batching printing",
         "operators",
+        "loading",
     ),
     "graph": (
         "ir operations tokens literals builder replay rewrite trip_count integers printer parser"
@@ -536,6 +538,42 @@ def test_import_loads_nothing_heavy() -> None:
     assert not heavy & loaded
 
 
+def tables_of_names(tree: ast.AST) -> Iterator[dict[str, tuple[str, str]]]:
+    """For each table that a module gives `names.provided`: name -> module, name there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _last_name(node.func) == "provided":
+            places: dict[str, str] = ast.literal_eval(node.args[1])
+            entries = [
+                (place, *e.partition("=")) for place, text in places.items() for e in text.split()
+            ]
+            yield {name: (place, there or name) for place, name, _, there in entries}
+
+
+# Public names whose types are not worth an import for type checkers: other names of Keras's.
+UNTYPED = {
+    "treadle": set(
+        "constant_initializer initializers losses metrics ones_initializer optimizers"
+        " random_normal_initializer random_uniform_initializer zeros_initializer".split()
+    )
+}
+
+
+@pytest.mark.parametrize(("module", "path"), FILES, ids=[name for name, _ in FILES])
+def test_names_on_demand_are_those_that_type_checkers_see(module: str, path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    for table in tables_of_names(tree):
+        seen = {
+            alias.asname or alias.name: (node.module, alias.name)
+            for node, inside, is_executed in walked(tree)
+            if isinstance(node, ast.ImportFrom) and not inside and not is_executed
+            for alias in node.names
+        }
+        assert {name for name in table if name not in seen} == UNTYPED.get(module, set())
+        assert {name: place for name, place in table.items() if name in seen} == seen
+        for name in table:
+            assert getattr(importlib.import_module(module), name) is not None
+
+
 def test_numpy_is_imported_before_treadle() -> None:
     names = python("import sys, treadle; print(*sys.modules)").split()
     own = [name for name in names if name.startswith("treadle.")]
@@ -579,9 +617,9 @@ KNOWS_RECORDS = ("core", "kernel", "graph", "autodiff", "autograph", "runtime", 
 @cache
 def all_ops() -> set[str]:
     """The names of the library's own ops: tests register further ones."""
-    made_by_passes = "import treadle.ops.indexing.additions, treadle.ops.control.checks"
+    load = "from treadle.ops.loading import load_all_ops; load_all_ops()"
     registry = "from treadle.ops.registry import OPS"
-    return set(python(f"import treadle; {made_by_passes}; {registry}; print(*OPS)").split())
+    return set(python(f"import treadle; {load}; {registry}; print(*OPS)").split())
 
 
 @cache
@@ -589,14 +627,18 @@ def other_words() -> set[str]:
     """Names of ops that mean something else in those packages."""
     from treadle.kernel.functions import FUNCTIONS
     from treadle.kernel.ir import REDUCTIONS
+    from treadle.ops.loading import load_all_ops
     from treadle.ops.lowering import Kind, Library
     from treadle.ops.registry import OPS
 
+    load_all_ops()
     routines = {op.lower.name for op in OPS.values() if isinstance(op.lower, Library)}
     attributes = {"shape", "index", "dim"}
+    kinds = {"element"}  # of parts of arrays, and of the places of rank-0 values
     python = {"range", "print", "cond", "while", "assert", "raise", "reverse", "fill", "sort"}
     public = {"custom_gradient"}
-    return {*FUNCTIONS, *REDUCTIONS, *routines, *get_args(Kind), *attributes, *python, *public}
+    others = {*attributes, *kinds, *python, *public}
+    return {*FUNCTIONS, *REDUCTIONS, *routines, *get_args(Kind), *others}
 
 
 def names_of_ops(tree: ast.AST, names: set[str]) -> Iterator[tuple[int, str]]:

@@ -11,8 +11,7 @@ The names and their meaning are TensorFlow 2's.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 # NumPy comes before treadle's own modules. Python keeps its frames in pieces of 16 KiB, and frees a
 # piece when the call returns that needed it. Imported from deep within treadle, NumPy would begin
@@ -21,7 +20,6 @@ import numpy  # noqa: F401
 
 import treadle.autodiff.control_flow  # (gives cond and while their gradients)
 import treadle.numpy_staging.protocols  # (gives Tensor and Variable NumPy's protocols)
-import treadle.ops.any_elements  # (tells ops that they take strings)
 import treadle.ops.operators  # noqa: F401  (completes Tensor and Variable)
 from treadle import (
     bitwise,
@@ -36,14 +34,6 @@ from treadle import (
     random,
     types,
     version,
-)
-from treadle.autodiff.custom import (
-    custom_gradient,
-    grad_pass_through,
-    recompute_grad,
-)
-from treadle.autodiff.python_functions import (
-    py_function,
 )
 from treadle.autodiff.tape import (
     GradientTape,
@@ -76,7 +66,7 @@ from treadle.core.dtypes import (
     uint32,
     uint64,
 )
-from treadle.core.refusals import explain_errors, explain_methods, explaining
+from treadle.core.refusals import explain_errors, explain_methods
 from treadle.core.shapes import (
     TensorShape,
 )
@@ -96,10 +86,7 @@ from treadle.devices import (
 from treadle.module import (
     Module,
 )
-from treadle.names import missing_name
-from treadle.ops.asserts import assert_equal, assert_greater, assert_less, assert_rank
-from treadle.ops.collections.optionals import OptionalSpec
-from treadle.ops.collections.tensor_array import TensorArray, TensorArraySpec
+from treadle.names import provided
 from treadle.ops.control.control_flow import (
     cond,
     while_loop,
@@ -119,9 +106,6 @@ from treadle.ops.control.ordering import (
 )
 from treadle.ops.control.ordering import (
     tuple_ as tuple,
-)
-from treadle.ops.control.time import (
-    timestamp,
 )
 from treadle.ops.conversion import (
     constant,
@@ -152,14 +136,8 @@ from treadle.ops.elementwise.arithmetic import (
     truncatediv,
     truncatemod,
 )
-from treadle.ops.elementwise.bitcast import (
-    bitcast,
-)
 from treadle.ops.elementwise.casting import (
     cast,
-)
-from treadle.ops.elementwise.clipping import (
-    saturate_cast,
 )
 from treadle.ops.elementwise.comparison import (
     equal,
@@ -209,19 +187,7 @@ from treadle.ops.elementwise.unary import (
     tan,
     tanh,
 )
-from treadle.ops.image.blocks import (
-    batch_to_space,
-    required_space_to_batch_paddings,
-    space_to_batch,
-)
-from treadle.ops.image.volume_patches import (
-    extract_volume_patches,
-)
 from treadle.ops.indexed_slices import IndexedSlices, IndexedSlicesSpec
-from treadle.ops.indexing.common_shapes import (
-    broadcast_dynamic_shape,
-    broadcast_static_shape,
-)
 from treadle.ops.indexing.extremes import (
     tensor_scatter_nd_max,
     tensor_scatter_nd_min,
@@ -231,10 +197,6 @@ from treadle.ops.indexing.gather import (
 )
 from treadle.ops.indexing.masks import (
     boolean_mask,
-)
-from treadle.ops.indexing.repeating import (
-    repeat,
-    roll,
 )
 from treadle.ops.indexing.scatter import (
     gather_nd,
@@ -252,29 +214,9 @@ from treadle.ops.indexing.slices import (
 from treadle.ops.indexing.transposing import (
     transpose,
 )
-from treadle.ops.linalg.eigenvalues import (
-    eig,
-    eigvals,
-)
-from treadle.ops.linalg.einsum import (
-    einsum,
-)
 from treadle.ops.linalg.matrices import (
     matmul,
     tensordot,
-)
-from treadle.ops.linalg.norms import (
-    norm,
-)
-from treadle.ops.linalg.spectral_functions import (
-    sqrtm as matrix_square_root,
-)
-from treadle.ops.python_functions import (
-    numpy_function,
-)
-from treadle.ops.reductions.norms import (
-    clip_by_global_norm,
-    clip_by_norm,
 )
 from treadle.ops.reductions.reduction import (
     argmax,
@@ -326,38 +268,11 @@ from treadle.ops.shaping.reshaping import (
     tile,
 )
 from treadle.ops.shaping.splitting import split
-from treadle.ops.shaping.static_values import get_static_value
 from treadle.ops.state import (
     Variable,
     VariableAggregation,
     VariableSynchronization,
     variable_creator_scope,
-)
-from treadle.ops.statistics.histograms import (
-    histogram_fixed_width,
-    histogram_fixed_width_bins,
-)
-from treadle.ops.statistics.partitions import (
-    dynamic_partition,
-    dynamic_stitch,
-    unravel_index,
-)
-from treadle.ops.statistics.sequences import (
-    reverse_sequence,
-    sequence_mask,
-)
-from treadle.ops.statistics.sorting import (
-    approx_top_k,
-    argsort,
-    searchsorted,
-    sort,
-)
-from treadle.ops.statistics.uniques import (
-    unique,
-    unique_with_counts,
-)
-from treadle.ops.type_specs import (
-    type_spec_from_value,
 )
 from treadle.tracing.decorator import (
     function,
@@ -384,72 +299,105 @@ if TYPE_CHECKING:
         passes,
         signal,
         strings,
+        sysconfig,
         test,
     )
+    from treadle.autodiff.custom import (
+        custom_gradient,
+        grad_pass_through,
+        recompute_grad,
+    )
     from treadle.autodiff.graph_gradients import AggregationMethod, gradients, hessians
+    from treadle.autodiff.python_functions import (
+        py_function,
+    )
     from treadle.bench import benchmark
     from treadle.graph.vectorized import vectorized_map
     from treadle.jitted import grad, jit, value_and_grad
+    from treadle.ops.asserts import assert_equal, assert_greater, assert_less, assert_rank
     from treadle.ops.collections.mapping import foldl, foldr, map_fn, scan
+    from treadle.ops.collections.optionals import OptionalSpec
+    from treadle.ops.collections.tensor_array import TensorArray, TensorArraySpec
     from treadle.ops.control.cases import case, switch_case
+    from treadle.ops.control.time import (
+        timestamp,
+    )
+    from treadle.ops.elementwise.bitcast import (
+        bitcast,
+    )
+    from treadle.ops.elementwise.clipping import (
+        saturate_cast,
+    )
+    from treadle.ops.image.blocks import (
+        batch_to_space,
+        required_space_to_batch_paddings,
+        space_to_batch,
+    )
+    from treadle.ops.image.blocks import space_to_batch as space_to_batch_nd
+    from treadle.ops.image.volume_patches import (
+        extract_volume_patches,
+    )
+    from treadle.ops.indexing.common_shapes import (
+        broadcast_dynamic_shape,
+        broadcast_static_shape,
+    )
+    from treadle.ops.indexing.repeating import (
+        repeat,
+        roll,
+    )
+    from treadle.ops.linalg.eigenvalues import (
+        eig,
+        eigvals,
+    )
+    from treadle.ops.linalg.einsum import (
+        einsum,
+    )
+    from treadle.ops.linalg.norms import (
+        norm,
+    )
+    from treadle.ops.linalg.spectral_functions import (
+        sqrtm as matrix_square_root,
+    )
+    from treadle.ops.python_functions import (
+        numpy_function,
+    )
     from treadle.ops.random.permutations import random_index_shuffle
+    from treadle.ops.reductions.norms import (
+        clip_by_global_norm,
+        clip_by_norm,
+    )
+    from treadle.ops.shaping.static_values import get_static_value
+    from treadle.ops.statistics.histograms import (
+        histogram_fixed_width,
+        histogram_fixed_width_bins,
+    )
+    from treadle.ops.statistics.partitions import (
+        dynamic_partition,
+        dynamic_stitch,
+        unravel_index,
+    )
+    from treadle.ops.statistics.sequences import (
+        reverse_sequence,
+        sequence_mask,
+    )
+    from treadle.ops.statistics.sorting import (
+        approx_top_k,
+        argsort,
+        searchsorted,
+        sort,
+    )
+    from treadle.ops.statistics.uniques import (
+        unique,
+        unique_with_counts,
+    )
     from treadle.ops.strings.fingerprints import fingerprint
+    from treadle.ops.type_specs import (
+        type_spec_from_value,
+    )
     from treadle.signal import fftnd, ifftnd, irfftnd, rfftnd
     from treadle.strings import as_string
 
 install_hook()
-
-# Imported when first used, to keep `import treadle` quick.
-_LAZY = {
-    "autodiff": "treadle.autodiff",
-    "autograph": "treadle.autograph",
-    "data": "treadle.data",
-    "image": "treadle.image",
-    "initializers": "treadle.keras.initializers",  # TensorFlow has these four at both places
-    "inspect": "treadle.inspect",
-    "io": "treadle.io",
-    "keras": "treadle.keras",
-    "losses": "treadle.keras.losses",
-    "metrics": "treadle.keras.metrics",
-    "optimizers": "treadle.keras.optimizers",
-    "passes": "treadle.passes",
-    "signal": "treadle.signal",
-    "strings": "treadle.strings",
-    "sysconfig": "treadle.sysconfig",
-    "test": "treadle.test",
-}
-_LAZY_FUNCTIONS = {
-    "AggregationMethod": "treadle.autodiff.graph_gradients",
-    "as_string": "treadle.strings",
-    "benchmark": "treadle.bench",
-    "case": "treadle.ops.control.cases",
-    "fftnd": "treadle.signal",
-    "fingerprint": "treadle.ops.strings.fingerprints",
-    "foldl": "treadle.ops.collections.mapping",
-    "foldr": "treadle.ops.collections.mapping",
-    "grad": "treadle.jitted",
-    "gradients": "treadle.autodiff.graph_gradients",
-    "hessians": "treadle.autodiff.graph_gradients",
-    "ifftnd": "treadle.signal",
-    "irfftnd": "treadle.signal",
-    "jit": "treadle.jitted",
-    "map_fn": "treadle.ops.collections.mapping",
-    "random_index_shuffle": "treadle.ops.random.permutations",
-    "rfftnd": "treadle.signal",
-    "scan": "treadle.ops.collections.mapping",
-    "switch_case": "treadle.ops.control.cases",
-    "value_and_grad": "treadle.jitted",
-    "vectorized_map": "treadle.graph.vectorized",
-}
-# TensorFlow's own names of Keras's initializers.
-_INITIALIZERS = {
-    "constant_initializer": "Constant",
-    "ones_initializer": "Ones",
-    "random_normal_initializer": "RandomNormal",
-    "random_uniform_initializer": "RandomUniform",
-    "zeros_initializer": "Zeros",
-}
-
 
 def get_logger() -> logging.Logger:
     """The logger ``treadle``, of Python's module `logging`."""
@@ -458,26 +406,59 @@ def get_logger() -> logging.Logger:
     return logging.getLogger("treadle")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        value = importlib.import_module(_LAZY[name])
-    elif name in _LAZY_FUNCTIONS:
-        value = explaining(getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name), "treadle")
-    elif name in _INITIALIZERS:
-        initializers = importlib.import_module("treadle.keras.initializers")
-        value = getattr(initializers, _INITIALIZERS[name])
-    else:
-        raise missing_name("treadle", name)
-    globals()[name] = value
-    return value
-
-
 explain_errors(__name__)
+__getattr__ = provided(__name__, {
+    "treadle": """
+        autodiff autograph data image inspect io keras passes signal strings sysconfig test
+        """,
+    "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
+    "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
+    "treadle.autodiff.python_functions": "py_function",
+    "treadle.bench": "benchmark",
+    "treadle.graph.vectorized": "vectorized_map",
+    "treadle.jitted": "grad jit value_and_grad",
+    "treadle.keras": "initializers losses metrics optimizers",
+    "treadle.keras.initializers": """
+        constant_initializer=Constant ones_initializer=Ones random_normal_initializer=RandomNormal
+        random_uniform_initializer=RandomUniform zeros_initializer=Zeros
+        """,
+    "treadle.ops.asserts": "assert_equal assert_greater assert_less assert_rank",
+    "treadle.ops.collections.mapping": "foldl foldr map_fn scan",
+    "treadle.ops.collections.optionals": "OptionalSpec",
+    "treadle.ops.collections.tensor_array": "TensorArray TensorArraySpec",
+    "treadle.ops.control.cases": "case switch_case",
+    "treadle.ops.control.time": "timestamp",
+    "treadle.ops.elementwise.bitcast": "bitcast",
+    "treadle.ops.elementwise.clipping": "saturate_cast",
+    "treadle.ops.image.blocks": """
+        batch_to_space required_space_to_batch_paddings space_to_batch
+        space_to_batch_nd=space_to_batch
+        """,
+    "treadle.ops.image.volume_patches": "extract_volume_patches",
+    "treadle.ops.indexing.common_shapes": "broadcast_dynamic_shape broadcast_static_shape",
+    "treadle.ops.indexing.repeating": "repeat roll",
+    "treadle.ops.linalg.eigenvalues": "eig eigvals",
+    "treadle.ops.linalg.einsum": "einsum",
+    "treadle.ops.linalg.norms": "norm",
+    "treadle.ops.linalg.spectral_functions": "matrix_square_root=sqrtm",
+    "treadle.ops.python_functions": "numpy_function",
+    "treadle.ops.random.permutations": "random_index_shuffle",
+    "treadle.ops.reductions.norms": "clip_by_global_norm clip_by_norm",
+    "treadle.ops.shaping.static_values": "get_static_value",
+    "treadle.ops.statistics.histograms": "histogram_fixed_width histogram_fixed_width_bins",
+    "treadle.ops.statistics.partitions": "dynamic_partition dynamic_stitch unravel_index",
+    "treadle.ops.statistics.sequences": "reverse_sequence sequence_mask",
+    "treadle.ops.statistics.sorting": "approx_top_k argsort searchsorted sort",
+    "treadle.ops.statistics.uniques": "unique unique_with_counts",
+    "treadle.ops.strings.fingerprints": "fingerprint",
+    "treadle.ops.type_specs": "type_spec_from_value",
+    "treadle.signal": "fftnd ifftnd irfftnd rfftnd",
+    "treadle.strings": "as_string",
+})  # fmt: skip
 explain_methods(Tensor, Variable)
 newaxis = None
 guarantee_const = identity
 realdiv = truediv
-space_to_batch_nd = space_to_batch
 
 __all__ = [
     "Assert",

@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from treadle.core.context import log_placement
 from treadle.core.refusals import explain_errors
-from treadle.names import missing_in
-from treadle.ops.asserts import (
-    assert_all_finite,
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_integer,
-    assert_less,
-    assert_less_equal,
-    assert_near,
-    assert_negative,
-    assert_non_negative,
-    assert_non_positive,
-    assert_none_equal,
-    assert_positive,
-    assert_proper_iterable,
-    assert_rank,
-    assert_rank_at_least,
-    assert_rank_in,
-    assert_same_float_dtype,
-    assert_scalar,
-    assert_shapes,
-    assert_type,
-    check_numerics,
-    is_numeric_tensor,
-)
+from treadle.names import provided
 from treadle.ops.control.io import Assert
 from treadle.tracing import settings
 from treadle.tracing.function import clear_all_traces
+
+if TYPE_CHECKING:
+    from treadle.ops.asserts import (
+        assert_all_finite,
+        assert_equal,
+        assert_greater,
+        assert_greater_equal,
+        assert_integer,
+        assert_less,
+        assert_less_equal,
+        assert_near,
+        assert_negative,
+        assert_non_negative,
+        assert_non_positive,
+        assert_none_equal,
+        assert_positive,
+        assert_proper_iterable,
+        assert_rank,
+        assert_rank_at_least,
+        assert_rank_in,
+        assert_same_float_dtype,
+        assert_scalar,
+        assert_shapes,
+        assert_type,
+        check_numerics,
+        is_numeric_tensor,
+    )
 
 __all__ = [
     "Assert",
@@ -131,4 +134,12 @@ def is_traceback_filtering_enabled() -> bool:
 
 
 explain_errors(__name__)
-__getattr__ = missing_in(__name__)
+__getattr__ = provided(__name__, {
+    "treadle.ops.asserts": """
+        assert_all_finite assert_equal assert_greater assert_greater_equal assert_integer
+        assert_less assert_less_equal assert_near assert_negative assert_non_negative
+        assert_non_positive assert_none_equal assert_positive assert_proper_iterable assert_rank
+        assert_rank_at_least assert_rank_in assert_same_float_dtype assert_scalar assert_shapes
+        assert_type check_numerics is_numeric_tensor
+        """,
+})  # fmt: skip

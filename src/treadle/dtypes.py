@@ -1,5 +1,7 @@
 """``td.dtypes``: the element types of tensors, and conversions between them."""
 
+from typing import TYPE_CHECKING
+
 from treadle.core.dtypes import (
     ALL,
     DType,
@@ -23,16 +25,18 @@ from treadle.core.dtypes import (
     uint32,
     uint64,
 )
-from treadle.names import missing_in
+from treadle.names import provided
 from treadle.ops.elementwise.casting import (
     cast,
-)
-from treadle.ops.elementwise.clipping import (
-    saturate_cast,
 )
 from treadle.ops.elementwise.complex_numbers import (
     complex,
 )
+
+if TYPE_CHECKING:
+    from treadle.ops.elementwise.clipping import (
+        saturate_cast,
+    )
 
 __all__ = [
     "ALL",
@@ -61,4 +65,6 @@ __all__ = [
     "uint8",
 ]
 
-__getattr__ = missing_in(__name__)
+__getattr__ = provided(__name__, {
+    "treadle.ops.elementwise.clipping": "saturate_cast",
+})  # fmt: skip

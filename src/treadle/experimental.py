@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from treadle.names import missing_in
-from treadle.ops.collections.optionals import Optional
-from treadle.tracing.extension_types import ExtensionType, ExtensionTypeSpec
+from typing import TYPE_CHECKING
 
-# Objects of all classes may be put together and taken apart along their first axes.
-BatchableExtensionType = ExtensionType
+from treadle.names import provided
+
+if TYPE_CHECKING:
+    from treadle.ops.collections.optionals import Optional
+    from treadle.tracing.extension_types import ExtensionType, ExtensionTypeSpec
+    from treadle.tracing.extension_types import ExtensionType as BatchableExtensionType
 
 __all__ = ["BatchableExtensionType", "ExtensionType", "ExtensionTypeSpec", "Optional"]
 
-__getattr__ = missing_in(__name__)
+# Objects of all extension types may be put together and taken apart along their first axes.
+__getattr__ = provided(__name__, {
+    "treadle.ops.collections.optionals": "Optional",
+    "treadle.tracing.extension_types": """
+        BatchableExtensionType=ExtensionType ExtensionType ExtensionTypeSpec
+        """,
+})  # fmt: skip

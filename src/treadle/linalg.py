@@ -1,77 +1,15 @@
 """``td.linalg``: matrices."""
 
-import importlib
 from typing import TYPE_CHECKING
 
 from treadle.core.refusals import explain_errors
-from treadle.names import missing_name
-from treadle.ops.linalg.diagonals import (
-    diag,
-    diag_part,
-    set_diag,
-    tensor_diag,
-    tensor_diag_part,
-    trace,
-)
-from treadle.ops.linalg.eigenvalues import (
-    eig,
-    eigvals,
-)
-from treadle.ops.linalg.einsum import (
-    einsum,
-)
-from treadle.ops.linalg.lu import (
-    lu,
-    lu_matrix_inverse,
-    lu_reconstruct,
-    lu_solve,
-)
+from treadle.names import provided
 from treadle.ops.linalg.matrices import (
     cross,
     matmul,
     matrix_transpose,
     matvec,
     tensordot,
-)
-from treadle.ops.linalg.matrix_functions import (
-    adjoint,
-    band_part,
-    cholesky,
-    cholesky_solve,
-    det,
-    eigh,
-    eigvalsh,
-    inv,
-    logdet,
-    lstsq,
-    matrix_rank,
-    pinv,
-    qr,
-    slogdet,
-    solve,
-    svd,
-    triangular_solve,
-)
-from treadle.ops.linalg.norms import (
-    norm,
-    normalize,
-)
-from treadle.ops.linalg.spectral_functions import (
-    expm,
-    logm,
-    sqrtm,
-)
-from treadle.ops.linalg.tridiagonal import (
-    banded_triangular_solve,
-    eigh_tridiagonal,
-    tridiagonal_matmul,
-    tridiagonal_solve,
-)
-from treadle.ops.nn.compositions import (
-    l2_normalize,
-)
-from treadle.ops.reductions.norms import (
-    global_norm,
 )
 from treadle.ops.shaping.creation import (
     eye,
@@ -93,6 +31,67 @@ if TYPE_CHECKING:
         LinearOperatorTridiag,
         LinearOperatorZeros,
         experimental,
+    )
+    from treadle.ops.linalg.diagonals import (
+        diag,
+        diag_part,
+        set_diag,
+        tensor_diag,
+        tensor_diag_part,
+        trace,
+    )
+    from treadle.ops.linalg.eigenvalues import (
+        eig,
+        eigvals,
+    )
+    from treadle.ops.linalg.einsum import (
+        einsum,
+    )
+    from treadle.ops.linalg.lu import (
+        lu,
+        lu_matrix_inverse,
+        lu_reconstruct,
+        lu_solve,
+    )
+    from treadle.ops.linalg.matrix_functions import (
+        adjoint,
+        band_part,
+        cholesky,
+        cholesky_solve,
+        det,
+        eigh,
+        eigvalsh,
+        inv,
+        logdet,
+        lstsq,
+        matrix_rank,
+        pinv,
+        qr,
+        slogdet,
+        solve,
+        svd,
+        triangular_solve,
+    )
+    from treadle.ops.linalg.norms import (
+        norm,
+        normalize,
+    )
+    from treadle.ops.linalg.spectral_functions import (
+        expm,
+        logm,
+        sqrtm,
+    )
+    from treadle.ops.linalg.tridiagonal import (
+        banded_triangular_solve,
+        eigh_tridiagonal,
+        tridiagonal_matmul,
+        tridiagonal_solve,
+    )
+    from treadle.ops.nn.compositions import (
+        l2_normalize,
+    )
+    from treadle.ops.reductions.norms import (
+        global_norm,
     )
 
 __all__ = [
@@ -160,19 +159,26 @@ __all__ = [
 ]
 
 explain_errors(__name__)
-
-# Imported when first used: importing treadle does not need them.
-_LAZY = {
-    "experimental": "treadle.linear_operators",
-    **dict.fromkeys(
-        (name for name in __all__ if name.startswith("LinearOperator")), "treadle.linear_operators"
-    ),
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _LAZY:
-        raise missing_name(__name__, name)
-    value: object = getattr(importlib.import_module(_LAZY[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = provided(__name__, {
+    "treadle.linear_operators": """
+        LinearOperator LinearOperatorAdjoint LinearOperatorBlockDiag LinearOperatorComposition
+        LinearOperatorDiag LinearOperatorFullMatrix LinearOperatorIdentity LinearOperatorInversion
+        LinearOperatorLowRankUpdate LinearOperatorLowerTriangular LinearOperatorScaledIdentity
+        LinearOperatorTridiag LinearOperatorZeros experimental
+        """,
+    "treadle.ops.linalg.diagonals": "diag diag_part set_diag tensor_diag tensor_diag_part trace",
+    "treadle.ops.linalg.eigenvalues": "eig eigvals",
+    "treadle.ops.linalg.einsum": "einsum",
+    "treadle.ops.linalg.lu": "lu lu_matrix_inverse lu_reconstruct lu_solve",
+    "treadle.ops.linalg.matrix_functions": """
+        adjoint band_part cholesky cholesky_solve det eigh eigvalsh inv logdet lstsq matrix_rank
+        pinv qr slogdet solve svd triangular_solve
+        """,
+    "treadle.ops.linalg.norms": "norm normalize",
+    "treadle.ops.linalg.spectral_functions": "expm logm sqrtm",
+    "treadle.ops.linalg.tridiagonal": """
+        banded_triangular_solve eigh_tridiagonal tridiagonal_matmul tridiagonal_solve
+        """,
+    "treadle.ops.nn.compositions": "l2_normalize",
+    "treadle.ops.reductions.norms": "global_norm",
+})  # fmt: skip

@@ -1,7 +1,9 @@
 """``td.math``: element-by-element functions, reductions and scans."""
 
+from typing import TYPE_CHECKING
+
 from treadle.core.refusals import explain_errors
-from treadle.names import missing_in
+from treadle.names import provided
 from treadle.ops.elementwise.arithmetic import (
     accumulate_n,
     add,
@@ -87,34 +89,14 @@ from treadle.ops.elementwise.unary import (
 from treadle.ops.indexing.gather import (
     unsorted_segment_sum,
 )
-from treadle.ops.indexing.segments import (
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_prod,
-    segment_sum,
-    unsorted_segment_max,
-    unsorted_segment_mean,
-    unsorted_segment_min,
-    unsorted_segment_prod,
-    unsorted_segment_sqrt_n,
-)
 from treadle.ops.nn.activations import (
     log_sigmoid,
     softplus,
     softsign,
 )
-from treadle.ops.nn.compositions import (
-    in_top_k,
-    l2_normalize,
-    zero_fraction,
-)
 from treadle.ops.nn.softmax import (
     log_softmax,
     softmax,
-)
-from treadle.ops.reductions.norms import (
-    reduce_euclidean_norm,
 )
 from treadle.ops.reductions.reduction import (
     argmax,
@@ -136,53 +118,75 @@ from treadle.ops.reductions.scan import (
     cumsum,
     cumulative_logsumexp,
 )
-from treadle.ops.special.bessel import (
-    bessel_i0,
-    bessel_i0e,
-    bessel_i1,
-    bessel_i1e,
-)
-from treadle.ops.special.gamma import (
-    betainc,
-    digamma,
-    igamma,
-    igammac,
-    lbeta,
-    lgamma,
-    polygamma,
-    zeta,
-)
-from treadle.ops.special.guarded_products import (
-    multiply_no_nan,
-    reciprocal_no_nan,
-    xdivy,
-    xlog1py,
-    xlogy,
-)
-from treadle.ops.special.inverse_errors import (
-    erfcinv,
-    erfinv,
-    ndtri,
-)
-from treadle.ops.special.neighbours import (
-    nextafter,
-)
-from treadle.ops.statistics.confusion import (
-    confusion_matrix,
-    is_non_decreasing,
-    is_strictly_increasing,
-)
-from treadle.ops.statistics.histograms import (
-    bincount,
-)
-from treadle.ops.statistics.partitions import (
-    invert_permutation,
-)
-from treadle.ops.statistics.sorting import (
-    approx_max_k,
-    approx_min_k,
-    top_k,
-)
+
+if TYPE_CHECKING:
+    from treadle.ops.indexing.segments import (
+        segment_max,
+        segment_mean,
+        segment_min,
+        segment_prod,
+        segment_sum,
+        unsorted_segment_max,
+        unsorted_segment_mean,
+        unsorted_segment_min,
+        unsorted_segment_prod,
+        unsorted_segment_sqrt_n,
+    )
+    from treadle.ops.nn.compositions import (
+        in_top_k,
+        l2_normalize,
+        zero_fraction,
+    )
+    from treadle.ops.reductions.norms import (
+        reduce_euclidean_norm,
+    )
+    from treadle.ops.special.bessel import (
+        bessel_i0,
+        bessel_i0e,
+        bessel_i1,
+        bessel_i1e,
+    )
+    from treadle.ops.special.gamma import (
+        betainc,
+        digamma,
+        igamma,
+        igammac,
+        lbeta,
+        lgamma,
+        polygamma,
+        zeta,
+    )
+    from treadle.ops.special.guarded_products import (
+        multiply_no_nan,
+        reciprocal_no_nan,
+        xdivy,
+        xlog1py,
+        xlogy,
+    )
+    from treadle.ops.special.inverse_errors import (
+        erfcinv,
+        erfinv,
+        ndtri,
+    )
+    from treadle.ops.special.neighbours import (
+        nextafter,
+    )
+    from treadle.ops.statistics.confusion import (
+        confusion_matrix,
+        is_non_decreasing,
+        is_strictly_increasing,
+    )
+    from treadle.ops.statistics.histograms import (
+        bincount,
+    )
+    from treadle.ops.statistics.partitions import (
+        invert_permutation,
+    )
+    from treadle.ops.statistics.sorting import (
+        approx_max_k,
+        approx_min_k,
+        top_k,
+    )
 
 __all__ = [
     "abs",
@@ -321,4 +325,20 @@ __all__ = [
 ]
 
 explain_errors(__name__)
-__getattr__ = missing_in(__name__)
+__getattr__ = provided(__name__, {
+    "treadle.ops.indexing.segments": """
+        segment_max segment_mean segment_min segment_prod segment_sum unsorted_segment_max
+        unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n
+        """,
+    "treadle.ops.nn.compositions": "in_top_k l2_normalize zero_fraction",
+    "treadle.ops.reductions.norms": "reduce_euclidean_norm",
+    "treadle.ops.special.bessel": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e",
+    "treadle.ops.special.gamma": "betainc digamma igamma igammac lbeta lgamma polygamma zeta",
+    "treadle.ops.special.guarded_products": "multiply_no_nan reciprocal_no_nan xdivy xlog1py xlogy",
+    "treadle.ops.special.inverse_errors": "erfcinv erfinv ndtri",
+    "treadle.ops.special.neighbours": "nextafter",
+    "treadle.ops.statistics.confusion": "confusion_matrix is_non_decreasing is_strictly_increasing",
+    "treadle.ops.statistics.histograms": "bincount",
+    "treadle.ops.statistics.partitions": "invert_permutation",
+    "treadle.ops.statistics.sorting": "approx_max_k approx_min_k top_k",
+})  # fmt: skip

@@ -1,12 +1,17 @@
-"""What is said where a public module has no such name, and where the name is instead."""
+"""The names of public modules: where those are that are imported when first used, and what is said
+where there is no such name."""
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
+from typing import Any
 
 import numpy as np
+
+from treadle.core.refusals import explaining
 
 # Where a name may be that is not where it was looked for, the most likely places first.
 _PLACES = (
@@ -179,11 +184,36 @@ def _family(name: str) -> str:
 
 
 def missing_in(module: str) -> Callable[[str], object]:
-    """A module's ``__getattr__``."""
+    """The ``__getattr__`` of a public module that has all its names."""
+    return provided(module, {})
 
-    def __getattr__(name: str) -> object:
-        raise missing_name(module, name)
 
+def provided(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a public module that imports some of its names when they are first
+    used: importing treadle takes the time of what most programs need.
+
+    Args:
+        places: for a module the names that are in it, separated by blanks; ``a=b`` is b there, and
+            a name that `module` itself provides is that of a module in it.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for place, names in places.items():
+        for entry in names.split():
+            name, _, there = entry.partition("=")
+            found[name] = place, there or name
+
+    def __getattr__(name: str) -> Any:
+        if name not in found:
+            raise missing_name(module, name)
+        place, there = found[name]
+        if place == module:
+            return importlib.import_module(f"{module}.{there}")
+        value = explaining(getattr(importlib.import_module(place), there), module)
+        setattr(sys.modules[module], name, value)
+        return value
+
+    names_of_module = vars(sys.modules[module])
+    names_of_module["__dir__"] = lambda: sorted({*names_of_module, *found})
     return __getattr__
 
 

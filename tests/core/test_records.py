@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -32,6 +32,39 @@ def test_they_are_dataclasses() -> None:
         Point()
     with pytest.raises(TypeError, match="unhashable"):
         hash(p)
+
+
+def test_fields() -> None:
+    class Base:
+        shared: ClassVar[int] = 1
+
+    @record
+    class Point(Base):
+        x: int
+        kind: ClassVar[str] = "point"
+        y: int = dataclasses.field(default=2, repr=False)
+
+    @record
+    class Named(Point):
+        x: float
+        name: "str" = ""
+
+    @record
+    class Wrong:
+        items: list[int] = []
+
+    assert Named(1).y == Point.y == 2 and Point.kind == "point" and dataclasses.is_dataclass(Point)
+    x, y, name = dataclasses.fields(Named(1))
+    assert (x.name, x.type, x.default) == ("x", float, dataclasses.MISSING)
+    assert (y.name, y.default, y.repr) == ("y", 2, False)
+    assert (name.name, name.type, name.default, name.init) == ("name", "str", "", True)
+    match Named(3, name="a"):
+        case Named(1):
+            raise AssertionError
+        case Named(3, 2, found):
+            assert found == "a"
+    with pytest.raises(ValueError, match="items"):
+        Wrong()
 
 
 def test_frozen_ones_and_options() -> None:

@@ -19,6 +19,7 @@ from tests.facts_tf.comparison import deviations
 from tests.facts_tf.parameters import recorded_parameters
 from tests.facts_tf.registry import GROUPS, HERE, programs
 from treadle.ops import registry
+from treadle.ops.loading import load_all_ops
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "facts.json"
 
@@ -67,6 +68,7 @@ def write(**more: Any) -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    load_all_ops()
     ops = reached()
     missing = sorted(set(registry.OPS) - set(ops))
     write(**{"op records reached eagerly": len(ops), "op records": len(registry.OPS)},

@@ -3,8 +3,6 @@ them tells (docs/ops.md shows it)."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +15,6 @@ import treadle as td
 from tests.ops.cases import Case
 from tests.ops.programs import NUMERIC, OTHERS, Program
 from tests.ops.test_cases import ALL
-from treadle import ops
 from treadle.core import dtypes, nest
 from treadle.core.context import add_tape, context, recording, set_tapes
 from treadle.core.dtypes import DType
@@ -26,6 +23,7 @@ from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph
 from treadle.graph.passes import optimize
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.loading import load_all_ops
 from treadle.ops.registry import OPS, Op
 from treadle.runtime.compiler import plan_program
 from treadle.runtime.schedule.printer import all_steps
@@ -133,8 +131,7 @@ def samples() -> tuple[Sample, ...]:
 
 def all_ops() -> dict[str, Op]:
     """The registry, with the ops of modules that are imported on demand."""
-    for module in pkgutil.walk_packages(ops.__path__, "treadle.ops."):
-        importlib.import_module(module.name)
+    load_all_ops()
     return {name: op for name, op in OPS.items() if op.infer.__module__.startswith("treadle.")}
 
 

@@ -1,16 +1,19 @@
 """Records: dataclasses whose methods are made when the first record is.
 
-To write and compile the methods of a dataclass takes most of a millisecond. The compiler has many,
-and a process makes records of few: a first call would spend a tenth of its time on them. Here only
-``__init__`` is written out, for classes of which more than a few records are made; the other
-methods are the same functions for all classes.
+To write and compile the methods of a dataclass takes most of a millisecond, and to find its fields
+a tenth of one. The compiler has many, and a process makes records of few: a first call would spend
+a tenth of its time on them. Here only ``__init__`` is written out, for classes of which more than a
+few records are made; the other methods are the same functions for all classes. `dataclasses.fields`
+and `dataclasses.replace` take records, whose fields may not be an ``InitVar``.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import operator
 from collections.abc import Callable
+from types import MemberDescriptorType
 from typing import Any, TypeVar, dataclass_transform
 
 from treadle.core import locks
@@ -55,9 +58,11 @@ def _complete(cls: type) -> None:
 def _give_methods(cls: Any, frozen: bool, eq: bool, repr: bool) -> None:
     """``__init__`` comes last: other threads may be about to make records."""
     own = set(cls.__dict__)
-    dataclasses.dataclass(init=False, eq=False, repr=False)(cls)
-    found = dataclasses.fields(cls)
-    methods: dict[str, Any] = {}
+    cls.__dataclass_fields__ = _fields(cls)
+    found = tuple(cls.__dataclass_fields__.values())
+    methods: dict[str, Any] = {
+        "__match_args__": tuple(f.name for f in found if f.init and not f.kw_only)
+    }
     if repr:
         methods["__repr__"] = _repr_method([f.name for f in found if f.repr])
     if eq:
@@ -73,6 +78,48 @@ def _give_methods(cls: Any, frozen: bool, eq: bool, repr: bool) -> None:
         cls.__init__ = _first_init(cls, found, frozen)
     else:  # it has slots
         cls.__init__ = _written_init(cls, found, frozen)
+
+
+@dataclasses.dataclass(init=False, eq=False, repr=False)
+class _Example:
+    """A dataclass: its field has what `dataclasses` keeps besides a field's public attributes."""
+
+    value: Any
+
+
+(_FIELD,) = dataclasses.fields(_Example)
+
+
+def _fields(cls: Any) -> dict[str, Any]:
+    """The fields of a class by name: those of the classes that it derives from, then its own.
+
+    Raises:
+        ValueError: a default value may be changed, as a list may.
+    """
+    missing = dataclasses.MISSING
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__[1:]):
+        found |= base.__dict__.get("__dataclass_fields__", {})
+    for name, kind in cls.__dict__.get("__annotations__", {}).items():
+        if str(kind).removeprefix("typing.").startswith("ClassVar"):
+            continue
+        default = getattr(cls, name, missing)
+        field = copy.copy(_FIELD)
+        if isinstance(default, dataclasses.Field):
+            for attribute in ("default", "default_factory", "init", "repr", "hash", "compare"):
+                setattr(field, attribute, getattr(default, attribute))
+            field.kw_only = default.kw_only is True
+            if default.default is missing:
+                delattr(cls, name)
+            else:
+                setattr(cls, name, default.default)
+        elif type(default) is not MemberDescriptorType:  # otherwise it is a slot
+            field.default = default
+        if field.default is not missing and type(field.default).__hash__ is None:
+            raise ValueError(f"{cls.__qualname__}.{name}: a default value may not be changeable")
+        field.name, field.type = name, kind
+        found[name] = field
+    return found
 
 
 def _first_init(cls: Any, found: tuple[Any, ...], frozen: bool) -> Any:

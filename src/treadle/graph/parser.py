@@ -15,6 +15,7 @@ from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.literals import LiteralParser
 from treadle.graph.printer import region_name
 from treadle.graph.tokens import GraphSyntaxError, Reader, tokenize
+from treadle.ops.loading import load_all_ops
 from treadle.ops.registry import OPS, Op
 
 _DATA = re.compile(r"^data #([0-9a-f]+) '([A-Za-z0-9+/=]*)'$", re.MULTILINE)
@@ -113,6 +114,8 @@ class _Parser:
     def node(self, names: dict[str, Value]) -> Node:
         outputs = self.outputs(names)
         op_name = self.reader.expect_kind("word").text
+        if op_name not in OPS:  # its module may not be loaded yet
+            load_all_ops()
         if op_name not in OPS:
             self.reader.fail(f"unknown op {op_name!r}")
         inputs = self.inputs(names)

@@ -1,60 +1,13 @@
 """``td.nn``: neural network functions."""
 
+from typing import TYPE_CHECKING
+
 from treadle.core.refusals import explain_errors
-from treadle.names import missing_in
+from treadle.names import provided
 from treadle.nn import experimental
 from treadle.ops.elementwise.unary import (
     sigmoid,
     tanh,
-)
-from treadle.ops.image.any_rank import (
-    avg_pool,
-    conv_transpose,
-    convolution,
-    max_pool,
-    pool,
-    with_space_to_batch,
-)
-from treadle.ops.image.blocks import (
-    batch_to_space,
-    depth_to_space,
-    space_to_batch,
-    space_to_depth,
-)
-from treadle.ops.image.convolution import (
-    conv2d,
-    conv2d_transpose,
-    depthwise_conv2d,
-    depthwise_conv2d_backprop_filter,
-    depthwise_conv2d_backprop_input,
-)
-from treadle.ops.image.fractional_pooling import (
-    fractional_avg_pool,
-    fractional_max_pool,
-)
-from treadle.ops.image.morphology import (
-    dilation2d,
-    erosion2d,
-)
-from treadle.ops.image.one_axis import (
-    atrous_conv2d,
-    atrous_conv2d_transpose,
-    avg_pool1d,
-    conv1d,
-    conv1d_transpose,
-    max_pool1d,
-    separable_conv2d,
-)
-from treadle.ops.image.pooling import (
-    avg_pool2d,
-    max_pool2d,
-    max_pool_with_argmax,
-)
-from treadle.ops.image.volumes import (
-    avg_pool3d,
-    conv3d,
-    conv3d_transpose,
-    max_pool3d,
 )
 from treadle.ops.nn.activations import (
     elu,
@@ -68,34 +21,6 @@ from treadle.ops.nn.activations import (
     softsign,
     swish,
 )
-from treadle.ops.nn.compositions import (
-    batch_norm_with_global_normalization,
-    batch_normalization,
-    bias_add,
-    compute_average_loss,
-    crelu,
-    dropout,
-    embedding_lookup,
-    in_top_k,
-    l2_normalize,
-    local_response_normalization,
-    log_poisson_loss,
-    moments,
-    normalize_moments,
-    scale_regularization_loss,
-    sufficient_statistics,
-    weighted_cross_entropy_with_logits,
-    weighted_moments,
-    zero_fraction,
-)
-from treadle.ops.nn.compositions import local_response_normalization as lrn
-from treadle.ops.nn.isotonic import (
-    isotonic_regression,
-)
-from treadle.ops.nn.labels import (
-    collapse_repeated,
-    ctc_unique_labels,
-)
 from treadle.ops.nn.losses import (
     l2_loss,
     sigmoid_cross_entropy_with_logits,
@@ -106,11 +31,90 @@ from treadle.ops.nn.softmax import (
     log_softmax,
     softmax,
 )
-from treadle.ops.statistics.sorting import (
-    approx_max_k,
-    approx_min_k,
-    top_k,
-)
+
+if TYPE_CHECKING:
+    from treadle.ops.image.any_rank import (
+        avg_pool,
+        conv_transpose,
+        convolution,
+        max_pool,
+        pool,
+        with_space_to_batch,
+    )
+    from treadle.ops.image.blocks import (
+        batch_to_space,
+        depth_to_space,
+        space_to_batch,
+        space_to_depth,
+    )
+    from treadle.ops.image.convolution import (
+        conv2d,
+        conv2d_transpose,
+        depthwise_conv2d,
+        depthwise_conv2d_backprop_filter,
+        depthwise_conv2d_backprop_input,
+    )
+    from treadle.ops.image.fractional_pooling import (
+        fractional_avg_pool,
+        fractional_max_pool,
+    )
+    from treadle.ops.image.morphology import (
+        dilation2d,
+        erosion2d,
+    )
+    from treadle.ops.image.one_axis import (
+        atrous_conv2d,
+        atrous_conv2d_transpose,
+        avg_pool1d,
+        conv1d,
+        conv1d_transpose,
+        max_pool1d,
+        separable_conv2d,
+    )
+    from treadle.ops.image.pooling import (
+        avg_pool2d,
+        max_pool2d,
+        max_pool_with_argmax,
+    )
+    from treadle.ops.image.volumes import (
+        avg_pool3d,
+        conv3d,
+        conv3d_transpose,
+        max_pool3d,
+    )
+    from treadle.ops.nn.compositions import (
+        batch_norm_with_global_normalization,
+        batch_normalization,
+        bias_add,
+        compute_average_loss,
+        crelu,
+        dropout,
+        embedding_lookup,
+        in_top_k,
+        l2_normalize,
+        local_response_normalization,
+        log_poisson_loss,
+        moments,
+        normalize_moments,
+        scale_regularization_loss,
+        sufficient_statistics,
+        weighted_cross_entropy_with_logits,
+        weighted_moments,
+        zero_fraction,
+    )
+    from treadle.ops.nn.compositions import local_response_normalization as lrn
+    from treadle.ops.nn.isotonic import (
+        isotonic_regression,
+    )
+    from treadle.ops.nn.labels import (
+        collapse_repeated,
+        ctc_unique_labels,
+    )
+    from treadle.ops.statistics.sorting import (
+        approx_max_k,
+        approx_min_k,
+        top_k,
+    )
 
 __all__ = [
     "approx_max_k",
@@ -193,4 +197,30 @@ __all__ = [
 ]
 
 explain_errors(__name__)
-__getattr__ = missing_in(__name__)
+__getattr__ = provided(__name__, {
+    "treadle.ops.image.any_rank": """
+        avg_pool conv_transpose convolution max_pool pool with_space_to_batch
+        """,
+    "treadle.ops.image.blocks": "batch_to_space depth_to_space space_to_batch space_to_depth",
+    "treadle.ops.image.convolution": """
+        conv2d conv2d_transpose depthwise_conv2d depthwise_conv2d_backprop_filter
+        depthwise_conv2d_backprop_input
+        """,
+    "treadle.ops.image.fractional_pooling": "fractional_avg_pool fractional_max_pool",
+    "treadle.ops.image.morphology": "dilation2d erosion2d",
+    "treadle.ops.image.one_axis": """
+        atrous_conv2d atrous_conv2d_transpose avg_pool1d conv1d conv1d_transpose max_pool1d
+        separable_conv2d
+        """,
+    "treadle.ops.image.pooling": "avg_pool2d max_pool2d max_pool_with_argmax",
+    "treadle.ops.image.volumes": "avg_pool3d conv3d conv3d_transpose max_pool3d",
+    "treadle.ops.nn.compositions": """
+        batch_norm_with_global_normalization batch_normalization bias_add compute_average_loss crelu
+        dropout embedding_lookup in_top_k l2_normalize local_response_normalization log_poisson_loss
+        lrn=local_response_normalization moments normalize_moments scale_regularization_loss
+        sufficient_statistics weighted_cross_entropy_with_logits weighted_moments zero_fraction
+        """,
+    "treadle.ops.nn.isotonic": "isotonic_regression",
+    "treadle.ops.nn.labels": "collapse_repeated ctc_unique_labels",
+    "treadle.ops.statistics.sorting": "approx_max_k approx_min_k top_k",
+})  # fmt: skip

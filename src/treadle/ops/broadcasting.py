@@ -77,7 +77,7 @@ BROADCAST_TO = register(
         _eager_broadcast_to,
         lambda call, grad: [unbroadcast(grad, call.inputs[0])],
         Compute(lambda call, index: broadcast_inputs(call, index)[0], "view"),
-        tags=frozenset({"moves"}),
+        tags=frozenset({"any_elements", "moves"}),
         same_elements=lambda dims, attrs: dims if tuple(attrs["shape"]) == dims else None,
     )
 )

@@ -101,7 +101,7 @@ def _const_infer(*, value: NDArray) -> TensorSpec:
 CONST = register(
     Op(
         "const", _const_infer, eager=lambda *, value: value, lower=Structure.CONSTANT,
-        tags=frozenset({"cheap"}),
+        tags=frozenset({"any_elements", "cheap"}),
     )
 )  # fmt: skip
 

@@ -52,7 +52,7 @@ SHAPE = register(
         lambda x, *, out_type: TensorSpec((x.rank,), out_type),
         lambda x, *, out_type: np.array(x.shape, out_type.np_dtype),
         lower=Compute(lambda call, i: _select_dim(call.specs[0].dims, call, i), "view"),
-        tags=frozenset({"cheap"}),
+        tags=frozenset({"any_elements", "cheap"}),
     )
 )
 DIM = register(
@@ -61,7 +61,7 @@ DIM = register(
         lambda *, dim, out_type: TensorSpec((), out_type),
         lambda *, dim, out_type: np.array(dim, out_type.np_dtype),
         lower=Compute(lambda call, i: cast(dim_expr(call.attrs["dim"]), call.out.dtype), "view"),
-        tags=frozenset({"cheap"}),
+        tags=frozenset({"any_elements", "cheap"}),
     )
 )
 # An integer as a dim: the result has `dim`, a symbol, as its size and no elements that are read.

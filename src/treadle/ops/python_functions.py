@@ -256,8 +256,11 @@ def _call_now(*arrays: NDArray, func: Any, out: tuple[TensorSpec, ...]) -> tuple
 
 USER_CODE = "it runs Python code of the user"
 NUMPY_FUNCTION = register(
-    Op("numpy_function", _infer, _call_now, effect="io", callback=USER_CODE)
-)
+    Op(
+        "numpy_function", _infer, _call_now, effect="io", callback=USER_CODE,
+        tags=frozenset({"strings"}),
+    )
+)  # fmt: skip
 PURE_NUMPY_FUNCTION = register(
-    Op("pure_numpy_function", _infer, _call_now, callback=USER_CODE)
+    Op("pure_numpy_function", _infer, _call_now, callback=USER_CODE, tags=frozenset({"strings"}))
 )

@@ -1,41 +1,45 @@
 """``td.random``: random numbers from counter-based streams (Philox 4x32-10)."""
 
+from typing import TYPE_CHECKING
+
 from treadle.core.refusals import explain_errors
-from treadle.names import missing_in
-from treadle.ops.random.algorithms import (
-    Algorithm,
-)
-from treadle.ops.random.distributions import (
-    categorical,
-    normal,
-    set_seed,
-    shuffle,
-    stateless_categorical,
-    stateless_normal,
-    stateless_truncated_normal,
-    stateless_uniform,
-    truncated_normal,
-    uniform,
-)
-from treadle.ops.random.families import (
-    gamma,
-    poisson,
-    stateless_binomial,
-    stateless_gamma,
-    stateless_parameterized_truncated_normal,
-    stateless_poisson,
-)
-from treadle.ops.random.generator import (
-    Generator,
-    get_global_generator,
-    set_global_generator,
-)
-from treadle.ops.random.seeds import (
-    create_rng_state,
-    fold_in,
-    split,
-)
+from treadle.names import provided
 from treadle.random import experimental
+
+if TYPE_CHECKING:
+    from treadle.ops.random.algorithms import (
+        Algorithm,
+    )
+    from treadle.ops.random.distributions import (
+        categorical,
+        normal,
+        set_seed,
+        shuffle,
+        stateless_categorical,
+        stateless_normal,
+        stateless_truncated_normal,
+        stateless_uniform,
+        truncated_normal,
+        uniform,
+    )
+    from treadle.ops.random.families import (
+        gamma,
+        poisson,
+        stateless_binomial,
+        stateless_gamma,
+        stateless_parameterized_truncated_normal,
+        stateless_poisson,
+    )
+    from treadle.ops.random.generator import (
+        Generator,
+        get_global_generator,
+        set_global_generator,
+    )
+    from treadle.ops.random.seeds import (
+        create_rng_state,
+        fold_in,
+        split,
+    )
 
 __all__ = [
     "Algorithm",
@@ -65,4 +69,16 @@ __all__ = [
 ]
 
 explain_errors(__name__)
-__getattr__ = missing_in(__name__)
+__getattr__ = provided(__name__, {
+    "treadle.ops.random.algorithms": "Algorithm",
+    "treadle.ops.random.distributions": """
+        categorical normal set_seed shuffle stateless_categorical stateless_normal
+        stateless_truncated_normal stateless_uniform truncated_normal uniform
+        """,
+    "treadle.ops.random.families": """
+        gamma poisson stateless_binomial stateless_gamma stateless_parameterized_truncated_normal
+        stateless_poisson
+        """,
+    "treadle.ops.random.generator": "Generator get_global_generator set_global_generator",
+    "treadle.ops.random.seeds": "create_rng_state fold_in split",
+})  # fmt: skip

@@ -10,6 +10,7 @@ import treadle
 from treadle.core.shapes import SymbolicDim
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node
+from treadle.ops.loading import load_all_ops
 from treadle.ops.registry import OPS, infer_outputs
 from treadle.runtime.cpu import library, library_code
 from treadle.runtime.cpu.library_text import TABLE
@@ -18,6 +19,7 @@ from treadle.runtime.cpu.target import host
 PHASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 ROUTINE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 GUARD = 64  # bytes before and after what a routine may write
+load_all_ops()
 
 
 def node_of(op_name: str, specs: list[TensorSpec], attrs: dict[str, object]) -> Node:

@@ -241,8 +241,11 @@ def _close(handle: NDArray, *, slot: Slot) -> tuple[()]:
 
 _CALLED = "datasets and their iterators are objects of Python"
 MAKE_ITERATOR = register(
-    Op("make_iterator", _infer_make, _make, effect="io", callback=_CALLED)
-)
+    Op(
+        "make_iterator", _infer_make, _make,
+        effect="io", callback=_CALLED, tags=frozenset({"strings"}),
+    )
+)  # fmt: skip
 SOURCE_LENGTH = register(
     Op(
         "source_length", lambda *inputs, counter: HANDLE, _length,
@@ -264,7 +267,7 @@ GET_OPTIONAL = register(
 GET_NEXT = register(
     Op(
         "iterator_get_next", _infer_next, _get_next,
-        effect="io", callback=_CALLED, tags=frozenset({"gives_own_arrays"}),
+        effect="io", callback=_CALLED, tags=frozenset({"gives_own_arrays", "strings"}),
     )
 )  # fmt: skip
 CLOSE_ITERATOR = register(

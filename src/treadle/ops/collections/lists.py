@@ -416,7 +416,7 @@ LIST_NEW = register(
         _new,
         lower=ListForm(ListAction.NEW, "made", reads_elements=False),
         callback=_SHAPES_DIFFER,
-        tags=frozenset({"cheap"}),
+        tags=frozenset({"any_elements", "cheap"}),
     )
 )
 LIST_PUSH = register(
@@ -426,6 +426,7 @@ LIST_PUSH = register(
         _push,
         _grad_push,
         lower=ListForm(ListAction.PUSH, "changed", reads_elements=False, puts=True),
+        tags=frozenset({"any_elements"}),
     )
 )
 LIST_GET = register(
@@ -435,7 +436,7 @@ LIST_GET = register(
         _get,
         _grad_get,
         lower=ListForm(ListAction.GET, "read"),
-        tags=frozenset({"selects"}),
+        tags=frozenset({"any_elements", "selects"}),
     )
 )
 LIST_SET = register(
@@ -445,6 +446,7 @@ LIST_SET = register(
         _set,
         _grad_set,
         lower=ListForm(ListAction.SET, "changed", reads_elements=False, puts=True),
+        tags=frozenset({"any_elements"}),
     )
 )
 LIST_LENGTH = register(
@@ -453,7 +455,7 @@ LIST_LENGTH = register(
         lambda items: TensorSpec((), dtypes.int32),
         lambda items: np.array(len(items), np.int32),
         lower=ListForm(ListAction.LENGTH, "read", reads_elements=False),
-        tags=frozenset({"selects"}),
+        tags=frozenset({"any_elements", "selects"}),
     )
 )
 LIST_STACK = register(
@@ -464,6 +466,7 @@ LIST_STACK = register(
         lambda call, grad: [list_unstack(grad)],
         lower=ListForm(ListAction.STACK, "read"),
         callback=_SHAPES_DIFFER,
+        tags=frozenset({"any_elements"}),
     )
 )
 LIST_UNSTACK = register(
@@ -474,6 +477,7 @@ LIST_UNSTACK = register(
         lambda call, grad: [list_stack(grad, call.inputs[0].dims[1:])],
         lower=ListForm(ListAction.UNSTACK, "made"),
         callback=_SHAPES_DIFFER,
+        tags=frozenset({"any_elements"}),
     )
 )
 LIST_CONCAT = register(
@@ -484,6 +488,7 @@ LIST_CONCAT = register(
         _grad_concat,
         lower=ListForm(ListAction.CONCAT, "read", ragged=True),
         callback=_SHAPES_DIFFER,
+        tags=frozenset({"any_elements"}),
     )
 )
 LIST_SPLIT = register(
@@ -494,6 +499,7 @@ LIST_SPLIT = register(
         _grad_split,
         lower=ListForm(ListAction.SPLIT, "made", ragged=True),
         callback=_SHAPES_DIFFER,
+        tags=frozenset({"any_elements"}),
     )
 )
 LIST_JOIN = register(
@@ -504,6 +510,7 @@ LIST_JOIN = register(
         _grad_join,
         lower=ListForm(ListAction.JOIN, "read", native=False),
         callback="the elements of a tensor tell the sizes of the pieces",
+        tags=frozenset({"any_elements"}),
     )
 )
 LIST_SCATTER = register(
@@ -514,6 +521,7 @@ LIST_SCATTER = register(
         _grad_scatter,
         lower=ListForm(ListAction.SCATTER, "made", native=False),
         callback="the elements of a tensor tell which items change, and how many there are",
+        tags=frozenset({"any_elements"}),
     )
 )
 LIST_TRUNCATE = register(
@@ -523,6 +531,7 @@ LIST_TRUNCATE = register(
         _truncate,
         _grad_truncate,
         lower=ListForm(ListAction.TRUNCATE, "changed", reads_elements=False),
+        tags=frozenset({"any_elements"}),
     )
 )
 LIST_EXTEND = register(
@@ -532,6 +541,7 @@ LIST_EXTEND = register(
         _extend,
         _grad_extend,
         lower=ListForm(ListAction.EXTEND, "changed", reads_elements=False),
+        tags=frozenset({"any_elements"}),
     )
 )
 LIST_ADD = register(

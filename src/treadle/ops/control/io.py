@@ -165,7 +165,8 @@ def format_number(value: Any) -> str:
 PRINT = register(
     Op(
         "print", lambda *specs, **attrs: (), eager=_print_now, effect="io",
-        tags=frozenset({"quiet"}), callback="Python writes numbers as texts, and prints them",
+        tags=frozenset({"quiet", "strings"}),
+        callback="Python writes numbers as texts, and prints them",
     )
 )  # fmt: skip
 
@@ -186,8 +187,11 @@ def _assert_now(condition: NDArray, *data: NDArray, message: str, summarize: int
 
 
 ASSERT = register(
-    Op("assert", _infer_assert, eager=_assert_now, effect="io", tags=frozenset({"asserts"}))
-)
+    Op(
+        "assert", _infer_assert, eager=_assert_now, effect="io",
+        tags=frozenset({"asserts", "strings"}),
+    )
+)  # fmt: skip
 
 
 def Assert(

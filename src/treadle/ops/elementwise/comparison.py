@@ -12,9 +12,8 @@ _CHEAP = frozenset({"cheap"})
 
 
 def _comparison(name: str, eager: np.ufunc, kinds: str, lower: str, relation: Relation) -> Op:
-    return binary_op(
-        name, eager, kinds, lower, None, boolean, tags=_CHEAP, relation=relation
-    )  # fmt: skip
+    tags = _CHEAP | {"any_elements"} if "s" in kinds else _CHEAP
+    return binary_op(name, eager, kinds, lower, None, boolean, tags=tags, relation=relation)
 
 
 EQUAL = _comparison("equal", np.equal, ANY_KIND + "s", "eq", Relation.EQUAL)

@@ -43,7 +43,7 @@ WHERE = register(
         guard("b", np.where),
         _grad_where,
         elementwise_rule(lambda call, c, x, y: apply("select", c, x, y)),
-        tags=frozenset({"cheap"}),
+        tags=frozenset({"any_elements", "cheap"}),
     )
 )
 

@@ -240,7 +240,7 @@ def _copy(x: NDArray) -> NDArray:
 
 
 _PASS = _lower(lambda x: x)
-_AS_IT_IS = frozenset({"alias", "as_is", "cheap"})
+_AS_IT_IS = frozenset({"alias", "any_elements", "as_is", "cheap"})
 _TEXTS_TOO = ANY_KIND + "s"
 IDENTITY = unary_op(
     "identity", _copy, _TEXTS_TOO, _PASS, lambda x, y, dy: dy, tags=_AS_IT_IS | {"passes_on"}

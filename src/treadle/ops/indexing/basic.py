@@ -327,7 +327,7 @@ DYNAMIC_SLICE = register(
         lambda x, *bounds, axis, given, size=-1: x[part_key(bounds, axis, given)],
         _grad_dynamic,
         SLICE,
-        tags=frozenset({"dynamic", "numpy_view"}),
+        tags=frozenset({"any_elements", "dynamic", "numpy_view"}),
         part=Part(PartKind.DYNAMIC_SLICE, PartUse.READ),
     )
 )

@@ -139,7 +139,7 @@ GATHER = register(
         _eager_gather,
         _grad_gather,
         Compute(_lower_gather, "gather"),
-        tags=frozenset({"selects"}),
+        tags=frozenset({"any_elements", "selects"}),
         refuses=Refusal.POSITION,
         sizes=_batches,
     )

@@ -64,8 +64,8 @@ def _grad_index(call: OpCall, dy: Tensor) -> list[Any]:
 INDEX = register(
     Op(
         "index", _infer_index, _eager_index, _grad_index, Compute(_lower_index, "gather"),
-        tags=frozenset({"selects", "numpy_view"}), refuses=Refusal.WRAPPING_POSITION,
-        part=Part(PartKind.INDEX, PartUse.READ),
+        tags=frozenset({"any_elements", "numpy_view", "selects"}),
+        refuses=Refusal.WRAPPING_POSITION, part=Part(PartKind.INDEX, PartUse.READ),
     )
 )  # fmt: skip
 

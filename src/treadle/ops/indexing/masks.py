@@ -50,7 +50,7 @@ COMPRESS = register(
         _eager_select,
         _grad_select,
         Compaction(1, rows=0),
-        tags=frozenset({"dynamic"}),
+        tags=frozenset({"any_elements", "dynamic"}),
         sizes=_same_rows,
     )
 )

@@ -86,7 +86,7 @@ GATHER_ND = register(
     Op(
         "gather_nd", _infer_gather_nd, _eager_gather_nd, _grad_gather_nd,
         Compute(_lower_gather_nd, "gather"), refuses=Refusal.ROW_OF_POSITIONS,
-        part=Part(PartKind.ROWS, PartUse.READ),
+        part=Part(PartKind.ROWS, PartUse.READ), tags=frozenset({"any_elements"}),
     )
 )  # fmt: skip
 
@@ -247,7 +247,7 @@ def _grad_update(call: OpCall, dz: Tensor) -> list[Any]:
 SCATTER_UPDATE = register(
     Op(
         "tensor_scatter_nd_update", infer_update, _eager_update, _grad_update, sizes=scattered,
-        part=Part(PartKind.ROWS, PartUse.SET, 2),
+        part=Part(PartKind.ROWS, PartUse.SET, 2), tags=frozenset({"any_elements"}),
     )
 )  # fmt: skip
 SCATTER_ADD = register(

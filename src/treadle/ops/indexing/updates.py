@@ -199,7 +199,7 @@ SLICE_UPDATE = register(
     Op(
         "slice_update", _infer_slice_update, _eager_slice_update, _grad_slice_update,
         Compute(_lower_slice_update, "view"), sizes=_slice_fits,
-        part=Part(PartKind.SLICE, PartUse.SET, 1),
+        part=Part(PartKind.SLICE, PartUse.SET, 1), tags=frozenset({"any_elements"}),
     )
 )  # fmt: skip
 
@@ -239,6 +239,7 @@ INDEX_UPDATE = register(
         "index_update", lambda x, i, part, *, axis: x, _eager_index_update, _grad_index_update,
         Compute(_lower_index_update, "gather"), sizes=_part_fits,
         part=Part(PartKind.INDEX, PartUse.SET, 2), refuses=Refusal.WRAPPING_POSITION,
+        tags=frozenset({"any_elements"}),
     )
 )  # fmt: skip
 
@@ -271,7 +272,7 @@ DYNAMIC_SLICE_UPDATE = register(
     Op(
         "dynamic_slice_update", lambda x, *_, axis, given: x,
         _eager_dynamic_update, _grad_dynamic_update, sizes=_other_dims_fit,
-        part=Part(PartKind.DYNAMIC_SLICE, PartUse.SET, -1),
+        part=Part(PartKind.DYNAMIC_SLICE, PartUse.SET, -1), tags=frozenset({"any_elements"}),
     )
 )  # fmt: skip
 

@@ -46,7 +46,7 @@ FILL = register(
         _eager_fill,
         lambda call, dy: [unbroadcast(dy, call.inputs[0])],
         Compute(lambda call, index: call.inputs[0](()), "view"),
-        tags=frozenset({"cheap"}),
+        tags=frozenset({"any_elements", "cheap"}),
     )
 )
 
@@ -197,6 +197,7 @@ ONE_HOT = register(
         guard("iu", _eager_one_hot),
         _grad_one_hot,
         Compute(_lower_one_hot, "gather"),
+        tags=frozenset({"any_elements"}),
     )
 )
 

@@ -123,6 +123,7 @@ CONCAT = register(
         _grad_concat,
         Compute(_lower_concat, "view"),
         sizes=_joined,
+        tags=frozenset({"any_elements"}),
     )
 )
 
@@ -185,6 +186,7 @@ STACK = register(
         lambda call, dy: unstack(dy, axis=call.attrs["axis"]),
         Compute(_lower_stack, "view"),
         sizes=_stacked,
+        tags=frozenset({"any_elements"}),
     )
 )
 

@@ -137,8 +137,11 @@ def _fold_mirror(dy: Tensor, axis: int, before: Dim, after: Dim, repeat: int) ->
 
 
 PAD = register(
-    Op("pad", _infer_pad, _eager_pad, _grad_pad, Compute(_lower_pad, "view"), sizes=_padded)
-)
+    Op(
+        "pad", _infer_pad, _eager_pad, _grad_pad, Compute(_lower_pad, "view"), sizes=_padded,
+        tags=frozenset({"any_elements"}),
+    )
+)  # fmt: skip
 
 
 def pad(

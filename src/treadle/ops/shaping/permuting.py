@@ -35,7 +35,7 @@ TRANSPOSE = register(
         lambda x, *, perm: x.transpose(perm),
         _grad_transpose,
         Compute(_lower_transpose, "view"),
-        tags=frozenset({"moves", "numpy_view"}),
+        tags=frozenset({"any_elements", "moves", "numpy_view"}),
     )
 )
 
@@ -74,7 +74,7 @@ REVERSE = register(
         lambda x, *, axis: np.flip(x, axis),
         lambda call, dy: [reverse(dy, call.attrs["axis"])],
         Compute(_lower_reverse, "view"),
-        tags=frozenset({"moves"}),
+        tags=frozenset({"any_elements", "moves"}),
     )
 )
 

@@ -66,7 +66,7 @@ RESHAPE = register(
         _grad_reshape,
         Compute(_lower_reshape, "view"),
         sizes=same_count,
-        tags=frozenset({"alias", "moves", "numpy_view"}),
+        tags=frozenset({"alias", "any_elements", "moves", "numpy_view"}),
         same_elements=_reshaped,
     )
 )
@@ -144,7 +144,7 @@ ENSURE_SHAPE = register(
         lambda call, dy: [with_dims(dy, call.inputs[0].dims)],
         Compute(lambda call, index: call.inputs[0](index), "view"),
         sizes=same_dims,
-        tags=frozenset({"alias"}),
+        tags=frozenset({"alias", "any_elements"}),
     )
 )
 

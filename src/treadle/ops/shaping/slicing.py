@@ -90,7 +90,7 @@ STRIDED_SLICE = register(
         _grad_slice,
         Compute(_lower_slice, "view"),
         sizes=_sliced,
-        tags=frozenset({"moves", "numpy_view"}),
+        tags=frozenset({"any_elements", "moves", "numpy_view"}),
         part=Part(PartKind.SLICE, PartUse.READ),
         same_elements=_whole,
     )
