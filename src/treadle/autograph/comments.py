@@ -10,7 +10,6 @@ Statements get these attributes:
 
 from __future__ import annotations
 
-import io
 import tokenize
 from typing import Any
 
@@ -42,31 +41,51 @@ class _Number(float):
 def attach(function: Any, lines: list[str]) -> None:
     """Set the attributes on every statement of a function. `lines` are the lines of its file."""
     _keep_literals(function, lines)
-    own, behind = _comments(lines, function.lineno, function.end_lineno)
+    own, behind = _comments(function, lines)
     _Attach(own, behind, lines).block(function.body, _header_end(function, lines))
     function.trailing = behind.get(_header_end(function, lines), "")
 
 
 def _comments(
-    lines: list[str], first: int, last: int
+    function: Any, lines: list[str]
 ) -> tuple[dict[int, tuple[int, str]], dict[int, str]]:
     """Comments on lines of their own (with their column), and behind code."""
     own: dict[int, tuple[int, str]] = {}
     behind: dict[int, str] = {}
-    text = "".join(lines[first - 1 : last])
-    if "#" not in text:
-        return own, behind
+    for number, column in _beginnings(function, lines):
+        line = lines[number - 1]
+        text = line[column:].rstrip("\r\n")
+        if line[:column].strip():
+            behind[number] = text
+        else:
+            own[number] = (column, text)
+    return own, behind
+
+
+def _beginnings(function: Any, lines: list[str]) -> list[tuple[int, int]]:
+    """The lines and columns where the comments of a function begin. Only where a ``#`` may be in a
+    literal Python's tokenizer is asked: making its tables takes longer than converting a function.
+    """
+    numbers = range(function.lineno, function.end_lineno + 1)
+    found = {n: lines[n - 1].index("#") for n in numbers if "#" in lines[n - 1]}
+    for node in walk(function) if found else ():
+        is_text = isinstance(getattr(node, "value", None), str | bytes)
+        if (is_text or isinstance(node, gast.JoinedStr)) and not found.keys().isdisjoint(
+            range(node.lineno, node.end_lineno + 1)
+        ):
+            return _tokenized(lines, function.lineno, function.end_lineno)
+    return list(found.items())
+
+
+def _tokenized(lines: list[str], first: int, last: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
     try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        for token in tokenize.generate_tokens(iter(lines[first - 1 : last]).__next__):
             if token.type == tokenize.COMMENT:
-                line = token.start[0] + first - 1
-                if token.line.lstrip().startswith("#"):
-                    own[line] = (token.start[1], token.string)
-                else:
-                    behind[line] = token.string
+                found.append((token.start[0] + first - 1, token.start[1]))
     except (tokenize.TokenError, IndentationError):
         pass  # comments are a nicety: the code itself has been parsed
-    return own, behind
+    return found
 
 
 def _header_end(node: Any, lines: list[str]) -> int:
