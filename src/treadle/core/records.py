@@ -9,7 +9,6 @@ and `dataclasses.replace` take records, whose fields may not be an ``InitVar``.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import operator
 from collections.abc import Callable
@@ -82,12 +81,12 @@ def _give_methods(cls: Any, frozen: bool, eq: bool, repr: bool) -> None:
 
 @dataclasses.dataclass(init=False, eq=False, repr=False)
 class _Example:
-    """A dataclass: its field has what `dataclasses` keeps besides a field's public attributes."""
+    """A dataclass, whose field has the mark that `dataclasses` knows fields by."""
 
     value: Any
 
 
-(_FIELD,) = dataclasses.fields(_Example)
+_MARK = dataclasses.fields(_Example)[0]._field_type  # type: ignore[attr-defined]
 
 
 def _fields(cls: Any) -> dict[str, Any]:
@@ -104,20 +103,18 @@ def _fields(cls: Any) -> dict[str, Any]:
         if str(kind).removeprefix("typing.").startswith("ClassVar"):
             continue
         default = getattr(cls, name, missing)
-        field = copy.copy(_FIELD)
-        if isinstance(default, dataclasses.Field):
-            for attribute in ("default", "default_factory", "init", "repr", "hash", "compare"):
-                setattr(field, attribute, getattr(default, attribute))
-            field.kw_only = default.kw_only is True
-            if default.default is missing:
-                delattr(cls, name)
-            else:
-                setattr(cls, name, default.default)
-        elif type(default) is not MemberDescriptorType:  # otherwise it is a slot
-            field.default = default
+        field: Any = default
+        if not isinstance(default, dataclasses.Field):
+            is_slot = type(default) is MemberDescriptorType
+            field = dataclasses.field(default=missing if is_slot else default)
+        elif field.default is missing:
+            delattr(cls, name)
+        else:
+            setattr(cls, name, field.default)
         if field.default is not missing and type(field.default).__hash__ is None:
             raise ValueError(f"{cls.__qualname__}.{name}: a default value may not be changeable")
-        field.name, field.type = name, kind
+        field.name, field.type, field._field_type = name, kind, _MARK
+        field.kw_only = field.kw_only is True
         found[name] = field
     return found
 

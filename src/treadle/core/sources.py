@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 # The packages that these may import (the test of layering says so): what they write depends on no
@@ -29,23 +28,29 @@ def sources(package: str) -> str:
 
 @functools.cache
 def _of_package(name: str) -> str:
-    return _digest("".join(_files(str(Path(__file__).parent.parent / name))))
+    return _digest("\n".join(_files(str(Path(__file__).parent.parent / name))))
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _files(folder: str) -> Iterator[str]:
+def _files(folder: str) -> list[str]:
+    """A line for each source file."""
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        entries = list(os.scandir(folder))
     except OSError:  # not a folder: inside an archive
         archive = next(p for p in Path(folder).parents if p.exists())
-        yield f"{folder} {archive.stat().st_mtime_ns}\n"
-        return
+        return [f"{folder} {archive.stat().st_mtime_ns}"]
+    lines, folders = [], []
     for entry in entries:
-        if entry.name.endswith(".py"):
+        name = entry.name
+        if name.endswith(".py"):
             status = entry.stat()
-            yield f"{entry.path} {status.st_size} {status.st_mtime_ns}\n"
-        elif entry.is_dir() and entry.name != "__pycache__":
-            yield from _files(entry.path)
+            lines.append(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
+        elif name != "__pycache__" and entry.is_dir():
+            folders.append(entry.path)
+    lines.sort()
+    for inner in sorted(folders):
+        lines += _files(inner)
+    return lines

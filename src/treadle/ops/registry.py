@@ -128,7 +128,7 @@ class Op:
     @property
     def takes_strings(self) -> bool:
         """Whether its inputs or outputs may be strings."""
-        return bool(self.tags & _ON_STRINGS)
+        return not self.tags.isdisjoint(_ON_STRINGS)
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
@@ -229,8 +229,11 @@ def infer_outputs(op: Op, specs: Sequence[Spec], attrs: Mapping[str, Any]) -> tu
     except ValueError as error:
         raise errors.InvalidArgumentError(None, op, _explain(op, specs, str(error))) from None
     outputs = result if isinstance(result, tuple) else (result,)
-    if not op.takes_strings and any(s.dtype is dtypes.string for s in (*specs, *outputs)):
-        raise errors.DtypeError(None, op, _explain(op, specs, "it does not work on strings"))
+    if not op.takes_strings:
+        for spec in (*specs, *outputs):
+            if spec.dtype is dtypes.string:
+                text = _explain(op, specs, "it does not work on strings")
+                raise errors.DtypeError(None, op, text)
     if op.sizes is not None:
         _check_sizes(op, specs, outputs, attrs)
     return outputs
