@@ -652,6 +652,7 @@ __all__ = [
     "strings",
     "subtract",
     "switch_case",
+    "sysconfig",
     "tan",
     "tanh",
     "tensor_scatter_nd_add",
