@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.gpu.on_processor import GPU, Kernels, size
-from tests.runtime.gpu.test_routines import numbers, opened_node
+from tests.runtime.gpu.test_routines import Processor, numbers, opened_node
 from treadle.core import dtypes
 from treadle.graph.ir import Graph, Node
 from treadle.ops.indexing.masks import EXPAND
@@ -20,6 +20,7 @@ from treadle.ops.statistics import histograms, sorting
 from treadle.runtime.cpu.eager_routines import by_routine
 from treadle.runtime.cpu.target import host
 from treadle.runtime.gpu.routines import routine_for
+from treadle.runtime.gpu.routines.arrays import ArrayRoutine
 from treadle.runtime.gpu.routines.rows import RowRoutine
 from treadle.runtime.passes.verdicts import add_verdicts
 from treadle.runtime.schedule.facts import Facts
@@ -215,6 +216,72 @@ def test_refused_rows_are_told_by_verdicts() -> None:
     for op, arrays, _, wanted in REFUSED:
         *_, verdicts = results(routines[id(arrays)], kernels, arrays)
         assert verdicts.dtype == np.int32 and (verdicts != 0).tolist() == wanted, op.name
+
+
+def _long() -> list[Case]:
+    """Rows that are longer than a block has threads."""
+    n = 2 * GPU.block
+    found: list[Case] = []
+    for dtype in ("float32", "float64", "int32", "uint8"):
+        x = special((3, n), dtype)
+        for descending in (False, True):
+            found.append((sorting.ARGSORT, [x], {"descending": descending}))
+            found.append((sorting.SORT, [x], {"descending": descending}))
+        found.append((sorting.TOP_K, [x], {"k": 300, "index_type": dtypes.int32}))
+    ids, mask = RNG.integers(0, 9, (4, n)).astype(np.int32), RNG.integers(0, 2, n).astype(bool)
+    rows = numbers((int(mask.sum()), 3), "float32")
+    a, b = numbers((3, n), "float32"), numbers((3, n), "float32")
+    halves = [x[:, : n // 2 + 1].copy() for x in (a, b)]
+    tables = [*fourier.tables(n // 2, "float32"), *fourier._powers(n // 2 + 1, n, "float32")]
+    return [
+        *found,
+        (histograms.COUNT_POSITIONS, [ids], {"size": 9}),
+        (histograms.COUNT_POSITIONS, [ids], {"size": 9, "batch_dims": 1}),
+        (EXPAND, [rows, mask], {}), (EXPAND, [rows[:0], np.zeros(n, bool)], {}),
+        (fourier.ON_PARTS, [a, b, *fourier.tables(n, "float32")], {}),
+        (fourier.OF_REAL_ON_PARTS, [a, *tables], {}),
+        (fourier.TO_REAL_ON_PARTS, [*halves, *tables], {}),
+    ]  # fmt: skip
+
+
+def by_library(op: Op, arrays: Sequence[Any], attrs: Any) -> list[Any]:
+    node = judged(opened_node(op, arrays, attrs)[0])
+    routine = routine_for(node, (), GPU)
+    assert isinstance(routine, ArrayRoutine) and not routine.replays, op.name
+    outputs = [np.full(v.spec.dims, 77).astype(v.spec.dtype.np_dtype) for v in node.outputs]
+    routine(Processor(), arrays, outputs, 0, {})  # type: ignore[arg-type]
+    return outputs
+
+
+def test_long_rows_are_done_by_the_library() -> None:
+    for op, arrays, attrs in _long():
+        wanted = by_routine(op, arrays, attrs)
+        assert wanted is not None and isinstance(op.lower, Rows)
+        found = by_library(op, arrays, attrs)
+        if op.lower.fails:
+            assert not found.pop().any()
+        for one, other in zip(found, wanted, strict=True):
+            if op.lower.routine.startswith("fourier"):
+                np.testing.assert_allclose(one, other, 2e-5, 2e-4)
+            else:
+                np.testing.assert_array_equal(one, other, op.name)
+                np.testing.assert_array_equal(np.signbit(one), np.signbit(other), op.name)
+
+
+def test_long_rows_with_positions_outside_are_told_by_verdicts() -> None:
+    ids = RNG.integers(0, 9, (3, 2 * GPU.block)).astype(np.int64)
+    ids[0, 5], ids[2, 7] = -1, 9
+    *_, verdicts = by_library(histograms.COUNT_POSITIONS, [ids], {"size": 9, "batch_dims": 1})
+    assert verdicts.tolist() == [1, 0, 1]
+    *_, verdicts = by_library(histograms.COUNT_POSITIONS, [ids], {"size": 0, "batch_dims": 1})
+    assert verdicts.tolist() == [1, 1, 1]
+
+
+def test_rows_of_any_length_are_done_by_the_library() -> None:
+    node, _ = opened_node(
+        sorting.ARGSORT, [numbers((9, 8), "float32")], {"descending": False}, [(0, 1)]
+    )
+    assert isinstance(routine_for(node, (), GPU), ArrayRoutine)
 
 
 def test_sorting_memory_is_that_of_threads_that_run_together() -> None:

@@ -15,6 +15,7 @@ from treadle.kernel.ir import Buffer
 from treadle.ops.lowering import RowCall, Rows
 from treadle.runtime.gpu.kernels import KernelCode, Stage
 from treadle.runtime.gpu.machine import Gpu
+from treadle.runtime.gpu.routines.arrays import array_routine
 from treadle.runtime.gpu.routines.kernel import CodeRoutine
 from treadle.runtime.gpu.routines.routine import Routine
 from treadle.runtime.gpu.routines.row_text import RowText, c_type, kind_of
@@ -49,7 +50,8 @@ def row_routine(node: Node, gpu: Gpu) -> Routine | None:
     call = None if lower.fails else lower.call(inputs, outputs, node.attrs)
     if call is None:
         return None
-    return RowRoutine(node, lower.routine, call, gpu)
+    long = array_routine(node, lower.routine, call, gpu)
+    return long or RowRoutine(node, lower.routine, call, gpu)
 
 
 class RowRoutine(CodeRoutine):
