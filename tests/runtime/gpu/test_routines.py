@@ -28,7 +28,7 @@ from treadle.runtime.fusion.strided import View
 from treadle.runtime.gpu.cublas import Cublas
 from treadle.runtime.gpu.kernels import KernelCode
 from treadle.runtime.gpu.product import Product
-from treadle.runtime.gpu.routines import routine_for
+from treadle.runtime.gpu.routines import prepare_together, routine_for
 from treadle.runtime.gpu.routines.kernel import KernelRoutine
 from treadle.runtime.gpu.routines.routine import address_of, size_of
 
@@ -396,3 +396,22 @@ def test_few_tiles_are_shared_by_blocks() -> None:
     first, last = routine.code.stages
     assert routine.launches == 2 and first.blocks > 4 and first.meets and not last.meets
     assert routine.workspace == 4 * math.prod(attrs["filters"]) * first.blocks // 2
+
+
+def test_routines_are_compiled_together_and_once() -> None:
+    loads: list[int] = []
+
+    class Counting(Processor):
+        def load(self, codes: Sequence[KernelCode]) -> list[list[Any]]:
+            loads.append(len(codes))
+            return super().load(codes)
+
+    cases = kernel_cases()["same"]
+    made = [routine_for(opened_node(*case)[0], (), GPU) for case in (*cases, cases[0])]
+    routines = [r for r in made if r is not None]
+    driver = Counting(kernels=compiled_cases())
+    prepare_together(driver, routines)  # type: ignore[arg-type]
+    routines[0].prepare(driver)  # type: ignore[arg-type]
+    assert loads == [3]
+    prepare_together(Counting(kernels=compiled_cases()), routines)  # type: ignore[arg-type]
+    assert loads == [3, 3]  # another device

@@ -1,6 +1,7 @@
 """Routines of the library for GPUs."""
 
+from treadle.runtime.gpu.routines.kernel import prepare_together
 from treadle.runtime.gpu.routines.library import routine_for
 from treadle.runtime.gpu.routines.routine import Routine
 
-__all__ = ["Routine", "routine_for"]
+__all__ = ["Routine", "prepare_together", "routine_for"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from treadle.core.shapes import Dim
 from treadle.kernel.ir import Kernel
@@ -32,13 +34,17 @@ class CodeRoutine(Routine):
         self.name, self.gpu = name, gpu
         self.functions: list[Any] = []
 
-    def write(self) -> KernelCode:
-        """Its code."""
+    def write(self, name: str) -> KernelCode:
+        """Its code, in which all names of functions begin with `name`."""
         raise NotImplementedError
 
     @functools.cached_property
     def code(self) -> KernelCode:
-        return self.write()
+        """Its code, under a name that equal code has, too."""
+        code = self.write("routine")
+        operands = [(b.dtype.name, b.shape) for b in self.arguments.buffers]
+        said = f"{code.text}\n{code.stages}\n{operands}"
+        return self.write(f"routine_{hashlib.sha256(said.encode()).hexdigest()[:16]}")
 
     @property
     def workspace(self) -> Dim:  # type: ignore[override]
@@ -48,11 +54,14 @@ class CodeRoutine(Routine):
     def launches(self) -> Dim:  # type: ignore[override]
         return len(self.code.stages)
 
-    def prepare(self, driver: Driver) -> None:
-        if driver.gpu != self.gpu:
-            self.gpu = driver.gpu
+    def fit_to(self, gpu: Gpu) -> None:
+        """Let its code be for a device."""
+        if gpu != self.gpu:
+            self.gpu = gpu
             self.__dict__.pop("code", None)
-        (self.functions,) = driver.load([self.code])
+
+    def prepare(self, driver: Driver) -> None:
+        prepare_together(driver, [self])
 
     def __call__(
         self, driver: Driver, inputs: Sequence[Any], outputs: Sequence[Any], workspace: int,
@@ -80,5 +89,23 @@ class KernelRoutine(CodeRoutine):
         super().__init__(name, gpu)
         self.kernel = self.arguments = kernel
 
-    def write(self) -> KernelCode:
-        return kernel_code(self.kernel, f"td_{self.name}", self.gpu)
+    def write(self, name: str) -> KernelCode:
+        return kernel_code(self.kernel, name, self.gpu)
+
+
+# The functions that a device has loaded, by the names of their codes.
+_loaded: WeakKeyDictionary[Driver, dict[str, list[Any]]] = WeakKeyDictionary()
+
+
+def prepare_together(driver: Driver, routines: Iterable[Routine]) -> None:
+    """Prepare routines for a device: what it has not compiled for others yet is compiled as one
+    text, which takes little longer than the first of them."""
+    own = [r for r in routines if isinstance(r, CodeRoutine)]
+    for routine in own:
+        routine.fit_to(driver.gpu)
+    loaded = _loaded.setdefault(driver, {})
+    missing = {r.code.name: r.code for r in own if r.code.name not in loaded}
+    if missing:
+        loaded.update(zip(missing, driver.load(list(missing.values())), strict=True))
+    for routine in own:
+        routine.functions = loaded[routine.code.name]

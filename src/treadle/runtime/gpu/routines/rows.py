@@ -6,8 +6,6 @@ those of a processor, whose routines have the same source.
 
 from __future__ import annotations
 
-import hashlib
-
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, dim_symbols
 from treadle.graph.ir import Node
@@ -78,22 +76,20 @@ class RowRoutine(CodeRoutine):
         most = self.gpu.multiprocessors * self.gpu.warp
         return self.call.rows if self.call.space == 0 else compound("min", self.call.rows, most)
 
-    def write(self) -> KernelCode:
-        text = self._text("td_rows")
-        name = f"td_rows_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    @property
+    def workspace(self) -> Dim:  # type: ignore[override]
+        return self._space * self.workers
+
+    def write(self, name: str) -> KernelCode:
         threads = self.gpu.block if self.call.space == 0 else self.gpu.warp
         blocks = (self.workers + (threads - 1)) // threads
         stage = Stage(name, blocks, threads, 0, False)
-        return KernelCode(name, self._text(name), (stage,), self._scratch, frozenset())
+        return KernelCode(name, self._text(name), (stage,), self.workspace, frozenset())
 
     @property
     def _space(self) -> Dim:
         """Bytes of a thread's workspace."""
         return (self.call.space + (_ALIGNED - 1)) // _ALIGNED * _ALIGNED
-
-    @property
-    def _scratch(self) -> Dim:
-        return self._space * self.workers
 
     def _text(self, name: str) -> str:
         names = {
@@ -109,7 +105,7 @@ class RowRoutine(CodeRoutine):
             for b, pointer in buffers.items()
         ]
         listed += [f"td_index {s}" for s in self.arguments.symbols]
-        if self._scratch != 0:
+        if self.workspace != 0:
             listed.append("TD_BYTES scratch")
         pointers = iter(buffers.items())
         given, own = [], {"first": "row", "last": "row + 1", "space": "space"}
@@ -130,7 +126,7 @@ class RowRoutine(CodeRoutine):
             "  const td_index worker = (td_index)blockIdx.x * blockDim.x + threadIdx.x;",
             "  if (worker >= workers) return;",
         ]
-        if self._scratch != 0:
+        if self.workspace != 0:
             lines.append(f"  const td_index bytes = {dim_text(self._space)};")
             own_bytes = "td_scratch<unsigned char>(scratch, 0, workers * bytes)"
             whole = f"td_raw({own_bytes}) + worker * bytes"
