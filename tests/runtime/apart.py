@@ -133,6 +133,8 @@ class _Run:
     registers: those of the host.
     memory: the arrays of the device, by place.
     turned: the pairs of buffers that have changed roles.
+    symbols: the sizes that are known.
+    tellers: the value whose shape told a symbol, which it tells again when it is made again.
     """
 
     def __init__(self, program: ApartExecutable, arrays: Sequence[Any]) -> None:
@@ -146,6 +148,7 @@ class _Run:
         self.given = arrays
         sources = symbol_sources(program.work.params)
         self.symbols = {s.name: np.shape(arrays[s.argument])[s.axis] for s in sources}
+        self.tellers: dict[str, Value] = {}
 
     # -- memory ------------------------------------------------------------------------------
 
@@ -209,9 +212,14 @@ class _Run:
     def learn(self, value: Value, shape: Sequence[int], again: bool = False) -> None:
         """Symbols among the dims of a value get their values, or new ones."""
         for dim, size in zip(value.spec.dims, shape, strict=True):
-            told = told_symbol(dim, set() if again else self.symbols.keys())
+            told = told_symbol(dim, set() if again else self.known([value]).keys())
             if told is not None and isinstance(told[1], int):
                 self.symbols[told[0]] = size - told[1]
+                self.tellers[told[0]] = value
+
+    def known(self, made: Sequence[Value]) -> dict[str, int]:
+        """The sizes that are known before some values are made."""
+        return {s: n for s, n in self.symbols.items() if self.tellers.get(s) not in made}
 
     # -- steps -------------------------------------------------------------------------------
 
@@ -311,12 +319,15 @@ class _Run:
         results = reference.evaluate(kernel, arrays, self.symbols)
         self.registers[step.value] = np.array(results[out])
 
+    def scope(self, node: Node) -> Scope:
+        return Scope(self.known(node.outputs))
+
     def call(self, node: Node, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> None:
         given = [_copied(self.read(o)) for o in inputs]
         if node.op.eager is None and isinstance(node.op.lower, Rows):
             made = self.with_verdicts(node, given)
         else:
-            made = interpreter._Interpreter(False).node(node, given, Scope(self.symbols))
+            made = interpreter._Interpreter(False).node(node, given, self.scope(node))
         for operand, result in zip(outputs, made, strict=False):
             self.write(operand, result)
 
@@ -327,7 +338,7 @@ class _Run:
         refused = np.zeros(self.shape(verdicts.dims), np.int32)
         plain = Node(OPS[node.op.name], node.inputs, node.attrs, specs, (), node.origin)
         try:
-            made = interpreter._Interpreter(False).node(plain, given, Scope(self.symbols))
+            made = interpreter._Interpreter(False).node(plain, given, self.scope(node))
         except InvalidArgumentError:
             made = [np.full(self.shape(s.dims), 7).astype(s.dtype.np_dtype) for s in specs]
             refused += 1
@@ -338,7 +349,7 @@ class _Run:
         if step.slot is not None:  # memory that a later step writes
             self.memory[step.slot] = np.empty(self.shape(step.slot.dims), step.slot.dtype.np_dtype)
         given = [v if step.slot else _copied(v) for v in map(self.read, step.inputs)]
-        made = interpreter._Interpreter(False).node(step.node, given, Scope(self.symbols))
+        made = interpreter._Interpreter(False).node(step.node, given, self.scope(step.node))
         for operand, result in zip(step.outputs, made, strict=True):
             if operand.place is not None and operand.place.kind == "element":
                 self.memory[operand.place] = np.array(result)

@@ -7,10 +7,12 @@ import fcntl
 import functools
 import hashlib
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,18 +111,20 @@ class Kernels:
             stays in the cache of the device. None: what is moved is not counted.
         moved: bytes so far.
         launches: so far.
+        ran: the names of the kernels that were launched.
     """
 
     def __init__(self, kernels: Iterable[Kernel | Form], gpu: Gpu = GPU) -> None:
         self.codes: dict[Form, KernelCode] = {}
+        self.ran: set[str] = set()
         self.cached: int | None = None
         self.moved = self.launches = 0
         for form in kernels:
             kernel, values = (form, NONE) if isinstance(form, Kernel) else form
             if (kernel, values) not in self.codes:
-                text = kernel_code(kernel, "k", gpu, values).text
-                name = f"k{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-                self.codes[kernel, values] = kernel_code(kernel, name, gpu, values)
+                code = named(kernel_code(kernel, "k", gpu, values), kernel)
+                name = f"k{hashlib.sha256(code.text.encode()).hexdigest()[:12]}"
+                self.codes[kernel, values] = named(kernel_code(kernel, name, gpu, values), kernel)
 
     def add(self, arguments: Any, code: KernelCode) -> None:
         """Code that is of no kernel, with what tells its buffers and sizes as a kernel does."""
@@ -208,6 +212,7 @@ class Kernels:
         if fault:
             raise Fault(f"{fault.decode()}\n{code.text}")
         self.launches += 1
+        self.ran.add(code.name)
         if self.cached is not None:
             self.moved += sum(h.moved(self.cached) for h in held)
 
@@ -264,6 +269,15 @@ def unused(count: int) -> Any:
 
 def address(array: Any) -> int | None:
     return array.ctypes.data if array.size else None
+
+
+def named(code: KernelCode, kernel: Kernel) -> KernelCode:
+    """The code of a kernel with symbols that are named by their order."""
+    if not kernel.symbols:
+        return code
+    names = {name: f"size_{number}" for number, name in enumerate(kernel.symbols)}
+    words = re.compile(r"\b(" + "|".join(map(re.escape, names)) + r")\b")
+    return replace(code, text=words.sub(lambda m: names[m[0]], code.text))
 
 
 def _text(batch: Sequence[tuple[Kernel, KernelCode]]) -> str:

@@ -1,37 +1,38 @@
-"""Kernels are compiled for GPUs, without one: by nvcc, which TREADLE_TEST_CUDA=1 says is here."""
+"""Kernels are compiled for GPUs, without one, by the compilers of CUDA C that are here.
+
+TREADLE_TEST_CUDA=1 says that there is one: nvcc, or NVRTC from its wheel (`cuda.py`).
+"""
 
 import os
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
 from tests.runtime.gpu import test_row_routines
+from tests.runtime.gpu.cuda import CompileError, Compiler, compilers
 from tests.runtime.gpu.test_kernels import compiled, compiled_parts, functions
 from tests.runtime.gpu.test_routines import compiled_cases
-from treadle.runtime.gpu.kernels import PRELUDE
 
 LIBRARIES = {
     "cases": compiled, "in parts": compiled_parts, "functions": lambda: functions()[0],
     "routines": compiled_cases, "rows": lambda: test_row_routines.compiled()[0],
 }  # fmt: skip
-needs_nvcc = pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not installed")
 
 
-def test_nvcc_is_where_it_must_be() -> None:
+def test_a_compiler_is_where_it_must_be() -> None:
     if os.environ.get("TREADLE_TEST_CUDA") == "1":
-        assert shutil.which("nvcc"), "TREADLE_TEST_CUDA=1 asks for tests with nvcc"
+        assert compilers(), "TREADLE_TEST_CUDA=1 asks for tests with a compiler of CUDA C"
 
 
-@needs_nvcc
+@pytest.mark.parametrize("compiler", compilers(), ids=lambda c: c.name)
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("kernels", LIBRARIES)
-def test_kernels_compile(architecture: str, kernels: str, tmp_path: Path) -> None:
+def test_kernels_compile(compiler: Compiler, architecture: str, kernels: str) -> None:
     library = LIBRARIES[kernels]()
-    source = tmp_path / "kernels.cu"
     text = "\n".join(code.text for _, code in library.distinct.values())
-    source.write_text(f'#include "{PRELUDE}"\n{text}\n')
-    command = ["nvcc", f"-arch={architecture}", "-cubin", "-w", "-o", str(tmp_path / "made")]
-    found = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stderr[:4000]
+    assert len(compiler.compile(text, architecture)) > len(library.distinct)
+
+
+@pytest.mark.parametrize("compiler", compilers(), ids=lambda c: c.name)
+def test_the_words_of_a_compiler(compiler: Compiler) -> None:
+    with pytest.raises(CompileError, match="nothing_known"):
+        compiler.compile("TD_KERNEL k() { nothing_known(); }", "sm_80")

@@ -226,11 +226,13 @@ template <typename T> TD_DEVICE T td_sigmoid(T x) {
 template <typename T> TD_DEVICE T td_softplus(T x) {
   return td_max(x, T(0)) + td_log1p(td_exp(-td_abs(x)));
 }
-template <typename T> TD_DEVICE T td_logaddexp(T x, T y) {
-  if (x == y) return x + T(0.693147180559945309417232121458176568);
-  T apart = x - y;
-  return apart > T(0) ? x + td_log1p(td_exp(-apart)) : apart <= T(0) ? y + td_log1p(td_exp(apart)) : apart;
+TD_DEVICE double td_logaddexp(double x, double y) {
+  if (x == y) return x + 0.693147180559945309417232121458176568;
+  double apart = x - y;
+  return apart > 0 ? x + log1p(exp(-apart)) : apart <= 0 ? y + log1p(exp(apart)) : apart;
 }
+// The difference of two floats is rounded, and its exponential then far off.
+TD_DEVICE float td_logaddexp(float x, float y) { return (float)td_logaddexp((double)x, (double)y); }
 template <typename T> TD_DEVICE bool td_isnan(T x) { return x != x; }
 template <typename T> TD_DEVICE bool td_isfinite(T x) { return x - x == T(0); }
 template <typename T> TD_DEVICE bool td_isinf(T x) { return x == x && x - x != T(0); }

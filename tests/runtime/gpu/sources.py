@@ -1,0 +1,119 @@
+"""Where programs come from: the corpus, the tests of the runtime, benchmarks, and random graphs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as td
+from benchmarks.libraries import LIBRARIES
+from benchmarks.measure import call
+from benchmarks.workload import Workload, all_workloads, load
+from tests.corpus.registry import Case
+from tests.corpus.test_corpus import CASES, tensors
+from tests.runtime import harness
+from tests.runtime.fuzz.compare import spread
+from tests.runtime.fuzz.execution import function
+from tests.runtime.fuzz.generate import generate
+from tests.runtime.gpu.collected import Collection
+from treadle import runtime
+from treadle.graph.ir import Graph
+
+
+def corpus(found: Collection, cases: Sequence[Case] = CASES) -> None:
+    """The functions of the corpus, and gradients of those that have one."""
+    for number, case in enumerate(cases):
+        if not case.tensors:
+            continue
+        name = f"{case.fn.__module__}.{case.fn.__name__} {number}"
+        found.collect(name, lambda: td.function(case.fn)(*tensors(case)))
+        if case.gradients:
+            found.collect(f"gradient of {name}", lambda: _gradient(case))
+
+
+def _gradient(case: Case) -> None:
+    xs = tensors(case)
+    with td.GradientTape() as tape:
+        tape.watch(xs)
+        y = td.function(case.fn)(*xs)
+    tape.gradient(y, xs)
+
+
+def workloads() -> dict[str, Workload]:
+    """The workloads that are a job of treadle, by name."""
+    made = {name: load(place) for name, place in all_workloads().items()}
+    return {name: w for name, w in made.items() if not w.fresh}
+
+
+def workload(found: Collection, made: Workload) -> None:
+    """The programs of a workload's job."""
+
+    def run() -> None:
+        job = made.job(LIBRARIES["treadle"])
+        if job is not None:
+            call(job)
+
+    found.collect(made.name, run, made.tolerance)
+
+
+def graph(found: Collection, seed: int) -> None:
+    """A random graph, for the sizes of its arrays, and for a batch of any size where it has one."""
+    program = generate(seed)
+    arrays = [program.arrays[v] for v in program.block.params]
+    variables = {n: td.Variable(a) for n, a in program.variables.items()}
+    body = function(program, variables)
+    graphs = [harness.trace(body, *(td.TensorSpec(a.shape, a.dtype) for a in arrays))]
+    if program.batch:
+        with contextlib.suppress(Exception):  # it needs the size
+            graphs.append(harness.trace(body, *program.specs()))
+    for number, traced in enumerate(graphs):
+        used = [n for n, v in enumerate(variables.values()) if any(c is v for c in traced.captures)]
+
+        def moved(used: list[int] = used) -> list[Any]:
+            spreads = spread(program)
+            count = len(spreads) - len(variables)
+            return [*spreads[:count], *(spreads[count + n] for n in used)]
+
+        name = f"graph {seed}{' of any size' * number}"
+        found.collect(name, lambda: _run(traced, arrays), spread=moved)
+
+
+class Tests:
+    """A plugin of pytest that keeps what tests give to `harness.both`, which does nothing then.
+
+    Attributes:
+        kept: the test, the graph, and the arrays of each.
+    """
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[str, Graph, list[Any]]] = []
+        self.test = ""
+
+    def both(self, graph: Graph, *arrays: Any, **others: Any) -> None:
+        self.kept.append((self.test, graph, list(arrays)))
+
+    def pytest_runtest_call(self, item: pytest.Item) -> None:
+        self.test = item.nodeid
+
+
+def runtime_tests(found: Collection, names: Sequence[str]) -> None:
+    """The graphs of tests of the runtime."""
+    plugin, both = Tests(), harness.both
+    folder = Path(harness.__file__).parent
+    harness.both = plugin.both  # type: ignore[assignment]
+    try:
+        options = ["-qq", "--tb=no", "-rN", "-p", "no:cacheprovider"]
+        pytest.main([*options, *(str(folder / n) for n in names)], [plugin])
+    finally:
+        harness.both = both
+    for number, (test, traced, arrays) in enumerate(plugin.kept):
+        found.collect(f"{test} {number}", lambda: _run(traced, arrays))
+
+
+def _run(traced: Graph, arrays: list[Any]) -> None:
+    runtime.compile(traced).run([*map(np.asarray, arrays), *harness.captures(traced)])
