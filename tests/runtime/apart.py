@@ -88,6 +88,7 @@ class ApartExecutable(Executable):
     fetches: how often each number was fetched in the last run.
     launches: how many kernels and routines the last run had the device do.
     waits: how often the host waited for numbers in the last run.
+    moved: bytes of the operands and results of its routines.
     """
 
     mode = "apart"
@@ -97,7 +98,7 @@ class ApartExecutable(Executable):
         self.planned, self.work = planned, planned.work
         self.builder, self.block = planned.builder, planned.block
         self.fetches: dict[Value, int] = {}
-        self.launches = self.waits = 0
+        self.launches = self.waits = self.moved = 0
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         run = _Run(self, arrays)
@@ -108,6 +109,7 @@ class ApartExecutable(Executable):
                 run.verdict(verdict)  # what failed earlier
             raise
         self.fetches, self.launches, self.waits = run.fetches, run.launches, run.waits
+        self.moved = run.moved
         return [np.array(run.outputs[n]) for n in range(len(self.work.results))]
 
     def evaluate(
@@ -144,7 +146,7 @@ class _Run:
         self.outputs: dict[int, Array] = {}
         self.turned: set[int] = set()
         self.fetches: dict[Value, int] = {}
-        self.launches = self.waits = 0
+        self.launches = self.waits = self.moved = 0
         self.given = arrays
         sources = symbol_sources(program.work.params)
         self.symbols = {s.name: np.shape(arrays[s.argument])[s.axis] for s in sources}
@@ -238,6 +240,7 @@ class _Run:
             case LibraryCall() | OpLoops():
                 self.launches += 1
                 self.call(step.node, step.inputs, step.outputs)
+                self.note_moved([*step.inputs, *step.outputs])
             case Callback():
                 self.call(step.node, step.inputs, step.outputs)
             case ListStep():
@@ -269,6 +272,7 @@ class _Run:
             case Copy():
                 source, target = np.array(self.read(step.source)), self.array(step.target)
                 target[...] = source.reshape(target.shape)
+                self.moved += 2 * target.nbytes
             case Measure():
                 self.symbols[step.name] = int(self.on_host(step.source))
             case Sizes():
@@ -284,6 +288,11 @@ class _Run:
                 self.loop(step)
             case _:
                 raise NotImplementedError(type(step).__name__)
+
+    def note_moved(self, operands: Sequence[Operand]) -> None:
+        """A routine has read or written some operands."""
+        arrays = [self.read(o) for o in operands if o.place is not None]
+        self.moved += sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
 
     def launch(self, step: Launch) -> None:
         self.launches += 1
@@ -368,6 +377,7 @@ class _Run:
         with contextlib.suppress(InvalidArgumentError):  # what lies outside is left out
             (made,) = interpreter._Interpreter(False).node(step.node, given, Scope(self.symbols))
             array[...] = made
+        self.note_moved(step.inputs[1:])
 
     def verdict(self, step: Verdict) -> None:
         number = int(self.array(step.word))

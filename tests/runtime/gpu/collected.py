@@ -101,7 +101,8 @@ class Collection(Apart):
     Attributes:
         natively: whether programs are run by the processor's backend; else they are interpreted,
             which takes no compilation.
-        source: what makes programs now, with the tolerance of their calls.
+        source: what makes programs now, with the tolerance of their calls, and how many of these
+            are kept.
         forms: the kernels, in the order in which they were met.
         launches: how many launches the programs have altogether.
         programs: how many there are.
@@ -113,6 +114,7 @@ class Collection(Apart):
     source: str = ""
     tolerance: float | None = None
     spread: Spread | None = None
+    most_calls: int = CALLS
     forms: dict[Form, None] = field(default_factory=dict)
     launches: int = 0
     programs: int = 0
@@ -137,10 +139,12 @@ class Collection(Apart):
 
     def collect(
         self, source: str, run: Callable[[], Any], tolerance: float | None = None,
-        spread: Spread | None = None,
+        spread: Spread | None = None, calls: bool = True,
     ) -> None:  # fmt: skip
-        """Collect the programs that `run` compiles and calls."""
+        """Collect the programs that `run` compiles, and the calls that it does if these are asked
+        for, too."""
         self.source, self.tolerance, self.spread = source, tolerance, spread
+        self.most_calls = CALLS if calls else 0
         self.sources += 1
         try:
             with devices.using(self):
@@ -177,7 +181,7 @@ class _Recorded(Executable):
             results = self.native.run(arrays)
         else:
             results = interpreter.run(self.planned.graph, arrays)
-        if self.kept < CALLS:
+        if self.kept < self.collection.most_calls:
             self.kept += 1
             after = [v.numpy().copy() for v in variables]
             state = list(zip(variables, before, after, strict=True))

@@ -1,9 +1,11 @@
 """All kernels that programs need on a GPU: compiled for GPUs, and run on the processor.
 
     PYTHONPATH=src:. python -m tests.runtime.gpu.run --out docs/results/gpu_kernels.json
+    PYTHONPATH=src:. python -m tests.runtime.gpu.run --traffic docs/results/gpu_traffic.json
 
-Programs are those of the corpus, of tests of the runtime, of the benchmarks' workloads, and random
-graphs. `--kinds workloads` does one kind, `--graphs 500` says how many graphs.
+The second command counts what the workloads' kernels move. Programs are those of the corpus, of
+tests of the runtime, of the benchmarks' workloads, and random graphs. `--kinds workloads` does one
+kind, `--graphs 500` says how many graphs.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.runtime.gpu import sources
+from tests.runtime.gpu import sources, traffic
 from tests.runtime.gpu.collected import Collection
 from tests.runtime.gpu.cuda import CompileError, Compiler, compilers
 from tests.runtime.gpu.on_processor import BATCH, GPU, Kernels
+from treadle.runtime.gpu.machine import Gpu
 
 ARCHITECTURES = ("sm_80", "sm_90")
 TESTS = (
@@ -30,6 +33,16 @@ TESTS = (
     "test_ragged_lists.py", "test_random_programs.py", "test_row_loops.py", "test_scalar_loops.py",
     "test_scatters.py", "test_strided.py", "test_updates.py", "test_variable_order.py",
 )  # fmt: skip
+# Workloads whose traffic is counted, and devices that it is told for.
+MEASURED = (
+    "arrays", "cnn", "convolution", "elementwise", "linalg", "mlp", "rnn", "rows", "sequence",
+    "updates",
+)  # fmt: skip
+GPUS = (
+    Gpu("H200", "sm_90"),
+    Gpu("A100 80GB", "sm_80", multiprocessors=108, cache=40 << 20, bandwidth=2.0e12),
+    Gpu("A100 40GB", "sm_80", multiprocessors=108, cache=40 << 20, bandwidth=1.555e12),
+)
 PORTION = 50  # graphs or workloads that are collected together
 
 
@@ -110,7 +123,7 @@ def portions(kind: str, graphs: int) -> Iterator[Collection]:
         return
     makers: list[Callable[[Collection], None]]
     if kind == "workloads":
-        makers = [lambda f, w=w: sources.workload(f, w) for w in sources.workloads().values()]
+        makers = [lambda f, w=w: sources.workload(f, *w) for w in sources.workloads()]
     else:
         makers = [lambda f, s=s: sources.graph(f, s) for s in range(graphs)]
     for first in range(0, len(makers), PORTION):
@@ -130,8 +143,15 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="*", default=["corpus", "tests", "workloads", "graphs"])
     parser.add_argument("--graphs", type=int, default=500)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--traffic", type=Path, help="write what workloads move, and nothing else")
     options = parser.parse_args()
     os.environ["TREADLE_STRICT"] = "1"  # what has no program is an error
+    if options.traffic:
+        rows = traffic.table([w for w, _ in sources.workloads(MEASURED)], GPUS)
+        devices = {g.name: {"bandwidth": g.bandwidth, "cache": g.cache} for g in GPUS}
+        found = {"processor": processor(), "devices": devices, "workloads": rows}
+        options.traffic.write_text(json.dumps(found, indent=1) + "\n")
+        return
     result: dict[str, Any] = {
         "command": "PYTHONPATH=src:. python -m tests.runtime.gpu.run",
         "processor": processor(), "compilers": [c.name for c in compilers()],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +45,32 @@ def _gradient(case: Case) -> None:
     tape.gradient(y, xs)
 
 
-def workloads() -> dict[str, Workload]:
-    """The workloads that are a job of treadle, by name."""
-    made = {name: load(place) for name, place in all_workloads().items()}
-    return {name: w for name, w in made.items() if not w.fresh}
+# Workloads of many small steps, each some launches: they run on the processor with smaller sizes.
+LONG = ("datasets", "loops", "loops_over_parts", "scalar_loops")
+SMALL = {"n": 12, "size": 20, "limit": 20, "rows": 600, "count": 60}
 
 
-def workload(found: Collection, made: Workload) -> None:
+def workloads(modules: Sequence[str] | None = None) -> Iterator[tuple[Workload, bool]]:
+    """The workloads that are a job of treadle, and whether the calls of each are to be kept. Those
+    of `LONG` come a second time, smaller.
+
+    Args:
+        modules: of workloads; all by default.
+    """
+    for module, index in all_workloads().values():
+        made = load((module, index))
+        if made.fresh or (modules is not None and module not in modules):
+            continue
+        yield made, module not in LONG
+        if module in LONG:
+            smaller = copy.copy(made)
+            smaller.name = f"{made.name}, smaller"
+            for name in SMALL.keys() & vars(made).keys():
+                setattr(smaller, name, SMALL[name])
+            yield smaller, True
+
+
+def workload(found: Collection, made: Workload, calls: bool = True) -> None:
     """The programs of a workload's job."""
 
     def run() -> None:
@@ -58,7 +78,7 @@ def workload(found: Collection, made: Workload) -> None:
         if job is not None:
             call(job)
 
-    found.collect(made.name, run, made.tolerance)
+    found.collect(made.name, run, made.tolerance, calls=calls)
 
 
 def graph(found: Collection, seed: int) -> None:

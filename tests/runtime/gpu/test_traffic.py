@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.workloads.elementwise import BlackScholes, Gelu
+from benchmarks.workloads.rows import CrossEntropy, LayerNorm, Softmax
 from tests.runtime.gpu.on_processor import GPU, NONE, Kernels, Traffic
 from tests.runtime.gpu.test_kernels import (
     F16,
@@ -19,6 +21,7 @@ from tests.runtime.gpu.test_kernels import (
     softmax,
     total,
 )
+from tests.runtime.gpu.traffic import of_workload
 from treadle.core.shapes import SymbolicDim
 from treadle.kernel.ir import Axis, Buffer, Kernel, Reduce, apply, load, store
 from treadle.kernel.reference import evaluate
@@ -173,3 +176,21 @@ def test_large_squares_are_turned() -> None:
         x, out = Buffer("x", F32, (columns, rows)), Buffer("out", F32, (rows, columns))
         kernel = Kernel((i, j), (x, out), (store(out, i, j, value=load(x, j, i)),))
         assert (map_kernel(kernel, GPU).turned is i) is turned
+
+
+@pytest.mark.parametrize("workload", [
+    Gelu("gelu", n=100_000), BlackScholes("black-scholes", n=40_000),
+    Softmax("softmax", rows=48, columns=1024), LayerNorm("layer norm", rows=48, columns=1024),
+    CrossEntropy("cross-entropy", rows=48, columns=1000),
+], ids=lambda w: w.name)  # fmt: skip
+def test_programs_move_little_more_than_they_must(workload: Any) -> None:
+    found = of_workload(workload)
+    assert found is not None and found.routines == 0
+    assert found.ratio <= 1.15
+    assert found.microseconds(GPU) == 1e6 * found.kernels / GPU.bandwidth
+
+
+def test_rows_that_are_not_kept_are_counted_again() -> None:
+    softmax = Softmax("softmax", rows=20, columns=1024)
+    found = of_workload(softmax, replace(GPU, kept=0, shared=1 << 10))
+    assert found is not None and found.ratio > 1.9

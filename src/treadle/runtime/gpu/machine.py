@@ -26,6 +26,8 @@ class Gpu:
         bank: bytes that a bank of this memory gives at once.
         kept: bytes of a row that a thread keeps in registers.
         load: bytes that one thread moves at once.
+        cache: bytes of the cache that all multiprocessors share.
+        bandwidth: bytes that move between the device and its memory in a second.
     """
 
     name: str
@@ -43,6 +45,8 @@ class Gpu:
     bank: int = 4
     kept: int = 128
     load: int = 16
+    cache: int = 50 << 20
+    bandwidth: float = 4.8e12
 
     def occupancy(self, threads: int, shared: int) -> int:
         """Threads that a multiprocessor runs at the same time, in blocks of so many threads that
