@@ -61,7 +61,7 @@ DEVICES = {
         "tracing.function",
         "tracing.native_plans",
     },
-    "runtime.gpu": {"runtime.device_setup", "sysconfig", "test"},
+    "runtime.gpu": {"runtime.device_setup", "runtime.devices", "sysconfig", "test"},
 }
 FREE = {"version"}  # plain data, for everybody
 FACADES = {"config", "nn", "random", "types"}  # packages of public names
@@ -171,7 +171,7 @@ ON_DEMAND = {
     ("runtime", "runtime.passed_lists"): START,
     ("runtime", "runtime.words"): START,
     ("runtime.callbacks", "kernel.reference"): FEW,
-    ("runtime.device_setup", "runtime.gpu"): FEW,
+    ("runtime.device_setup", "runtime.gpu.devices"): FEW,
     ("runtime.callbacks", "runtime.interpreter"): FEW,
     ("runtime.compiler", "runtime.verify_bounds"): "only where TREADLE_VERIFY asks",
     ("runtime.compiler", "runtime.verify_residence"): "only where TREADLE_VERIFY asks",
@@ -222,6 +222,8 @@ ON_DEMAND = {
     ("runtime.cpu.state_words", "runtime.cpu.library_code"): LLVM,
     ("runtime.cpu.threads", "runtime.cpu.pool_code"): LLVM,
     ("runtime.devices", "runtime.cpu.backend"): START,
+    ("runtime.devices", "runtime.gpu.backend"): START,
+    ("tracing.placement", "tracing.eager_programs"): FEW,
     ("runtime.executable", "runtime.interpreter"): FEW,
     ("tracing.concrete", "tracing.gradient"): START,
     ("tracing.function", "tracing.native_plans"): START,
@@ -592,6 +594,7 @@ READ_BUFFERS = {
     "ops.registry": "`run` gives the arrays of tensors on the host to NumPy implementations",
     "ops.state": "variables pass their buffers to the storage of their device",
     "runtime.cpu": "programs of the processor read and write arrays",
+    "runtime.gpu.memory": "the storage of GPUs counts who holds a variable's buffer",
     "tracing.python_plans": "generated calls make tensors of the class of the graph's device",
     "tracing.native_plans": "plans for programs of the processor keep arrays of variables",
 }

@@ -49,6 +49,9 @@ class HostStorage:
     def to_host(self, buffer: NDArray, own: bool = False) -> NDArray:
         return buffer.copy() if own else buffer
 
+    def raise_failures(self) -> None:
+        """Programs of the host raise their errors themselves."""
+
     def copy(self, buffer: NDArray) -> NDArray:
         return own_copy(buffer)  # type: ignore[no-any-return]
 

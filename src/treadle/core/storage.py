@@ -60,6 +60,10 @@ class Storage(Protocol):
             own: give an array that the caller may write; others may be the buffer's own memory.
         """
 
+    def raise_failures(self) -> None:
+        """Raise the error of the first program that failed among those that were submitted, after
+        waiting for those that may fail."""
+
     def copy(self, buffer: Buffer) -> Buffer:
         """A buffer with the same elements that nobody else holds."""
 

@@ -17,7 +17,14 @@ from treadle.core.list_value import ListValue
 from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.spec import Spec, spec_text
-from treadle.core.tensor import StringTensor, Tensor, from_array, from_buffer, moved
+from treadle.core.tensor import (
+    DeviceTensor,
+    StringTensor,
+    Tensor,
+    from_array,
+    from_buffer,
+    moved,
+)
 from treadle.ops.lowering import Lowering, Rows
 from treadle.ops.properties import (
     Neutral,
@@ -36,6 +43,9 @@ Infer: TypeAlias = "Callable[..., Spec | tuple[Spec, ...]]"
 Gradient: TypeAlias = "Callable[..., Sequence[Any] | Any]"
 Batch: TypeAlias = "Callable[[Any], Any]"
 Routines: TypeAlias = "Callable[[Op, Sequence[Any], Mapping[str, Any]], tuple[Any, ...] | None]"
+OnDevice: TypeAlias = (
+    "Callable[[Op, Sequence[Any], Mapping[str, Any], Device], tuple[Tensor, ...] | None]"
+)
 
 
 class OpCall(NamedTuple):
@@ -177,6 +187,15 @@ def computed(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return op.eager(*arrays, **attrs)
 
 
+_on_devices: list[OnDevice] = []
+
+
+def set_device_execution(execution: OnDevice) -> None:
+    """Give eager execution on devices: ``execution(op, inputs, attrs, device)`` gives the results
+    of an op there, or None where NumPy is to compute them on the host."""
+    _on_devices[:] = [execution]
+
+
 def set_gradient(op: Op, rule: Gradient) -> None:
     """Give an op its gradient rule from a layer above: that of ``cond`` and ``while``.
 
@@ -299,6 +318,8 @@ def _run_eagerly(
     if op.eager is None:
         raise errors.UnimplementedError(None, op, f"{op.name} runs only inside a function")
     try:
+        if device is not HOST and inputs and (made := _on_device(op, inputs, attrs, device)):
+            return made
         arrays = []
         for t in inputs:
             if type(t) is Tensor:
@@ -306,6 +327,10 @@ def _run_eagerly(
             else:
                 if type(t) is StringTensor and not op.takes_strings:
                     raise TypeError("it does not work on strings")
+                if type(t) is DeviceTensor and device is HOST:
+                    device = t.spec.device
+                    if made := _on_device(op, inputs, attrs, device):
+                        return made
                 arrays.append(t._numpy())
                 device = t.spec.device if device is HOST else device
         if op in _BY_ROUTINE:
@@ -327,6 +352,13 @@ def _run_eagerly(
         return (from_array(result) if type(result) is np.ndarray else _wrap(result),)
     except Exception as error:
         raise _eager_failure(op, inputs, attrs, error) from None
+
+
+def _on_device(
+    op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], device: Device
+) -> tuple[Tensor, ...] | None:
+    """The results of an op as a device computes them; None where NumPy is to compute them."""
+    return _on_devices[0](op, inputs, attrs, device) if _on_devices else None
 
 
 def _wrap(result: Any, device: Device = HOST) -> Tensor:

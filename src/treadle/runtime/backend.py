@@ -38,7 +38,13 @@ class Backend:
 
     A backend must have `facts` and `build`. One that also has `key`, `record` and `load` keeps its
     programs on disk.
+
+    Attributes:
+        runs_eagerly: whether eager operations on its tensors are programs of one operation; else
+            NumPy computes them on the host.
     """
+
+    runs_eagerly = False
 
     @property
     def program_memory(self) -> ProgramMemory:

@@ -8,7 +8,6 @@ processor's backend makes. GPUs are found by `treadle.runtime.gpu.discovery`.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -195,9 +194,9 @@ def why_none() -> str:
 
 def _gpu(number: int, gpu: discovery.PhysicalGPU, limit: int | None) -> Device:
     """A logical GPU, which may use so many bytes."""
-    devices: Any = importlib.import_module("treadle.runtime.gpu.devices")
-    made: Device = devices.make_device(number, gpu, limit)
-    return made
+    from treadle.runtime.gpu.devices import make_device
+
+    return make_device(number, gpu, limit)
 
 
 _WHOLE = [LogicalDeviceConfiguration()]  # where a physical device is one logical device

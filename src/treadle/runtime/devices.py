@@ -1,4 +1,5 @@
-"""Which backend makes the programs of a device: for logical CPUs the processor's, or a chosen one.
+"""Which backend makes the programs of a device: for logical CPUs the processor's, for GPUs theirs,
+or a chosen one.
 
 The compiler, programs on disk and what is begun early ask for a `Backend` here, and import nothing
 of a device's package themselves.
@@ -26,6 +27,10 @@ def backend(device: Device = HOST) -> Backend:
     for choice in reversed(_in_use):
         if choice.kind == device.kind:
             return choice.backend
+    if device.kind == "GPU":
+        from treadle.runtime.gpu.backend import GpuBackend
+
+        return GpuBackend(device.storage)  # type: ignore[arg-type]
     if device.kind != HOST.kind:
         raise errors.UnimplementedError(None, None, f"no compiler makes programs for {device}")
     from treadle.runtime.cpu.backend import cpu

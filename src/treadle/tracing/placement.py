@@ -1,4 +1,4 @@
-"""On which device a traced graph runs."""
+"""On which device a traced graph runs, and how eager operations run there."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from treadle.core import errors
 from treadle.core.devices import HOST, Device
 from treadle.core.origin import Origin, at
 from treadle.core.spec import Spec
-from treadle.core.tensor import moved
+from treadle.core.tensor import Tensor, moved
 from treadle.graph.ir import Graph
 from treadle.ops.random.state import Stream
+from treadle.ops.registry import Op, set_device_execution
 from treadle.ops.state import Variable
 from treadle.tracing import settings
 from treadle.tracing.mirrors import reachable
@@ -72,3 +73,17 @@ def _at(capture: Any, device: Device) -> Any:
     if isinstance(capture, Variable):
         return reachable(capture, device)
     return capture if capture.is_symbolic else moved(capture, device)
+
+
+def _run_on_device(
+    op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any], device: Device
+) -> tuple[Tensor, ...] | None:
+    """See `treadle.tracing.eager_programs`."""
+    if device.storage is HOST.storage:
+        return None  # NumPy works in its memory
+    from treadle.tracing.eager_programs import run_on_device
+
+    return run_on_device(op, inputs, attrs, device)
+
+
+set_device_execution(_run_on_device)

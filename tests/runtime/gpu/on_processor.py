@@ -21,19 +21,20 @@ import numpy as np
 from treadle.core.records import record
 from treadle.core.shapes import substitute
 from treadle.kernel.ir import Buffer, Kernel
-from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage, kernel_code
+from treadle.runtime.gpu.kernels import PRELUDE, Arguments, KernelCode, Stage, kernel_code
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.scalars import element_type
 
 HERE = Path(__file__).parent
 GPU = Gpu("made up", "sm_90")
+MOST_SEGMENTS = 40  # of a launch
 
 
 class Fault(AssertionError):
     """A kernel did what a GPU leaves undefined."""
 
 
-def launcher(kernel: Kernel, code: KernelCode, stage: Stage) -> str:
+def launcher(kernel: Kernel | Arguments, code: KernelCode, stage: Stage) -> str:
     """C functions that run one thread of a stage, and fill the structs of its segments before."""
     arguments = []
     for number, buffer in enumerate(kernel.buffers):
@@ -44,15 +45,15 @@ def launcher(kernel: Kernel, code: KernelCode, stage: Stage) -> str:
     arguments += [f"given.size({n}, s)" for n in range(len(kernel.symbols))]
     if code.scratch != 0:
         arguments.append("given.scratch")
-    fields, struct = ", ".join([*arguments, "given.firsts[s]"]), f"{stage.name}_segment"
+    fields, struct = ", ".join([*arguments, "given.firsts[s]"]), f"{stage.name}_segments"
     call = f'extern "C" void call_{stage.name}(const shim::Given &given) {{'
     if not kernel.segmented:
         return f"{call} const int s = 0; {stage.name}({', '.join(arguments)}); }}"
     return f"""extern "C" void prepare_{stage.name}(shim::Given &given) {{
   auto *all = ({struct} *)given.room(sizeof({struct}));
-  for (int s = 0; s < given.segments; s++) all[s] = {{{fields}}};
+  for (int s = 0; s < given.segments; s++) all->of[s] = {{{fields}}};
 }}
-{call} {stage.name}((const {struct} *)given.structs.data(), given.segments); }}"""
+{call} {stage.name}(*(const {struct} *)given.structs.data(), given.segments); }}"""
 
 
 class Operand(ctypes.Structure):
@@ -122,9 +123,10 @@ class Kernels:
         for form in kernels:
             kernel, values = (form, NONE) if isinstance(form, Kernel) else form
             if (kernel, values) not in self.codes:
-                code = named(kernel_code(kernel, "k", gpu, values), kernel)
+                code = named(kernel_code(kernel, "k", gpu, values, MOST_SEGMENTS), kernel)
                 name = f"k{hashlib.sha256(code.text.encode()).hexdigest()[:12]}"
-                self.codes[kernel, values] = named(kernel_code(kernel, name, gpu, values), kernel)
+                code = kernel_code(kernel, name, gpu, values, MOST_SEGMENTS)
+                self.codes[kernel, values] = named(code, kernel)
 
     def add(self, arguments: Any, code: KernelCode) -> None:
         """Code that is of no kernel, with what tells its buffers and sizes as a kernel does."""
@@ -141,7 +143,7 @@ class Kernels:
         found = list(self.distinct.values())
         batches = [found[n : n + BATCH] for n in range(0, len(found), BATCH)]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            made = list(pool.map(compiled, map(_text, batches)))
+            made = list(pool.map(compiled, map(text_of, batches)))
         return {
             code.name: library
             for library, batch in zip(made, batches, strict=True)
@@ -166,7 +168,7 @@ class Kernels:
     ) -> list[dict[Buffer, Any]]:  # fmt: skip
         """The same for each segment, in one launch of each stage."""
         code = self.codes[kernel, values]
-        held: list[_Held] = []
+        held: list[Held] = []
         sizes, firsts = [], []
         blocks = [0] * len(code.stages)
         for arrays, known in zip(segments, symbols, strict=True):
@@ -176,7 +178,7 @@ class Kernels:
                 given = arrays.get(buffer)
                 array[...] = 0 if given is None else np.asarray(given).reshape(shape)
                 counted = self.cached is not None and buffer not in values
-                held.append(_Held(array, counted, buffer in kernel.outputs))
+                held.append(Held(array, counted, buffer in kernel.outputs))
             sizes += [known[s] for s in kernel.symbols]
             firsts.append(blocks[0])
             blocks = [n + size(s.blocks, known) for n, s in zip(blocks, code.stages, strict=True)]
@@ -193,29 +195,14 @@ class Kernels:
         return made
 
     def _launch(
-        self, code: KernelCode, stage: Stage, blocks: int, held: Sequence[_Held],
+        self, code: KernelCode, stage: Stage, blocks: int, held: Sequence[Held],
         given: tuple[Any, ...], shared: Any,
     ) -> None:  # fmt: skip
-        library = self.libraries[code.name]
-        prepare = f"prepare_{stage.name}"
-        library.td_run.restype = ctypes.c_char_p
-        for h in held:
-            h.begin()
-        uses = unused(shared.size)
-        fault = library.td_run(
-            library[f"call_{stage.name}"],
-            library[prepare] if hasattr(library, prepare) else None,
-            blocks, stage.threads, stage.shared, stage.meets,
-            (Operand * len(held))(*(h.operand for h in held)), *given,
-            Scratch(address(shared), shared.size, address(uses)),
-        )  # fmt: skip
-        if fault:
-            raise Fault(f"{fault.decode()}\n{code.text}")
+        launch(self.libraries[code.name], code, stage, blocks, held, given, shared)
         self.launches += 1
         self.ran.add(code.name)
         if self.cached is not None:
             self.moved += sum(h.moved(self.cached) for h in held)
-
 
     def traffic(
         self, kernel: Kernel, arrays: Mapping[Buffer, Any], symbols: Mapping[str, int] = {}
@@ -233,7 +220,38 @@ class Kernels:
         }
 
 
-class _Held:
+def launch(
+    library: ctypes.CDLL, code: KernelCode, stage: Stage, blocks: int, held: Sequence[Held],
+    given: tuple[Any, ...], shared: Any,
+) -> None:  # fmt: skip
+    """Run a stage of a kernel.
+
+    Args:
+        held: the operands of each segment.
+        given: sizes and first blocks of the segments, how many operands and sizes each has, and how
+            many there are.
+        shared: the scratch memory of the stages.
+
+    Raises:
+        Fault: it did what a GPU leaves undefined.
+    """
+    prepare = f"prepare_{stage.name}"
+    library.td_run.restype = ctypes.c_char_p
+    for h in held:
+        h.begin()
+    uses = unused(shared.size)
+    fault = library.td_run(
+        library[f"call_{stage.name}"],
+        library[prepare] if hasattr(library, prepare) else None,
+        blocks, stage.threads, stage.shared, stage.meets,
+        (Operand * len(held))(*(h.operand for h in held)), *given,
+        Scratch(address(shared), shared.size, address(uses)),
+    )  # fmt: skip
+    if fault:
+        raise Fault(f"{fault.decode()}\n{code.text}")
+
+
+class Held:
     """An array of a launch, with what the shim notes of it."""
 
     def __init__(self, array: Any, counted: bool, stored: bool) -> None:
@@ -280,7 +298,7 @@ def named(code: KernelCode, kernel: Kernel) -> KernelCode:
     return replace(code, text=words.sub(lambda m: names[m[0]], code.text))
 
 
-def _text(batch: Sequence[tuple[Kernel, KernelCode]]) -> str:
+def text_of(batch: Sequence[tuple[Kernel | Arguments, KernelCode]]) -> str:
     """Kernels as C++."""
     parts = [f'#include "{HERE / "shim.hpp"}"', f'#include "{PRELUDE}"']
     parts += [code.text for _, code in batch]

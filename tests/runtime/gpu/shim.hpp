@@ -29,6 +29,7 @@
 #define TD_FIELD(T) shim::Buffer<T>
 #define TD_BYTES shim::Scratch
 #define TD_ACTIVE(active) shim::set_active(active)
+#define TD_PARAMETER
 
 struct dim3 { unsigned x, y, z; };
 static dim3 threadIdx, blockIdx, blockDim, gridDim;
@@ -250,7 +251,7 @@ struct Given {
   }
   long long size(int number, int segment = 0) const { return sizes[segment * symbols + number]; }
   void *room(size_t bytes) {
-    structs.resize(bytes * segments);
+    structs.resize(bytes);
     return structs.data();
   }
 };

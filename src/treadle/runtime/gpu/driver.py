@@ -7,6 +7,7 @@ the shim and what goes to the host and back is counted (`tests/runtime/gpu/recor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -52,12 +53,18 @@ class Driver(Protocol):
     @property
     def library(self) -> Any: ...
 
+    def active(self) -> AbstractContextManager[None]:
+        """Within, the other methods may be called: the device is this thread's current one."""
+
     def allocate(self, size: int) -> Memory:
         """Memory for so many bytes, at least one.
 
         Raises:
             MemoryError: the device has no room for it, although all unused memory was given back.
         """
+
+    def memory_use(self) -> dict[str, int]:
+        """Bytes: "current" is in use, "kept" waits to be used again."""
 
     def array(
         self, address: int, dtype: Any, shape: Sequence[int], strides: Sequence[int] | None = None

@@ -83,6 +83,22 @@ class Stage:
     meets: bool
 
 
+@record(frozen=True, eq=False)
+class Arguments:
+    """What a function in CUDA C gets, as `Kernel` tells it of kernels.
+
+    Attributes:
+        buffers: its arrays.
+        outputs: those that it writes.
+        symbols: the sizes that follow.
+    """
+
+    buffers: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    symbols: tuple[str, ...]
+    segmented: bool = False
+
+
 @record(frozen=True)
 class KernelCode:
     """A kernel in CUDA C.
@@ -93,6 +109,8 @@ class KernelCode:
         stages: the launches, one after the other, all with the same arguments.
         scratch: bytes of memory that the stages use among themselves, 0 for none.
         values: the buffers of rank 0 that are passed as numbers.
+        arguments: what tells its buffers and symbols: the kernel, for kernels of the IR.
+        segments: how many segments a launch of a segmented kernel has at most.
     """
 
     name: str
@@ -100,18 +118,21 @@ class KernelCode:
     stages: tuple[Stage, ...]
     scratch: Dim
     values: frozenset[Buffer]
+    arguments: Kernel | Arguments
+    segments: int = 0
 
 
 def kernel_code(
-    kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer] = frozenset()
+    kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer] = frozenset(), segments: int = 1
 ) -> KernelCode:
     """The code of a kernel.
 
     The parameters of its functions are a pointer for each buffer, or a number for those in
     `values`, then its symbols, then, where there is scratch memory, a pointer to it, at a multiple
-    of 256 bytes. A segmented kernel has one stage and no scratch memory; its parameters are an
-    array of structs with buffers and symbols as fields, one for each segment, each with the block
-    that it begins with; and their number. Its blocks are those of one segment.
+    of 256 bytes. A segmented kernel has one stage and no scratch memory; its parameters are a
+    struct with an array of structs with buffers and symbols as fields, in words of 8 bytes, one
+    for each of its `segments`, each with the block that it begins with; and how many there are in
+    this launch. Its blocks are those of one segment.
 
     Raises:
         Unsupported: there is no form for a GPU.
@@ -121,17 +142,18 @@ def kernel_code(
     mapping = map_kernel(kernel, gpu)
     scratch = Scratch(mapping)
     contraction = contraction_of(kernel)
+    most = _most_segments(kernel, values, segments, gpu) if kernel.segmented else 0
     if contraction is None:
-        functions = _functions(kernel, name, gpu, values, mapping, scratch)
+        functions = _functions(kernel, name, gpu, values, mapping, scratch, most)
     else:
         functions = _contraction(contraction, kernel, name, gpu, values, mapping, scratch)
     texts, stages = zip(*functions, strict=True)
-    return KernelCode(name, "\n".join(texts), stages, scratch.bytes, values)
+    return KernelCode(name, "\n".join(texts), stages, scratch.bytes, values, kernel, most)
 
 
 def _functions(
     kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer], mapping: Mapping,
-    scratch: Scratch,
+    scratch: Scratch, segments: int,
 ) -> list[tuple[str, Stage]]:  # fmt: skip
     levels = reduction_levels(kernel) if mapping.parts != 1 else []
     for level in levels:
@@ -140,7 +162,7 @@ def _functions(
     found = []
     for number in range(len(levels) + 1):
         own = f"{name}_{number}" if levels else name
-        writer = _Writer(kernel, own, gpu, values, mapping, scratch, levels, number)
+        writer = _Writer(kernel, own, gpu, values, mapping, scratch, levels, number, segments)
         found.append(writer.function())
     return found
 
@@ -189,7 +211,9 @@ class _Writer:
     def __init__(
         self, kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer], mapping: Mapping,
         scratch: Scratch, levels: Sequence[Sequence[Reduce]], number: int,
+        segments: int = 0,
     ) -> None:  # fmt: skip
+        self.segments = segments
         self.kernel, self.name, self.gpu, self.values = kernel, name, gpu, values
         self.mapping, self.scratch = mapping, scratch
         self.found = [r for level in levels[:number] for r in level]
@@ -251,28 +275,29 @@ class _Writer:
         ]
 
     def _segment(self) -> list[str]:
-        """The struct of a segment."""
+        """The structs of a segment and of all of them."""
         fields = [
-            f"  {element_type(b.dtype)} {self.pointers[b]};"
+            f"  alignas(8) {element_type(b.dtype)} {self.pointers[b]};"
             if b in self.values
             else f"  TD_FIELD({self._pointed(b)}) {self.pointers[b]};"
             for b in self.kernel.buffers
         ]
         fields += [f"  td_index {s};" for s in self.kernel.symbols]
-        return [f"struct {self.name}_segment {{", *fields, "  td_index first;", "};"]
+        all_of_them = f"struct {self.name}_segments {{ {self.name}_segment of[{self.segments}]; }};"
+        return [f"struct {self.name}_segment {{", *fields, "  td_index first;", "};", all_of_them]
 
     def _chosen_segment(self) -> str:
         """The rest of a function whose blocks find the segment that they are of."""
         fields = [*self.pointers.values(), *self.kernel.symbols]
         given = ", ".join(f"s.{f}" for f in fields)
-        return f"""(const {self.name}_segment *segments, int count) {{
+        return f"""(const TD_PARAMETER {self.name}_segments segments, int count) {{
   int low = 0, high = count - 1;
   while (low < high) {{
     const int middle = (low + high + 1) / 2;
-    if (segments[middle].first <= (td_index)blockIdx.x) low = middle;
+    if (segments.of[middle].first <= (td_index)blockIdx.x) low = middle;
     else high = middle - 1;
   }}
-  const {self.name}_segment &s = segments[low];
+  const {self.name}_segment &s = segments.of[low];
   {self.name}_points({given}, (td_index)blockIdx.x - s.first);
 }}"""
 
@@ -949,6 +974,14 @@ class _Writer:
 def _vector_type(access: Load | Store, vector: int) -> str:
     kind = element_type(access.buffer.dtype)
     return kind if vector == 1 else f"td_vector<{kind}, {vector}>"
+
+
+def _most_segments(kernel: Kernel, values: frozenset[Buffer], wanted: int, gpu: Gpu) -> int:
+    """How many of the wanted segments one launch has room for among its parameters."""
+    words = len(kernel.buffers) + len(kernel.symbols) + 1
+    words += sum(b in values and b.dtype.size > 8 for b in kernel.buffers)
+    room: int = (gpu.parameters - 8) // (8 * words)
+    return max(1, min(wanted, room))
 
 
 def _scans_last(axes: Sequence[Axis], roots: Sequence[Expr]) -> list[Axis]:

@@ -17,6 +17,7 @@ extern __shared__ __align__(16) unsigned char td_shared[];
 #define TD_FIELD(T) T *
 #define TD_BYTES unsigned char *
 #define TD_ACTIVE(active) (active)
+#define TD_PARAMETER __grid_constant__
 #endif
 #ifndef NAN  // NVRTC has no math.h
 #define NAN __int_as_float(0x7fffffff)

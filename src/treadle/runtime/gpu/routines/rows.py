@@ -6,12 +6,11 @@ those of a processor, whose routines have the same source.
 
 from __future__ import annotations
 
-from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, dim_symbols
 from treadle.graph.ir import Node
 from treadle.kernel.ir import Buffer
 from treadle.ops.lowering import RowCall, Rows
-from treadle.runtime.gpu.kernels import KernelCode, Stage
+from treadle.runtime.gpu.kernels import Arguments, KernelCode, Stage
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.routines.arrays import array_routine
 from treadle.runtime.gpu.routines.kernel import CodeRoutine
@@ -21,22 +20,6 @@ from treadle.runtime.gpu.scalars import dim_text, element_type
 from treadle.runtime.routines.subset import routine_named
 
 _ALIGNED = 64  # bytes: what the workspace of a row begins at a multiple of, for any routine
-
-
-@record(frozen=True, eq=False)
-class Arguments:
-    """What a function in CUDA C gets, as `Kernel` tells it of kernels.
-
-    Attributes:
-        buffers: its arrays.
-        outputs: those that it writes.
-        symbols: the sizes that follow.
-    """
-
-    buffers: tuple[Buffer, ...]
-    outputs: tuple[Buffer, ...]
-    symbols: tuple[str, ...]
-    segmented: bool = False
 
 
 def row_routine(node: Node, gpu: Gpu) -> Routine | None:
@@ -84,7 +67,9 @@ class RowRoutine(CodeRoutine):
         threads = self.gpu.block if self.call.space == 0 else self.gpu.warp
         blocks = (self.workers + (threads - 1)) // threads
         stage = Stage(name, blocks, threads, 0, False)
-        return KernelCode(name, self._text(name), (stage,), self.workspace, frozenset())
+        return KernelCode(
+            name, self._text(name), (stage,), self.workspace, frozenset(), self.arguments
+        )
 
     @property
     def _space(self) -> Dim:

@@ -1,0 +1,24 @@
+"""A GPU as a backend (`treadle.runtime.backend`)."""
+
+from __future__ import annotations
+
+from treadle.runtime.backend import Backend
+from treadle.runtime.gpu.facts import GpuFacts
+from treadle.runtime.gpu.memory import DeviceStorage
+from treadle.runtime.gpu.program import GpuProgram
+from treadle.runtime.planned import Planned
+
+
+class GpuBackend(Backend):
+    """One GPU: see `treadle.runtime.backend.Backend`."""
+
+    runs_eagerly = True
+
+    def __init__(self, storage: DeviceStorage) -> None:
+        self.storage = storage
+
+    def facts(self) -> GpuFacts:
+        return GpuFacts(self.storage.driver.gpu)
+
+    def build(self, planned: Planned) -> GpuProgram:
+        return GpuProgram(planned, self.storage)

@@ -1,0 +1,63 @@
+"""What passes and the schedule must know of a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle.core.shapes import Dim
+from treadle.graph.ir import Node
+from treadle.kernel.ir import Kernel
+from treadle.runtime.fusion.strided import View
+from treadle.runtime.gpu.kernels import kernel_code
+from treadle.runtime.gpu.machine import Gpu
+from treadle.runtime.gpu.routines import routine_for
+from treadle.runtime.reach import Reach
+from treadle.runtime.schedule.facts import Facts, Needs, Unsupported
+from treadle.runtime.tuning import Cache, Tuning
+
+
+class GpuFacts(Facts):
+    """A GPU: it has memory of its own, and its kernels share nothing with the host."""
+
+    unified = False
+
+    def __init__(self, gpu: Gpu) -> None:
+        super().__init__(tuning_of(gpu))
+        self.gpu = gpu
+
+    def routine_bytes(
+        self, node: Node, apart: bool = False, views: Sequence[View] = ()
+    ) -> Dim | None:
+        routine = None if apart else routine_for(node, views, self.gpu)
+        return None if routine is None else routine.workspace
+
+    def reaches(
+        self, node: Node, apart: bool = False, views: Sequence[View] = ()
+    ) -> Sequence[Reach | None]:
+        routine = routine_for(node, views, self.gpu)
+        return () if routine is None else routine.reaches
+
+    def takes_views(self, node: Node, views: Sequence[View]) -> bool:
+        return routine_for(node, views, self.gpu) is not None
+
+    def kernel_needs(self, kernel: Kernel) -> Needs | None:
+        try:
+            kernel_code(kernel, "k", self.gpu, segments=1)
+        except Unsupported:
+            return None
+        return Needs(0, 0)
+
+    def is_few(self, kernel: Kernel, points: int) -> bool:
+        return False
+
+
+def tuning_of(gpu: Gpu) -> Tuning:
+    """The record as passes and fusion read it: rows that fit the memory of a block stay there as
+    rows stay in the first cache of a processor. What only a processor's code is fitted to has the
+    numbers of none."""
+    near = Cache(gpu.shared, 32, gpu.load * gpu.warp)
+    return Tuning(
+        family=gpu.name, vector_bits=8 * gpu.load, registers=gpu.warp, l1=near, l2=near, l3=near,
+        fma=1, loads=1, latency=4, window=gpu.warp, copy=gpu.load, moving=gpu.warp, far=gpu.block,
+        meeting=gpu.block, spins=1, pack_rows=1, pack_colliding=1, pack_columns=1, wide_rows=1,
+    )  # fmt: skip

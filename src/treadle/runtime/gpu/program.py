@@ -1,0 +1,351 @@
+"""Programs for a GPU: the steps of a schedule, prepared for the device that runs them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from treadle.core import errors
+from treadle.core.dtypes import DType
+from treadle.core.shapes import substitute
+from treadle.ops.collections.iterators import release_iterators
+from treadle.ops.collections.lists import LIST_ADD
+from treadle.runtime.executable import Executable, InterpretedExecutable
+from treadle.runtime.exhausted import no_results, no_workspace
+from treadle.runtime.gpu.driver import Memory, Recording
+from treadle.runtime.gpu.host_numbers import HostNumber
+from treadle.runtime.gpu.launches import Codes, PreparedLaunch, PreparedSegments, SmallLaunch
+from treadle.runtime.gpu.memory import Buffer, DeviceStorage
+from treadle.runtime.gpu.routines import Routine, prepare_together, routine_for
+from treadle.runtime.gpu.run import Run
+from treadle.runtime.memory.use import MemoryUse
+from treadle.runtime.planned import Planned
+from treadle.runtime.schedule.facts import Unsupported
+from treadle.runtime.schedule.printer import all_steps
+from treadle.runtime.schedule.status import raise_noted
+from treadle.runtime.schedule.steps import (
+    Append,
+    Callback,
+    Check,
+    Copy,
+    Deliver,
+    Evaluate,
+    Fetch,
+    Launch,
+    LibraryCall,
+    ListStep,
+    Loop,
+    Measure,
+    Note,
+    OpLoops,
+    Place,
+    SegmentedLaunch,
+    Step,
+    Update,
+    Verdict,
+)
+
+MOST_RECORDINGS = 8  # of a program: one for each set of addresses that its calls come with
+_WAITS = (Append, Callback, Deliver, Fetch, ListStep, Measure, OpLoops)
+_FOUND_LATE = ("late", "joined", "slot", "element", "grown", "buffer")
+
+
+class GpuProgram(Executable):
+    """A schedule on one device.
+
+    A call submits its work and does not wait for it, except where the host reads a number of the
+    device. Where it never does, the work of a call is recorded when buffers at the same addresses
+    come a second time, and submitted as a whole from then on.
+
+    Attributes:
+        launches: of kernels, by their steps.
+        routines: of library calls.
+        numbers: what the host computes itself.
+        constants: the buffers of literal arrays and captured tensors.
+        written: the numbers of the variables that the program writes.
+        submitted: how many launches, library calls and copies the last call made.
+        recordings: (sizes, addresses) -> the work of a call with these.
+    """
+
+    mode = "native"
+
+    def __init__(self, planned: Planned, storage: DeviceStorage) -> None:
+        """
+        Raises:
+            Unsupported: a step has no form for the device.
+        """
+        super().__init__(planned.graph)
+        self.planned, self.storage = planned, storage
+        self.block, self.plan, self.builder = planned.block, planned.plan, planned.builder
+        self.codes = Codes(storage.driver)
+        self.launches: dict[Step, PreparedLaunch] = {}
+        self.segments: dict[Step, PreparedSegments | list[PreparedLaunch]] = {}
+        self.routines: dict[Step, Routine] = {}
+        self.numbers: dict[Step, HostNumber] = {}
+        self.small: dict[tuple[str, DType], SmallLaunch] = {}
+        steps = list(all_steps(self.block))
+        for step in steps:
+            self._prepare(step)
+        with storage.working():
+            self.codes.load()
+            prepare_together(storage.driver, self.routines.values())
+            self.constants = [self._constant(c) for c in self.builder.constants]
+        places = [p for s in steps for p in (*s.reads, *s.writes)]
+        self.written = sorted({p.number for s in steps for p in s.writes if p.kind == "variable"})
+        self.variables = sorted(set(self.builder.variables.values()))
+        self.static = [p for p in _distinct(places) if p.kind == "output"]
+        self.has_verdict = any(isinstance(s, Verdict) for s in self.block.steps)
+        self.is_recorded = self._may_be_recorded(steps, places)
+        self.recordings: OrderedDict[tuple[int, ...], Recording | None] = OrderedDict()
+        self.verdicts: dict[tuple[int, ...], Status] = {}
+        self.submitted = 0
+        self.texts = {**planned.texts, "program": self._text}
+
+    # -- preparation -----------------------------------------------------------------------------
+
+    def _prepare(self, step: Step) -> None:
+        match step:
+            case Launch():
+                self._prepare_launch(step)
+            case SegmentedLaunch():
+                self.segments[step] = self._segments(step)
+            case Note():
+                for launch in step.launches:
+                    self._prepare_launch(launch)
+            case Update() | OpLoops() if step.launch is not None:
+                self._prepare_launch(step.launch)
+            case LibraryCall():
+                routine = routine_for(step.node, step.views, self.storage.driver.gpu)
+                if routine is None:
+                    raise Unsupported(f"{step.node.op.name} has no routine for a GPU")
+                self.routines[step] = routine
+            case Evaluate():
+                self.numbers[step] = HostNumber(step)
+            case Copy() if step.source.place is None:
+                self._prepare_small("put", step.target.dtype)
+            case Loop():
+                for c in step.carried:
+                    if c.place is not None and c.start.place is None:
+                        self._prepare_small("put", c.place.dtype)
+            case ListStep() if step.node.op is LIST_ADD:
+                self._prepare_small("add", step.node.inputs[0].spec.dtype)
+
+    def _prepare_small(self, name: str, dtype: DType) -> None:
+        if (name, dtype) not in self.small:
+            self.small[name, dtype] = SmallLaunch(name, dtype, self.codes)
+
+    def _prepare_launch(self, launch: Launch) -> None:
+        if launch.native:
+            self.launches[launch] = PreparedLaunch(launch, self.codes)
+
+    def _segments(self, step: SegmentedLaunch) -> PreparedSegments | list[PreparedLaunch]:
+        """One launch for all segments; one for each where only some get a number of the host."""
+        by_number = {tuple(o.place is None for o in s.operands) for s in step.segments}
+        if len(by_number) == 1:
+            return PreparedSegments(step, self.codes)
+        return [PreparedLaunch(segment, self.codes) for segment in step.segments]
+
+    def _constant(self, constant: Any) -> Buffer:
+        if isinstance(constant, Buffer):
+            return constant
+        return self.storage.from_host(constant)
+
+    def _may_be_recorded(self, steps: Sequence[Step], places: Sequence[Place]) -> bool:
+        """Whether all calls with the same sizes and addresses do the same work: the host reads
+        nothing of the device, and all memory is known when the call begins."""
+        waits = any(isinstance(s, _WAITS) or _works_on_host(s) for s in steps)
+        replays = all(r.replays for r in self.routines.values())
+        calls = [s for s in steps if isinstance(s, LibraryCall)]
+        if any(o.place is None for s in calls for o in s.inputs):
+            return False  # a number is copied to the device for it
+        return not waits and replays and not any(p.kind in _FOUND_LATE for p in places)
+
+    # -- calls -----------------------------------------------------------------------------------
+
+    def run(self, arrays: Sequence[Any]) -> list[Any]:
+        storage = self.storage
+        with storage.working():
+            sizes = self._sizes(arrays)
+            if self._differ(sizes):
+                reason = "sizes differ that the program takes to be equal"
+                return InterpretedExecutable(self.planned.graph, reason).run(arrays)
+            for number in self.written:
+                arrays[number].make_writable()
+            run = self._begun(arrays, sizes)
+            before = storage.uploads, storage.downloads
+            try:
+                self._submit(run)
+            except BaseException as error:
+                release_iterators(self.graph)
+                if isinstance(error, Exception):
+                    storage.raise_failures()  # what failed before on the device
+                raise
+            self.submitted = run.submitted
+            self.copied = storage.uploads - before[0], storage.downloads - before[1]
+            return [run.outputs[n] for n in range(len(self.planned.work.results))]
+
+    def _sizes(self, arrays: Sequence[Any]) -> dict[str, int]:
+        return {
+            s.name: arrays[s.argument].shape[s.axis] for s in self.planned.signature.symbols
+        }
+
+    def _differ(self, sizes: dict[str, int]) -> bool:
+        return any(
+            substitute(a, sizes) != substitute(b, sizes) for a, b in self.planned.equal_sizes
+        )
+
+    def _begun(self, arrays: Sequence[Any], sizes: dict[str, int]) -> Run:
+        """A run, with memory for its results."""
+        run = Run(self, arrays, sizes)
+        results = {place.number: place for place in self.static}
+        try:
+            for number, place in results.items():
+                run.outputs[number] = run.empty(place)
+        except MemoryError:
+            specs = {n: self.planned.work.results[n].spec for n in results}
+            raise no_results(self.graph, specs, self.memory, sizes) from None
+        return run
+
+    def _submit(self, run: Run) -> None:
+        """Have the device do the work of a call, from a recording where there is one."""
+        if not self.is_recorded:
+            self._work(run)
+            return
+        key = run.key()
+        if key not in self.recordings:  # the first call with these addresses
+            self.recordings[key] = None
+            if len(self.recordings) > MOST_RECORDINGS:
+                self.recordings.popitem(last=False)
+            self._work(run)
+            return
+        self.recordings.move_to_end(key)
+        recorded = self.recordings[key]
+        if recorded is None:
+            recorded = self.recordings[key] = self._recorded(run)
+            if recorded is None:  # the device cannot record such work
+                self.is_recorded = False
+                self._work(run)
+                return
+        run.expect_verdict()
+        recorded.submit()
+        run.submitted = 1
+
+    def _work(self, run: Run) -> None:
+        """Go through the steps."""
+        try:
+            run.begin()
+        except MemoryError:
+            raise no_workspace(self.graph, self.memory, run.symbols) from None
+        run.block(self.block)
+
+    def _recorded(self, run: Run) -> Recording | None:
+        driver = self.storage.driver
+        run.begin()
+        run.reserve_scratch()
+        driver.begin_recording()
+        try:
+            run.block(self.block)
+        finally:
+            recording = driver.end_recording()
+        return None if recording is None else Kept(recording, run)
+
+    # -- the status ------------------------------------------------------------------------------
+
+    def status(self, run: Run) -> Status:
+        """The memory of the status for calls with the sizes of a run. It stays zero until a check
+        fails, and is cleared when the error was raised: calls need not begin with it."""
+        key = tuple(run.symbols[n] for n in run.entry)
+        if key not in self.verdicts:
+            self.verdicts[key] = Status(self, run)
+        return self.verdicts[key]
+
+    # -- description -----------------------------------------------------------------------------
+
+    @property
+    def memory(self) -> MemoryUse | None:
+        return self.planned.memory
+
+    def _text(self) -> str:
+        return "\n\n".join(code.code.text for code in self.codes.made.values())
+
+
+class Kept:
+    """A recording, with the memory that its work is done in."""
+
+    def __init__(self, recording: Recording, run: Run) -> None:
+        self.recording, self.memory = recording, run.keeps()
+
+    def submit(self) -> None:
+        self.recording.submit()
+
+
+class Status:
+    """The status of a program in the memory of the device, see `treadle.runtime.schedule.status`.
+
+    Attributes:
+        addresses: of its places, by their numbers.
+        is_pending: whether a call was submitted whose verdict nobody has read.
+    """
+
+    def __init__(self, program: GpuProgram, run: Run) -> None:
+        self.program, self.symbols = program, dict(run.symbols)
+        self.storage = program.storage
+        (self.verdict,) = [s for s in program.block.steps if isinstance(s, Verdict)]
+        self.places = program.builder.status.places
+        self.addresses: dict[int, int] = {}
+        size = 0
+        for place in self.places:
+            self.addresses[place.number] = size
+            size += -(-run.bytes_of(place) // 16) * 16
+        self.size = max(size, 1)
+        self.memory: Memory = self.storage.driver.allocate(self.size)
+        self.addresses = {n: a + self.memory.address for n, a in self.addresses.items()}
+        self.storage.driver.clear(self.memory.address, self.size)
+        self.is_pending = False
+
+    def expect(self) -> None:
+        """A call was submitted: its verdict is read when the host next waits."""
+        if not self.is_pending:
+            self.is_pending = True
+            self.storage.verdicts.append(self.read)
+
+    def read(self) -> None:
+        """Raise the error of the check that failed first, if one did."""
+        self.is_pending = False
+        word = self.verdict.word
+        number = int(self._elements(word))
+        if not number:
+            return
+        check = self.verdict.findings[number - 1]
+        kept = [self._elements(place) for place in check.kept]
+        self.storage.driver.clear(self.memory.address, self.size)
+        raise_noted(check, kept, self.symbols)
+        raise errors.InternalError(None, None, "a check failed without an error")
+
+    def _elements(self, place: Place) -> Any:
+        shape = tuple(int(substitute(d, self.symbols)) for d in place.dims)  # type: ignore[arg-type]
+        return self.storage.read(self.addresses[place.number], place.dtype.np_dtype, shape)
+
+
+def _works_on_host(step: Step) -> bool:
+    """Whether NumPy computes what a step is for."""
+    match step:
+        case Launch():
+            return not step.native
+        case Update():
+            return step.launch is None
+        case Note():
+            return not step.launches
+        case Check():
+            return True
+    return False
+
+
+def _distinct(places: Sequence[Place]) -> Iterator[Place]:
+    """Each place once by its kind and number."""
+    seen = set()
+    for place in places:
+        if (place.kind, place.number) not in seen:
+            seen.add((place.kind, place.number))
+            yield place

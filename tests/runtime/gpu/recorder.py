@@ -1,0 +1,285 @@
+"""A GPU for tests without one: its memory is the processor's, its kernels run through the shim.
+
+It counts what programs ask of it. Reading memory that was given back, or that belongs to nobody, is
+a fault.
+"""
+
+import bisect
+import ctypes
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tests.runtime.gpu import products
+from tests.runtime.gpu.on_processor import GPU, Fault, Held, compiled, launch, size, text_of, words
+from treadle.core.devices import Device, add_device, remove_device
+from treadle.runtime.gpu.kernels import KernelCode, Stage
+from treadle.runtime.gpu.machine import Gpu
+from treadle.runtime.gpu.memory import DeviceStorage
+from treadle.runtime.gpu.product import Product
+
+ALIGNMENT = 256
+
+
+class Block:
+    """Memory of the device. What nobody has written is NaN, or far outside. As in CuPy's pool,
+    memory that is given back is what the next one of its size gets."""
+
+    def __init__(self, driver: "RecordingDriver", size: int) -> None:
+        room = -(-size // ALIGNMENT) * ALIGNMENT
+        free = driver.free.setdefault(room, [])
+        self.room = free.pop() if free else np.empty(room + ALIGNMENT, np.uint8)
+        self.room[:] = 0xFF
+        self.address = -(-self.room.ctypes.data // ALIGNMENT) * ALIGNMENT
+        self.size, self.driver = size, driver
+        driver.add(self)
+
+    def __del__(self) -> None:
+        self.driver.remove(self)
+        self.driver.free[len(self.room) - ALIGNMENT].append(self.room)
+
+
+class Function:
+    """A stage of a kernel."""
+
+    def __init__(self, code: KernelCode, stage: Stage, library: ctypes.CDLL) -> None:
+        self.code, self.stage, self.library = code, stage, library
+
+
+class Recording:
+    """Calls of the driver, made again."""
+
+    def __init__(self, driver: "RecordingDriver", calls: list[Any]) -> None:
+        self.driver, self.calls = driver, calls
+
+    def submit(self) -> None:
+        self.driver.counts["submissions"] += 1
+        for call in self.calls:
+            call()
+
+
+class RecordingDriver:
+    """See `treadle.runtime.gpu.driver.Driver`.
+
+    Attributes:
+        counts: of "launches", "uploads", "downloads", "copies", "clears", "allocations", "modules",
+            "submissions" (of recordings), "waits".
+        limit: bytes that all memory together may take.
+    """
+
+    library = np
+
+    def __init__(self, gpu: Gpu = GPU, limit: int = 1 << 32) -> None:
+        self.gpu, self.limit = gpu, limit
+        self.counts: Counter[str] = Counter()
+        self.blocks: dict[int, int] = {}
+        self.starts: list[int] = []
+        self.free: dict[int, list[Any]] = {}
+        self.used = self.most = 0
+        self.calls: list[Any] | None = None
+        self.is_active = 0
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        self.is_active += 1
+        yield
+        self.is_active -= 1
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def memory_use(self) -> dict[str, int]:
+        return {"current": self.used, "kept": 0}
+
+    def allocate(self, size: int) -> Block:
+        assert size > 0 and self.is_active
+        if self.used + size > self.limit:
+            raise MemoryError(f"{size} bytes, where {self.limit - self.used} are left")
+        assert self.calls is None, "memory is allocated while work is recorded"
+        self.counts["allocations"] += 1
+        return Block(self, size)
+
+    def add(self, block: Block) -> None:
+        self.blocks[block.address] = block.size
+        bisect.insort(self.starts, block.address)
+        self.used += block.size
+        self.most = max(self.most, self.used)
+
+    def remove(self, block: Block) -> None:
+        del self.blocks[block.address]
+        self.starts.remove(block.address)
+        self.used -= block.size
+
+    def owned(self, address: int, size: int) -> None:
+        """Some bytes must be inside of one block."""
+        at = bisect.bisect_right(self.starts, address) - 1
+        start = self.starts[at] if at >= 0 else 0
+        inside = at >= 0 and address + size <= start + self.blocks[start]
+        if size and not inside:
+            raise Fault(f"{size} bytes at {address:#x} are no memory of the device")
+
+    def array(self, address: int, dtype: Any, shape: Any, strides: Any = None) -> Any:
+        dtype = np.dtype(dtype)
+        if not math.prod(shape):
+            return np.empty(shape, dtype)
+        made = strides or np.empty(shape, dtype).strides
+        extent = sum((n - 1) * s for n, s in zip(shape, made, strict=True)) + dtype.itemsize
+        self.owned(address, extent)
+        data = (ctypes.c_char * extent).from_address(address)
+        return np.ndarray(shape, dtype, data, 0, strides)
+
+    # -- work ------------------------------------------------------------------------------------
+
+    def _do(self, name: str, call: Any) -> None:
+        assert self.is_active
+        self.counts[name] += 1
+        if self.calls is not None:
+            self.calls.append(call)
+        else:
+            call()
+
+    def upload(self, address: int, array: np.ndarray) -> None:
+        assert self.calls is None, "a recording copies nothing from the host"
+        assert array.flags.c_contiguous and self.is_active
+        self.owned(address, array.nbytes)
+        self.counts["uploads"] += 1
+        ctypes.memmove(address, array.ctypes.data, array.nbytes)
+
+    def download(self, array: np.ndarray, address: int) -> None:
+        assert self.calls is None, "a recording copies nothing to the host"
+        assert array.flags.c_contiguous and self.is_active
+        self.owned(address, array.nbytes)
+        self.counts["downloads"] += 1
+        ctypes.memmove(array.ctypes.data, address, array.nbytes)
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        def call() -> None:
+            self.owned(target, size)
+            self.owned(source, size)
+            ctypes.memmove(target, source, size)
+
+        self._do("copies", call)
+
+    def clear(self, address: int, size: int) -> None:
+        def call() -> None:
+            self.owned(address, size)
+            ctypes.memset(address, 0, size)
+
+        self._do("clears", call)
+
+    def synchronize(self) -> None:
+        assert self.calls is None
+        self.counts["waits"] += 1
+
+    def begin_recording(self) -> None:
+        assert self.calls is None
+        self.calls = []
+
+    def end_recording(self) -> Recording:
+        calls, self.calls = self.calls, None
+        assert calls is not None
+        return Recording(self, calls)
+
+    def product(self, product: Product) -> None:
+        self._do("products", lambda: products.product(product))
+
+    # -- kernels ---------------------------------------------------------------------------------
+
+    def load(self, codes: Sequence[KernelCode]) -> list[list[Function]]:
+        self.counts["modules"] += 1
+        library = compiled(text_of([(code.arguments, code) for code in codes]))
+        return [[Function(c, s, library) for s in c.stages] for c in codes]
+
+    def launch(
+        self, function: Function, blocks: int, threads: int, shared: int, parameters: int
+    ) -> None:
+        stage = function.stage
+        assert threads == stage.threads and shared == stage.shared and blocks > 0
+        given = _Given(self, function.code, parameters)
+        self._do("launches", lambda: given.run(function, blocks))
+
+
+class _Given:
+    """The parameters of a launch, as they were when it was asked for."""
+
+    def __init__(self, driver: RecordingDriver, code: KernelCode, parameters: int) -> None:
+        self.driver, self.code = driver, code
+        self.sizes: list[int] = []
+        self.firsts: list[int] = []
+        self.memory: list[tuple[int, Any, int]] = []  # address, dtype and elements of operands
+        self.numbers: dict[int, np.ndarray] = {}  # operands that are passed as numbers
+        self.scratch = 0, 0
+        kernel = code.arguments
+        pointers = (ctypes.c_void_p * 2).from_address(parameters)
+        if kernel.segmented:
+            (count,) = (ctypes.c_int32 * 1).from_address(pointers[1])
+            assert 0 < count <= code.segments
+            place = pointers[0]
+            for _ in range(count):
+                place = self.segment(place)
+            return
+        number = len(kernel.buffers) + len(kernel.symbols) + (code.scratch != 0)
+        each = (ctypes.c_void_p * max(number, 1)).from_address(parameters)
+        places = [each[n] for n in range(number)]
+        self.one(places[: len(kernel.buffers)], places[len(kernel.buffers) :])
+
+    def one(self, buffers: Sequence[int], others: Sequence[int]) -> None:
+        """Read the parameters of the kernel, or of a segment, at these places."""
+        kernel = self.code.arguments
+        values = [ctypes.c_int64.from_address(p).value for p in others]
+        symbols = dict(zip(kernel.symbols, values, strict=False))
+        self.sizes += values[: len(kernel.symbols)]
+        for buffer, place in zip(kernel.buffers, buffers, strict=True):
+            if buffer in self.code.values:
+                dtype = buffer.dtype.np_dtype
+                number = np.frombuffer(ctypes.string_at(place, dtype.itemsize), dtype)
+                self.numbers[len(self.memory)] = number.copy()
+                self.memory.append((0, dtype, 1))
+                continue
+            address = ctypes.c_int64.from_address(place).value
+            count = math.prod(size(d, symbols) for d in buffer.shape)
+            self.memory.append((address, buffer.dtype.np_dtype, count))
+        if self.code.scratch != 0:
+            self.scratch = values[-1], size(self.code.scratch, symbols)
+        self.firsts.append(0)
+
+    def segment(self, place: int) -> int:
+        """Read the struct of a segment, and give where it ends."""
+        kernel, buffers, word = self.code.arguments, [], place
+        for buffer in kernel.buffers:
+            buffers.append(word)
+            wide = buffer in self.code.values and buffer.dtype.size > 8
+            word += 16 if wide else 8
+        self.one(buffers, [word + 8 * n for n in range(len(kernel.symbols))])
+        word += 8 * len(kernel.symbols)
+        self.firsts[-1] = ctypes.c_int64.from_address(word).value
+        return word + 8
+
+    def run(self, function: Function, blocks: int) -> None:
+        arrays = [
+            self.numbers[n] if n in self.numbers else self.driver.array(a, dtype, (count,))
+            for n, (a, dtype, count) in enumerate(self.memory)
+        ]
+        address, count = self.scratch
+        scratch = self.driver.array(address, np.uint8, (count,))
+        kernel = self.code.arguments
+        counts = len(kernel.buffers), len(kernel.symbols), len(self.firsts)
+        given = words(self.sizes), words(self.firsts), *counts
+        stored = [b in kernel.outputs for b in kernel.buffers] * len(self.firsts)
+        held = [Held(a, False, s) for a, s in zip(arrays, stored, strict=True)]
+        launch(function.library, self.code, function.stage, blocks, held, given, scratch)
+
+
+@contextmanager
+def recorded_gpu(number: int = 0, **settings: Any) -> Iterator[Device]:
+    """The device GPU:`number`, as long as the block lasts; ``device.storage.driver`` counts."""
+    storage = DeviceStorage(RecordingDriver(**settings))
+    device = Device("GPU", number, storage)
+    add_device(device)
+    try:
+        yield device
+    finally:
+        remove_device(device)
