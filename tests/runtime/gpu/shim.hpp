@@ -410,6 +410,24 @@ template <typename T> static T __shfl_xor_sync(unsigned, T x, int distance) {
   return x;
 }
 
+static int __popc(unsigned x) { return __builtin_popcount(x); }
+static unsigned __ballot_sync(unsigned, bool x) {
+  using namespace shim;
+  fibres[threadIdx.x].given = x;
+  wait_for(1);
+  unsigned found = 0, first = threadIdx.x / 32 * 32;
+  for (unsigned n = 0; n < 32 && first + n < blockDim.x; n++) found |= unsigned(fibres[first + n].given == 1) << n;
+  wait_for(1);
+  return found;
+}
+template <typename T> static T __shfl_up_sync(unsigned, T x, int distance) {
+  using namespace shim;
+  memcpy(&fibres[threadIdx.x].given, &x, sizeof x);
+  wait_for(1);
+  if (threadIdx.x % 32 >= unsigned(distance)) memcpy(&x, &fibres[threadIdx.x - distance].given, sizeof x);
+  wait_for(1);
+  return x;
+}
 template <typename T, int N>
 static T td_peek(shim::Pointer<T, N> row, long long place, SHIM_HERE) {
   shim::count(-1, false, row.all->first + place * sizeof(T), sizeof(T), at);

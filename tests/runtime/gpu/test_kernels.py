@@ -34,7 +34,7 @@ from treadle.kernel.ir import (
 from treadle.kernel.reference import evaluate, evaluate_segmented
 from treadle.runtime.gpu.kernels import kernel_code
 from treadle.runtime.gpu.mapping import map_kernel
-from treadle.runtime.gpu.stages import reduction_levels
+from treadle.runtime.gpu.splitting import split
 from treadle.runtime.schedule.facts import Unsupported
 
 F16, BF16, F32, F64 = dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64
@@ -222,6 +222,36 @@ for _combine in ("set", "add", "mul", "max", "min"):
                 return Kernel((i, *tail), (places, x, out), (stored,)), arrays
 
 
+@case("open rows are added at two places, of open axes, from a row of places")
+def _() -> Any:
+    m = SymbolicDim.symbol("m")
+    i, k, j = Axis("i", N), Axis("k", 3), Axis("j", m)
+    rows, columns = Buffer("rows", I32, (N,)), Buffer("columns", I64, (N, 3))
+    x, out = Buffer("x", F32, (N, m)), Buffer("out", F32, (m, 5, 6, 3))
+    value = apply("mul", load(x, i, j), cast(Iota(k), F32))
+    index = j, load(rows, i), apply("add", load(columns, i, k), const(1, I64)), 1
+    rng = np.random.default_rng(2)
+    arrays = {
+        rows: rng.integers(-1, 6, 700).astype(np.int32), columns: rng.integers(0, 9, (700, 3)),
+        x: numbers((700, 37)), out: numbers((37, 5, 6, 3), seed=4),
+    }  # fmt: skip
+    stored = store(out, *index, value=value, combine="add")
+    return Kernel((i, k, j), (rows, columns, x, out), (stored,)), arrays, {"n": 700, "m": 37}
+
+
+for _count, _rows, _columns in ((3000, 4000, 1), (2100, 3, 300), (0, 5, 7), (2000, 0, 3)):
+
+    @case(f"{_count} rows of {_columns} are added to {_rows}")
+    def _(count: int = _count, rows: int = _rows, columns: int = _columns) -> Any:
+        i, j = Axis("i", count), Axis("j", columns)
+        places, x = Buffer("p", I32, (count,)), Buffer("x", F32, (count, columns))
+        out = Buffer("out", F32, (rows, columns))
+        stored = store(out, load(places, i), j, value=load(x, i, j), combine="add")
+        given = np.random.default_rng(3).integers(0, max(rows, 1), count).astype(np.int32)
+        arrays = {places: given, x: numbers((count, columns)), out: numbers((rows, columns))}
+        return Kernel((i, j), (places, x, out), (stored,)), arrays
+
+
 for _combine in ("add", "mul", "max", "min", "logaddexp"):
     for _exclusive, _reverse in ((False, False), (True, False), (False, True), (True, True)):
 
@@ -283,6 +313,89 @@ def _() -> Any:
     return Kernel((i,), (x, out, total), stores), {x: numbers((13,))}, {"n": 13}
 
 
+for _shape in ((1, 1000), (9, 32), (3, 33), (40, 5), (2, 0), (7, N)):
+
+    @case(f"scans of scans {_shape}")
+    def _(shape: Any = _shape) -> Any:
+        i, j = Axis("i", shape[0]), Axis("j", shape[1])
+        x, out = Buffer("x", F32, shape), Buffer("out", F32, shape)
+        sizes = tuple(300 if d is N else d for d in shape)
+        inner = Scan("max", j, load(x, i, j))
+        outer = Scan("add", j, apply("mul", inner, load(x, i, j)), exclusive=True)
+        lengths = Scan("logaddexp", j, load(x, i, j))
+        value = apply("add", outer, lengths)
+        kernel = Kernel((i, j), (x, out), (store(out, i, j, value=value),))
+        return kernel, {x: numbers(sizes)}, {"n": 300} if N in shape else {}
+
+    @case(f"a scan in place {_shape}")
+    def _(shape: Any = _shape) -> Any:
+        i, j = Axis("i", shape[0]), Axis("j", shape[1])
+        x = Buffer("x", I64, shape)
+        sizes = tuple(300 if d is N else d for d in shape)
+        scan = Scan("add", j, load(x, i, j), reverse=True)
+        kernel = Kernel((i, j), (x,), (store(x, i, j, value=scan),))
+        return kernel, {x: numbers(sizes, I64)}, {"n": 300} if N in shape else {}
+
+
+def in_groups(in_place: bool) -> Case:
+    """Stores that do not fit together: rows, columns, all, a scan, and at places; with what changes
+    in place after the others have loaded it."""
+    i, j = Axis("i", 60), Axis("j", 90)
+    x, out = Buffer("x", F32, (60, 90)), Buffer("out", F32, (60, 90))
+    rows, columns = Buffer("rows", F32, (60,)), Buffer("columns", F32, (90,))
+    most, back = Buffer("most", F32, ()), Buffer("back", F32, (60, 90))
+    counts = Buffer("counts", I32, (3,))
+    v = load(x, i, j)
+    total = Reduce("sum", (j,), v)
+    stores = (
+        store(x if in_place else out, i, j, value=apply("div", v, total)),
+        store(rows, i, value=total),
+        store(columns, j, value=Reduce("sum", (i,), apply("abs", v))),
+        store(most, value=Reduce("max", (i, j), v)),
+        store(back, i, j, value=Scan("max", j, v, reverse=True)),
+        store(counts, cast(v, I32), value=const(1, I32), combine="add"),
+    )
+    buffers = (x, rows, columns, most, back, counts)
+    kernel = Kernel((i, j), buffers if in_place else (*buffers, out), stores)
+    return kernel, {x: numbers((60, 90))}, {}
+
+
+for _in_place in (False, True):
+
+    @case(f"stores in groups{' in place' * _in_place}")
+    def _(in_place: bool = _in_place) -> Any:
+        return in_groups(in_place)
+
+
+@case("scans in both directions")
+def _() -> Any:
+    i, j = Axis("i", 5), Axis("j", 40)
+    x, y = Buffer("x", F32, (5, 40)), Buffer("y", F32, (5, 40))
+    stores = (
+        store(x, i, j, value=Scan("add", j, load(x, i, j))),
+        store(y, i, j, value=Scan("mul", j, load(x, i, j), reverse=True)),
+    )
+    return Kernel((i, j), (x, y), stores), {x: numbers((5, 40))}
+
+
+def test_stores_that_do_not_fit_together_are_several_kernels() -> None:
+    for in_place in (False, True):
+        kernel, arrays, _ = in_groups(in_place)
+        parts = split(kernel)
+        assert len(parts) == 5
+        kept = dict(arrays)
+        for part in parts:
+            kept |= evaluate(part, kept)
+        for buffer, array in evaluate(kernel, arrays).items():
+            np.testing.assert_array_equal(kept[buffer], array)
+    i, j = kernel.axes
+    x, y = (Buffer(name, F32, (60, 90)) for name in "xy")
+    sums = Reduce("sum", (j,), load(y, i, j)), Reduce("sum", (i,), load(x, i, j))
+    stores = store(x, i, j, value=sums[0]), store(y, i, j, value=sums[1])
+    each_needs_the_other = Kernel((i, j), (x, y), stores)
+    assert split(each_needs_the_other) == [each_needs_the_other]
+
+
 @cache
 def cases() -> dict[str, Case]:
     made = {name: maker() for name, maker in MAKERS.items()}
@@ -292,6 +405,17 @@ def cases() -> dict[str, Case]:
 @cache
 def compiled() -> Kernels:
     return Kernels([kernel for kernel, _, _ in cases().values()])
+
+
+SCATTERS = [name for name in MAKERS if " at places" in name or " added " in name]
+
+
+@pytest.mark.parametrize("name", SCATTERS)
+def test_stores_that_meet_are_done_in_the_order_of_positions(name: str) -> None:
+    kernel, arrays, sizes = cases()[name]
+    (expected,) = evaluate(kernel, arrays, sizes).values()
+    (found,) = compiled().run(kernel, arrays, sizes).values()
+    assert map_kernel(kernel, GPU).owners and found.tobytes() == expected.tobytes()
 
 
 def assert_same(found: Any, expected: Any, dtype: Any, name: str = "") -> None:
@@ -376,6 +500,36 @@ def in_parts() -> dict[str, Case]:
     )
     kernel = Kernel((i, j), (x, scale, places, sums), stores)
     found["rows in place"] = kernel, {x: numbers((2, 6000)), scale: numbers((6000,), seed=4)}, {}
+
+    for op, exclusive, reverse in (
+        ("add", False, False), ("mul", True, False), ("max", False, True), ("min", True, True),
+    ):  # fmt: skip
+        for rows, columns, dtype in ((1, 9001, F32), (3, N, I32), (2, 4000, BF16)):
+            i, j = Axis("i", rows), Axis("j", columns)
+            x, out = Buffer("x", dtype, (rows, columns)), Buffer("out", dtype, (rows, columns))
+            scan = Scan(op, j, load(x, i, j), exclusive, reverse)
+            last, sizes = Buffer("first", dtype, (rows,)), {} if columns is not N else {"n": 5003}
+            stores = store(out, i, j, value=scan), store(last, i, value=load(x, i, 0))
+            given = numbers((rows, 5003 if sizes else columns), dtype, 6)
+            if op == "mul":  # products near 1
+                given = np.where(given > given.dtype.type(1), 1, -1).astype(dtype.np_dtype)
+            name = f"scan by {op} of {dtype.name}{(rows, columns)}"
+            found[name] = Kernel((i, j), (x, out, last), stores), {x: given}, sizes
+    for op, dtype in (("add", F32), ("mul", F32), ("max", BF16), ("min", I8), ("add", I64)):
+        for rows, columns in ((3, 2), (1, 70)):
+            i, j = Axis("i", 6000), Axis("j", columns)
+            places, x = Buffer("p", I32, (6000,)), Buffer("x", dtype, (6000, columns))
+            out = Buffer("out", dtype, (rows, columns))
+            stored = store(out, load(places, i), j, value=load(x, i, j), combine=op)
+            given = numbers((6000, columns), dtype, 7)
+            if op == "mul":
+                given = np.where(given > 1, 1, -1).astype(dtype.np_dtype)
+            arrays = {
+                places: np.random.default_rng(8).integers(-1, rows + 1, 6000).astype(np.int32),
+                x: given, out: numbers((rows, columns), dtype, 9),
+            }  # fmt: skip
+            kernel = Kernel((i, j), (places, x, out), (stored,))
+            found[f"{op} of {dtype.name} at {rows}x{columns}"] = kernel, arrays, {}
     return found
 
 
@@ -391,7 +545,7 @@ def compiled_parts() -> Kernels:
 def test_blocks_share_the_elements_of_a_point(name: str) -> None:
     kernel, arrays, sizes = IN_PARTS[name]
     library = compiled_parts()
-    assert len(library.codes[kernel, NONE].stages) == 1 + len(reduction_levels(kernel))
+    assert len(library.codes[kernel, NONE].stages) == 2 + ("softmax" in name or "rows in" in name)
     check(library, kernel, arrays, sizes)
 
 

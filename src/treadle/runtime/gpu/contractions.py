@@ -79,7 +79,7 @@ class Tile:
 
 
 class Writer(Protocol):
-    """What writes the expressions of a kernel (`treadle.runtime.gpu.kernels`)."""
+    """What writes the expressions of a kernel (`treadle.runtime.gpu.writer`)."""
 
     variables: dict[Axis, str]
 

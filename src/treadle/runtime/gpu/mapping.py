@@ -11,8 +11,42 @@ from dataclasses import replace
 
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product
-from treadle.kernel.ir import Affine, Axis, Expr, Kernel, Load, Reduce, Scan, Store, postorder
+from treadle.kernel.ir import (
+    Affine,
+    Axis,
+    Expr,
+    Index,
+    Kernel,
+    Load,
+    Reduce,
+    Scan,
+    Store,
+    index_axes,
+    postorder,
+)
 from treadle.runtime.gpu.machine import Gpu
+
+TOTALS = {"add": "sum", "mul": "prod", "max": "max", "min": "min"}  # reductions, by scans
+
+
+@record(frozen=True)
+class Owners:
+    """How the elements of a target are shared out. A *column* is a point of the grid; a *key*
+    numbers the places in the dims whose places are computed from the other axes.
+
+    Attributes:
+        dims: of the target, whose places make a key.
+        keys: how many there are.
+        lanes: neighbouring threads that have a column each.
+        columns: blocks for the columns of a key.
+        ranges: blocks that have other keys each.
+    """
+
+    dims: tuple[int, ...]
+    keys: Dim
+    lanes: int
+    columns: Dim
+    ranges: Dim
 
 
 @record(frozen=True)
@@ -31,6 +65,8 @@ class Mapping:
         run: neighbouring elements of a point that one thread takes at once.
         turned: the axis along which loads move by neighbouring elements where stores do so along
             the last axis of the grid. A block works for a square of positions along both.
+        scanned: the axis that a team scans, neighbours at once.
+        owners: how threads have the elements of the target of a store for themselves.
     """
 
     grid: tuple[Axis, ...]
@@ -43,6 +79,8 @@ class Mapping:
     parts: Dim = 1
     run: int = 1
     turned: Axis | None = None
+    scanned: Axis | None = None
+    owners: Owners | None = None
 
     def rooms(self, gpu: Gpu) -> int:
         """How many values lie in shared memory when a team combines what its threads have found."""
@@ -68,6 +106,8 @@ def map_kernel(kernel: Kernel, gpu: Gpu) -> Mapping:
     Blocks share the elements of a point where there are fewer points than the device has room for.
     """
     mapping = _whole_points(kernel, gpu)
+    if mapping.owners:
+        return mapping
     return replace(mapping, parts=_parts(kernel, mapping, gpu))
 
 
@@ -78,6 +118,8 @@ def _parts(kernel: Kernel, mapping: Mapping, gpu: Gpu) -> Dim:
     if mapping.team == 1 or kernel.segmented or not isinstance(count, int):
         return 1
     if nested(kernel, mapping.inner) or _updates_points(kernel, mapping):
+        return 1
+    if mapping.scanned and not all(map(has_total, scans_of(kernel))):
         return 1
     blocks = max(1, -(-count // mapping.points))
     if blocks >= gpu.multiprocessors:
@@ -93,6 +135,16 @@ def nested(kernel: Kernel, inner: tuple[Axis, ...]) -> bool:
     return any(isinstance(e, Reduce) and e.axes & frozenset(inner) for e in kernel.exprs)
 
 
+def scans_of(kernel: Kernel) -> list[Scan]:
+    return [e for e in kernel.exprs if isinstance(e, Scan)]
+
+
+def has_total(scan: Scan) -> bool:
+    """Whether what a scan combines is known without other scans, and there is a reduction of it."""
+    alone = not any(isinstance(e, Scan) for e in postorder([scan.value]))
+    return alone and scan.op in TOTALS
+
+
 def _updates_points(kernel: Kernel, mapping: Mapping) -> bool:
     """Whether one block changes what others, which store elements of the same point, may load."""
     inner = frozenset(mapping.inner)
@@ -105,7 +157,7 @@ def _whole_points(kernel: Kernel, gpu: Gpu) -> Mapping:
     exprs = postorder(kernel.roots)
     reduced = {a for e in exprs if isinstance(e, Reduce) for a in e.over}
     scanned = {e.axis for e in exprs if isinstance(e, Scan)}
-    ordered = scanned | {a for s in kernel.stores for a in _order_of(s)}
+    ordered = scanned | {a for s in kernel.stores for a in order_of(s)}
     grid = tuple(a for a in kernel.axes if a not in reduced | ordered)
     inner = tuple(a for a in kernel.axes if a in reduced | ordered)
     if ordered or not reduced:
@@ -113,18 +165,48 @@ def _whole_points(kernel: Kernel, gpu: Gpu) -> Mapping:
             turned = _turned(kernel, gpu)
             vector = 1 if turned else vector_of(kernel, gpu)
             return Mapping(grid, (), frozenset(), 1, gpu.block, True, vector, turned=turned)
-        return Mapping(grid, inner, frozenset(ordered), 1, gpu.block, True)
+        alone = Mapping(grid, inner, frozenset(ordered), 1, gpu.block, True)
+        owned = _owned(kernel, alone, gpu)
+        if owned:
+            return owned
+        team = _scanning_team(kernel, grid, inner, reduced, gpu)
+        if team:
+            points = gpu.block // team if team <= gpu.warp else 1
+            return Mapping(grid, inner, frozenset(), team, points, False, scanned=inner[0])
+        return alone
     moving = [a for a in accesses(kernel) if a.axes & frozenset(inner)]
     if grid and _neighbours_along(grid[-1], moving) > _neighbours_along(inner[-1], moving):
         # Neighbouring points lie side by side in memory: a warp works for as many.
         team = min(_team(inner, 1, gpu), gpu.warp)
-        return Mapping(grid, inner, frozenset(), team, gpu.warp, True)
+        points = gpu.warp * max(1, gpu.block // (gpu.warp * team))
+        return Mapping(grid, inner, frozenset(), team, points, True)
     run = _run_of(inner[-1], moving, gpu)
     team = _team(inner, run, gpu)
     points = 1 if team >= gpu.warp else max(1, gpu.block // team)
     if team == gpu.warp:
         points = gpu.block // gpu.warp
     return Mapping(grid, inner, frozenset(), team, points, False, run=run)
+
+
+def _scanning_team(
+    kernel: Kernel, grid: tuple[Axis, ...], inner: tuple[Axis, ...], reduced: set[Axis], gpu: Gpu
+) -> int:
+    """Threads that scan an axis together; 0 where one thread for each point does so. That one goes
+    along an axis whose elements lie apart, if there are threads enough."""
+    scans = scans_of(kernel)
+    alone = len(inner) == 1 and not reduced and len({s.reverse for s in scans}) == 1
+    if not alone or any(order_of(s) for s in kernel.stores):
+        return 0
+    moving = [a for a in accesses(kernel) if inner[0] in a.axes]
+    count = product(a.extent for a in grid)
+    full = not isinstance(count, int) or count >= gpu.multiprocessors * gpu.warp
+    along = _neighbours_along(inner[0], moving)
+    if grid and full and _neighbours_along(grid[-1], moving) >= along:
+        return 0
+    size, team = inner[0].extent, 1
+    while team < gpu.block and (not isinstance(size, int) or team < size):
+        team *= 2
+    return team if team > 1 else 0
 
 
 def _turned(kernel: Kernel, gpu: Gpu) -> Axis | None:
@@ -150,12 +232,16 @@ def is_turned(expr: Expr, axis: Axis, kernel: Kernel) -> bool:
     return kernel.axes[-1] in expr.axes and bool(_neighbours_along(axis, [expr]))
 
 
-def _run_of(last: Axis, accesses: list[Load | Store], gpu: Gpu) -> int:
-    """How many neighbouring elements along the last axis all accesses move at once."""
+def _run_of(
+    last: Axis, accesses: list[Load | Store], gpu: Gpu, alone: bool = False
+) -> int:
+    """How many neighbouring elements along the last axis are moved at once: all accesses must move
+    along it by neighbours that begin at a multiple of their bytes. So must rows, unless there is
+    one `alone`, whose rest is moved apart."""
     moving = [a for a in accesses if last in a.axes]
     run = gpu.load // max((a.buffer.dtype.size for a in moving), default=gpu.load)
     while run > 1:
-        whole = isinstance(last.extent, int) and last.extent % run == 0
+        whole = alone or (isinstance(last.extent, int) and last.extent % run == 0)
         if whole and all(neighbours(a, last, run) for a in moving):
             return run
         run //= 2
@@ -175,16 +261,46 @@ def _team(inner: tuple[Axis, ...], run: int, gpu: Gpu) -> int:
     return team
 
 
-def _order_of(store: Store) -> frozenset[Axis]:
+def order_of(store: Store) -> frozenset[Axis]:
     """The axes of a store along which several points may name one element."""
     if store.unique or (store.combine == "set" and not store.computed):
         return frozenset()
-    apart = {
-        index.terms[0][0]
-        for index in store.index
-        if isinstance(index, Affine) and len(index.terms) == 1
-    }
-    return store.axes - apart
+    return store.axes - {apart(index) for index in store.index}
+
+
+def apart(index: Index) -> Axis | None:
+    """The axis whose positions name different places, if an index has one axis."""
+    one = isinstance(index, Affine) and len(index.terms) == 1
+    return index.terms[0][0] if isinstance(index, Affine) and one else None
+
+
+def _owned(kernel: Kernel, mapping: Mapping, gpu: Gpu) -> Mapping | None:
+    """The mapping of a kernel that is one store, whose places that may meet do not depend on those
+    apart: its elements have threads for themselves."""
+    if len(kernel.stores) > 1 or any(isinstance(e, Reduce | Scan) for e in kernel.exprs):
+        return None
+    (store,) = kernel.stores
+    order, shape = order_of(store), store.buffer.shape
+    dims = tuple(n for n, i in enumerate(store.index) if apart(i) not in mapping.grid)
+    if not order or not all(index_axes(store.index[n]) <= order for n in dims):
+        return None
+    lanes, count, keys = 1, mapping.count, product(shape[n] for n in dims)
+    if isinstance(count, int):
+        while lanes < min(count, mapping.threads):
+            lanes *= 2
+    else:
+        lanes = gpu.warp
+    columns, groups = (count + lanes - 1) // lanes, mapping.threads // lanes
+    full = gpu.multiprocessors * max(1, gpu.resident // mapping.threads)
+    most = compound("max", 1, full // columns if columns != 0 else 1)
+    ranges = compound("min", most, (keys + groups - 1) // groups)
+    parts: Dim = 1
+    blocks = columns * ranges
+    if store.combine in TOTALS and isinstance(blocks, int) and 0 < blocks < gpu.multiprocessors:
+        each = mapping.threads * gpu.elements
+        size = product(a.extent for a in mapping.inner)
+        parts = compound("max", 1, compound("min", full // blocks, size // each))
+    return replace(mapping, parts=parts, owners=Owners(dims, keys, lanes, columns, ranges))
 
 
 def accesses(kernel: Kernel) -> list[Load | Store]:
@@ -205,28 +321,10 @@ def _neighbours_along(axis: Axis, accesses: list[Load | Store]) -> int:
 
 
 def vector_of(kernel: Kernel, gpu: Gpu) -> int:
-    """How many neighbouring points a thread computes, so that it moves their elements at once.
-
-    Every access must be to the same element for all of them, or to neighbouring elements that begin
-    at a multiple of their bytes.
-    """
-    if not kernel.axes:
+    """How many neighbouring points a thread computes, so that it moves their elements at once."""
+    if not kernel.axes or any(s.axes != frozenset(kernel.axes) for s in kernel.stores):
         return 1
-    last = kernel.axes[-1]
-    widest = max((b.dtype.size for b in kernel.buffers), default=gpu.load)
-    vector = gpu.load // widest
-    if vector < 2 or any(s.axes != frozenset(kernel.axes) for s in kernel.stores):
-        return 1
-    alone = len(kernel.axes) == 1
-    if not alone and not (isinstance(last.extent, int) and last.extent % vector == 0):
-        return 1
-    along = 0
-    for access in accesses(kernel):
-        moves = neighbours(access, last, vector)
-        if moves is None:
-            return 1
-        along += moves
-    return vector if along else 1
+    return _run_of(kernel.axes[-1], accesses(kernel), gpu, alone=len(kernel.axes) == 1)
 
 
 def neighbours(access: Load | Store, axis: Axis, vector: int) -> bool | None:
@@ -236,18 +334,23 @@ def neighbours(access: Load | Store, axis: Axis, vector: int) -> bool | None:
         return False if axis not in access.axes else None
     if axis not in access.axes:
         return False
-    if not all(isinstance(i, Affine) for i in access.index):
-        return None
     stride: Dim = 1
     for number in range(len(access.index) - 1, -1, -1):
         index = access.index[number]
-        assert isinstance(index, Affine)
+        if isinstance(index, Expr):  # rows that are gathered
+            if isinstance(access, Store) or axis in index.axes or not _divides(vector, stride):
+                return None
+            stride = stride * access.buffer.shape[number]
+            continue
         for along, coefficient in (*index.terms, (None, index.offset)):
-            step = coefficient * stride
             if along is axis:
                 if number != len(access.index) - 1 or coefficient != 1:
                     return None
-            elif not (isinstance(step, int) and step % vector == 0):
+            elif not _divides(vector, coefficient * stride):
                 return None
         stride = stride * access.buffer.shape[number]
     return True
+
+
+def _divides(vector: int, dim: Dim) -> bool:
+    return isinstance(dim, int) and dim % vector == 0

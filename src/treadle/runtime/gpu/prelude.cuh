@@ -274,6 +274,8 @@ struct td_argmin {
   }
 };
 
+struct td_logaddexp_all { template <typename T> TD_DEVICE T of(T x, T y) { return td_logaddexp(x, y); } };
+
 // Threads of a warp give one another their values.
 template <typename T> TD_DEVICE T td_exchange(T x, int distance) {
   return __shfl_xor_sync(0xffffffffu, x, distance);
@@ -314,4 +316,51 @@ TD_DEVICE T td_combine_across(T x, int team, int points, ROW row) {
   for (int other = 1; other < team; other++) x = OP::of(x, td_peek(row, other * points + point));
   __syncthreads();
   return x;
+}
+
+// -- scans: what the threads before one have found, what it has found with them, and all of them --
+
+template <typename T> struct td_scanned { T before, upto, all; };
+
+template <typename T> TD_DEVICE T td_from_before(T x, int distance) {
+  return __shfl_up_sync(0xffffffffu, x, distance);
+}
+TD_DEVICE bool td_from_before(bool x, int distance) { return td_from_before((int)x, distance) != 0; }
+TD_DEVICE signed char td_from_before(signed char x, int distance) { return (signed char)td_from_before((int)x, distance); }
+TD_DEVICE unsigned char td_from_before(unsigned char x, int distance) { return (unsigned char)td_from_before((int)x, distance); }
+TD_DEVICE short td_from_before(short x, int distance) { return (short)td_from_before((int)x, distance); }
+TD_DEVICE unsigned short td_from_before(unsigned short x, int distance) { return (unsigned short)td_from_before((int)x, distance); }
+
+// A team of neighbours in a warp. `nothing` changes no value that it is combined with.
+template <typename OP, typename T>
+TD_DEVICE td_scanned<T> td_scan_in_warp(T x, T nothing, int lane, int team) {
+  for (int distance = 1; distance < team; distance *= 2) {
+    const T other = td_from_before(x, distance);
+    if (lane >= distance) x = OP::of(other, x);
+  }
+  const T other = td_from_before(x, 1);
+  // All threads get what the last one has, bit for bit.
+  T all = x;
+  for (int distance = 1; distance < team; distance *= 2) {
+    const T later = td_exchange(all, distance);
+    if (!(lane & distance)) all = later;
+  }
+  td_scanned<T> found = {lane ? other : nothing, x, all};
+  return found;
+}
+// A team of several warps, which is the whole block: `row` has an element for each warp.
+template <typename OP, typename T, typename ROW>
+TD_DEVICE td_scanned<T> td_scan_in_block(T x, T nothing, int lane, int team, int warp, ROW row) {
+  const td_scanned<T> own = td_scan_in_warp<OP, T>(x, nothing, lane % warp, warp);
+  if (lane % warp == 0) td_poke(row, lane / warp, own.all);
+  __syncthreads();
+  td_scanned<T> found = {nothing, nothing, nothing};
+  for (int other = 0; other < team / warp; other++) {
+    if (other == lane / warp) found.before = found.all;
+    found.all = OP::of(found.all, td_peek(row, other));
+  }
+  __syncthreads();
+  found.upto = OP::of(found.before, own.upto);
+  found.before = lane % warp ? OP::of(found.before, own.before) : found.before;
+  return found;
 }

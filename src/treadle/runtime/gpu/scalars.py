@@ -41,13 +41,16 @@ def found_type(reduce: Reduce) -> str:
     return f"td_found<{kind}>" if reduce.op in ("argmax", "argmin") else kind
 
 
+def value_size(dtype: DType) -> int:
+    """The bytes of `value_type`."""
+    size: int = dtype.size
+    return max(size, _SINGLE) if dtype.is_floating else size
+
+
 def found_size(reduce: Reduce) -> int:
     """The bytes of `found_type`: of a position and a value beside it, or of a value."""
-    dtype = reduce.value.dtype
-    size: int = dtype.size
-    if reduce.op in ("argmax", "argmin"):
-        return 2 * max(size, _POSITION)
-    return max(size, _SINGLE) if dtype.is_floating else size
+    size = value_size(reduce.value.dtype)
+    return 2 * max(size, _POSITION) if reduce.op in ("argmax", "argmin") else size
 
 
 def constant(value: float | int | bool, dtype: DType) -> str:

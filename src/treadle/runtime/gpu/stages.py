@@ -6,9 +6,10 @@ these parts, which every block combines in the same order.
 
 from __future__ import annotations
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim
-from treadle.kernel.ir import Kernel, Reduce
-from treadle.runtime.gpu.mapping import Mapping
+from treadle.kernel.ir import Kernel, Reduce, Scan
+from treadle.runtime.gpu.mapping import TOTALS, Mapping, scans_of
 from treadle.runtime.gpu.scalars import found_size
 
 _ALIGNMENT = 256  # bytes, as of all memory that a device gives
@@ -28,25 +29,83 @@ def reduction_levels(kernel: Kernel) -> list[list[Reduce]]:
     return levels
 
 
+@record(frozen=True)
+class Stage:
+    """One launch.
+
+    Attributes:
+        name: of the function.
+        blocks: how many blocks are launched.
+        threads: threads of a block.
+        shared: bytes of memory that the threads of a block share, given with the launch.
+        meets: whether threads wait for one another, or exchange what they have found.
+    """
+
+    name: str
+    blocks: Dim
+    threads: int
+    shared: int
+    meets: bool
+
+
+def levels_of(kernel: Kernel, mapping: Mapping) -> list[list[Reduce]]:
+    """What the stages before the last one find in parts of the elements of points: reductions, the
+    totals of scans, or of stores that meet; nothing where no elements are shared by blocks."""
+    if mapping.parts == 1:
+        return []
+    if mapping.owners:
+        return [[met(kernel)]]
+    if mapping.scanned:
+        return [list(dict.fromkeys(map(total, scans_of(kernel))))]
+    return reduction_levels(kernel)
+
+
+def total(scan: Scan) -> Reduce:
+    """What a scan has found in the end."""
+    return Reduce(TOTALS[scan.op], (scan.axis,), scan.value)
+
+
+def met(kernel: Kernel) -> Reduce:
+    """What a store at places that meet combines, as a reduction of the values of an element."""
+    (store,) = kernel.stores
+    return Reduce(TOTALS[store.combine], (), store.value)
+
+
+class Memory:
+    """Scratch memory of all stages of a kernel.
+
+    Attributes:
+        bytes: of all.
+    """
+
+    def __init__(self) -> None:
+        self.bytes: Dim = 0
+
+    def room(self, size: Dim) -> Dim:
+        """The first of so many bytes."""
+        first = self.bytes
+        self.bytes = first + (size + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
+        return first
+
+
 class Scratch:
     """Memory for what blocks have found in their parts.
 
     Attributes:
         places: the first byte for each reduction, and how many elements it has.
-        bytes: of all.
     """
 
-    def __init__(self, mapping: Mapping) -> None:
-        self.mapping = mapping
+    def __init__(self, mapping: Mapping, memory: Memory) -> None:
+        self.mapping, self.memory = mapping, memory
         self.places: dict[Reduce, tuple[Dim, Dim]] = {}
-        self.bytes: Dim = 0
 
     def add(self, reduce: Reduce) -> None:
-        self.room(reduce, self.mapping.count * self.mapping.parts)
+        count = self.mapping.count * self.mapping.parts
+        if self.mapping.owners:
+            count = count * self.mapping.owners.keys
+        self.room(reduce, count)
 
     def room(self, reduce: Reduce, count: Dim) -> tuple[Dim, Dim]:
         """Memory for so many findings: its first byte, and how many they are."""
-        place = self.places[reduce] = self.bytes, count
-        size = count * found_size(reduce)
-        self.bytes = self.bytes + (size + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
+        place = self.places[reduce] = self.memory.room(count * found_size(reduce)), count
         return place
