@@ -17,13 +17,15 @@ import treadle as td
 from tests.runtime.gpu import products
 from tests.runtime.gpu.on_processor import GPU, NONE, Kernels, named, size
 from treadle.core import dtypes
-from treadle.core.shapes import SymbolicDim
+from treadle.core.shapes import Dim, SymbolicDim
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Value
+from treadle.graph.passes.products import prepare_products
 from treadle.kernel.ir import Kernel
 from treadle.ops.image.convolution import CONV2D, CONV2D_FILTER, CONV2D_INPUT
 from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.registry import Op
+from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.gpu.cublas import Cublas
 from treadle.runtime.gpu.kernels import KernelCode
@@ -31,6 +33,8 @@ from treadle.runtime.gpu.product import Product
 from treadle.runtime.gpu.routines import prepare_together, routine_for
 from treadle.runtime.gpu.routines.kernel import KernelRoutine
 from treadle.runtime.gpu.routines.routine import address_of, size_of
+from treadle.runtime.passes.narrow_products import narrow_products
+from treadle.runtime.schedule.facts import Facts
 
 RNG = np.random.default_rng(0)
 FLOATS = ["float32", "float64", "float16", "bfloat16", "complex64", "complex128"]
@@ -416,3 +420,27 @@ def test_routines_are_compiled_together_and_once() -> None:
     assert loads == [3]
     prepare_together(Counting(kernels=compiled_cases()), routines)  # type: ignore[arg-type]
     assert loads == [3, 3]  # another device
+
+
+class Fits(Facts):
+    """Facts of a device with these routines."""
+
+    def routine_bytes(
+        self, node: Node, apart: bool = False, views: Sequence[View] = ()
+    ) -> Dim | None:
+        routine = None if apart else routine_for(node, views)
+        return None if routine is None else routine.workspace
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_factors_of_16_bits_are_not_converted_before(dtype: str) -> None:
+    def both(a: Any, b: Any, x: Any, f: Any) -> Any:
+        return td.matmul(a, b), td.nn.conv2d(x, f, 1, "SAME")
+
+    shapes = ((4, 9), (9, 5), (1, 6, 6, 8), (3, 3, 8, 16))
+    specs = [td.TensorSpec(shape, dtype) for shape in shapes]
+    graph = td.function(both).get_concrete_function(*specs).graph
+    prepare_products(graph)
+    assert [n.op.name for n in graph.nodes].count("cast") == 6
+    narrow_products(graph, Fits(host().tuning))
+    assert [n.op.name for n in graph.nodes] == ["matmul", "conv2d"]

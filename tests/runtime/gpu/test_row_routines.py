@@ -284,6 +284,22 @@ def test_rows_of_any_length_are_done_by_the_library() -> None:
     assert isinstance(routine_for(node, (), GPU), ArrayRoutine)
 
 
+def test_transforms_of_any_length_are_done_by_the_library() -> None:
+    z, x = numbers((3, 12, 2), "complex64"), numbers((3, 13, 2), "float32")
+    cases: list[Case] = [
+        (fourier.FOURIER, [z], {"axis": 1, "inverse": False}),
+        (fourier.FOURIER, [z], {"axis": 0, "inverse": True}),
+        (fourier.OF_REAL, [x], {"axis": 1}),
+        (fourier.TO_REAL, [z], {"axis": 1, "size": 23}),
+        (fourier.TO_REAL, [z.astype(np.complex128)], {"axis": 1, "size": 22}),
+    ]
+    for op, arrays, attrs in cases:
+        assert op.eager is not None
+        (found,), wanted = by_library(op, arrays, attrs), op.eager(*arrays, **attrs)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, 2e-5, 2e-5, err_msg=op.name)
+
+
 def test_sorting_memory_is_that_of_threads_that_run_together() -> None:
     routine = routine_of(sorting.ARGSORT, [numbers((9, 8), "float32")], {"descending": False}, True)
     workers = size(routine.workers, {"d9": 1 << 20, "d8": 8})

@@ -1,6 +1,6 @@
 """Discrete Fourier transforms along one axis, without scaling: complex to complex, real to complex
 and back. Rows whose length is a power of two are transformed natively
-(`runtime/routines/fourier.py`), others by NumPy.
+(`runtime/routines/fourier.py`), others by NumPy, and on a GPU by CuPy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treadle.ops.conversion import CONST, convert_to_tensor
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.transposing import transpose
-from treadle.ops.lowering import RowCall, Rows
+from treadle.ops.lowering import Library, RowCall, Rows
 from treadle.ops.op_makers import guard, require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.ranges import RANGE
@@ -224,13 +224,16 @@ def _split(z: NDArray) -> tuple[NDArray, NDArray]:
 
 _CALLED = "routines transform rows of a known size that is a power of 2"
 FOURIER = register(
-    Op("fourier", _infer, guard("c", _transform), _gradient, parts=_parts, callback=_CALLED)
-)
+    Op(
+        "fourier", _infer, guard("c", _transform), _gradient, Library("fourier"), parts=_parts,
+        callback=_CALLED,
+    )
+)  # fmt: skip
 OF_REAL = register(
     Op(
         "fourier_of_real", _infer_of_real,
         guard("f", lambda x, *, axis: np.ascontiguousarray(np.fft.rfft(x, axis=axis))),
-        _gradient_of_real, parts=_parts_of_real, callback=_CALLED,
+        _gradient_of_real, Library("fourier_of_real"), parts=_parts_of_real, callback=_CALLED,
     )
 )  # fmt: skip
 TO_REAL = register(
@@ -239,6 +242,7 @@ TO_REAL = register(
         _infer_to_real,
         guard("c", _to_real),
         _gradient_to_real,
+        Library("fourier_to_real"),
         parts=_parts_to_real,
         sizes=_sizes_to_real,
         callback=_CALLED,

@@ -78,7 +78,7 @@ PIPELINE: tuple[TargetPass, ...] = (
     ),
     TargetPass(
         "narrow_products", narrow_products,
-        "products of bfloat16 are computed without conversions where the target can",
+        "products of 16-bit floats are computed without conversions where the target can",
     ),
 )  # fmt: skip
 

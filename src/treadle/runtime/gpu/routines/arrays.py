@@ -13,7 +13,8 @@ import numpy as np
 
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node
-from treadle.ops.lowering import RowCall
+from treadle.ops.lowering import Library, RowCall
+from treadle.runtime.fusion.strided import View
 from treadle.runtime.gpu.driver import Driver
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.routines.routine import Routine
@@ -166,6 +167,41 @@ def _to_real(library: Any, inputs: Arrays, outputs: Arrays, routine: ArrayRoutin
     outputs[0][...] = library.fft.irfft(joined, size, -1, "forward")
 
 
+def _fourier(library: Any, inputs: Arrays, outputs: Arrays, routine: ArrayRoutine) -> None:
+    axis, (x,) = routine.attrs["axis"], inputs
+    if routine.attrs["inverse"]:
+        outputs[0][...] = library.fft.ifft(x, None, axis, "forward")
+    else:
+        outputs[0][...] = library.fft.fft(x, None, axis)
+
+
+def _fourier_of_real(
+    library: Any, inputs: Arrays, outputs: Arrays, routine: ArrayRoutine
+) -> None:
+    outputs[0][...] = library.fft.rfft(inputs[0], None, routine.attrs["axis"])
+
+
+def _fourier_to_real(
+    library: Any, inputs: Arrays, outputs: Arrays, routine: ArrayRoutine
+) -> None:
+    axis = routine.attrs["axis"]
+    size = outputs[0].shape[axis]
+    outputs[0][...] = library.fft.irfft(inputs[0], size, axis, "forward")
+
+
+def transform_routine(node: Node, views: Sequence[View], gpu: Gpu) -> Routine | None:
+    """The routine for a transform of complex numbers, or to or from them."""
+    lower = node.op.lower
+    assert isinstance(lower, Library)
+    return None if views else ArrayRoutine(lower.name, node, TRANSFORMS[lower.name], 3)
+
+
+# The library's name of a transform -> its function.
+TRANSFORMS: dict[str, Function] = {
+    "fourier": _fourier,
+    "fourier_of_real": _fourier_of_real,
+    "fourier_to_real": _fourier_to_real,
+}
 # routine -> its function, about how many kernels that runs, and the number that is a row's length.
 _FUNCTIONS: dict[str, tuple[Function, int, str]] = {
     "sorting.argsort": (_argsort, 6, "n"),

@@ -10,6 +10,7 @@ from treadle.graph.ir import Node
 from treadle.ops.lowering import Library, Rows
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.gpu.machine import Gpu
+from treadle.runtime.gpu.routines.arrays import TRANSFORMS, transform_routine
 from treadle.runtime.gpu.routines.convolutions import convolution_routine
 from treadle.runtime.gpu.routines.integers import integer_product
 from treadle.runtime.gpu.routines.products import product_routine
@@ -56,4 +57,5 @@ _PLANS: dict[str, Callable[[Node, Sequence[View], Gpu], Routine | None]] = {
     "conv2d": _convolution,
     "conv2d_backprop_input": _convolution,
     "conv2d_backprop_filter": _convolution,
+    **dict.fromkeys(TRANSFORMS, transform_routine),
 }
