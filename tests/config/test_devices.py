@@ -249,10 +249,12 @@ def test_names_of_graph_tensors():
 def test_a_process_sets_its_devices_up_before_it_names_them():
     code = (
         "import treadle as td, sys\n"
-        "assert 'cupy' not in sys.modules\n"
         "c = td.config; cpu, = c.list_physical_devices('CPU')\n"
         "td.constant(1.0) + 1.0\n"
         "c.set_logical_device_configuration(cpu, [c.LogicalDeviceConfiguration()] * 2)\n"
+        "with td.device('CPU:0'): td.constant(1.0)\n"
+        "from treadle.runtime.gpu.discovery import _search\n"
+        "assert not _search.is_made and 'cupy' not in sys.modules\n"
         "with td.device('CPU:1'): x = td.constant(1.0)\n"
         "print(x.device, len(c.list_logical_devices('CPU')))"
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import treadle as td
 from treadle.core.devices import Device, add_device, remove_device
 from treadle.ops.state import Variable
 from treadle.runtime import interpreter
@@ -104,7 +105,9 @@ class ShelfProgram(Executable):
         storage = self.graph.device.storage
         given, variables = [], []
         for value in arrays:
-            if isinstance(value, Variable):
+            if isinstance(value, Variable) and value.dtype is td.string:
+                given.append(value)  # strings are on the host for all programs
+            elif isinstance(value, Variable):
                 assert type(value.cell()) is ShelfCell and type(value.cell().buffer) is Box
                 inside = Variable(value.cell().buffer._secret)
                 variables.append((value, inside))

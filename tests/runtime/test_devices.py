@@ -531,3 +531,13 @@ def test_pipelines_run_on_the_host(place):
         assert [float(e) for e in mapped.filter(lambda x: x > 2.0)] == [3.0, 5.0]
         assert [float(e) for e in mapped.map(lambda x: x + v)] == [6.0, 8.0, 10.0]
         assert float(numbers.reduce(0.0, lambda s, x: s + x)) == 3.0
+
+
+def test_variables_of_strings_stay_on_the_host(place):
+    with td.device("/device:SHELF:0"):
+        v = td.Variable("a")
+        f = td.function(lambda x: (v.assign(v + "b"), x * 2.0))
+        for text in (b"ab", b"abb"):
+            found, number = f(td.constant(1.0))
+            assert (found.numpy(), number.device) == (text, place.name)
+    assert v.device == CPU and v.numpy() == b"abb"

@@ -36,7 +36,7 @@ __all__ = [
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """The devices of this machine, hidden ones too: the processor, and GPUs that CuPy finds."""
-    return [d for d in setup.physical() if device_type in (None, d.device_type)]
+    return setup.physical(device_type)
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:

@@ -72,9 +72,12 @@ class Setup:
         found = enumerate(discovery.physical_gpus())
         return {PhysicalDevice(f"/physical_device:GPU:{i}", "GPU"): gpu for i, gpu in found}
 
-    def physical(self) -> list[PhysicalDevice]:
-        """All physical devices: the processor, the GPUs, and what a program added to the table."""
-        return [PROCESSOR, *self.gpus(), *self._added()]
+    def physical(self, kind: str | None = None) -> list[PhysicalDevice]:
+        """The physical devices of a kind, or all: the processor, the GPUs, and what a program added
+        to the table. GPUs are looked for where the answer may have some."""
+        gpus = self.gpus() if kind in (None, "GPU") else ()
+        found = [PROCESSOR, *gpus, *self._added()]
+        return [device for device in found if kind in (None, device.device_type)]
 
     def visible(self) -> list[PhysicalDevice]:
         """Those that programs see."""
@@ -180,7 +183,7 @@ class Setup:
             raise RuntimeError(f"{what} cannot be modified after being initialized")
 
     def _check(self, device: Any) -> None:
-        if device not in self.physical():
+        if device != PROCESSOR and device not in self.physical():
             raise ValueError(f"Unrecognized device: {device!r}")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
+from treadle.core import dtypes
 from treadle.core.context import taping
 from treadle.core.devices import Device
 from treadle.graph.ir import Graph
@@ -33,9 +34,10 @@ _mirrors: WeakValueDictionary[tuple[int, Device], Mirror] = WeakValueDictionary(
 
 
 def reachable(variable: Variable, device: Device) -> Variable:
-    """The variable, or its mirror where programs of the device cannot use its memory."""
+    """The variable, or its mirror where programs of the device cannot use its memory. Strings are
+    on the host for all programs."""
     original = variable.original if isinstance(variable, Mirror) else variable
-    if original.spec.device.storage is device.storage:
+    if original.spec.device.storage is device.storage or original.dtype is dtypes.string:
         return original
     found = _mirrors.get((id(original), device))
     if found is None:
