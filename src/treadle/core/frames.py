@@ -39,18 +39,21 @@ def recorded_origin() -> Origin | None:
 
     Tracing calls this for every op: the frames are only noted here, `callers` makes sense of them.
     """
-    origin = user_origin()
-    if origin is None or forced_origin() is not None:
-        return origin
+    if forced_origin() is not None:
+        return forced_origin()
     found: list[Any] = []
+    users: FrameType | None = None
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
+        if users is None and not is_internal(code.co_filename):
+            users = frame
         if code.co_name == "trace" and code.co_filename == _TRACE:
             break
         found += (code, frame.f_lasti)
         frame = frame.f_back
-    if frame is None:  # a graph that is built by hand
+    origin = user_origin() if users is None else place_of(users.f_code, users.f_lineno)
+    if origin is None or frame is None:  # without a frame the graph is built by hand
         return origin
     frames = tuple(found)
     if frames != _last[0]:
