@@ -70,10 +70,10 @@ FACADES = {"config", "nn", "random", "types"}  # packages of public names
 # below them and on their own level. Packages without folders need no levels.
 LEVELS = {
     "ops": (
-        "lowering properties quiet sizes",
+        "lowering properties quiet sizes tensorflow_names",
         "registry",
         "conversion",
-        "broadcasting complex_pairs indexed_slices requirements",
+        "broadcasting complex_pairs indexed_slices requirements scalars",
         "op_makers",
         "control elementwise",
         "axes dims",
@@ -89,8 +89,8 @@ LEVELS = {
         "loading",
     ),
     "graph": (
-        "ir operations tokens literals builder replay rewrite trip_count integers printer parser"
-        " verifier",
+        "ir names operations tokens literals builder replay rewrite trip_count integers printer"
+        " parser verifier",
         "families vectorized",
         "pipeline",
         "passes",

@@ -22,7 +22,8 @@ SKIPPED = {
     "benchmark", "clear_caches", "explain_retraces", "function", "jit", "no_retrace", "grad",
     "value_and_grad", "custom_gradient", "recompute_grad", "grad_pass_through", "numpy_function",
     "py_function", "name_scope", "control_dependencies", "set_seed", "set_global_generator",
-    "enable_check_numerics", "disable_check_numerics", "enable_traceback_filtering",
+    "enable_check_numerics", "set_log_device_placement",
+    "disable_check_numerics", "enable_traceback_filtering",
     "disable_traceback_filtering", "print", "gradients", "hessians", "no_op", "init_scope",
     "get_global_generator", "group", "is_symbolic_tensor", "executing_eagerly", "get_static_value",
 }  # fmt: skip
@@ -37,7 +38,8 @@ UNEQUAL = {
 # belong to the way a function is compiled.
 EAGER_ONLY = {
     "numpy", "tolist", "item", "eval", "fill", "put", "resize", "partition", "sort", "astype",
-    "cell", "make_writable", "wait_until_whole", "told_apart", "stand_in", "assign_part", "copy",
+    "cell", "cpu", "gpu", "make_writable", "wait_until_whole", "told_apart",
+    "stand_in", "assign_part", "copy",
 }  # fmt: skip
 
 OPERATORS = (

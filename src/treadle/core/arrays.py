@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.shapes import broadcast
+
 ALIGNMENT = 64  # bytes: a cache line, the widest vector
 LARGE = 256 << 10  # bytes from which memory is new pages, which take longer than any cache
 
@@ -34,6 +36,12 @@ allocate: Callable[[tuple[int, ...], np.dtype[Any]], Any] = _placed
 def use_allocator(function: Callable[[tuple[int, ...], np.dtype[Any]], Any]) -> None:
     global allocate
     allocate = function
+
+
+def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
+    """The arrays as views of their common shape; NumPy's function takes 32 axes at most."""
+    shape: Any = broadcast(*(a.shape for a in arrays))
+    return tuple(np.broadcast_to(a, shape) for a in arrays)
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

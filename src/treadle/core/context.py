@@ -28,6 +28,9 @@ class Recorder(Protocol):
     def capture(self, value: Any) -> SymbolicTensor:
         """The graph's own view of an eager tensor, a variable or an outer graph's tensor."""
 
+    def call_named(self, call: Callable[[], Any], name: str) -> Any:
+        """The results of a call whose operation has a name."""
+
     def trace_region(self, fn: Callable[..., Any], specs: Sequence[Any]) -> Any:
         """A region whose parameters have `specs` and whose results are the symbolic tensors that
         ``fn(*params)`` returns in a list."""

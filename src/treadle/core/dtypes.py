@@ -188,5 +188,5 @@ def as_dtype(type_value: Any) -> DType:
         if found.kind in "SUO" and (type_value in (str, bytes) or isinstance(type_value, str)):
             raise TypeError  # as in TensorFlow
         return from_numpy(found)
-    except TypeError:
+    except (TypeError, ValueError):  # ValueError: an object with an attribute `dtype`
         raise TypeError(f"Cannot convert {type_value!r} to a treadle dtype") from None

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.context import context
 from treadle.core.errors import InvalidArgumentError, OpError
 from treadle.core.origin import at, is_internal, user_origin
 
@@ -57,6 +58,9 @@ def explaining(function: Any, module: str) -> Any:
     @functools.wraps(function)
     def _call(*args: Any, **kwargs: Any) -> Any:
         try:
+            if kwargs and context.recorder is not None and type(kwargs.get("name")) is str:
+                call = functools.partial(function, *args, **kwargs)
+                return context.recorder.call_named(call, kwargs["name"])
             return function(*args, **kwargs)
         except Exception as error:
             told = explained(error, function.__name__, args, kwargs)
@@ -102,7 +106,7 @@ def _documented(error: Exception) -> Any:
             return type(error) if type(error) is ValueError else InvalidArgumentError
         case AssertionError() | RuntimeError():
             return InvalidArgumentError
-    return None
+    return InvalidArgumentError if type(error).__module__.startswith("numpy.") else None
 
 
 def _is_ours(traceback: TracebackType | None) -> bool:

@@ -206,9 +206,9 @@ class SymbolicTensor(Tensor):
 
     @property
     def name(self) -> str:
-        node = self.value.node
-        first = self.value if node is None else node.outputs[0]
-        return f"{first.name}:{self.value_index}"
+        """As TensorFlow's, unique in its graph: ``MatMul:0``, ``outer/add_1:0``, or what the call
+        said by ``name=``."""
+        return f"{self.recorder.name_of(self.value)}:{self.value_index}"
 
     @property
     def value_index(self) -> int:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 from treadle.core import errors
-from treadle.core.context import placed, recording
+from treadle.core.context import naming, placed, recording
 from treadle.core.devices import HOST, Device
 from treadle.core.frames import recorded_origin
 from treadle.core.origin import Origin, at, user_origin
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.graph.operations import Operation, consumers
+from treadle.graph.names import OperationNames
+from treadle.graph.operations import Elements, Operation, consumers
 from treadle.ops.registry import Op, infer_outputs, run
 from treadle.ops.state import READ
 
@@ -50,6 +51,10 @@ class GraphBuilder:
         )
         self.region: Region = Graph(name, device) if parent is None else Region()
         self.graph: Graph = self.region if parent is None else parent.graph  # type: ignore[assignment]
+        # Name scopes around the whole function are none of its operations' names.
+        self.scope: str = naming.scope if parent is None else parent.scope
+        if parent is None:
+            self.graph.recorder = ref(self)
         self.changed: dict[Value, tuple[str, str, bool]] = {} if parent is None else parent.changed
         self.asked: dict[Device | None, Origin | None] = {} if parent is None else parent.asked
         # Variables (by id) that were given a value of another rank: (the variable, the rank).
@@ -85,7 +90,30 @@ class GraphBuilder:
         if device not in self.asked:
             self.asked[device] = origin
         node = self.region.append(Node(op, operands, attrs, specs, regions, origin))
+        if naming.scope != self.scope:
+            self.names.put(node, naming.scope.removeprefix(self.scope))
         return tuple(self._symbolic(v, origin) for v in node.outputs)
+
+    @property
+    def names(self) -> OperationNames:
+        if self.graph.names is None:
+            self.graph.names = OperationNames()
+        return self.graph.names  # type: ignore[no-any-return]
+
+    def name_of(self, of: Value | Node) -> str:
+        """The name of an operation of this region, or of the one that gives a value."""
+        return self.names.of(self.region, of)
+
+    def call_named(self, call: Callable[[], Any], name: str) -> Any:
+        """The results of a call, the first of which gives its operation the name ``name``."""
+        before = len(self.region.nodes)
+        results = call()
+        first = results[0] if isinstance(results, list | tuple) and results else results
+        if isinstance(first, SymbolicTensor) and first.recorder is self and first.value.node:
+            node = first.value.node
+            if node in self.region.nodes[before:]:
+                self.names.ask(node, name)
+        return results
 
     def use(self, x: Any) -> SymbolicTensor:
         """`x` as a tensor of this region."""
@@ -300,6 +328,20 @@ class GraphBuilder:
         self.finished = True
         # Captures were appended as they came up; arguments were all made before.
         return self.graph
+
+
+def _elements(graph: Graph) -> Elements:
+    """What the tensors and operations of a graph are looked up with."""
+    builder = graph.recorder()
+    if builder is None:  # the trace is over, and no tensor of it is left
+        builder = GraphBuilder(graph.name, device=graph.device)
+        builder.region = builder.graph = graph
+        builder.finished = True
+        graph.recorder = lambda: builder
+    return Elements(builder)
+
+
+Graph.elements = _elements
 
 
 def _runs_python(region: Region) -> bool:

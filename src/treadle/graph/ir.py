@@ -135,17 +135,62 @@ class Graph(Region):
     Attributes:
         device: where it runs. All arguments, captures and results are there, so the specs of its
             values, which are the host's, do not say so.
+        names: the names of its operations (`names.OperationNames`), once somebody asks.
+        recorder: gives the builder that recorded it, as long as that is there.
     """
 
-    __slots__ = ("__weakref__", "captures", "device", "name")
+    __slots__ = ("__weakref__", "captures", "device", "name", "names", "recorder")
 
     text: ClassVar[Callable[[Graph], str]]  # set by `printer`
+    elements: ClassVar[Callable[[Graph], Any]]  # set by `builder`
 
     def __init__(self, name: str, device: Device = HOST) -> None:
         super().__init__()
         self.name, self.device = name, device
         # The eager tensors and variables behind the last len(captures) parameters.
         self.captures: list[Any] = []
+        self.names: Any = None
+        self.recorder: Callable[[], Any] = lambda: None
+
+    def get_operations(self) -> list[Any]:
+        """The operations in program order, those for parameters first; without those inside of
+        branches and loops."""
+        return Graph.elements(self).operations()  # type: ignore[no-any-return]
+
+    def get_operation_by_name(self, name: str) -> Any:
+        """The operation of this name.
+
+        Raises:
+            KeyError: there is none.
+            ValueError: it is the name of a tensor.
+            TypeError: it is no string.
+        """
+        return Graph.elements(self).operation(name)
+
+    def get_tensor_by_name(self, name: str) -> Any:
+        """The symbolic tensor of this name, as ``MatMul:0``.
+
+        Raises:
+            KeyError: there is none.
+            ValueError: it is not the name of a tensor.
+            TypeError: it is no string.
+        """
+        return Graph.elements(self).tensor(name)
+
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any:
+        """The operation or tensor that `obj` is, or has as its name.
+
+        Args:
+            allow_tensor, allow_operation: which of both it may be.
+
+        Raises:
+            KeyError: there is none of this name.
+            ValueError: it is of another graph, or may not be one of this kind.
+            TypeError: it is neither an operation, a tensor nor a string.
+        """
+        return Graph.elements(self).element(obj, allow_tensor, allow_operation)
 
     @property
     def arguments(self) -> list[Value]:

@@ -1,33 +1,35 @@
-"""Operations of a graph as its symbolic tensors show them: `Tensor.op`, `Tensor.consumers()`."""
+"""Operations of a graph as users see them: `Tensor.op`, `Tensor.consumers()`, and by name."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from treadle.core.tensor import SymbolicTensor
 from treadle.graph.ir import Graph, Node, Value
+from treadle.ops.tensorflow_names import operation_type
 
 
 class Operation:
     """What computes a tensor of a trace: an operation, or "Placeholder" for a parameter.
 
     Attributes:
-        name: of its first output, without the number behind the colon.
-        type: the name of the op.
+        name: of its outputs, without the number behind the colon.
+        type: TensorFlow's, as ``MatMul``.
         graph: where it is.
         inputs, outputs: symbolic tensors.
         control_inputs: nothing: program order says what runs first.
         device: nothing: where a graph runs is known when it has been traced.
     """
 
-    def __init__(self, builder: Any, value: Value) -> None:
-        node = value.node
+    def __init__(self, builder: Any, key: Value | Node) -> None:
+        node = key if isinstance(key, Node) else key.node
         self._node, self._builder = node, builder
-        self._key: Node | Value = value if node is None else node
+        self._key: Node | Value = key if node is None else node
         self.graph: Graph = builder.graph
-        self.type = "Placeholder" if node is None else node.op.name
-        self.name = (value if node is None else node.outputs[0]).name
+        self.type = "Placeholder" if node is None else operation_type(node.op.name)
+        self.name: str = builder.name_of(self._key)
         self.inputs: tuple[Any, ...] = ()
-        outputs = [value]
+        outputs = [key] if isinstance(key, Value) else []
         if node is not None:
             self.inputs = tuple(builder.tensor_of(v) for v in node.inputs)
             outputs = node.outputs
@@ -53,13 +55,71 @@ class Operation:
         return id(self._key)
 
     def __repr__(self) -> str:
-        return f"<td.Operation {self.name!r} type={self.type}>"
+        return f"<tf.Operation {self.name!r} type={self.type}>"
+
+
+class Elements:
+    """The operations and tensors of a graph, and how they are found by their names."""
+
+    def __init__(self, builder: Any) -> None:
+        self._builder = builder
+        self._graph: Graph = builder.graph
+
+    def operations(self) -> list[Operation]:
+        keys: list[Value | Node] = [*self._graph.params, *self._graph.nodes]
+        return [Operation(self._builder, key) for key in keys]
+
+    def operation(self, name: Any) -> Operation:
+        if not isinstance(name, str):
+            kind = type(name).__name__
+            raise TypeError(f"Operation names are strings (or similar), not {kind}.")
+        if ":" in name:
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
+        found = self._by_name().get(name)
+        if found is None:
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+        return found
+
+    def tensor(self, name: Any) -> Any:
+        form = 'Tensor names must be of the form "<op_name>:<output_index>".'
+        if not isinstance(name, str):
+            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
+        known, (op, _, index) = self._by_name(), name.partition(":")
+        if ":" not in name and name in known:
+            raise ValueError(f"The name {name!r} refers to an Operation, not a Tensor. {form}")
+        if not index.isdigit():
+            raise ValueError(f"The name {name!r} is not a valid Tensor name. {form}")
+        text = f"The name {name!r} refers to a Tensor which does not exist. The operation, {op!r},"
+        if op not in known:
+            raise KeyError(f"{text} does not exist in the graph.")
+        outputs = known[op].outputs
+        if int(index) >= len(outputs):
+            raise KeyError(f"{text} exists but only has {len(outputs)} outputs.")
+        return outputs[int(index)]
+
+    def element(self, obj: Any, allow_tensor: bool, allow_operation: bool) -> Any:
+        if not allow_tensor and not allow_operation:
+            raise ValueError("allow_tensor and allow_operation can't both be False.")
+        if isinstance(obj, str):
+            if allow_tensor and (":" in obj or not allow_operation):
+                return self.tensor(obj)
+            return self.operation(obj)
+        allowed = (SymbolicTensor,) * allow_tensor + (Operation,) * allow_operation
+        if not isinstance(obj, allowed):
+            wanted = " or ".join(("Tensor",) * allow_tensor + ("Operation",) * allow_operation)
+            raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
+        if obj.graph is not self._graph:
+            raise ValueError(f"{obj!r} is not an element of this graph.")
+        return obj
+
+    def _by_name(self) -> dict[str, Operation]:
+        return {operation.name: operation for operation in self.operations()}
 
 
 def consumers(builder: Any, value: Value) -> list[Operation]:
     """The operations of the same region that take a value."""
     return [
-        Operation(builder, node.outputs[0])
+        Operation(builder, node)
         for node in builder.region.nodes
-        if value in node.inputs and node.outputs
+        if value in node.inputs
     ]

@@ -18,6 +18,7 @@ from treadle.ops.elementwise.clipping import saturate_cast
 from treadle.ops.elementwise.unary import identity, rsqrt
 from treadle.ops.random.distributions import stateless_uniform, uniform
 from treadle.ops.reductions.reduction import reduce_mean, reduce_std
+from treadle.ops.scalars import number
 
 
 def convert_image_dtype(
@@ -106,7 +107,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     """
     if has_dtype(gamma):
         assert_non_negative(gamma, message="Gamma should be a non-negative real number.")
-    elif gamma < 0:
+    elif number("adjust_gamma: gamma", gamma) < 0:
         raise refusal("Gamma should be a non-negative real number.")
     return in_floats(image, lambda x: gain * x**gamma)
 
@@ -134,29 +135,31 @@ def per_image_standardization(image: Any) -> Tensor:
 # -- at random -------------------------------------------------------------------------------------
 
 
-def check_delta(max_delta: Any, most: float | None = None) -> None:
-    """Refuse a largest delta that is negative or beyond `most`."""
-    if is_symbolic(max_delta):
-        assert_non_negative(max_delta, message="max_delta must be non-negative.")
+def largest_delta(max_delta: Any, most: float | None = None) -> Any:
+    """A scalar, checked to be not negative and at most `most`."""
+    delta = number("max_delta", max_delta)
+    if is_symbolic(delta):
+        assert_non_negative(delta, message="max_delta must be non-negative.")
         if most is not None:
-            assert_less_equal(max_delta, most, message=f"max_delta must be <= {most}.")
-        return
-    if most is not None and max_delta > most:
+            assert_less_equal(delta, most, message=f"max_delta must be <= {most}.")
+    elif most is not None and delta > most:
         raise refusal(f"max_delta must be <= {most}.")
-    if max_delta < 0:
+    elif delta < 0:
         raise refusal("max_delta must be non-negative.")
+    return delta
 
 
-def check_range(lower: Any, upper: Any) -> None:
-    """Refuse factors that are negative or in the wrong order."""
-    if is_symbolic(lower) or is_symbolic(upper):
-        assert_greater(upper, lower, message="upper must be > lower.")
-        assert_non_negative(lower, message="lower must be non-negative.")
-        return
-    if upper <= lower:
+def limits(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """Two scalars, checked to be not negative and in order."""
+    low, high = number("lower", lower), number("upper", upper)
+    if is_symbolic(low) or is_symbolic(high):
+        assert_greater(high, low, message="upper must be > lower.")
+        assert_non_negative(low, message="lower must be non-negative.")
+    elif high <= low:
         raise refusal("upper must be > lower.")
-    if lower < 0:
+    elif low < 0:
         raise refusal("lower must be non-negative.")
+    return low, high
 
 
 def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
@@ -168,14 +171,14 @@ def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Te
     Raises:
         ValueError: a negative `max_delta`.
     """
-    check_delta(max_delta)
-    return adjust_brightness(image, uniform([], -max_delta, max_delta, seed=seed))
+    delta = largest_delta(max_delta)
+    return adjust_brightness(image, uniform([], -delta, delta, seed=seed))
 
 
 def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Tensor:
     """`random_brightness` as a pure function of `seed`, two ints, as in TensorFlow."""
-    check_delta(max_delta)
-    return adjust_brightness(image, stateless_uniform([], seed, -max_delta, max_delta))
+    delta = largest_delta(max_delta)
+    return adjust_brightness(image, stateless_uniform([], seed, -delta, delta))
 
 
 def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
@@ -187,11 +190,9 @@ def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None)
     Raises:
         ValueError: a negative `lower`, or an `upper` that is not greater.
     """
-    check_range(lower, upper)
-    return adjust_contrast(image, uniform([], lower, upper, seed=seed))
+    return adjust_contrast(image, uniform([], *limits(lower, upper), seed=seed))
 
 
 def stateless_random_contrast(image: Any, lower: Any, upper: Any, seed: Any) -> Tensor:
     """`random_contrast` as a pure function of `seed`, two ints, as in TensorFlow."""
-    check_range(lower, upper)
-    return adjust_contrast(image, stateless_uniform([], seed, lower, upper))
+    return adjust_contrast(image, stateless_uniform([], seed, *limits(lower, upper)))

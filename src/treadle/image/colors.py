@@ -9,8 +9,9 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.image.adjusting import check_delta, check_range, convert_image_dtype, in_floats
+from treadle.image.adjusting import convert_image_dtype, in_floats, largest_delta, limits
 from treadle.image.batches import refusal
+from treadle.ops.control.io import Assert
 from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.arithmetic import maximum, minimum
@@ -21,6 +22,7 @@ from treadle.ops.elementwise.unary import clip_by_value, floor
 from treadle.ops.linalg.matrices import tensordot
 from treadle.ops.random.distributions import stateless_uniform, uniform
 from treadle.ops.reductions.reduction import reduce_sum
+from treadle.ops.scalars import number
 from treadle.ops.shaping.joining import stack
 from treadle.ops.shaping.reshaping import broadcast_to, expand_dims, with_dim
 from treadle.ops.sizes import may_be
@@ -179,14 +181,18 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
         delta: a scalar in [-1, 1].
 
     Raises:
-        ValueError: a delta outside of [-1, 1] that is known when the call is made.
+        ValueError: a delta outside of [-1, 1]; InvalidArgumentError where a run tells.
     """
-    if not is_symbolic(delta) and not -1 <= float(delta) <= 1:
+    turn = number("adjust_hue: delta", delta)
+    if is_symbolic(turn):
+        inside = (turn >= -1) & (turn <= 1)
+        Assert(inside, ["delta must be in the interval [-1, 1], not", turn])
+    elif not -1 <= turn <= 1:
         raise refusal("delta must be in the interval [-1, 1]")
 
     def adjust(x: Tensor) -> Tensor:
         hue, high, low = _hue_and_limits(_image_of_colors("adjust_hue", x))
-        moved = hue + cast(delta, x.dtype)
+        moved = hue + cast(turn, x.dtype)
         low = expand_dims(low, -1)
         return low + (expand_dims(high, -1) - low) * _shares(moved - floor(moved))
 
@@ -227,14 +233,14 @@ def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
     Raises:
         ValueError: another `max_delta`.
     """
-    check_delta(max_delta, 0.5)
-    return adjust_hue(image, uniform([], -max_delta, max_delta, seed=seed))
+    delta = largest_delta(max_delta, 0.5)
+    return adjust_hue(image, uniform([], -delta, delta, seed=seed))
 
 
 def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Tensor:
     """`random_hue` as a pure function of `seed`, two ints, as in TensorFlow."""
-    check_delta(max_delta, 0.5)
-    return adjust_hue(image, stateless_uniform([], seed, -max_delta, max_delta))
+    delta = largest_delta(max_delta, 0.5)
+    return adjust_hue(image, stateless_uniform([], seed, -delta, delta))
 
 
 def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
@@ -246,11 +252,9 @@ def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = Non
     Raises:
         ValueError: a negative `lower`, or an `upper` that is not greater.
     """
-    check_range(lower, upper)
-    return adjust_saturation(image, uniform([], lower, upper, seed=seed))
+    return adjust_saturation(image, uniform([], *limits(lower, upper), seed=seed))
 
 
 def stateless_random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
     """`random_saturation` as a pure function of `seed`, two ints, as in TensorFlow."""
-    check_range(lower, upper)
-    return adjust_saturation(image, stateless_uniform([], seed, lower, upper))
+    return adjust_saturation(image, stateless_uniform([], seed, *limits(lower, upper)))

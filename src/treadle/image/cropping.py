@@ -15,11 +15,12 @@ from treadle.image.batches import (
     refusal,
 )
 from treadle.ops.asserts import assert_greater_equal
-from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.conversion import convert_to_tensor, has_dtype, is_symbolic
 from treadle.ops.dims import dims_tensor, shape, shape_tensor, size_of
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.slices import slice_
 from treadle.ops.random.distributions import stateless_uniform, uniform
+from treadle.ops.scalars import number
 from treadle.ops.shaping.padding import pad
 from treadle.ops.shaping.slicing import slice_known
 
@@ -46,14 +47,13 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     Raises:
         ValueError: another fraction, another rank.
     """
-    if has_dtype(central_fraction) and convert_to_tensor(central_fraction).is_symbolic:
-        fraction: Any = cast(central_fraction, dtypes.float64)
-    else:
-        fraction = float(central_fraction)
-        if not 0.0 < fraction <= 1.0:
-            raise refusal("central_fraction must be within (0, 1]")
-        if fraction == 1.0:
-            return convert_to_tensor(image)
+    fraction = number("central_crop: central_fraction", central_fraction)
+    if is_symbolic(fraction):
+        fraction = cast(fraction, dtypes.float64)
+    elif not 0.0 < fraction <= 1.0:
+        raise refusal("central_fraction must be within (0, 1]")
+    elif fraction == 1.0:
+        return convert_to_tensor(image)
     x = image_tensor("central_crop", image)
     begins: list[Dim] = [0] * x.ndim
     sizes = list(x.dims)

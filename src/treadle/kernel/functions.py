@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.arrays import broadcast_arrays
 from treadle.core.dtypes import DType
 from treadle.core.records import record
 
@@ -70,7 +71,12 @@ def _define(
 def _floordiv(x: Array, y: Array) -> Array:
     if x.dtype.kind in "iu":
         return np.where(y == 0, x.dtype.type(0), np.floor_divide(x, np.where(y == 0, 1, y)))
-    return np.floor(x / y)
+    return np.floor(_quotient(x, y))
+
+
+def _quotient(x: Array, y: Array) -> Array:
+    """In float32 for floats of 16 bits, as programs compute them."""
+    return x.astype(np.float32) / y.astype(np.float32) if x.dtype.itemsize == 2 else x / y
 
 
 def _mod(x: Array, y: Array) -> Array:
@@ -82,7 +88,7 @@ def _mod(x: Array, y: Array) -> Array:
 
 def _truncdiv(x: Array, y: Array) -> Array:
     if x.dtype.kind not in "iu":
-        return np.trunc(x / y)
+        return np.trunc(_quotient(x, y))
     quotient, remainder = _floordiv(x, y), _mod(x, y)
     return quotient + ((remainder != 0) & ((x < 0) != (y < 0)) & (y != 0)).astype(x.dtype)
 
@@ -131,7 +137,7 @@ def _select(condition: Array, x: Array, y: Array) -> Array:
 
 
 def _join(x: Array, y: Array) -> Array:
-    return join_parts(*np.broadcast_arrays(x, y))
+    return join_parts(*broadcast_arrays(x, y))
 
 
 def join_parts(x: Array, y: Array) -> Array:

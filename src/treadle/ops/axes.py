@@ -6,6 +6,8 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
@@ -33,6 +35,8 @@ def _known(axis: Any) -> int:
     """
     if not isinstance(axis, Tensor) or not axis.is_symbolic:
         try:
+            if isinstance(axis, bool | np.bool_):
+                raise TypeError
             return operator.index(axis)
         except TypeError:
             text = f"An axis is an integer, not {axis!r}{at(user_origin())}"

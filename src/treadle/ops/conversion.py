@@ -477,6 +477,11 @@ def has_dtype(value: Any) -> bool:
     return isinstance(value, _typed)
 
 
+def is_weak(value: Any) -> bool:
+    """True for values that become tensors in the dtype of what they are combined with."""
+    return type(value) in _weak
+
+
 def is_tensor(x: Any) -> bool:
     """True for tensors, symbolic ones too, and variables."""
     return isinstance(x, _typed)

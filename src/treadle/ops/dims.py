@@ -108,10 +108,14 @@ def _eager_open_dim(number: NDArray, *, what: str, least: int, most: int | None)
     return np.empty((int(number), 0), np.bool_)
 
 
+_MOST = (1 << 63) - 1  # what an int64 holds
+
+
 def _check_size(number: int, what: str, least: int, most: Dim | None, where: str = "") -> None:
-    high = most if isinstance(most, int) else number
+    high = most if isinstance(most, int) else _MOST
     if not least <= number <= high:
-        wanted = f"at least {least}" if not isinstance(most, int) else f"in [{least}, {most}]"
+        few = number < least and high == _MOST
+        wanted = f"at least {least}" if few else f"in [{least}, {high}]"
         raise errors.InvalidArgumentError(
             None, None, f"{what} must be {wanted}, not {number}{where}"
         )
@@ -310,8 +314,11 @@ def as_dim_value(value: Any, what: str = "dim") -> Dim | None:
     """One dim from an int, a SymbolicDim or a scalar integer tensor; None if a run must tell."""
     if isinstance(value, SymbolicDim):
         return value
-    if has_dtype(value):
+    if has_dtype(value) or isinstance(value, np.ndarray):
         tensor = convert_to_tensor(value)
+        if tensor.ndim:
+            text = f"{what} must be a scalar, not of shape {tensor.shape}{at(user_origin())}"
+            raise errors.InvalidArgumentError(None, None, text)
         _check_integers(tensor, what)
         found = resolve(tensor)
         return None if found is None else _exact(found.reshape(-1)[0])
@@ -347,17 +354,9 @@ def size_of(value: Any, what: str, least: int = 0, most: Dim | None = None) -> D
     """
     if isinstance(value, SymbolicDim):
         return value
-    if has_dtype(value) or isinstance(value, np.ndarray):
-        value = convert_to_tensor(value)
-        if value.ndim:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"{what} must be a scalar, not of shape {value.shape}{at(user_origin())}",
-            )
     dim = as_dim_value(value, what)
     if dim is None:
-        dim = run(OPEN_DIM, value, what=what, least=least, most=most).dims[0]
+        dim = run(OPEN_DIM, convert_to_tensor(value), what=what, least=least, most=most).dims[0]
     if isinstance(dim, int):
         _check_size(dim, what, least, most, at(user_origin()))
     return dim

@@ -131,7 +131,8 @@ class Rows(_Routine):
     Attributes:
         fails: the routine has one more output, an int32 for each row, which is not 0 where the
             op refuses its input: its NumPy implementation then raises the error.
-        eagerly: eager execution uses the routine, too, where there is one: its NumPy form is slow.
+        eagerly: eager execution uses the routine, too, where there is one: its NumPy form is slow,
+            or gives another of several right results.
     """
 
     fails: bool = False

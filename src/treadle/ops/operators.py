@@ -124,13 +124,15 @@ def _in_range(fast: Operator, function: Operator, kinds: str) -> Operator:
 
 
 def _arithmetic(name: str, function: Operator) -> Operator:
-    """`function`, which leaves operands of unknown types to their own reflected operator."""
+    """`function`, which asks operands of unknown types for their own reflected operator first."""
     reflected = f"__r{name}__"
 
     def operator(self: Any, other: Any) -> Any:
-        known = isinstance(other, _OPERANDS) or has_dtype(other)
-        if not known and any(reflected in vars(kind) for kind in type(other).__mro__):
-            return NotImplemented
+        if not isinstance(other, _OPERANDS) and not has_dtype(other):
+            kind = next((k for k in type(other).__mro__ if reflected in vars(k)), None)
+            found = NotImplemented if kind is None else getattr(kind, reflected)(other, self)
+            if found is not NotImplemented:
+                return found
         return function(self, other)
 
     return operator
@@ -223,6 +225,9 @@ def _index(self: Any) -> int:
             f"Only integer tensors can be used as an index, not {self.dtype.name}"
             f"{at(user_origin())}"
         )
+    if self.ndim:
+        text = f"Only a scalar tensor can be used as an index, not one of shape {self.shape}"
+        raise TypeError(f"{text}{at(user_origin())}")
     return int(_value(self, "used as a Python integer"))
 
 
@@ -238,8 +243,16 @@ def _len(self: Any) -> int:
 
 
 def _iter(self: Any) -> Iterator[Tensor]:
+    return _elements(self, sys._getframe(1))
+
+
+def _iter_variable(self: Variable) -> Iterator[Tensor]:
+    return _elements(self.value(), sys._getframe(1))
+
+
+def _elements(self: Any, frame: FrameType) -> Iterator[Tensor]:
     size = self.dims[0] if self.dims else None
-    if self.is_symbolic and not (isinstance(size, int) and _is_unpacking(sys._getframe(1))):
+    if self.is_symbolic and not (isinstance(size, int) and _is_unpacking(frame)):
         raise _not_in_graph(self, "iterated over")
     if size is None:
         raise TypeError(f"Cannot iterate over a scalar tensor{at(user_origin())}")
@@ -361,6 +374,8 @@ def install() -> None:
         setattr(Tensor, name, method)
         if name == "__setitem__":
             setattr(Variable, name, method)
+        elif name == "__iter__":
+            setattr(Variable, name, _iter_variable)
         elif name not in ("__getitem__", "item", "tolist", "set_shape"):
             setattr(Variable, name, _through_value(method))
 

@@ -25,7 +25,9 @@ from treadle.ops.state import Variable
 from treadle.runtime.scope import Scope
 
 # What NumPy raises for operands it cannot handle.
-_WRAPPED = (errors.OpError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
+_WRAPPED = (
+    errors.OpError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError, RuntimeError,
+)  # fmt: skip
 
 # What a graph value is while it runs: an ndarray, a Variable behind a handle, or a list value.
 Runtime = Any
@@ -163,6 +165,8 @@ def _run_op(node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
         attrs = {name: scope.resolve(attr) for name, attr in node.attrs.items()}
         result = computed(op, inputs, attrs)
     except _WRAPPED as error:  # a Python callback's own exceptions pass unchanged
+        if isinstance(error, RuntimeError) and op.effect is not None:
+            raise
         if "raises" in op.tags:  # what the user's ``raise`` says
             raise failed_at(node.origin, error) from None
         raise _failure(node, inputs, error) from error

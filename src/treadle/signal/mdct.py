@@ -43,6 +43,8 @@ def mdct(
     x, length = convert_to_tensor(signals), int(frame_length)
     if not x.ndim:
         raise ValueError(f"mdct: a scalar has no samples{at(user_origin())}")
+    if not x.dtype.is_floating:
+        raise ValueError(f"mdct: the samples must be floats, not {x.dtype.name}{at(user_origin())}")
     if length % 4:
         raise ValueError(f"mdct: The frame length must be a multiple of 4{at(user_origin())}")
     framed = frame(x, length, length // 2, pad_end)

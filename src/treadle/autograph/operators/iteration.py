@@ -8,6 +8,7 @@ from typing import Any
 from treadle.autograph.operators.elements import is_pulled
 from treadle.autograph.operators.values import GraphIteration, Staged
 from treadle.core import dtypes
+from treadle.core.context import context
 from treadle.core.errors import OperatorNotAllowedInGraphError
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import SymbolicTensor, Tensor
@@ -17,6 +18,7 @@ from treadle.ops.dims import shape
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.numbers.python_numbers import extreme, is_symbolic_number, symbolic_number
 from treadle.ops.shaping.ranges import RANGE, RANGE_DYNAMIC
+from treadle.ops.state import Variable
 
 
 class NumberRange(GraphIteration):
@@ -60,7 +62,13 @@ def number_range(start: Any, stop: Any, step: Any = 1) -> NumberRange:
 
 def is_graph_iterable(value: Any) -> bool:
     """Whether only a loop of the graph can iterate over `value`."""
-    return isinstance(value, GraphIteration | SymbolicTensor | GraphList) or is_pulled(value)
+    kinds = GraphIteration | SymbolicTensor | GraphList
+    return isinstance(value, kinds) or _is_read(value) or is_pulled(value)
+
+
+def _is_read(value: Any) -> bool:
+    """Whether it is a variable whose value is symbolic when it is read."""
+    return isinstance(value, Variable) and context.recorder is not None
 
 
 def as_staged(iterable: Any) -> Staged | None:
@@ -71,6 +79,8 @@ def as_staged(iterable: Any) -> Staged | None:
         return iterable.staged()
     if isinstance(iterable, GraphList):
         return Staged(iterable.length(), lambda i: iterable[i])
+    if _is_read(iterable):
+        iterable = iterable.value()
     if not isinstance(iterable, SymbolicTensor):
         return None
     tensor: Tensor = iterable

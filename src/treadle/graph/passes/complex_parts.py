@@ -257,6 +257,12 @@ class _Recorder:
         (tensor,) = self.record(op, [self.tensor(v) for v in inputs], {})
         return tensor.value  # type: ignore[no-any-return]
 
+    def name_of(self, value: Value) -> str:
+        return value.name
+
+    def call_named(self, call: Any, name: str) -> NoReturn:
+        raise AssertionError("rules call no public functions")
+
     def tensor(self, value: Value) -> SymbolicTensor:
         return SymbolicTensor(value, value.spec, self, self.origin)
 

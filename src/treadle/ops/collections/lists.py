@@ -267,8 +267,8 @@ def _get(items: ListValue, index: NDArray, *, dims: Any = None) -> NDArray:
 
 def _zeros(items: ListValue, dims: Any) -> NDArray:
     """The value of an unwritten element, shaped as the list, `dims` or the others say."""
-    for shape in (items.spec.dims, dims or ()):
-        if all(isinstance(d, int) for d in shape) and (shape or shape is items.spec.dims):
+    for shape in (items.spec.dims, dims):
+        if shape is not None and all(isinstance(d, int) for d in shape):
             return zeros(tuple(map(int, shape)), items.spec.dtype.np_dtype)
     for written in items.items():
         if written is not None:

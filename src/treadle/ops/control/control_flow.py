@@ -15,6 +15,7 @@ from treadle.core.tensor import Tensor
 from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
 from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run_with_regions
+from treadle.ops.scalars import integer, number
 
 NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
 
@@ -129,6 +130,8 @@ def while_loop(
         )
     start = tuple(loop_vars)
     if context.recorder is None:
+        if shape_invariants is not None:
+            _carried_specs([_as_value(v) for v in nest.flatten(start)], shape_invariants)
         result = _run_loop(cond, body, start, maximum_iterations)
     else:
         result = staged_loop(
@@ -156,7 +159,7 @@ def staged_loop(
     record = _record_segments if checkpoint else _record_loop
     if maximum_iterations is None:
         return record(cond, body, loop_vars, shape_invariants, widen)
-    limit = convert_to_tensor(maximum_iterations, dtypes.int32)
+    limit = number("while_loop: maximum_iterations", maximum_iterations, "iu")
     result = record(
         lambda i, *v: (i < limit) & cond(*v),
         lambda i, *v: (i + 1, *_as_tuple(body(*v), len(v))),
@@ -175,7 +178,7 @@ def _with_counter(invariants: Any) -> Any:
 def _run_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], limit: Any) -> Any:
     count = 0
     if limit is not None:
-        limit = int(convert_to_tensor(limit, dtypes.int32))
+        limit = integer("while_loop: maximum_iterations", limit)
     loop_vars = nest.map_structure(_as_value, loop_vars)
     while bool(cond(*loop_vars)) and (limit is None or count < limit):
         loop_vars = _as_tuple(body(*loop_vars), len(loop_vars))

@@ -14,6 +14,7 @@ from treadle.core.spec import Spec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.registry import Op, register, run
+from treadle.ops.scalars import integer
 
 _STREAMS = ("stderr", "stdout")
 
@@ -202,5 +203,6 @@ def Assert(
     tensors = [convert_to_tensor(d) for d in data if not isinstance(d, str)]
     run(
         ASSERT, convert_to_tensor(condition), *tensors,
-        message=" ".join(words), summarize=3 if summarize is None else summarize,
+        message=" ".join(words),
+        summarize=3 if summarize is None else integer("Assert: summarize", summarize),
     )  # fmt: skip

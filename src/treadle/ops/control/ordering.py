@@ -44,10 +44,10 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
 
 
 class name_scope(during):
-    """Names of variables that the block makes begin with ``name/``, inside the scope around it.
+    """Names of variables and operations that the block makes begin with ``name/``, inside the scope
+    around it. A scope that is entered again is the same one.
 
-    Operations have no such names: they are known by the line that made them. The ``with`` statement
-    binds the whole scope, such as ``outer/name/``.
+    The ``with`` statement binds the whole scope, such as ``outer/name/``.
 
     Args:
         name: the name; the whole scope where it ends with ``/``, no scope at all where it is empty.

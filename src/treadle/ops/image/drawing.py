@@ -22,6 +22,7 @@ from treadle.ops.random.distributions import seeded
 from treadle.ops.random.philox import random_words
 from treadle.ops.random.state import draw
 from treadle.ops.registry import Op, register, run
+from treadle.ops.scalars import integer
 from treadle.ops.sizes import may_be
 
 
@@ -283,12 +284,16 @@ def _sampled(
         raise _invalid(text)
     return run(  # type: ignore[no-any-return]
         SAMPLE, state, size, cast(boxes, dtypes.float32), cast(least, dtypes.float32),
-        aspects=tuple(map(float, aspects)), areas=tuple(map(float, areas)), attempts=int(attempts),
+        aspects=tuple(map(float, aspects)), areas=tuple(map(float, areas)), attempts=attempts,
         whole=bool(whole),
     )  # fmt: skip
 
 
-_ASPECTS, _AREAS, _ATTEMPTS = (0.75, 1.33), (0.05, 1.0), 100
+_ASPECTS, _AREAS = (0.75, 1.33), (0.05, 1.0)
+
+
+def _attempts(most: Any) -> int:
+    return 100 if most is None else integer("sample_distorted_bounding_box: max_attempts", most)
 
 
 def sample_distorted_bounding_box(
@@ -314,7 +319,7 @@ def sample_distorted_bounding_box(
     Raises:
         InvalidArgumentError: other shapes, coordinates outside of [0, 1], no boxes.
     """
-    attempts = _ATTEMPTS if max_attempts is None else max_attempts
+    attempts = _attempts(max_attempts)
     found = _sampled(
         draw(seed or None, (max(attempts, 1) * _WORDS,)), image_size, bounding_boxes,
         min_object_covered, aspect_ratio_range or _ASPECTS, area_range or _AREAS, attempts,
@@ -329,7 +334,7 @@ def stateless_sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None, name: str | None = None,
 ) -> StatelessSampleDistortedBoundingBox:  # fmt: skip
     """`sample_distorted_bounding_box` as a pure function of `seed`, two ints, as in TensorFlow."""
-    attempts = _ATTEMPTS if max_attempts is None else max_attempts
+    attempts = _attempts(max_attempts)
     found = _sampled(
         seeded(seed), image_size, bounding_boxes, min_object_covered,
         aspect_ratio_range or _ASPECTS, area_range or _AREAS, attempts,

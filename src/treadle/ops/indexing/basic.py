@@ -178,7 +178,7 @@ def _inside(bound: Any, dim: Dim) -> Any:
 
 
 def _static_index(item: Any) -> Dim | None:
-    if has_dtype(item):
+    if has_dtype(item) or isinstance(item, np.ndarray):
         tensor = convert_to_tensor(item)
         if not tensor.dtype.is_integer or tensor.ndim:
             raise TypeError(

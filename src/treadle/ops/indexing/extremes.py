@@ -23,7 +23,7 @@ from treadle.ops.indexing.scatter import (
     scattered,
     tensor_scatter_nd_add,
 )
-from treadle.ops.op_makers import require_kinds
+from treadle.ops.op_makers import inferred, require_kinds
 from treadle.ops.properties import Part, PartKind, PartUse
 from treadle.ops.registry import Op, OpCall, register, run
 
@@ -35,14 +35,12 @@ def _infer(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpe
 
 def _eager(combine: np.ufunc) -> Callable[..., NDArray]:
     def eager(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
-        if x.dtype.kind in "bc":
-            raise TypeError(f"dtype {x.dtype} is not supported")
         result = x.copy()
         fit_updates(indices, updates, x.shape)
         combine.at(*parts_at(result, indices), updates)
         return result
 
-    return eager
+    return inferred(_infer, eager)
 
 
 def _gradient(call: OpCall, dz: Tensor) -> list[Any]:

@@ -261,8 +261,11 @@ def segment_arguments(name: str, data: Any, ids: Any, segments: Any) -> tuple[Te
     Args:
         name: of the op, for errors.
     """
-    count = size_of(segments, f"{name}: num_segments")
-    return convert_to_tensor(data), convert_to_tensor(ids), count
+    count, numbers = size_of(segments, f"{name}: num_segments"), convert_to_tensor(ids)
+    if numbers.dtype is dtypes.uint64:
+        text = f"{name}: the segment ids must be int32 or int64, not uint64{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
+    return convert_to_tensor(data), numbers, count
 
 
 def in_float32(reduce: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:

@@ -12,13 +12,14 @@ from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.conversion import convert_to_tensor, is_symbolic
+from treadle.ops.conversion import convert_to_tensor, has_dtype, is_symbolic, to_array
 from treadle.ops.dims import dims_tensor, elements_of, size_of
 from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.gather import gathered, unsorted_segment_sum
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.reductions.scan import cumsum
+from treadle.ops.scalars import number
 from treadle.ops.shaping.creation import ones_like
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.ranges import range as numbers
@@ -69,7 +70,12 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     x = convert_to_tensor(input)
     given = axis if isinstance(axis, list | tuple | np.ndarray) else [axis]
     axes = [normalize_axis(a, x.ndim) for a in given]
-    shifts = elements_of(shift) if is_symbolic(shift) else list(np.atleast_1d(np.asarray(shift)))
+    amounts = convert_to_tensor(shift) if has_dtype(shift) else to_array(shift)
+    if amounts.ndim > 1:
+        text = f"roll: shift must be a scalar or a vector, not of shape {tuple(amounts.shape)}"
+        raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
+    parts = elements_of(amounts) if is_symbolic(amounts) else np.asarray(amounts).reshape(-1)
+    shifts = [number("roll: shift", s, "iu") for s in parts]
     if len(shifts) != len(axes):
         raise errors.InvalidArgumentError(
             None, None, f"roll: {len(shifts)} shifts for {len(axes)} axes{at(user_origin())}"
@@ -87,7 +93,7 @@ def _rolled(x: Tensor, amount: Any, axis: int) -> Tensor:
         size = dims_tensor(dim, dtypes.int64)
         places = numbers(size) - cast(amount, dtypes.int64)
         return gathered(x, places % maximum(size, 1), axis=axis)
-    first = int(amount) % dim
+    first = amount % dim
     if first == 0:
         return x
     return concat([part_of(x, axis, dim - first, first), part_of(x, axis, 0, dim - first)], axis)

@@ -210,6 +210,9 @@ def _sorted(name: str, data: Any, segment_ids: Any) -> tuple[Tensor, Tensor, Dim
             f"{name}: the segment ids must be a vector of integers, not {ids.dtype.name} of shape "
             f"{ids.shape}{at(user_origin())}",
         )  # fmt: skip
+    if not ids.shape.is_compatible_with(x.shape[:1]):
+        text = f"{name}: the segment ids {ids.shape} must begin the shape of the data {x.shape}"
+        raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
     ids = cast(ids, dtypes.int64)
     ascending = reduce_all(ids[1:] >= ids[:-1]) & reduce_all(ids >= 0)
     Assert(ascending, [f"{name}: the segment ids must ascend from 0 on"])

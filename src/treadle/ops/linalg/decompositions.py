@@ -1,7 +1,7 @@
 """Determinants, inverses, solutions of equations and decompositions of matrices.
 
 All take batches of matrices. Their gradients are those of TensorFlow, where it has them. Eagerly
-they are NumPy's; compiled programs have routines for matrices of up to SMALL rows and columns
+most are NumPy's; compiled programs have routines for matrices of up to SMALL rows and columns
 (`runtime/routines/elimination.py`, `symmetric.py`, `rotations.py`).
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from treadle.core.errors import InvalidArgumentError
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, broadcast, compound, product
-from treadle.core.spec import TensorSpec, spec_text
+from treadle.core.spec import TensorSpec, array_spec, spec_text
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.complex_numbers import conj
@@ -48,13 +48,19 @@ def _matrix(x: TensorSpec, name: str) -> TensorSpec:
     return x
 
 
-def as_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's function with its failure as an InvalidArgumentError, results in C order. NumPy would
-    take integers, too, and compute in float64."""
+def decomposition(
+    name: str, infer: Callable[..., Any], fn: Callable[..., Any], *rest: Any, **known: Any
+) -> Op:
+    """Register an op of matrices. `fn` is NumPy's function, for matrices that `infer` takes: it
+    would take integers, too, and compute in float64. Its failure is an InvalidArgumentError, and
+    its results are in C order.
+
+    Args:
+        rest, known: further fields of the record.
+    """
 
     def compute(*arrays: NDArray, **attrs: Any) -> Any:
-        if any(array.dtype.kind in "iubV" for array in arrays):
-            raise TypeError("matrices of float32, float64 or complex numbers are needed")
+        infer(*map(array_spec, arrays), **attrs)
         try:
             found = fn(*arrays, **attrs)
         except np.linalg.LinAlgError as error:
@@ -63,7 +69,7 @@ def as_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
             return tuple(np.asarray(f, order="C") for f in found)
         return np.asarray(found, order="C")
 
-    return compute
+    return register(Op(name, infer, compute, *rest, **known))
 
 
 # -- native routines -----------------------------------------------------------------------------
@@ -85,7 +91,7 @@ def _is_small(dims: Sequence[Dim], most: int = SMALL) -> bool:
 
 def _routine(
     name: str, elements: Callable[..., Dim], dims: Callable[..., dict[str, Dim]],
-    fails: bool = True, most: int = SMALL,
+    fails: bool = True, most: int = SMALL, eagerly: bool = False,
 ) -> Rows:  # fmt: skip
     """The routine of an op on one batch of matrices.
 
@@ -94,6 +100,7 @@ def _routine(
         dims: the routine's numbers, given the sides of the matrices.
         fails: it says where it refuses a matrix.
         most: rows and columns of the matrices that it serves.
+        eagerly: eager execution uses it, too, as it gives vectors of other signs than LAPACK.
     """
 
     def plan(inputs: Specs, outputs: Specs, attrs: Mapping[str, Any]) -> RowCall | None:
@@ -108,7 +115,7 @@ def _routine(
         rows = product(x.dims[:-2])
         return RowCall(rows, rows * m * n * n, numbers, names, space, same)
 
-    return Rows(name, plan, fails)
+    return Rows(name, plan, fails, eagerly)
 
 
 def _digits(x: TensorSpec) -> int:
@@ -178,14 +185,12 @@ def _grad_inverse(call: OpCall, grad: Tensor) -> list[Any]:
     return [-matrices.matmul(matrices.matmul(turned, grad), turned)]
 
 
-INVERSE = register(
-    Op(
-        "inverse",
-        lambda x: square_matrix(x, "inv"),
-        as_numpy(np.linalg.inv),
-        _grad_inverse,
-        _routine("elimination.inverse", lambda n: 2 * n * _padded(n), _side),
-    )
+INVERSE = decomposition(
+    "inverse",
+    lambda x: square_matrix(x, "inv"),
+    np.linalg.inv,
+    _grad_inverse,
+    _routine("elimination.inverse", lambda n: 2 * n * _padded(n), _side),
 )
 
 
@@ -204,14 +209,12 @@ def _lift(x: Tensor) -> Tensor:
     return reshape_to(x, (*x.dims, 1, 1))
 
 
-DETERMINANT = register(
-    Op(
-        "determinant",
-        lambda x: TensorSpec(square_matrix(x, "det").dims[:-2], x.dtype),
-        as_numpy(np.linalg.det),
-        _grad_det,
-        _routine("elimination.determinant", lambda n: n * _padded(n), _side, fails=False),
-    )
+DETERMINANT = decomposition(
+    "determinant",
+    lambda x: TensorSpec(square_matrix(x, "det").dims[:-2], x.dtype),
+    np.linalg.det,
+    _grad_det,
+    _routine("elimination.determinant", lambda n: n * _padded(n), _side, fails=False),
 )
 
 
@@ -225,14 +228,12 @@ def _infer_slogdet(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     return TensorSpec(dims, x.dtype), TensorSpec(dims, x.dtype.real_dtype)
 
 
-SLOGDET = register(
-    Op(
-        "log_determinant",
-        _infer_slogdet,
-        as_numpy(lambda x: tuple(np.linalg.slogdet(x))),
-        lambda call, _, grad: [_lift(grad) * _adjoint(inv(call.inputs[0]))],
-        _routine("elimination.log_determinant", lambda n: n * _padded(n), _side, fails=False),
-    )
+SLOGDET = decomposition(
+    "log_determinant",
+    _infer_slogdet,
+    lambda x: tuple(np.linalg.slogdet(x)),
+    lambda call, _, grad: [_lift(grad) * _adjoint(inv(call.inputs[0]))],
+    _routine("elimination.log_determinant", lambda n: n * _padded(n), _side, fails=False),
 )
 
 
@@ -251,7 +252,7 @@ def _infer_solve(a: TensorSpec, b: TensorSpec) -> TensorSpec:
         raise InvalidArgumentError(
             None, None, f"the matrix has {rows[0]} rows and the right side {rows[1]}"
         )
-    batch = broadcast(a.dims[:-2], b.dims[:-2])
+    batch: Any = broadcast(a.dims[:-2], b.dims[:-2])
     return TensorSpec((*batch, *b.dims[-2:]), b.dtype)
 
 
@@ -262,14 +263,12 @@ def _grad_solve(call: OpCall, grad: Tensor) -> list[Any]:
     return [matrices.unbroadcast_batch(of_a, a), matrices.unbroadcast_batch(of_b, b)]
 
 
-SOLVE = register(
-    Op(
-        "solve",
-        _infer_solve,
-        as_numpy(np.linalg.solve),
-        _grad_solve,
-        Rows("elimination.solve", _equations(lambda n, m: _padded(n) + _padded(m)), fails=True),
-    )
+SOLVE = decomposition(
+    "solve",
+    _infer_solve,
+    np.linalg.solve,
+    _grad_solve,
+    Rows("elimination.solve", _equations(lambda n, m: _padded(n) + _padded(m)), fails=True),
 )
 
 
@@ -286,7 +285,7 @@ def _triangular(a: NDArray, b: NDArray, *, lower: bool) -> NDArray:
     n = b.shape[-2]
     if a.shape[-2:] != (n, n):
         raise ValueError("the sizes differ")  # the shape rule says which
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch: Any = broadcast(a.shape[:-2], b.shape[:-2])
     x = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])))
     for k in range(n) if lower else range(n - 1, -1, -1):
         done = slice(0, k) if lower else slice(k + 1, n)
@@ -304,21 +303,19 @@ def _grad_triangular(call: OpCall, grad: Tensor) -> list[Any]:
     return [matrices.unbroadcast_batch(of_a, a), matrices.unbroadcast_batch(of_b, b)]
 
 
-TRIANGULAR_SOLVE = register(
-    Op(
-        "triangular_solve",
-        lambda a, b, *, lower: _infer_solve(a, b),
-        as_numpy(_triangular),
-        _grad_triangular,
-        Rows("elimination.triangular_solve", _equations(lambda n, m: _padded(m), LOWER="lower")),
-    )
+TRIANGULAR_SOLVE = decomposition(
+    "triangular_solve",
+    lambda a, b, *, lower: _infer_solve(a, b),
+    _triangular,
+    _grad_triangular,
+    Rows("elimination.triangular_solve", _equations(lambda n, m: _padded(m), LOWER="lower")),
 )
 
 
 def triangular_solve(matrix: Any, rhs: Any, lower: bool = True) -> Tensor:
     """X with ``matrix @ X = rhs``, of which only one triangle is read."""
     a, b = convert_to_tensor(matrix), convert_to_tensor(rhs)
-    return run(TRIANGULAR_SOLVE, a, b, lower=lower)  # type: ignore[no-any-return]
+    return run(TRIANGULAR_SOLVE, a, b, lower=bool(lower))  # type: ignore[no-any-return]
 
 
 def _grad_cholesky(call: OpCall, grad: Tensor) -> list[Any]:
@@ -340,14 +337,12 @@ def _eye(size: Dim, like: Tensor) -> Tensor:
     return eye(size, dtype=like.dtype)
 
 
-CHOLESKY = register(
-    Op(
-        "cholesky",
-        lambda x: square_matrix(x, "cholesky"),
-        as_numpy(np.linalg.cholesky),
-        _grad_cholesky,
-        _routine("elimination.cholesky", lambda n: n * _padded(n), _side),
-    )
+CHOLESKY = decomposition(
+    "cholesky",
+    lambda x: square_matrix(x, "cholesky"),
+    np.linalg.cholesky,
+    _grad_cholesky,
+    _routine("elimination.cholesky", lambda n: n * _padded(n), _side),
 )
 
 
@@ -398,7 +393,7 @@ def _is_wide(x: TensorSpec) -> bool:
 
 
 _QR = _routine("rotations.qr", _qr_elements, _sides, fails=False)
-QR = register(Op("qr", _infer_qr, as_numpy(_qr), _grad_qr, replace(_QR, plan=_qr_plan)))
+QR = decomposition("qr", _infer_qr, _qr, _grad_qr, replace(_QR, plan=_qr_plan))
 
 
 def qr(input: Any, full: bool = False) -> tuple[Tensor, Tensor]:
@@ -417,8 +412,16 @@ def _infer_svd(x: TensorSpec, *, full: bool) -> tuple[TensorSpec, ...]:
     )
 
 
-def _svd(x: NDArray, *, full: bool) -> tuple[NDArray, ...]:
-    return tuple(np.linalg.svd(x, full_matrices=full))
+def singular_values(x: NDArray, *, full: bool) -> tuple[NDArray, ...]:
+    """NumPy's `svd`, with NaN for matrices that are not finite, which LAPACK may not come to an
+    end with."""
+    finite: Any = np.isfinite(x).all((-2, -1))
+    found = np.linalg.svd(np.where(finite[..., None, None], x, 0), full_matrices=full)
+    if finite.all():
+        return tuple(found)
+    u, s, vh = (f.copy() for f in found)
+    u[~finite], s[~finite], vh[~finite] = np.nan, np.nan, np.nan
+    return u, s, vh
 
 
 def _grad_svd(call: OpCall, du: Tensor, ds: Tensor, dv: Tensor) -> list[Any]:
@@ -456,18 +459,26 @@ def _svd_plan(inputs: Specs, outputs: Specs, attrs: Mapping[str, Any]) -> RowCal
     return _SVD.plan(inputs, outputs, attrs)
 
 
-_SVD = _routine("rotations.svd", _svd_elements, _sides, most=SMALL_SVD)
-SVD = register(Op("svd", _infer_svd, as_numpy(_svd), _grad_svd, replace(_SVD, plan=_svd_plan)))
+_SVD = _routine("rotations.svd", _svd_elements, _sides, most=SMALL_SVD, eagerly=True)
+SVD = decomposition(
+    "svd", _infer_svd, singular_values, _grad_svd, replace(_SVD, plan=_svd_plan)
+)
 
 
 def svd(input: Any, full: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """(U, S, V.H) with ``U * S @ V.H`` the given matrices."""
-    return run(SVD, convert_to_tensor(input), full=full)  # type: ignore[no-any-return]
+    return run(SVD, convert_to_tensor(input), full=bool(full))  # type: ignore[no-any-return]
 
 
 def _infer_eigh(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     square_matrix(x, "eigh")
     return TensorSpec(x.dims[:-1], x.dtype.real_dtype), x
+
+
+def _eigh(x: NDArray) -> tuple[NDArray, ...]:
+    if x.shape[-1] > 1 and not np.isfinite(np.tril(x)).all():
+        raise InvalidArgumentError(None, None, "the matrices are not finite")
+    return tuple(np.linalg.eigh(x))
 
 
 def _grad_eigh(call: OpCall, dw: Tensor, dv: Tensor) -> list[Any]:
@@ -485,14 +496,12 @@ def _grad_eigh(call: OpCall, dw: Tensor, dv: Tensor) -> list[Any]:
     return [tril(both) - _eye(w.dims[-1], w) * found]
 
 
-EIGH = register(
-    Op(
-        "eigh",
-        _infer_eigh,
-        as_numpy(lambda x: tuple(np.linalg.eigh(x))),
-        _grad_eigh,
-        _routine("symmetric.eigh", lambda n: (2 * n + 4) * _padded(n), _side),
-    )
+EIGH = decomposition(
+    "eigh",
+    _infer_eigh,
+    _eigh,
+    _grad_eigh,
+    _routine("symmetric.eigh", lambda n: (2 * n + 4) * _padded(n), _side, eagerly=True),
 )
 
 

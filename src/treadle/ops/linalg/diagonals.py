@@ -24,7 +24,7 @@ from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import run
 from treadle.ops.shaping.creation import EYE
 from treadle.ops.shaping.ranges import range as numbers
-from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.shaping.reshaping import reshape_to, with_dims
 from treadle.ops.shaping.slicing import slice_known
 
 _ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
@@ -151,6 +151,7 @@ def _spread(band: _Band, diagonal: Tensor, rows: Dim, columns: Dim, rest: Tensor
     if not TensorShape(wanted).is_compatible_with(diagonal.shape):
         raise _invalid(f"{band.what}: the diagonals have the shape {diagonal.shape}, where "
                        f"{TensorShape(wanted)} is expected")  # fmt: skip
+    diagonal = with_dims(diagonal, wanted)
     most = diagonal.dims[-1]
     row, column = numbers(_int64(rows))[:, None], numbers(_int64(columns))[None, :]
     k = column - row

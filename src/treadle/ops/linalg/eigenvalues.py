@@ -14,11 +14,10 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj, real
 from treadle.ops.elementwise.selection import where
-from treadle.ops.linalg.decompositions import as_numpy, solve, square_matrix
+from treadle.ops.linalg.decompositions import decomposition, solve, square_matrix
 from treadle.ops.linalg.diagonals import diag, diag_part
 from treadle.ops.linalg.matrices import matmul, matrix_transpose
-from treadle.ops.op_makers import guard
-from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.registry import OpCall, run
 
 
 def _complex(dtype: DType) -> DType:
@@ -57,11 +56,9 @@ def _gradient(call: OpCall, *grads: Tensor) -> list[Any]:
     return [found if x.dtype.is_complex else real(found)]
 
 
-EIG = register(
-    Op(
-        "eig", _infer, guard("fc", as_numpy(_eager)), _gradient,
-        callback="the iterations of the QR method have no routine of the library",
-    )
+EIG = decomposition(
+    "eig", _infer, _eager, _gradient,
+    callback="the iterations of the QR method have no routine of the library",
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from treadle.ops.linalg.diagonals import set_diag
 from treadle.ops.linalg.matrices import matmul
 from treadle.ops.linalg.matrix_functions import adjoint
 from treadle.ops.linalg.triangles import tril, triu
+from treadle.ops.op_makers import inferred
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.creation import eye, ones
 from treadle.ops.statistics.sorting import argsort
@@ -34,8 +35,6 @@ def _infer(x: TensorSpec, *, out_idx: DType) -> tuple[TensorSpec, TensorSpec]:
 def _eager(x: NDArray, *, out_idx: DType) -> tuple[NDArray, NDArray]:
     """Elimination column by column, of all matrices of the batch at once."""
     n = x.shape[-1]
-    if x.shape[-2] != n:
-        raise ValueError("the matrices are not square")
     a = x.reshape(math.prod(x.shape[:-2]), n, n).copy()
     order = np.broadcast_to(np.arange(n), a.shape[:2]).copy()
     batch = np.arange(len(a))
@@ -64,7 +63,10 @@ def _gradient(call: OpCall, grad: Tensor, _: Any) -> list[Any]:
 
 
 LU = register(
-    Op("lu", _infer, _eager, _gradient, callback="the elements tell which rows are exchanged")
+    Op(
+        "lu", _infer, inferred(_infer, _eager), _gradient,
+        callback="the elements tell which rows are exchanged",
+    )
 )
 
 

@@ -24,6 +24,7 @@ from treadle.ops.linalg.matrices import matmul, matrix_transpose
 from treadle.ops.linalg.triangles import tril, triu
 from treadle.ops.reductions.reduction import reduce_max, reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.scalars import number
 from treadle.ops.shaping.creation import eye, zeros_like
 from treadle.ops.shaping.ranges import range as numbers
 
@@ -183,7 +184,7 @@ def _infer_pinv(x: TensorSpec, limit: TensorSpec) -> TensorSpec:
 def _eager_pinv(x: NDArray, limit: NDArray) -> NDArray:
     if x.ndim < 2:
         raise ValueError("no matrices")
-    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    u, s, vh = decompositions.singular_values(x, full=False)
     if not s.shape[-1]:
         return np.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
     kept = s > (limit * s.max(-1))[..., None]
@@ -278,10 +279,12 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
         )
     if x.dtype.is_bool:
         return cast(band_part(cast(x, dtypes.int8), num_lower, num_upper), x.dtype)
-    if is_symbolic(num_lower) or is_symbolic(num_upper):
-        return _band(x, num_lower, num_upper)
-    x = tril(x, int(num_upper)) if num_upper >= 0 else x
-    return triu(x, -int(num_lower)) if num_lower >= 0 else x
+    lower = number("band_part: num_lower", num_lower, "iu")
+    upper = number("band_part: num_upper", num_upper, "iu")
+    if is_symbolic(lower) or is_symbolic(upper):
+        return _band(x, lower, upper)
+    x = tril(x, upper) if upper >= 0 else x
+    return triu(x, -lower) if lower >= 0 else x
 
 
 def _band(x: Tensor, lower: Any, upper: Any) -> Tensor:

@@ -52,7 +52,7 @@ def _eager(diagonals: NDArray, b: NDArray, *, pivots: bool) -> NDArray:
     upper triangle has two diagonals more than its main one."""
     if diagonals.shape[-2:] != (3, b.shape[-2]):
         raise ValueError("the sizes differ")  # the shape rule says which
-    batch = np.broadcast_shapes(diagonals.shape[:-2], b.shape[:-2])
+    batch: Any = broadcast(diagonals.shape[:-2], b.shape[:-2])
     n = b.shape[-2]
     above, main, below = np.moveaxis(np.broadcast_to(diagonals, (*batch, 3, n)), -2, 0)
     x = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])))
@@ -289,4 +289,4 @@ def banded_triangular_solve(
         matrix = diag(rows[..., 0, :])
     if adjoint:
         matrix, lower = adjoint_of(matrix), not lower
-    return decompositions.triangular_solve(matrix, b, lower)
+    return decompositions.triangular_solve(matrix, b, bool(lower))

@@ -34,6 +34,7 @@ from treadle.ops.random.ops import DRAWS, UNIFORM, streams_of
 from treadle.ops.random.state import draw
 from treadle.ops.reductions.reduction import reduce_all, reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.requirements import require
 from treadle.ops.shaping.reshaping import reshape_to
 from treadle.ops.special.gamma import gamma_slope
 from treadle.ops.special.inverse_errors import ndtri
@@ -173,8 +174,10 @@ def _together(name: str, *parameters: Sequence[Dim]) -> Dims:
         raise errors.InvalidArgumentError(None, None, text) from None
 
 
-def _ending(name: str, dims: Dims, *parameters: Sequence[Dim]) -> Dims:
-    """The shape of the parameters together, with which `dims` must end."""
+def _ending(
+    name: str, state: Tensor, dims: Dims, *parameters: Sequence[Dim]
+) -> tuple[Tensor, Dims]:
+    """The state, and the shape of the parameters together, with which `dims` must end."""
     together = _together(name, *parameters)
     last = dims[len(dims) - len(together) :]
     if len(together) > len(dims) or any(
@@ -186,7 +189,8 @@ def _ending(name: str, dims: Dims, *parameters: Sequence[Dim]) -> Dims:
             f"{name}: the shape {list(dims)} must end with that of the parameters together, "
             f"{list(together)}{at(user_origin())}",
         )  # fmt: skip
-    return last
+    text = f"{name}: the shape must end with that of the parameters together"
+    return require(state, zip(last, together, strict=True), text), last
 
 
 def _floating(name: str, dtype: Any) -> DType:
@@ -239,12 +243,12 @@ def stateless_gamma(
         TypeError: dtype is not floating.
         InvalidArgumentError: the shapes do not fit together.
     """
-    kind = _floating("stateless_gamma", dtype)
+    kind, state = _floating("stateless_gamma", dtype), seeded(seed)
     a, b = _gamma_parameters(alpha, beta, kind)
     dims = random_dims(shape)
-    last = _ending("stateless_gamma", dims, a.dims, () if b is None else b.dims)
+    state, last = _ending("stateless_gamma", state, dims, a.dims, () if b is None else b.dims)
     a = broadcast_dims(a, last)
-    return _gamma(seeded(seed), dims[: len(dims) - len(last)], a, b)
+    return _gamma(state, dims[: len(dims) - len(last)], a, b)
 
 
 def _gamma_parameters(alpha: Any, beta: Any, kind: DType) -> tuple[Tensor, Tensor | None]:
@@ -278,8 +282,8 @@ def poisson(
     Returns:
         Counts of the shape `shape` followed by that of lam; they are not differentiable.
     """
+    kind = dtypes.as_dtype(dtype).name  # refused before what only a run may know
     rate, dims = _rates(lam), random_dims(shape)
-    kind = dtypes.as_dtype(dtype).name
     return run(POISSON, draw(seed, (*dims, *rate.dims)), rate, shape=dims, dtype=kind)  # type: ignore[no-any-return]
 
 
@@ -294,10 +298,11 @@ def stateless_poisson(
     Raises:
         InvalidArgumentError: it does not.
     """
+    kind, state = dtypes.as_dtype(dtype).name, seeded(seed)
     rate, dims = _rates(lam), random_dims(shape)
-    last = _ending("stateless_poisson", dims, rate.dims)
+    state, last = _ending("stateless_poisson", state, dims, rate.dims)
     rate, samples = broadcast_dims(rate, last), dims[: len(dims) - len(last)]
-    return run(POISSON, seeded(seed), rate, shape=samples, dtype=dtypes.as_dtype(dtype).name)  # type: ignore[no-any-return]
+    return run(POISSON, state, rate, shape=samples, dtype=kind)  # type: ignore[no-any-return]
 
 
 def _rates(lam: Any) -> Tensor:
@@ -331,10 +336,10 @@ def binomial_from(
     state: Tensor, dims: Dims, counts: Any, probs: Tensor, dtype: Any, name: str
 ) -> Tensor:
     """Binomially distributed numbers from a state; `dims` is the whole shape."""
-    n = convert_to_tensor(counts, dtype_hint=probs.dtype)
-    last = _ending(name, dims, n.dims, probs.dims)
-    whole = (broadcast_dims(part, last) for part in (n, probs))
     kind = dtypes.as_dtype(dtype).name
+    n = convert_to_tensor(counts, dtype_hint=probs.dtype)
+    state, last = _ending(name, state, dims, n.dims, probs.dims)
+    whole = (broadcast_dims(part, last) for part in (n, probs))
     return run(BINOMIAL, state, *whole, shape=dims, dtype=kind)  # type: ignore[no-any-return]
 
 
@@ -378,12 +383,12 @@ def stateless_parameterized_truncated_normal(
         text = f"{what}: the parameters have dtypes {names}{at(user_origin())}"
         raise errors.InvalidArgumentError(None, None, text)
     dims = random_dims(shape)
-    _ending(what, dims, *(p.dims for p in given))
+    state, _ = _ending(what, seeded(seed), dims, *(p.dims for p in given))
     _, stddev, low, high = given
     good = (stddev > 0.0) & (low < high) & (is_finite(low) | is_finite(high))
     text = "stddevs must be positive, minvals below maxvals and one of these finite"
     Assert(reduce_all(good), [f"{what}: {text}"])
-    u: Tensor = run(UNIFORM, seeded(seed), shape=dims, dtype="float64")
+    u: Tensor = run(UNIFORM, state, shape=dims, dtype="float64")
     return cast(_between(u, *(cast(p, dtypes.float64) for p in given)), kinds[0])
 
 

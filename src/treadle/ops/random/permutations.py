@@ -22,6 +22,7 @@ from treadle.ops.random.algorithms import check_algorithm
 from treadle.ops.random.distributions import seeded
 from treadle.ops.random.orders import random_order
 from treadle.ops.registry import Op, register, run
+from treadle.ops.scalars import integer
 from treadle.ops.shaping.creation import fill
 from treadle.ops.shaping.joining import concat
 
@@ -158,7 +159,7 @@ def random_index_shuffle(
         last, place = max_index, convert_to_tensor(index, max_index.dtype)
     else:
         place, last = common_dtype("random_index_shuffle", index, max_index)
-    words = convert_to_tensor(seed)
+    words, rounds = convert_to_tensor(seed), integer("random_index_shuffle: rounds", rounds)
     if place.dtype not in _POSITIONS or not words.dtype.is_integer or rounds < 4 or rounds % 2:
         raise _wrong(
             f"random_index_shuffle: positions of dtype {place.dtype.name}, a seed of dtype "

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.arrays import broadcast_arrays
 from treadle.core.tensor import NDArray
 from treadle.ops.random.arrays import COUNTERS_PER_NUMBER, SMALLEST, for_each_stream
 from treadle.ops.random.philox import philox
@@ -170,7 +171,7 @@ def binomial(
     state: NDArray, counts: NDArray, probs: NDArray, *, shape: tuple[int, ...]
 ) -> NDArray:
     """Numbers of successes, float64; the shape ends with that of counts and probs together."""
-    n, p = np.broadcast_arrays(counts, probs)
+    n, p = broadcast_arrays(counts, probs)
     samples = math.prod(shape) // max(n.size, 1)
     narrow_n, narrow_p = (np.tile(part.reshape(-1), samples) for part in (n, p))
     flipped = narrow_p > 0.5

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import locks
+from treadle.core import errors, locks
 from treadle.core.context import context, placed, placing, recording, taping
 from treadle.core.devices import HOST, Device
-from treadle.core.shapes import Dim
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, product
 from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.ops.random.ops import SCRAMBLE, SKIP
 from treadle.ops.registry import run
@@ -112,6 +113,10 @@ def advance(variable: Variable, shape: tuple[Dim, ...]) -> Tensor:
 
 
 def _advance(variable: Variable, shape: tuple[Dim, ...]) -> Tensor:
+    count = product(shape)
+    if isinstance(count, int) and count >> 60:
+        text = f"there is no memory for {count} random numbers{at(user_origin())}"
+        raise errors.ResourceExhaustedError(None, None, text)
     with taping(()):
         state = variable.value()
         variable.assign(run(SKIP, state, shape=shape))

@@ -32,7 +32,8 @@ def convert_all(values: Any) -> list[Tensor]:
         return unstack(values)
     typed = next((v for v in values if has_dtype(v)), None)
     if typed is None:
-        return [convert_to_tensor(v, _python_dtype(values)) for v in values]
+        common = _python_dtype(values) if len(values) else None
+        return [convert_to_tensor(v, common) for v in values]
     dtype = typed.dtype
     return [convert_to_tensor(v) if has_dtype(v) else convert_to_tensor(v, dtype) for v in values]
 

@@ -14,7 +14,7 @@ from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, apply, const
-from treadle.ops.conversion import convert_to_tensor, to_array
+from treadle.ops.conversion import convert_to_tensor, has_dtype, to_array
 from treadle.ops.dims import elements_of, size_of
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
@@ -180,6 +180,11 @@ def _padded_with(x: Tensor, pairs: Paddings, mode: str, value: Tensor) -> Tensor
 
 def _pad_widths(x: Tensor, paddings: Any, mode: str) -> Paddings:
     """How much to add (before, after) every axis: sizes up to what mirroring allows."""
+    if has_dtype(paddings) or isinstance(paddings, np.ndarray):
+        paddings = convert_to_tensor(paddings)
+        if not paddings.dtype.is_integer:
+            text = f"pad: paddings must be integers, not {paddings.dtype.name}{at(user_origin())}"
+            raise errors.DtypeError(None, None, text)
     if isinstance(paddings, Tensor) and paddings.is_symbolic and paddings.dims == (x.ndim, 2):
         paddings = [elements_of(paddings[k]) for k in range(x.ndim)]
     elif isinstance(paddings, Tensor):

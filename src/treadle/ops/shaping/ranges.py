@@ -17,13 +17,20 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype, to_array
+from treadle.ops.conversion import (
+    common_dtype,
+    convert_to_tensor,
+    has_dtype,
+    is_symbolic,
+    to_array,
+)
 from treadle.ops.dims import as_dim_value, dims_tensor, size_of
 from treadle.ops.elementwise.casting import cast as cast_tensor
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import ceil
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
 from treadle.ops.registry import Op, register, run
+from treadle.ops.scalars import number as scalar_number
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.permuting import permute
 from treadle.ops.shaping.reshaping import expand_dims, reshape, reshape_to
@@ -83,6 +90,9 @@ RANGE_DYNAMIC = register(
 )
 
 
+_STEPS = "range: the number of steps from start to limit"
+
+
 def _range_size(start: Any, limit: Any, delta: Any) -> int:
     if all(isinstance(n, int) for n in (start, limit, delta)):
         return max(0, int(-((start - limit) // delta)))
@@ -99,12 +109,17 @@ def range(
     if limit is None:
         start, limit = 0, start
     target = dtypes.as_dtype(dtype) if dtype is not None else _range_dtype(start, limit, delta)
-    if target.is_integer and any(isinstance(v, float) for v in (start, limit, delta)):
+    if target.is_complex or not target.is_numeric:
+        text = f"range: values of {target.name} have no order{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
+    values = (start, limit, delta)
+    if target.is_integer and any(isinstance(v, float) for v in values):
         text = f"range: a float is no number of dtype {target.name}{at(user_origin())}"
         raise TypeError(text)
-    numbers = [_static_number(v, target) for v in (start, limit, delta)]
+    names = ("range: start", "range: limit", "range: delta")
+    numbers = [_static_number(n, v, target) for n, v in zip(names, values, strict=True)]
     if any(n is None for n in numbers):
-        return _range_of_tensors((start, limit, delta), target)
+        return _range_of_tensors(values, target)
     first, last, step = numbers
     if step == 0:
         raise errors.InvalidArgumentError(None, None, f"range: delta is 0{at(user_origin())}")
@@ -115,7 +130,7 @@ def range(
             None, None,
             f"range: {last} cannot be reached from {first} by steps of {step}{at(user_origin())}",
         )  # fmt: skip
-    size = _range_size(first, last, step)
+    size = size_of(_range_size(first, last, step), _STEPS)
     return run(RANGE, start=first, delta=step, size=size, dtype=target)  # type: ignore[no-any-return]
 
 
@@ -136,10 +151,6 @@ def _range_dtype(*values: Any) -> DType:
         dtypes.int32, dtypes.int64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64,
     ]  # fmt: skip
     found = [v.dtype if has_dtype(v) else convert_to_tensor_dtype(v) for v in values]
-    for dtype in found:
-        if dtype.is_complex or not dtype.is_numeric:
-            text = f"range: values of {dtype.name} have no order{at(user_origin())}"
-            raise errors.DtypeError(None, None, text)
     return max(found, key=lambda d: order.index(d) if d in order else -1)
 
 
@@ -148,16 +159,14 @@ def convert_to_tensor_dtype(value: Any) -> DType:
     return dtypes.from_numpy(to_array(value).dtype)
 
 
-def _static_number(value: Any, dtype: DType) -> Any:
-    """A Python number or dim, or None where only a run can tell."""
+def _static_number(what: str, value: Any, dtype: DType) -> Any:
+    """A Python number or dim, or None where only a run can tell. Tensors are cast to `dtype`."""
     if isinstance(value, SymbolicDim):
         return value
-    if has_dtype(value):
-        tensor = convert_to_tensor(value)
-        if not tensor.is_symbolic:
-            return tensor.numpy().item()
-        return as_dim_value(tensor) if tensor.dtype.is_integer else None
-    return np.asarray(value).item()
+    found = scalar_number(what, value)
+    if is_symbolic(found):
+        return as_dim_value(found) if found.dtype.is_integer else None
+    return cast_tensor(value, dtype).numpy().item() if has_dtype(value) else found
 
 
 def _range_of_tensors(values: Sequence[Any], dtype: DType) -> Tensor:
@@ -168,7 +177,7 @@ def _range_of_tensors(values: Sequence[Any], dtype: DType) -> Tensor:
         count = numbers[1] if from_zero else numbers[1] - numbers[0]
     else:
         count = _range_count(*numbers)
-    size = size_of(count, "range: the number of steps from start to limit")
+    size = size_of(count, _STEPS)
     return run(RANGE_DYNAMIC, *numbers, size=size)  # type: ignore[no-any-return]
 
 

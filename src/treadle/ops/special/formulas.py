@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.arrays import broadcast_arrays
 from treadle.core.shapes import Dim, broadcast, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray
@@ -183,7 +184,7 @@ def series_op(name: str, function: Callable[..., NDArray], gradient: Gradient | 
 
     def eager(*arrays: NDArray) -> NDArray:
         _require_floats(arrays)
-        wide = np.broadcast_arrays(*(a.astype(np.float64, copy=False) for a in arrays))
+        wide = broadcast_arrays(*(a.astype(np.float64, copy=False) for a in arrays))
         result = function(*(a.reshape(-1) for a in wide)).reshape(wide[0].shape)
         return result.astype(arrays[0].dtype, copy=False)
 

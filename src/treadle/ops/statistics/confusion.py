@@ -17,6 +17,7 @@ from treadle.ops.reductions.reduction import reduce_all, reduce_max
 from treadle.ops.shaping.creation import ones
 from treadle.ops.shaping.joining import stack
 from treadle.ops.shaping.reshaping import reshape, squeeze
+from treadle.ops.statistics.histograms import count_dtype
 
 
 def confusion_matrix(
@@ -34,6 +35,7 @@ def confusion_matrix(
     Raises:
         InvalidArgumentError: a number is negative or not below `num_classes`.
     """
+    kind = count_dtype("confusion_matrix", dtype)
     wanted, given = _vectors(labels, predictions)
     for numbers, what in ((wanted, "labels"), (given, "predictions")):
         Assert(reduce_all(numbers >= 0), [f"confusion_matrix: negative {what}:", numbers])
@@ -45,7 +47,6 @@ def confusion_matrix(
             text = f"confusion_matrix: {what} beyond the classes:"
             Assert(reduce_all(numbers < length), [text, numbers])
     count = size_of(length, "confusion_matrix: num_classes")
-    kind = dtypes.as_dtype(dtype)
     counted = ones(wanted.dims, kind) if weights is None else cast(weights, kind)
     places = stack([wanted, given], axis=1)
     return scatter_nd(places, counted, [dims_tensor(count, dtypes.int64)] * 2)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
@@ -103,6 +104,15 @@ def histogram_fixed_width(
     return cast(run(COUNT_POSITIONS, bins, size=size), dtype)
 
 
+def count_dtype(what: str, dtype: Any) -> DType:
+    """The dtype of counts; DtypeError for one that has no numbers."""
+    kind = dtypes.as_dtype(dtype)
+    if not kind.is_numeric:
+        text = f"{what}: counts are no values of dtype {kind.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
+    return kind
+
+
 def bincount(
     arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None,
     dtype: Any = dtypes.int32, name: str | None = None, axis: int | None = None,
@@ -122,7 +132,7 @@ def bincount(
             has more than two axes.
         ValueError: weights together with `binary_output`.
     """
-    rows = cast(arr, dtypes.int64)
+    rows, kind = cast(arr, dtypes.int64), count_dtype("bincount", dtype)
     if binary_output and weights is not None:
         text = f"bincount: weights have no meaning with binary_output{at(user_origin())}"
         raise ValueError(text)
@@ -149,7 +159,7 @@ def bincount(
         ids = reshape(reshape_to(ids, rows.dims) + expand_dims(starts, 1), [-1])
     if weights is None:
         found = run(COUNT_POSITIONS, ids, size=count * places)
-        found = cast(minimum(found, 1) if binary_output else found, dtype)
+        found = cast(minimum(found, 1) if binary_output else found, kind)
     else:
         found = unsorted_segment_sum(reshape(weights, [-1]), ids, count * places)
     if axis == -1 and rows.ndim == 2:

@@ -20,6 +20,7 @@ from treadle.ops.indexing.masks import boolean_mask
 from treadle.ops.indexing.scatter import scatter_nd, tensor_scatter_nd_update
 from treadle.ops.reductions.reduction import reduce_all, reduce_max, reduce_prod
 from treadle.ops.reductions.scan import cumprod
+from treadle.ops.scalars import integer
 from treadle.ops.shaping.creation import zeros
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.ranges import range as number_range
@@ -38,11 +39,12 @@ def dynamic_partition(
         InvalidArgumentError: a partition is negative or not below `num_partitions`.
     """
     x, numbers = convert_to_tensor(data), convert_to_tensor(partitions)
-    inside = reduce_all((numbers >= 0) & (numbers < num_partitions))
-    Assert(inside, [f"dynamic_partition: not a number below {num_partitions} in", numbers])
+    count = integer("dynamic_partition: num_partitions", num_partitions)
+    inside = reduce_all((numbers >= 0) & (numbers < count))
+    Assert(inside, [f"dynamic_partition: not a number below {count} in", numbers])
     if numbers.ndim == 0:
         x, numbers = expand_dims(x, 0), expand_dims(numbers, 0)
-    return [boolean_mask(x, equal(numbers, number)) for number in range(num_partitions)]
+    return [boolean_mask(x, equal(numbers, number)) for number in range(count)]
 
 
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:

@@ -35,15 +35,14 @@ def sequence_mask(
         InvalidArgumentError: `maxlen` is not a scalar.
     """
     x = convert_to_tensor(lengths)
-    if x.dtype.is_floating and maxlen is not None:
-        x = cast(x, convert_to_tensor(maxlen).dtype)
     if maxlen is None:
         size = maximum(reduce_max(x), convert_to_tensor(0, x.dtype))
     else:
-        size = cast(maxlen, x.dtype)
+        size = convert_to_tensor(maxlen)
         if size.ndim:
             text = f"sequence_mask: maxlen must be a scalar, not of shape {size.shape}"
             raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
+        x = cast(x, size.dtype)
     mask = number_range(size, dtype=x.dtype) < expand_dims(x, -1)
     return cast(mask, dtype)
 

@@ -30,6 +30,8 @@ def _infer_unique(x: TensorSpec, *, out_idx: DType) -> tuple[TensorSpec, TensorS
 
 
 def _eager_unique(x: NDArray, *, out_idx: DType) -> tuple[NDArray, NDArray, NDArray]:
+    if x.ndim != 1:
+        raise ValueError(f"a vector is expected, not a tensor of rank {x.ndim}")
     # Each NaN is an element of its own, as none equals another.
     _, first, places, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.arrays import broadcast_arrays
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape, broadcast, fresh_symbol
 from treadle.core.spec import Spec, TensorSpec
@@ -16,6 +17,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis, reduced_dims
 from treadle.ops.conversion import constant, convert_to_tensor
 from treadle.ops.registry import Op, register, run
+from treadle.ops.scalars import as_bytes
 from treadle.ops.strings.texts import STRINGS, elementwise, invalid, string_tensor
 
 _UNITS = ("BYTE", "UTF8_CHAR")
@@ -100,7 +102,7 @@ def _infer_substr(x: Spec, begin: Spec, count: Spec, *, unit: str) -> TensorSpec
 def _substr(x: NDArray, begin: NDArray, count: NDArray, *, unit: str) -> NDArray:
     if begin.dtype.kind not in "iu" or begin.dtype != count.dtype:
         raise TypeError("pos and len need one integer dtype")
-    x, begin, count = np.broadcast_arrays(x, begin, count)
+    x, begin, count = broadcast_arrays(x, begin, count)
     found = np.empty(x.size, object)
     triples = zip(*(a.reshape(-1).tolist() for a in (x, begin, count)), strict=True)
     for i, (s, first, number) in enumerate(triples):
@@ -167,7 +169,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
         sep: what stands between pieces; without it any number of blanks.
         maxsplit: how often to split a string; -1 for as often as possible.
     """
-    between = b"" if sep is None else sep if isinstance(sep, bytes) else str(sep).encode()
+    between = b"" if sep is None else as_bytes("split: sep", sep)
     return run(SPLIT, string_tensor(input), sep=between, most=int(maxsplit))  # type: ignore[no-any-return]
 
 
@@ -189,7 +191,7 @@ def _check_alike(shapes: Sequence[TensorShape]) -> None:
 
 def _join(*arrays: NDArray, separator: bytes) -> NDArray:
     _check_alike([TensorShape(a.shape) for a in arrays])
-    arrays = tuple(np.broadcast_arrays(*arrays))
+    arrays = broadcast_arrays(*arrays)
     found = np.empty(arrays[0].size, object)
     columns = zip(*(a.reshape(-1).tolist() for a in arrays), strict=True)
     found[:] = [separator.join(parts) for parts in columns]
@@ -197,10 +199,6 @@ def _join(*arrays: NDArray, separator: bytes) -> NDArray:
 
 
 JOIN = register(Op("string_join", _infer_join, _join, tags=STRINGS))
-
-
-def _separator(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode()
 
 
 def join(inputs: Sequence[Any], separator: Any = "", name: str | None = None) -> Tensor:
@@ -215,7 +213,7 @@ def join(inputs: Sequence[Any], separator: Any = "", name: str | None = None) ->
     tensors = [string_tensor(x) for x in inputs]
     if not tensors:
         return constant("")
-    return run(JOIN, *tensors, separator=_separator(separator))  # type: ignore[no-any-return]
+    return run(JOIN, *tensors, separator=as_bytes("join: separator", separator))  # type: ignore[no-any-return]
 
 
 def _infer_reduce_join(
@@ -257,6 +255,7 @@ def reduce_join(
     axes = tuple(normalize_axis(a, x.ndim) for a in given)
     if len({*axes}) != len(axes):
         raise invalid(f"reduce_join: an axis is named twice in {list(axes)}{at(user_origin())}")
+    between = as_bytes("reduce_join: separator", separator)
     return run(  # type: ignore[no-any-return]
-        REDUCE_JOIN, x, axes=axes, keepdims=bool(keepdims), separator=_separator(separator)
+        REDUCE_JOIN, x, axes=axes, keepdims=bool(keepdims), separator=between
     )

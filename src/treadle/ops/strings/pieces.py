@@ -15,6 +15,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import size_of
 from treadle.ops.registry import Op, register, run
+from treadle.ops.scalars import as_bytes
 from treadle.ops.strings.texts import STRINGS, invalid, string_tensor
 
 
@@ -137,8 +138,8 @@ def ngrams(
     if padding_width is not None and pad_values is None:
         raise ValueError(f"ngrams: padding_width needs pad_values{at(user_origin())}")
     return run(  # type: ignore[no-any-return]
-        NGRAMS, x, widths=widths, separator=_bytes(separator), pads=_pads(pad_values),
-        padding=padding_width, short=bool(preserve_short_sequences),
+        NGRAMS, x, widths=widths, separator=as_bytes("ngrams: separator", separator),
+        pads=_pads(pad_values), padding=padding_width, short=bool(preserve_short_sequences),
     )  # fmt: skip
 
 
@@ -146,15 +147,12 @@ def _pads(values: Any) -> tuple[bytes, bytes] | None:
     if values is None:
         return None
     if isinstance(values, str | bytes):
-        return _bytes(values), _bytes(values)
+        values = (values, values)
     pair = tuple(values) if isinstance(values, list | tuple) else ()
     if len(pair) != 2 or not all(isinstance(v, str | bytes) for v in pair):
         raise TypeError(f"ngrams: pad_values {values!r} are not two strings{at(user_origin())}")
-    return _bytes(pair[0]), _bytes(pair[1])
-
-
-def _bytes(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode()
+    first, last = (as_bytes("ngrams: pad_values", v) for v in pair)
+    return first, last
 
 
 # -- joined by number ----------------------------------------------------------------------------
@@ -209,4 +207,5 @@ def unsorted_segment_join(
     """
     x, ids = string_tensor(inputs), convert_to_tensor(segment_ids)
     count = size_of(num_segments, "unsorted_segment_join: num_segments")
-    return run(SEGMENT_JOIN, x, ids, count=count, separator=_bytes(separator))  # type: ignore[no-any-return]
+    between = as_bytes("unsorted_segment_join: separator", separator)
+    return run(SEGMENT_JOIN, x, ids, count=count, separator=between)  # type: ignore[no-any-return]

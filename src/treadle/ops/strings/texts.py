@@ -14,6 +14,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.control.io import format_array
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.registry import Op, register, run
+from treadle.ops.scalars import integer
 
 STRINGS = frozenset({"strings"})
 
@@ -120,8 +121,9 @@ def as_string(
     if x.dtype is dtypes.string:
         return x
     return run(  # type: ignore[no-any-return]
-        AS_STRING, x, dtype=x.dtype, precision=precision, scientific=scientific, shortest=shortest,
-        width=width, fill=fill,
+        AS_STRING, x, dtype=x.dtype, precision=integer("as_string: precision", precision),
+        scientific=bool(scientific), shortest=bool(shortest),
+        width=integer("as_string: width", width), fill=fill,
     )  # fmt: skip
 
 
@@ -162,4 +164,4 @@ def format(
             "Please ensure the number of placeholders in template matches inputs length."
         )
     tensors = [convert_to_tensor(x) for x in given]
-    return run(FORMAT, *tensors, parts=parts, summarize=summarize)  # type: ignore[no-any-return]
+    return run(FORMAT, *tensors, parts=parts, summarize=integer("format: summarize", summarize))  # type: ignore[no-any-return]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.core import dtypes
-from treadle.core.spec import TensorSpec
+from treadle.core.spec import TensorSpec, array_spec
 from treadle.core.tensor import NDArray
 from treadle.ops.lowering import Rows
 from treadle.ops.registry import Op
@@ -28,33 +27,64 @@ def by_routine(
     Raises:
         TypeError, ValueError: what the shape rule of the op says.
     """
-    lower, target = op.lower, host()
-    assert isinstance(lower, Rows)
+    target = host()
     if target is not process_host():  # programs are made for another machine
         return None
     arrays = [np.ascontiguousarray(a) if a.ndim else a for a in arrays]
-    specs = [TensorSpec(a.shape, dtypes.from_numpy(a.dtype)) for a in arrays]
-    inferred = op.infer(*specs, **attrs)
-    outputs: Any = inferred if isinstance(inferred, tuple) else (inferred,)
-    call = lower.call(specs, outputs, attrs)
-    if call is None:
+    specs = tuple(map(array_spec, arrays))
+    plan = _planned(op, specs, tuple(attrs.items()), target)
+    if plan is None:
         return None
-    rows: Any = call.rows
-    numbers: Any = row_numbers(lower.routine, call, target.tuning)
-    results = [np.empty(spec.dims, spec.dtype.np_dtype) for spec in outputs]
-    status = [np.zeros(rows, np.int32)] if lower.fails else []
+    results = tuple(np.empty(shape, dtype) for shape, dtype in plan.results)
+    status = () if plan.rows is None else (np.zeros(plan.rows, np.int32),)
     operands = [a.ctypes.data for a in (*arrays, *results, *status)]
-    workers = planned_workers()
-    size: Any = row_space(call) * workers + LINE
-    space = np.empty(size, np.uint8)
+    space = np.empty(plan.space, np.uint8)
     start = -space.ctypes.data % LINE
-    _routine(row_symbol(lower.routine, call), target)(
-        table_address(workers),
+    plan.routine(
+        table_address(plan.workers),
         (ctypes.c_void_p * (len(operands) + 2))(*operands),  # no epilogue, no call to stop
-        (ctypes.c_int64 * len(numbers))(*numbers),
+        plan.numbers,
         space.ctypes.data + start,
     )
-    return None if status and status[0].any() else tuple(results)
+    return None if status and status[0].any() else results
+
+
+class _Plan(NamedTuple):
+    """How a routine is called for operands of some shapes.
+
+    Attributes:
+        results: the shapes and dtypes of the arrays that it writes.
+        rows: of which it says which ones it refuses; None where it refuses none.
+        space: bytes of the workspace of all threads.
+    """
+
+    routine: Callable[..., None]
+    results: list[tuple[Any, Any]]
+    rows: int | None
+    numbers: Any
+    space: int
+    workers: int
+
+
+@functools.lru_cache(maxsize=512)
+def _planned(
+    op: Op, specs: tuple[TensorSpec, ...], attrs: tuple[tuple[str, Any], ...], target: Target
+) -> _Plan | None:
+    lower = op.lower
+    assert isinstance(lower, Rows)
+    inferred = op.infer(*specs, **dict(attrs))
+    outputs: Any = inferred if isinstance(inferred, tuple) else (inferred,)
+    call = lower.call(specs, outputs, dict(attrs))
+    if call is None:
+        return None
+    results = [(spec.dims, spec.dtype.np_dtype) for spec in outputs]
+    rows: Any = call.rows if lower.fails else None
+    numbers: Any = row_numbers(lower.routine, call, target.tuning)
+    workers = planned_workers()
+    size: Any = row_space(call) * workers + LINE
+    routine = _routine(row_symbol(lower.routine, call), target)
+    arguments = (ctypes.c_int64 * len(numbers))(*numbers)
+    return _Plan(routine, results, rows, arguments, size, workers)
 
 
 @functools.cache

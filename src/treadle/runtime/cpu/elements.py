@@ -127,6 +127,8 @@ class Elements:
             if self.portable:
                 bits = casts.float_to_half(self.lanes32, register)
                 return self.value(f"bitcast {self.wrap('i16')} {bits} to {stored}")
+            if not self.count:  # LLVM would round a sign that comes from float64 by a library call
+                register = self.lanes32.intrinsic("arithmetic.fence", register)
             return self.value(f"fptrunc {kind} {register} to {stored}")
         return register
 

@@ -166,6 +166,11 @@ def tangent(difference: T, twice: T) -> T:
     return copysign(T(1) / (abs(ratio) + sqrt(T(1) + ratio * ratio)), ratio)
 
 
+def fill(x: Apart[T], count: i64, value: T) -> None:
+    for i in range(count):
+        x[i] = value
+
+
 def clear(x: Apart[T], count: i64) -> None:
     """Make elements 0."""
     for i in range(count):
@@ -187,7 +192,8 @@ def svd(
     k: i64, space: Apart[u8], first: i64, last: i64,
 ) -> None:  # fmt: skip
     """``(u * s) @ v = a`` with falling s: the columns of the higher of a and its transpose are
-    rotated until all are orthogonal. status: 1 where the rotations find no end."""
+    rotated until all are orthogonal. Matrices that are not finite give NaN. status: 1 where the
+    rotations find no end."""
     high = max(m, n)
     wide, thin = padded(high), padded(k)
     rows = view(space, T)  # [k, wide]: its columns as rows
@@ -196,7 +202,6 @@ def svd(
     sums = at(sizes, thin)  # [3, PAD]
     for number in range(first, last):
         source = at(a, number * m * n)
-        finite = True
         largest = T(0)
         for i in range(k):
             for j in range(wide):
@@ -206,26 +211,29 @@ def svd(
                 if m >= n:
                     place = j * n + i
                 value = source[place]
-                largest = max(largest, abs(value))
-                if value * T(0) != T(0):
-                    finite = False
+                if not abs(value) <= largest:
+                    largest = abs(value) + largest * T(0)
                 rows[i * wide + j] = value
             for j in range(thin):
                 turned[i * thin + j] = T(0)
             turned[i * thin + i] = T(1)
+        if largest * T(0) != T(0):
+            fill(at(u, number * m * k), m * k, largest * T(0))
+            fill(at(s, number * k), k, largest * T(0))
+            fill(at(v, number * k * n), k * n, largest * T(0))
+            status[number] = i32(0)
+            continue
         scaled = T(1)
-        if largest > 0 and finite:
+        if largest > 0:
             scaled = power_of_two(largest)
             for i in range(k * wide):
                 rows[i] = rows[i] / scaled
         sweeps = 0
-        going = finite
+        going = True
         while going and sweeps < MOST_SWEEPS:
             going = sweep_columns(rows, turned, sums, k, wide, thin)
             sweeps += 1
-        status[number] = i32(going or not finite)
-        if not finite:
-            continue
+        status[number] = i32(going)
         for i in range(k):
             sizes[i] = size_of(at(rows, i * wide), high)
         normalize(rows, sizes, sums, k, high, wide)

@@ -18,7 +18,7 @@ from treadle.runtime.routines.language import (
     u8,
     view,
 )  # fmt: skip
-from treadle.runtime.routines.rotations import clear, power_of_two, size_of
+from treadle.runtime.routines.rotations import clear, fill, power_of_two, size_of
 
 MOST_TURNS = 30  # for each eigenvalue; LAPACK gives up then as well
 
@@ -28,7 +28,8 @@ def eigh(
     space: Apart[u8], first: i64, last: i64,
 ) -> None:  # fmt: skip
     """Eigenvalues in rising order and eigenvectors in columns, of symmetric matrices of which the
-    lower triangle is read. status: 1 where the rotations find no end."""
+    lower triangle is read. status: 1 where the rotations find no end, or what is larger than a
+    single number is not finite."""
     wide = padded(n)
     rows = view(space, T)  # [n, wide]: the matrix, then the reflections' vectors
     turned = at(rows, n * wide)  # [n, wide]: the eigenvectors as rows
@@ -42,9 +43,9 @@ def eigh(
         clear(beside, wide)
         largest = put_symmetric(source, rows, n, wide)
         if largest * T(0) != T(0):
-            fill(at(values, number * n), n, largest * T(0))
-            fill(at(vectors, number * n * n), n * n, largest * T(0))
-            status[number] = i32(0)
+            fill(at(values, number * n), n, source[0])
+            fill(at(vectors, number * n * n), n * n, T(1))
+            status[number] = i32(n > 1)
             continue
         scaled = T(1)
         if largest > 0:
@@ -82,11 +83,6 @@ def put_symmetric(source: Apart[T], rows: Apart[T], n: i64, wide: i64) -> T:
             rows[i * wide + j] = value
             rows[j * wide + i] = value
     return largest
-
-
-def fill(x: Apart[T], count: i64, value: T) -> None:
-    for i in range(count):
-        x[i] = value
 
 
 def reduce_column(
