@@ -7,14 +7,29 @@ from typing import TYPE_CHECKING
 from treadle.names import provided
 
 if TYPE_CHECKING:
+    from treadle.dispatching import (
+        dispatch_for_api,
+        dispatch_for_binary_elementwise_apis,
+        dispatch_for_binary_elementwise_assert_apis,
+        dispatch_for_unary_elementwise_apis,
+        unregister_dispatch_for,
+    )
     from treadle.ops.collections.optionals import Optional
     from treadle.tracing.extension_types import ExtensionType, ExtensionTypeSpec
     from treadle.tracing.extension_types import ExtensionType as BatchableExtensionType
 
-__all__ = ["BatchableExtensionType", "ExtensionType", "ExtensionTypeSpec", "Optional"]
+__all__ = [
+    "BatchableExtensionType", "ExtensionType", "ExtensionTypeSpec", "Optional", "dispatch_for_api",
+    "dispatch_for_binary_elementwise_apis", "dispatch_for_binary_elementwise_assert_apis",
+    "dispatch_for_unary_elementwise_apis", "unregister_dispatch_for",
+]  # fmt: skip
 
 # Objects of all extension types may be put together and taken apart along their first axes.
 __getattr__ = provided(__name__, {
+    "treadle.dispatching": """
+        dispatch_for_api dispatch_for_unary_elementwise_apis dispatch_for_binary_elementwise_apis
+        dispatch_for_binary_elementwise_assert_apis unregister_dispatch_for
+        """,
     "treadle.ops.collections.optionals": "Optional",
     "treadle.tracing.extension_types": """
         BatchableExtensionType=ExtensionType ExtensionType ExtensionTypeSpec

@@ -12,8 +12,9 @@ import functools
 import os
 import re
 import sys
+from collections.abc import Callable
 from types import FunctionType, TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,6 +31,9 @@ _LOCATED = re.compile(r"\n  at .+:\d+")
 _BELOW = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (np, os))
 _MOST = 4  # arguments that a message shows
 _explained: dict[Any, Any] = {}  # function -> the one that explains its errors
+# Gives what is to be called instead of a function for these arguments, or None.
+Target: TypeAlias = "Callable[[tuple[Any, ...], dict[str, Any]], Callable[[], Any] | None]"
+_targets: dict[Any, list[Target]] = {}  # function that explains errors -> its targets
 
 
 def explain_errors(module: str) -> None:
@@ -54,10 +58,15 @@ def explaining(function: Any, module: str) -> Any:
         return function
     if function in _explained:
         return _explained[function]
+    targets: list[Target] = []
 
     @functools.wraps(function)
     def _call(*args: Any, **kwargs: Any) -> Any:
         try:
+            if targets:
+                found = dispatched(targets, args, kwargs)
+                if found is not NotImplemented:
+                    return found
             if kwargs and context.recorder is not None and type(kwargs.get("name")) is str:
                 call = functools.partial(function, *args, **kwargs)
                 return context.recorder.call_named(call, kwargs["name"])
@@ -70,7 +79,28 @@ def explaining(function: Any, module: str) -> Any:
 
     _call.__module__ = module
     _explained[function] = _call
+    _targets[_call] = targets
     return _call
+
+
+def targets_of(function: Any) -> list[Target] | None:
+    """What calls of a public function are handed to first; None for another function."""
+    try:
+        return _targets.get(function)
+    except TypeError:  # it has no hash
+        return None
+
+
+def dispatched(targets: list[Target], args: Any, kwargs: Any) -> Any:
+    """The result of the target that takes the arguments; NotImplemented where there is none.
+
+    Raises:
+        ValueError: more than one takes them.
+    """
+    calls = [call for target in targets if (call := target(args, kwargs)) is not None]
+    if len(calls) > 1:
+        raise ValueError(f"Multiple dispatch targets take these arguments{at(user_origin())}")
+    return calls[0]() if calls else NotImplemented
 
 
 def explained(error: Exception, name: str, args: Any, kwargs: Any) -> Exception:

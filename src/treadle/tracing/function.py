@@ -82,6 +82,7 @@ class Function:
         self._keyword_plans: dict[tuple[str, ...], Plans] = {}
         self._programs = Programs()
         self._traces = 0
+        self._unranked: set[Any] = set()  # signatures of unknown ranks that were traced for one
         self._history = History(self._name)
         self._traced: dict[Any, Arguments] = {}  # for reduce_retracing, by family
         self._traced_once = False
@@ -297,7 +298,10 @@ class Function:
         first = not self._traced_once
         traced = trace(self._target(), arguments, self._name, first, these_variables)
         told_apart = traced.told_apart
-        self._traces += 1
+        unranked = arguments.unranked and arguments.unranked.key
+        if unranked is None or unranked not in self._unranked:
+            self._traces += 1
+            self._unranked.add(unranked)
         if traced.created_variables or told_apart:  # once more: a later call must not create any
             these_variables = these_variables or told_apart
             traced = trace(self._target(), arguments, self._name, False, these_variables)
@@ -395,7 +399,8 @@ class Function:
         )
 
     def experimental_get_tracing_count(self) -> int:
-        """How often the Python function was traced."""
+        """How often the Python function was traced; for a signature of unknown ranks once, whatever
+        ranks its calls have."""
         return self._traces
 
     @property
