@@ -299,9 +299,8 @@ def named(code: KernelCode, kernel: Kernel) -> KernelCode:
 
 
 def text_of(batch: Sequence[tuple[Kernel | Arguments, KernelCode]]) -> str:
-    """Kernels as C++."""
-    parts = [f'#include "{HERE / "shim.hpp"}"', f'#include "{PRELUDE}"']
-    parts += [code.text for _, code in batch]
+    """Kernels as C++, without what they include."""
+    parts = [code.text for _, code in batch]
     parts += [launcher(k, code, s) for k, code in batch for s in code.stages]
     return "\n".join(parts)
 
@@ -327,25 +326,37 @@ def aligned(shape: tuple[int, ...], dtype: Any, alignment: int = 256) -> Any:
 FOLDER = Path(tempfile.gettempdir()) / f"treadle-shim-{os.getuid()}"
 
 
+OPTIONS = ["-std=c++20", "-O1", "-w", "-ffp-contract=off", "-fPIC"]
+
+
 def compiled(text: str) -> ctypes.CDLL:
     """C++ as a library; the same text is compiled once on a machine."""
     shim = (HERE / "shim.hpp").read_bytes() + PRELUDE.read_bytes()
     name = hashlib.sha256(shim + text.encode()).hexdigest()[:24]
     FOLDER.mkdir(mode=0o700, exist_ok=True)
+    header = FOLDER / f"{hashlib.sha256(shim).hexdigest()[:24]}.hpp"
+    included = f'#include "{HERE / "shim.hpp"}"\n#include "{PRELUDE}"\n'
+    made = header.with_suffix(".hpp.gch")
+    _once(included, header, header, [])
+    _once(included, header, made, ["-x", "c++-header"])  # what all texts include, compiled already
     path = FOLDER / f"{name}.so"
-    with (FOLDER / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another process that runs these tests may make it
-        if not path.exists():
-            _compile(text, path)
+    _once(text, path.with_suffix(".cpp"), path, ["-shared", "-include", str(header)])
     return ctypes.CDLL(str(path))
 
 
-def _compile(text: str, path: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-        source, made = Path(folder) / "kernels.cpp", Path(folder) / "kernels.so"
-        source.write_text(text)
-        options = "-std=c++20 -O1 -w -ffp-contract=off -shared -fPIC"
-        command = ["g++", *options.split(), "-o", str(made), str(source)]
-        found = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert not found.returncode, f"{found.stderr[:3000]}\n{text[-3000:]}"
-        made.replace(path)
+def _once(text: str, source: Path, target: Path, options: Sequence[str]) -> None:
+    """Compile a text unless that was done; another process that runs these tests may do it."""
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.exists():
+            return
+        if target == source:
+            target.write_text(text)
+            return
+        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+            given, made = Path(folder) / source.name, Path(folder) / target.name
+            given.write_text(text)
+            command = ["g++", *OPTIONS, *options, "-o", str(made), str(given)]
+            found = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert not found.returncode, f"{found.stderr[:3000]}\n{text[-3000:]}"
+            made.replace(target)
