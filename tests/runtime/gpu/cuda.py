@@ -57,8 +57,8 @@ class Nvcc:
 
 
 class Nvrtc:
-    def __init__(self, path: Path, headers: Path) -> None:
-        self.library, self.headers = ctypes.CDLL(str(path)), headers
+    def __init__(self, path: Path) -> None:
+        self.library = ctypes.CDLL(str(path))
         major, minor = ctypes.c_int(), ctypes.c_int()
         self._do("Version", ctypes.byref(major), ctypes.byref(minor))
         self.name = f"NVRTC {major.value}.{minor.value}"
@@ -67,7 +67,7 @@ class Nvrtc:
         program = ctypes.c_void_p()
         source = whole(text).encode()
         self._do("CreateProgram", ctypes.byref(program), source, b"k.cu", 0, None, None)
-        options = [f"--gpu-architecture={architecture}", f"--include-path={self.headers}", "-w"]
+        options = [f"--gpu-architecture={architecture}", "-w"]
         given = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
         try:
             if self.library.nvrtcCompileProgram(program, len(options), given):
@@ -98,12 +98,9 @@ def compilers() -> list[Compiler]:
     """Those that are here, the fastest first."""
     found: list[Compiler] = []
     nvcc = shutil.which("nvcc")
-    headers = [*_in_wheels("**/cuda_fp16.h")]
-    if nvcc:
-        headers += Path(nvcc).resolve().parents[1].glob("include/cuda_fp16.h")
     libraries = [*_in_wheels("**/libnvrtc.so.*")]
-    if libraries and headers:
-        found.append(Nvrtc(libraries[0], headers[0].parent))
+    if libraries:
+        found.append(Nvrtc(libraries[0]))
     if nvcc:
         found.append(Nvcc(nvcc))
     return found

@@ -36,10 +36,10 @@ static dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 // -- 16-bit floats -------------------------------------------------------------------------------
 
-struct __half { uint16_t bits; };
-struct __nv_bfloat16 { uint16_t bits; };
+struct td_f16 { uint16_t bits; };
+struct td_bf16 { uint16_t bits; };
 
-static float __half2float(__half x) {
+static float td_half_to_float(td_f16 x) {
   uint32_t sign = (x.bits & 0x8000u) << 16, rest = x.bits & 0x7fffu, bits;
   if (rest >= 0x7c00u) bits = 0x7f800000u | (rest & 0x3ffu) << 13;
   else if (rest >= 0x400u) bits = (rest << 13) + (112u << 23);
@@ -49,7 +49,7 @@ static float __half2float(__half x) {
   memcpy(&y, &bits, 4);
   return y;
 }
-static __half __double2half(double x) {
+static td_f16 td_double_to_half(double x) {
   uint16_t sign = std::signbit(x) ? 0x8000 : 0;
   if (std::isnan(x)) return {uint16_t(sign | 0x7e00)};
   double a = std::fabs(x);
@@ -63,20 +63,20 @@ static __half __double2half(double x) {
   uint16_t fraction = uint16_t(std::ldexp(rounded, 11 - exponent)) & 0x3ff;
   return {uint16_t(sign | ((exponent + 14) << 10) | fraction)};
 }
-static __half __float2half_rn(float x) { return __double2half(x); }
-static float __bfloat162float(__nv_bfloat16 x) {
+static td_f16 td_float_to_half(float x) { return td_double_to_half(x); }
+static float td_bfloat_to_float(td_bf16 x) {
   uint32_t bits = uint32_t(x.bits) << 16;
   float y;
   memcpy(&y, &bits, 4);
   return y;
 }
-static __nv_bfloat16 __float2bfloat16_rn(float x) {
+static td_bf16 td_float_to_bfloat(float x) {
   uint32_t bits;
   memcpy(&bits, &x, 4);
   if (std::isnan(x)) return {uint16_t((bits >> 16) | 0x40)};
   return {uint16_t((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16)};
 }
-static __nv_bfloat16 __double2bfloat16(double x) {
+static td_bf16 td_double_to_bfloat(double x) {
   float y = float(x);
   if (std::isfinite(y) && double(y) != x) {  // rounded to odd first, so that it is rounded once
     uint32_t bits;
@@ -85,7 +85,7 @@ static __nv_bfloat16 __double2bfloat16(double x) {
     bits |= 1;
     memcpy(&y, &bits, 4);
   }
-  return __float2bfloat16_rn(y);
+  return td_float_to_bfloat(y);
 }
 
 namespace shim {

@@ -5,8 +5,6 @@
 // processor (tests/runtime/gpu/shim.hpp).
 
 #ifndef TD_SHIM
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #define TD_KERNEL extern "C" __global__ void
 #define TD_DEVICE static __device__ __forceinline__
 // Memory that the threads of a block share, from a byte of what the launch gives.
@@ -18,6 +16,41 @@ extern __shared__ __align__(16) unsigned char td_shared[];
 #define TD_BYTES unsigned char *
 #define TD_ACTIVE(active) (active)
 #define TD_PARAMETER __grid_constant__
+
+// 16-bit floats by the instructions that CUDA's headers for them, which may be missing, stand for.
+struct td_f16 { unsigned short bits; };
+struct td_bf16 { unsigned short bits; };
+TD_DEVICE float td_half_to_float(td_f16 x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
+}
+TD_DEVICE td_f16 td_float_to_half(float x) {
+  td_f16 y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+  return y;
+}
+TD_DEVICE td_f16 td_double_to_half(double x) {
+  td_f16 y;
+  asm("cvt.rn.f16.f64 %0, %1;" : "=h"(y.bits) : "d"(x));
+  return y;
+}
+TD_DEVICE float td_bfloat_to_float(td_bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
+TD_DEVICE td_bf16 td_float_to_bfloat(float x) {
+  td_bf16 y;
+  const unsigned bits = __float_as_uint(x);
+  y.bits = x != x ? bits >> 16 | 0x40 : (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+  return y;
+}
+TD_DEVICE td_bf16 td_double_to_bfloat(double x) {
+  float y = (float)x;
+  if (isfinite(y) && (double)y != x) {  // rounded to odd first, so that it is rounded once
+    unsigned bits = __float_as_uint(y);
+    if (fabs((double)y) > fabs(x)) bits--;
+    y = __uint_as_float(bits | 1);
+  }
+  return td_float_to_bfloat(y);
+}
 #endif
 #ifndef NAN  // NVRTC has no math.h
 #define NAN __int_as_float(0x7fffffff)
@@ -25,8 +58,6 @@ extern __shared__ __align__(16) unsigned char td_shared[];
 #endif
 
 typedef long long td_index;
-typedef __half td_f16;
-typedef __nv_bfloat16 td_bf16;
 
 template <typename T> struct td_complex { T re, im; };
 template <typename T> TD_DEVICE td_complex<T> td_join(T re, T im) { td_complex<T> z = {re, im}; return z; }
@@ -34,14 +65,14 @@ template <typename T> TD_DEVICE td_complex<T> td_join(T re, T im) { td_complex<T
 // -- elements of arrays: 16-bit floats are computed with as float ---------------------------------
 
 template <typename T> TD_DEVICE T td_widen(T x) { return x; }
-TD_DEVICE float td_widen(td_f16 x) { return __half2float(x); }
-TD_DEVICE float td_widen(td_bf16 x) { return __bfloat162float(x); }
+TD_DEVICE float td_widen(td_f16 x) { return td_half_to_float(x); }
+TD_DEVICE float td_widen(td_bf16 x) { return td_bfloat_to_float(x); }
 
 template <typename T, typename C> struct td_narrowing { TD_DEVICE T of(C x) { return x; } };
-template <> struct td_narrowing<td_f16, float> { TD_DEVICE td_f16 of(float x) { return __float2half_rn(x); } };
-template <> struct td_narrowing<td_bf16, float> { TD_DEVICE td_bf16 of(float x) { return __float2bfloat16_rn(x); } };
-template <> struct td_narrowing<td_f16, double> { TD_DEVICE td_f16 of(double x) { return __double2half(x); } };
-template <> struct td_narrowing<td_bf16, double> { TD_DEVICE td_bf16 of(double x) { return __double2bfloat16(x); } };
+template <> struct td_narrowing<td_f16, float> { TD_DEVICE td_f16 of(float x) { return td_float_to_half(x); } };
+template <> struct td_narrowing<td_bf16, float> { TD_DEVICE td_bf16 of(float x) { return td_float_to_bfloat(x); } };
+template <> struct td_narrowing<td_f16, double> { TD_DEVICE td_f16 of(double x) { return td_double_to_half(x); } };
+template <> struct td_narrowing<td_bf16, double> { TD_DEVICE td_bf16 of(double x) { return td_double_to_bfloat(x); } };
 template <typename T, typename C> TD_DEVICE T td_narrow(C x) { return td_narrowing<T, C>::of(x); }
 
 // Neighbouring elements that are moved at once.
