@@ -252,7 +252,11 @@ def run(seed: int, traced: bool, compiled: bool) -> Outcome:
     given = iter(given)
     found = [next(given) if y is None else y for y in aside]
     variables = [x for x in (*call.args, *call.kwargs.values()) if isinstance(x, td.Variable)]
-    return Outcome([np.asarray(y.numpy()) if td.is_tensor(y) else y for y in (*found, *variables)])
+    try:
+        read = [np.asarray(y.numpy()) if td.is_tensor(y) else y for y in (*found, *variables)]
+    except MemoryError as error:
+        return Outcome([], error)
+    return Outcome(read)
 
 
 def interpreted(whole: Any, arrays: list[Any]) -> list[Any]:

@@ -53,7 +53,7 @@ from treadle.ops.image.windows import (
     to_nhwc,
 )  # fmt: skip
 from treadle.ops.lowering import Compute
-from treadle.ops.op_makers import require_kinds
+from treadle.ops.op_makers import inferred, require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.ranges import RANGE
 from treadle.ops.shaping.reshaping import reshape_to
@@ -160,7 +160,8 @@ SCATTER = register(
 )  # fmt: skip
 MAX = register(
     Op(
-        "max_pool", _infer, eager_max, _grad_max, Compute(lower_max, "reduce"), sizes=_pool_sizes
+        "max_pool", _infer, inferred(_infer, eager_max), _grad_max, Compute(lower_max, "reduce"),
+        sizes=_pool_sizes,
     )
 )  # fmt: skip
 INDEX = register(

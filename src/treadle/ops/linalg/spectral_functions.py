@@ -12,7 +12,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.linalg.decompositions import square_matrix
 from treadle.ops.linalg.matrix_functions import adjoint
-from treadle.ops.op_makers import guard
+from treadle.ops.op_makers import inferred
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.creation import zeros_like
 from treadle.ops.shaping.joining import concat
@@ -52,7 +52,7 @@ def _op(name: str, kinds: str, fn: Callable[[NDArray], NDArray]) -> Op:
         return square_matrix(x, name)
 
     why = "its loops depend on the elements"
-    return register(Op(name, infer, guard(kinds, _each(fn)), _slope, callback=why))
+    return register(Op(name, infer, inferred(infer, _each(fn)), _slope, callback=why))
 
 
 # -- exponential ---------------------------------------------------------------------------------
