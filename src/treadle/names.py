@@ -20,7 +20,7 @@ _PLACES = (
     "treadle.random.experimental", "treadle.bitwise", "treadle.strings", "treadle.image",
     "treadle.io", "treadle.debugging", "treadle.data", "treadle.nest", "treadle.autograph",
     "treadle.types.experimental", "treadle.config", "treadle.config.experimental", "treadle.test",
-    "treadle.experimental", "treadle.keras",
+    "treadle.experimental", "treadle.experimental.dlpack", "treadle.keras",
     "treadle.keras.layers",
     "treadle.keras.losses", "treadle.keras.metrics", "treadle.keras.optimizers",
     "treadle.keras.optimizers.schedules", "treadle.keras.activations",
@@ -88,7 +88,6 @@ _INSTEAD = {
         "Functions are not replaced for classes of the user: give the class methods and operators",
     ),
     "ExtensionTypeBatchEncoder": "Objects are taken apart along the first axes of their fields",
-    "dlpack": "Use np.from_dlpack(tensor), and td.constant for what has __dlpack__",
     **dict.fromkeys(
         (
             "float4_e2m1fn", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",

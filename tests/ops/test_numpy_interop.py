@@ -9,8 +9,8 @@ import pytest
 
 import treadle as td
 from treadle.core.context import recording
+from treadle.experimental.dlpack import from_dlpack, to_dlpack
 from treadle.graph.builder import GraphBuilder
-from treadle.numpy_staging.protocols import from_dlpack
 
 
 def test_asarray_shares_and_is_read_only() -> None:
@@ -90,6 +90,17 @@ def test_dlpack_both_ways() -> None:
     back = from_dlpack(array)
     assert back.dtype is td.float64
     assert np.shares_memory(np.asarray(back), array)
+
+
+def test_dlpack_capsules() -> None:
+    array = np.arange(4.0)
+    back = from_dlpack(array.__dlpack__())
+    assert np.shares_memory(np.asarray(back), array)
+    capsule = to_dlpack(back * 2)
+    np.testing.assert_array_equal(from_dlpack(capsule), array * 2)
+    for taken in (capsule, 3):
+        with pytest.raises(ValueError, match="takes an array with __dlpack__"):
+            from_dlpack(taken)
 
 
 def test_views_are_contiguous_tensors() -> None:

@@ -80,6 +80,12 @@ class ShelfStorage:
         self.counts["copy"] += 1
         return Box(buffer._secret.copy())
 
+    def exported(self, buffer: Box) -> None:
+        return None  # no other library opens boxes
+
+    def imported(self, external: Any) -> None:
+        return None
+
     def type_of(self, buffer: Box) -> tuple[Any, tuple[int, ...]]:
         return buffer._secret.dtype, buffer._secret.shape
 

@@ -55,6 +55,12 @@ class HostStorage:
     def copy(self, buffer: NDArray) -> NDArray:
         return own_copy(buffer)  # type: ignore[no-any-return]
 
+    def exported(self, buffer: NDArray) -> None:
+        return None
+
+    def imported(self, external: Any) -> None:
+        return None  # arrays of the host are wrapped by NumPy
+
     def type_of(self, buffer: NDArray) -> tuple[np.dtype[Any], tuple[int, ...]]:
         return buffer.dtype, buffer.shape
 

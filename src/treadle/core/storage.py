@@ -67,6 +67,15 @@ class Storage(Protocol):
     def copy(self, buffer: Buffer) -> Buffer:
         """A buffer with the same elements that nobody else holds."""
 
+    def exported(self, buffer: Buffer) -> Any:
+        """An object of the device's library over the same elements, with the protocols by which
+        libraries pass arrays on; it keeps the buffer alive. Nobody may write to it. None where
+        NumPy is that library: others get the elements as arrays of the host."""
+
+    def imported(self, external: Any) -> Buffer | None:
+        """A buffer over another library's array on this device, without a copy where it lies well;
+        None where the array is elsewhere."""
+
     def type_of(self, buffer: Buffer) -> tuple[np.dtype[Any], tuple[int, ...]]:
         """The dtype and shape of the elements."""
 

@@ -13,8 +13,17 @@ from typing import Any
 import numpy as np
 
 from treadle.core.context import context
+from treadle.core.devices import HOST, all_devices
 from treadle.core.origin import at, user_origin
-from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
+from treadle.core.tensor import (
+    DeviceTensor,
+    NDArray,
+    SymbolicTensor,
+    Tensor,
+    buffer_of,
+    from_array,
+    from_buffer,
+)  # fmt: skip
 from treadle.numpy_staging import tensor_methods
 from treadle.ops.numbers.python_numbers import SymbolicNumber, apply, numpy_rules
 from treadle.ops.operators import in_place
@@ -58,22 +67,66 @@ def variable_array(variable: Variable, dtype: Any = None, copy: bool | None = No
     return _as_array(variable._numpy(), dtype, copy)
 
 
+_DLPACK_CPU = 1, 0  # the protocol's number of the kind of device, and the device's
+
+
 def tensor_dlpack(tensor: Any, **kwargs: Any) -> Any:
-    """Another library's view of the elements, which it must not write to."""
+    """Another library's view of the elements, which it must not write to. Where the library asks
+    for them on the host, as ``np.from_dlpack(x, device="cpu")`` does, tensors of other devices are
+    copied."""
     if tensor.is_symbolic:
         raise tensor.no_value("exported with DLPack")
+    array = exported(tensor)
+    if array is not None:
+        if kwargs.get("dl_device") != _DLPACK_CPU:
+            return array.__dlpack__(**kwargs)
+        kwargs.pop("dl_device")
     array = tensor._numpy()
     if not array.flags.writeable and "max_version" not in kwargs:
         array = array.copy()  # the old protocol has no way to say read-only
     return array.__dlpack__(**kwargs)
 
 
+def tensor_dlpack_device(tensor: Any) -> tuple[int, int]:
+    """DLPack's numbers of the kind of device and of the device."""
+    array = None if tensor.is_symbolic else exported(tensor)
+    return _DLPACK_CPU if array is None else array.__dlpack_device__()
+
+
+def exported(tensor: Any) -> Any:
+    """The elements as an array of the library of the tensor's device; None where that is NumPy."""
+    device = tensor.spec.device
+    return None if device is HOST else device.storage.exported(buffer_of(tensor, device))
+
+
+def cuda_array(tensor: Any) -> Any:
+    """``__cuda_array_interface__``, by which CuPy and Numba read tensors of a GPU without a copy.
+
+    Raises:
+        AttributeError: the tensor is not on a GPU.
+    """
+    if not tensor.is_symbolic and tensor.spec.device.kind == "GPU":
+        return exported(tensor).__cuda_array_interface__
+    raise AttributeError(f"{tensor!r} is not on a GPU: it has no __cuda_array_interface__")
+
+
 def from_dlpack(external: Any) -> Tensor:
-    """A tensor over another library's CPU array, without a copy where the layout allows.
+    """A tensor over another library's array, on the same device and without a copy where its
+    layout allows.
 
     The array must not be written to afterwards.
+
+    Raises:
+        BufferError: it is on a device that no tensor can be on.
     """
-    return from_array(np.from_dlpack(external))
+    kind, number = external.__dlpack_device__()
+    if (int(kind), number) == _DLPACK_CPU:
+        return from_array(np.from_dlpack(external))
+    for device in all_devices():
+        buffer = device.storage.imported(external)
+        if buffer is not None:
+            return from_buffer(buffer, device)
+    raise BufferError(f"no device of treadle is DLPack's device ({int(kind)}, {number})")
 
 
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -156,7 +209,8 @@ def install() -> None:
     for kind, method in ((Tensor, tensor_array), (Variable, variable_array)):
         setattr(kind, "__array__", method)  # noqa: B010
     setattr(Tensor, "__dlpack__", tensor_dlpack)  # noqa: B010
-    setattr(Tensor, "__dlpack_device__", lambda self: (1, 0))  # noqa: B010
+    setattr(Tensor, "__dlpack_device__", tensor_dlpack_device)  # noqa: B010
+    setattr(DeviceTensor, "__cuda_array_interface__", property(cuda_array))  # noqa: B010
 
 
 install()

@@ -86,17 +86,12 @@ def kernels(draw):
     if row_axes and draw(st.booleans()):
         stores.append(store(row, *row_axes, value=summed))
     buffers = (*inputs, *(s.buffer for s in stores))
-    arrays = {
-        b: numbers(
-            [e if d is B else d for d, e in zip(b.shape, _extents(b, dims, extents))], dtype, n
-        )
-        for n, b in enumerate(inputs)
-    }
+    arrays = {b: numbers(_extents(b, extents), dtype, n) for n, b in enumerate(inputs)}
     return Kernel(tuple(axes), buffers, tuple(stores)), arrays, {"B": extents[0]}
 
 
-def _extents(buffer, dims, extents):
-    return [extents[0] if d is B else d for d in buffer.shape]
+def _extents(buffer, extents):
+    return [extents[0] if isinstance(d, SymbolicDim) else d for d in buffer.shape]
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)

@@ -1,8 +1,8 @@
 """Compilers of CUDA C: NVRTC from its wheel, which needs no installation, and nvcc.
 
-    pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12  # the extra "nvrtc"
+    pip install nvidia-cuda-nvrtc-cu12  # the extra "nvrtc"
 
-The second wheel has the headers of 16-bit floats; those of an installed toolkit do as well.
+Kernels include no headers of CUDA.
 """
 
 from __future__ import annotations

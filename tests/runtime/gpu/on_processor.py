@@ -7,12 +7,10 @@ import fcntl
 import functools
 import hashlib
 import os
-import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,10 +121,10 @@ class Kernels:
         for form in kernels:
             kernel, values = (form, NONE) if isinstance(form, Kernel) else form
             if (kernel, values) not in self.codes:
-                code = named(kernel_code(kernel, "k", gpu, values, MOST_SEGMENTS), kernel)
+                code = kernel_code(kernel, "k", gpu, values, MOST_SEGMENTS)
                 name = f"k{hashlib.sha256(code.text.encode()).hexdigest()[:12]}"
                 code = kernel_code(kernel, name, gpu, values, MOST_SEGMENTS)
-                self.codes[kernel, values] = named(code, kernel)
+                self.codes[kernel, values] = code
 
     def add(self, arguments: Any, code: KernelCode) -> None:
         """Code that is of no kernel, with what tells its buffers and sizes as a kernel does."""
@@ -287,15 +285,6 @@ def unused(count: int) -> Any:
 
 def address(array: Any) -> int | None:
     return array.ctypes.data if array.size else None
-
-
-def named(code: KernelCode, kernel: Kernel) -> KernelCode:
-    """The code of a kernel with symbols that are named by their order."""
-    if not kernel.symbols:
-        return code
-    names = {name: f"size_{number}" for number, name in enumerate(kernel.symbols)}
-    words = re.compile(r"\b(" + "|".join(map(re.escape, names)) + r")\b")
-    return replace(code, text=words.sub(lambda m: names[m[0]], code.text))
 
 
 def text_of(batch: Sequence[tuple[Kernel | Arguments, KernelCode]]) -> str:

@@ -62,6 +62,15 @@ class Recording:
             call()
 
 
+class Exported(np.ndarray):
+    """What another library has of the memory of the device."""
+
+    owner: Any = None
+
+    def __dlpack_device__(self) -> tuple[int, int]:  # type: ignore[override]
+        return 2, 0
+
+
 class RecordingDriver:
     """See `treadle.runtime.gpu.driver.Driver`.
 
@@ -130,6 +139,20 @@ class RecordingDriver:
         self.owned(address, extent)
         data = (ctypes.c_char * extent).from_address(address)
         return np.ndarray(shape, dtype, data, 0, strides)
+
+    def exported(self, owner: Any, address: int, dtype: Any, shape: Any) -> Any:
+        made = self.array(address, dtype, shape).view(Exported)
+        made.owner = owner
+        return made
+
+    def imported(self, external: Any) -> Any:
+        if external.__dlpack_device__() != (2, 0):
+            return None
+        if external.flags.c_contiguous:
+            return external, external.ctypes.data, external.dtype, external.shape
+        block = Block(self, external.nbytes)
+        self.array(block.address, external.dtype, external.shape)[...] = external
+        return block, block.address, external.dtype, external.shape
 
     # -- work ------------------------------------------------------------------------------------
 

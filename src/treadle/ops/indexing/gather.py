@@ -23,7 +23,7 @@ from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor, register_converter
 from treadle.ops.dims import shape as shape_of
 from treadle.ops.dims import size_of, sizes_of
-from treadle.ops.elementwise.arithmetic import maximum
+from treadle.ops.elementwise.arithmetic import maximum, minimum
 from treadle.ops.elementwise.casting import cast as cast_tensor
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import WHOLE
@@ -262,9 +262,8 @@ def segment_arguments(name: str, data: Any, ids: Any, segments: Any) -> tuple[Te
         name: of the op, for errors.
     """
     count, numbers = size_of(segments, f"{name}: num_segments"), convert_to_tensor(ids)
-    if numbers.dtype is dtypes.uint64:
-        text = f"{name}: the segment ids must be int32 or int64, not uint64{at(user_origin())}"
-        raise errors.DtypeError(None, None, text)
+    if numbers.dtype is dtypes.uint64:  # places in memory are signed
+        numbers = minimum(numbers, np.uint64(dtypes.int64.max))
     return convert_to_tensor(data), numbers, count
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from treadle.core import dtypes
 from treadle.runtime.gpu.cublas import Cublas, cublas_library
 from treadle.runtime.gpu.driver import Array, Recording
 from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage
@@ -17,7 +19,9 @@ from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.product import Product
 from treadle.runtime.schedule.facts import Unsupported
 
+_DLPACK_CUDA = 2  # the protocol's number of CUDA devices
 OPTIONS = ("--std=c++17",)
+SHARED_AT_FIRST = 48 << 10  # bytes that a block has without asking, on all devices of CUDA
 CUBLAS_WORKSPACE = 32 << 20  # bytes: what cuBLAS's documentation advises for the newest devices
 
 
@@ -80,11 +84,27 @@ class CupyDriver:
         self, address: int, dtype: Any, shape: Sequence[int], strides: Sequence[int] | None = None
     ) -> Any:
         cuda, kind = self.library.cuda, np.dtype(dtype)
-        if kind.kind == "V":  # bfloat16, which CuPy does not know: arrays of its bits
+        if dtype == dtypes.bfloat16.np_dtype:  # CuPy does not know it: arrays of its bits
             kind = np.dtype(np.uint16)
         room = 1 << 62  # CuPy reads no more than the shape tells
         memory = cuda.MemoryPointer(cuda.UnownedMemory(address, room, None, self.number), 0)
         return self.library.ndarray(tuple(shape), kind, memory, strides)
+
+    def exported(self, owner: object, address: int, dtype: Any, shape: Sequence[int]) -> Any:
+        if dtype == dtypes.bfloat16.np_dtype:
+            raise BufferError("CuPy has no bfloat16: cast the tensor to float32 before")
+        cuda, size = self.library.cuda, np.dtype(dtype).itemsize * math.prod(shape)
+        memory = cuda.UnownedMemory(address, max(size, 1), owner, self.number)
+        made = self.library.ndarray(tuple(shape), dtype, cuda.MemoryPointer(memory, 0))
+        self.stream.synchronize()  # others do not know the stream
+        return made
+
+    def imported(self, external: Any) -> tuple[Any, int, Any, tuple[int, ...]] | None:
+        kind, number = external.__dlpack_device__()
+        if (int(kind), number) != (_DLPACK_CUDA, self.number):
+            return None
+        array = self.library.ascontiguousarray(self.library.from_dlpack(external))
+        return array, array.data.ptr, np.dtype(array.dtype), tuple(array.shape)
 
     def upload(self, address: int, array: Array) -> None:
         kind = self.runtime.memcpyHostToDevice
@@ -125,7 +145,7 @@ class CupyDriver:
 
     def _function(self, module: Any, stage: Stage) -> Any:
         kernel = module.get_function(stage.name)
-        if stage.shared > self.gpu.shared:
+        if stage.shared > SHARED_AT_FIRST:
             kernel.max_dynamic_shared_size_bytes = stage.shared
         return kernel.kernel
 
@@ -166,11 +186,21 @@ class CupyRecording:
 def gpu_record(properties: dict[str, Any]) -> Gpu:
     """The record of a device, from what CUDA tells of it."""
     name = properties["name"]
+    fields = {ours: properties[theirs] for ours, theirs in _FIELDS.items() if theirs in properties}
+    clock, width = properties.get("memoryClockRate", 0), properties.get("memoryBusWidth", 0)
+    if clock and width:  # in kHz and bits; two transfers in a cycle
+        fields["bandwidth"] = 2e3 * clock * width / 8
     return Gpu(
         name.decode() if isinstance(name, bytes) else str(name),
         f"sm_{properties['major']}{properties['minor']}",
-        warp=properties["warpSize"], most_block=properties["maxThreadsPerBlock"],
-        multiprocessors=properties["multiProcessorCount"],
-        resident=properties["maxThreadsPerMultiProcessor"],
-        shared=properties["sharedMemPerBlock"],
-    )  # fmt: skip
+        **fields,
+    )
+
+
+# Fields of the record by CUDA's names. A block may ask for more shared memory than it has at first.
+_FIELDS = {
+    "warp": "warpSize", "most_block": "maxThreadsPerBlock",
+    "multiprocessors": "multiProcessorCount", "resident": "maxThreadsPerMultiProcessor",
+    "most_blocks": "maxBlocksPerMultiProcessor", "all_shared": "sharedMemPerMultiprocessor",
+    "shared": "sharedMemPerBlockOptin", "cache": "l2CacheSize",
+}  # fmt: skip

@@ -75,6 +75,14 @@ class Driver(Protocol):
             strides: bytes from element to element along each axis; None: in row-major order.
         """
 
+    def exported(self, owner: object, address: int, dtype: Any, shape: Sequence[int]) -> Any:
+        """Memory as an array of `library` that keeps `owner` alive. What was asked for before is
+        done before another library reads it through its protocols (DLPack)."""
+
+    def imported(self, external: Any) -> tuple[Any, int, Any, tuple[int, ...]] | None:
+        """What keeps the elements of an array of another library alive, their address, dtype and
+        shape, contiguous in row-major order; None where it is not on this device."""
+
     def upload(self, address: int, array: Array) -> None:
         """Copy the elements of a C-contiguous array to the device. The array may change at once."""
 

@@ -18,7 +18,7 @@ from treadle.runtime.gpu.contractions import (
 )
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.mapping import Mapping, map_kernel
-from treadle.runtime.gpu.scalars import dim_text, value_type
+from treadle.runtime.gpu.scalars import dim_text, value_type, with_ordered_symbols
 from treadle.runtime.gpu.scans import ScanWriter
 from treadle.runtime.gpu.scatters import ScatterWriter
 from treadle.runtime.gpu.splitting import split
@@ -95,7 +95,8 @@ def kernel_code(
         planned.append(_Part(part, kernel, own, gpu, values, memory, most))
     # All functions have the scratch memory as a parameter that any of them needs.
     texts, stages = zip(*(f for part in planned for f in part.functions()), strict=True)
-    return KernelCode(name, "\n".join(texts), stages, memory.bytes, values, kernel, most)
+    text = with_ordered_symbols("\n".join(texts), kernel.symbols)
+    return KernelCode(name, text, stages, memory.bytes, values, kernel, most)
 
 
 def _most_segments(kernel: Kernel, values: frozenset[Buffer], wanted: int, gpu: Gpu) -> int:

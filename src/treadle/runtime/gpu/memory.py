@@ -16,6 +16,7 @@ from treadle.core.storage import Cell
 from treadle.runtime.gpu.driver import Driver
 
 Array = np.ndarray[Any, Any]
+ALIGNMENT = 16  # bytes: elements are moved by vectors of so many
 
 
 class Buffer:
@@ -141,6 +142,20 @@ class DeviceStorage:
             if buffer.size:
                 self.driver.copy(made.address, buffer.address, buffer.size)
         return made
+
+    def exported(self, buffer: Buffer) -> Any:
+        with self.working():
+            self.raise_failures()
+            return self.driver.exported(buffer, buffer.address, buffer.dtype, buffer.shape)
+
+    def imported(self, external: Any) -> Buffer | None:
+        with self.working():
+            found = self.driver.imported(external)
+            if found is None:
+                return None
+            owner, address, dtype, shape = found
+            buffer = Buffer(owner, address, dtype, shape)
+            return buffer if address % ALIGNMENT == 0 else self.copy(buffer)
 
     def type_of(self, buffer: Buffer) -> tuple[np.dtype[Any], tuple[int, ...]]:
         return buffer.dtype, buffer.shape

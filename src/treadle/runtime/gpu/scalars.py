@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, SymbolicDim
@@ -87,6 +89,16 @@ def dim_text(dim: Dim) -> str:
         ]
         terms.append(" * ".join([*([] if factor == 1 and atoms else [f"({factor})"]), *atoms]))
     return f"({' + '.join(terms)})"
+
+
+def with_ordered_symbols(text: str, symbols: Sequence[str]) -> str:
+    """A text in which the symbols of a kernel are named by their order: their own names differ from
+    process to process, and compilers keep code by its text."""
+    if not symbols:
+        return text
+    names = {name: f"size_{number}" for number, name in enumerate(symbols)}
+    words = re.compile(r"\b(" + "|".join(map(re.escape, names)) + r")\b")
+    return words.sub(lambda found: names[found[0]], text)
 
 
 def applied(expr: Apply, operands: list[str]) -> str:

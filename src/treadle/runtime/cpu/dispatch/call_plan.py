@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -75,8 +76,14 @@ def _bytes(spec: TensorSpec) -> int:
 
 
 def _flags(spec: TensorSpec) -> int:
-    """NumPy's flags of a new array of that dtype and shape."""
-    dims = [int(d) for d in spec.dims]  # type: ignore[arg-type]
+    """NumPy's flags of a new array of that dtype and shape.
+
+    They tell whether it is contiguous in row-major and in column-major order, for which an axis of
+    many elements is as good as one of two. The array itself may not have room.
+    """
+    dims: list[int] = []
+    for d in spec.dims:
+        dims.append(min(int(d), 2 if dims.count(2) < 2 else 1))  # type: ignore[arg-type]
     flags: int = np.empty(dims, spec.dtype.np_dtype).flags.num
     return flags
 
@@ -233,6 +240,11 @@ class CallPlan:
         """
         if items is None:
             items = [Item(RESULT, i) for i in range(len(outputs))]
+        sizes = [_bytes(output.spec) for output in outputs]
+        large = handler() is not None and any(size >= LARGE for size in sizes)
+        room = max(len(self.frame), self.inputs, self.bases, len(outputs), len(items))
+        if room > MOST_ROOM or any(size > sys.maxsize for size in sizes):
+            raise TooLarge
         records: list[int] = []
         for spec, slot, form, word in outputs:
             dtype = spec.dtype.np_dtype
@@ -241,11 +253,6 @@ class CallPlan:
             flags = _flags(spec) if form in (WRAPPED, PLAIN) else 0
             records += [id(dtype), spec.rank, dims, id(spec), slot, flags, form, word]
         self.keep += [*keys, packer, *(item.value for item in items)]
-        sizes = [_bytes(output.spec) for output in outputs]
-        large = handler() is not None and any(size >= LARGE for size in sizes)
-        room = max(len(self.frame), self.inputs, self.bases, len(outputs), len(items))
-        if room > MOST_ROOM:
-            raise TooLarge
         self.spares = spares = spares_for(sizes)
         self.fields |= {
             "room": room, "words": len(self.frame), "frame": self._words(self.frame),

@@ -16,7 +16,7 @@ from treadle.runtime.gpu.routines.arrays import array_routine
 from treadle.runtime.gpu.routines.kernel import CodeRoutine
 from treadle.runtime.gpu.routines.routine import Routine
 from treadle.runtime.gpu.routines.row_text import RowText, c_type, kind_of
-from treadle.runtime.gpu.scalars import dim_text, element_type
+from treadle.runtime.gpu.scalars import dim_text, element_type, with_ordered_symbols
 from treadle.runtime.routines.subset import routine_named
 
 _ALIGNED = 64  # bytes: what the workspace of a row begins at a multiple of, for any routine
@@ -67,9 +67,8 @@ class RowRoutine(CodeRoutine):
         threads = self.gpu.block if self.call.space == 0 else self.gpu.warp
         blocks = (self.workers + (threads - 1)) // threads
         stage = Stage(name, blocks, threads, 0, False)
-        return KernelCode(
-            name, self._text(name), (stage,), self.workspace, frozenset(), self.arguments
-        )
+        text = with_ordered_symbols(self._text(name), self.arguments.symbols)
+        return KernelCode(name, text, (stage,), self.workspace, frozenset(), self.arguments)
 
     @property
     def _space(self) -> Dim:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from treadle.experimental import dlpack
 from treadle.names import provided
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BatchableExtensionType", "ExtensionType", "ExtensionTypeSpec", "Optional", "dispatch_for_api",
     "dispatch_for_binary_elementwise_apis", "dispatch_for_binary_elementwise_assert_apis",
-    "dispatch_for_unary_elementwise_apis", "unregister_dispatch_for",
+    "dispatch_for_unary_elementwise_apis", "dlpack", "unregister_dispatch_for",
 ]  # fmt: skip
 
 # Objects of all extension types may be put together and taken apart along their first axes.
