@@ -6,7 +6,7 @@ import functools
 import importlib
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,12 @@ class CupyDriver:
     def active(self) -> Iterator[None]:
         with self.device, self.stream:
             yield
+
+    def refusing(self) -> AbstractContextManager[None]:
+        made: AbstractContextManager[None] = importlib.import_module("cupyx").errstate(
+            linalg="raise"
+        )
+        return made
 
     # -- memory ----------------------------------------------------------------------------------
 

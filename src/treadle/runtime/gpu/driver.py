@@ -56,6 +56,10 @@ class Driver(Protocol):
     def active(self) -> AbstractContextManager[None]:
         """Within, the other methods may be called: the device is this thread's current one."""
 
+    def refusing(self) -> AbstractContextManager[None]:
+        """Within, functions of ``library.linalg`` wait for the device and raise LinAlgError for
+        matrices that they refuse."""
+
     def allocate(self, size: int) -> Memory:
         """Memory for so many bytes, at least one.
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node
 from treadle.kernel.ir import Kernel
+from treadle.ops.lowering import Rows
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.gpu.kernels import kernel_code
 from treadle.runtime.gpu.machine import Gpu
-from treadle.runtime.gpu.routines import routine_for
+from treadle.runtime.gpu.routines import matrices, routine_for
 from treadle.runtime.reach import Reach
 from treadle.runtime.schedule.facts import Facts, Needs, Unsupported
 from treadle.runtime.tuning import Cache, Tuning
@@ -36,6 +37,13 @@ class GpuFacts(Facts):
     ) -> Sequence[Reach | None]:
         routine = routine_for(node, views, self.gpu)
         return () if routine is None else routine.reaches
+
+    def verdicts(self, node: Node) -> Dim | None:
+        lower = node.op.lower
+        if not isinstance(lower, Rows) or not lower.fails:
+            return None
+        count = super().verdicts(node)
+        return matrices.verdicts(node) if count is None else count
 
     def takes_views(self, node: Node, views: Sequence[View]) -> bool:
         return routine_for(node, views, self.gpu) is not None

@@ -19,15 +19,15 @@ from treadle.runtime.schedule.facts import Facts
 
 def add_verdicts(graph: Graph, facts: Facts) -> bool:
     """Let the routines give their verdicts and check these, also in inner regions."""
-    return _add_verdicts(graph)
+    return _add_verdicts(graph, facts)
 
 
-def _add_verdicts(region: Region) -> bool:
+def _add_verdicts(region: Region, facts: Facts) -> bool:
     nodes, region.nodes, changed = region.nodes, [], False
     for node in nodes:
         for inner in node.regions:
-            changed |= _add_verdicts(inner)
-        refused = _with_verdicts(node)
+            changed |= _add_verdicts(inner, facts)
+        refused = _with_verdicts(node, facts)
         region.append(node)
         if refused is not None:
             _check(region, refused, node.outputs[-1])
@@ -35,16 +35,15 @@ def _add_verdicts(region: Region) -> bool:
     return changed
 
 
-def _with_verdicts(node: Node) -> Node | None:
+def _with_verdicts(node: Node, facts: Facts) -> Node | None:
     """Give a node the output of the verdicts; the node as it was, where there are any."""
     lower, specs = node.op.lower, [v.spec for v in node.outputs]
-    if not isinstance(lower, Rows) or not lower.fails:
+    count = facts.verdicts(node)
+    if count is None:
         return None
-    call = lower.call([v.spec for v in node.inputs], specs, node.attrs)
-    if call is None:
-        return None
+    assert isinstance(lower, Rows)
     refused = Node(node.op, node.inputs, node.attrs, specs, (), node.origin)
-    verdicts = TensorSpec((call.rows,), dtypes.int32)
+    verdicts = TensorSpec((count,), dtypes.int32)
     node.op = replace(
         node.op, infer=lambda *_, **__: (*specs, verdicts), eager=None, gradient=None,
         lower=replace(lower, fails=False),

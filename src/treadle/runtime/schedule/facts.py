@@ -8,6 +8,7 @@ from typing import NamedTuple
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node
 from treadle.kernel.ir import Kernel
+from treadle.ops import lowering
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.reach import Reach
 from treadle.runtime.schedule.steps import Loop, Rows
@@ -57,6 +58,16 @@ class Facts:
         """Which elements of its operands and results the routine for a node touches, as far as
         its numbers tell; None for others, which it touches as a whole."""
         return ()
+
+    def verdicts(self, node: Node) -> Dim | None:
+        """How many verdicts on its input the routine for a node gives; None where it refuses
+        nothing."""
+        lower = node.op.lower
+        if not isinstance(lower, lowering.Rows) or not lower.fails:
+            return None
+        specs = [v.spec for v in node.outputs]
+        call = lower.call([v.spec for v in node.inputs], specs, node.attrs)
+        return None if call is None else call.rows
 
     def takes_views(self, node: Node, views: Sequence[View]) -> bool:
         """Whether the routine for a node reads such views."""

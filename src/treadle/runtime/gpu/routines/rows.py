@@ -14,6 +14,7 @@ from treadle.runtime.gpu.kernels import Arguments, KernelCode, Stage
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.routines.arrays import array_routine
 from treadle.runtime.gpu.routines.kernel import CodeRoutine
+from treadle.runtime.gpu.routines.matrices import matrix_routine
 from treadle.runtime.gpu.routines.routine import Routine
 from treadle.runtime.gpu.routines.row_text import RowText, c_type, kind_of
 from treadle.runtime.gpu.scalars import dim_text, element_type, with_ordered_symbols
@@ -28,9 +29,12 @@ def row_routine(node: Node, gpu: Gpu) -> Routine | None:
     lower = node.op.lower
     assert isinstance(lower, Rows)
     inputs, outputs = [v.spec for v in node.inputs], [v.spec for v in node.outputs]
-    call = None if lower.fails else lower.call(inputs, outputs, node.attrs)
-    if call is None:
+    if lower.fails:
         return None
+    call = lower.call(inputs, outputs, node.attrs)
+    large = matrix_routine(node, call, gpu)
+    if large is not None or call is None:
+        return large
     long = array_routine(node, lower.routine, call, gpu)
     return long or RowRoutine(node, lower.routine, call, gpu)
 
