@@ -10,6 +10,8 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from treadle.core.origin import at, user_origin
+
 # Other types that are taken apart: type -> (its children, how to rebuild it with new ones).
 _registered: dict[type, tuple[Callable[[Any], list[Any]], Callable[[Any, list[Any]], Any]]] = {}
 _static: dict[type, Callable[[Any], Hashable]] = {}
@@ -133,7 +135,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     try:
         _flatten_into(structure, out)
     except RecursionError:
-        raise ValueError(ENDLESS) from None
+        raise ValueError(f"{ENDLESS}{at(user_origin())}") from None
     return out
 
 
@@ -241,7 +243,7 @@ def assert_same_structure(
     try:
         _compare(nest1, nest2, check_types, "")
     except RecursionError:
-        raise ValueError(ENDLESS) from None
+        raise ValueError(f"{ENDLESS}{at(user_origin())}") from None
 
 
 def _compare(a: Any, b: Any, check_types: bool, path: str) -> None:

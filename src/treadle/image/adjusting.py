@@ -139,12 +139,13 @@ def largest_delta(max_delta: Any, most: float | None = None) -> Any:
     """A scalar, checked to be not negative and at most `most`."""
     delta = number("max_delta", max_delta)
     if is_symbolic(delta):
+        delta = cast(delta, dtypes.float32)
         assert_non_negative(delta, message="max_delta must be non-negative.")
         if most is not None:
             assert_less_equal(delta, most, message=f"max_delta must be <= {most}.")
-    elif most is not None and delta > most:
+    elif most is not None and not delta <= most:
         raise refusal(f"max_delta must be <= {most}.")
-    elif delta < 0:
+    elif not delta >= 0:
         raise refusal("max_delta must be non-negative.")
     return delta
 
@@ -153,11 +154,12 @@ def limits(lower: Any, upper: Any) -> tuple[Any, Any]:
     """Two scalars, checked to be not negative and in order."""
     low, high = number("lower", lower), number("upper", upper)
     if is_symbolic(low) or is_symbolic(high):
+        low, high = cast(low, dtypes.float32), cast(high, dtypes.float32)
         assert_greater(high, low, message="upper must be > lower.")
         assert_non_negative(low, message="lower must be non-negative.")
-    elif high <= low:
+    elif not high > low:
         raise refusal("upper must be > lower.")
-    elif low < 0:
+    elif not low >= 0:
         raise refusal("lower must be non-negative.")
     return low, high
 

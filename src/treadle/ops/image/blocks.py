@@ -125,7 +125,11 @@ def required_space_to_batch_paddings(
 
 def _integers(value: Any) -> Any:
     """An int32 array, or tensor where only a run knows the numbers."""
-    return cast(value, dtypes.int32) if is_symbolic(value) else np.asarray(value, np.int32)
+    found: Any = convert_to_tensor(value) if is_symbolic(value) else np.asarray(value)
+    if found.dtype.kind not in "iu" and product(found.shape) != 0:
+        text = f"sizes and paddings must be integers, not {found.dtype.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
+    return cast(found, dtypes.int32) if is_symbolic(value) else found.astype(np.int32)
 
 
 def _columns(*vectors: Any) -> Tensor:

@@ -41,6 +41,9 @@ def collapse_repeated(
         InvalidArgumentError: other shapes.
     """
     x, lengths = _rows("collapse_repeated", labels), convert_to_tensor(seq_length)
+    if lengths.ndim != 1:
+        text = f"collapse_repeated: seq_length must be a vector, not of shape {lengths.shape}"
+        raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
     size = x.dims[1]
     first = ones_like(x[:, :1], dtypes.bool)
     changes = concat([first, not_equal(x[:, 1:], x[:, :-1])], 1)

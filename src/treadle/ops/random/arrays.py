@@ -130,8 +130,10 @@ def uniform_int(state: NDArray, low: NDArray, high: NDArray, *, shape: tuple[int
 
 
 def skip(state: NDArray, *, shape: tuple[int, ...]) -> NDArray:
-    moved = state.copy()
-    moved[0] += math.prod(shape) * COUNTERS_PER_NUMBER
+    moved, count = state.copy(), math.prod(shape)
+    if count >> 60:
+        raise MemoryError(f"there is no memory for {count} random numbers")
+    moved[0] += count * COUNTERS_PER_NUMBER
     return moved
 
 

@@ -59,6 +59,9 @@ def _is_number(value: Any, number: int) -> bool:
 
 
 def _uniform_integers(state: Tensor, dims: Dims, low: Any, high: Any, kind: DType) -> Tensor:
+    if kind.size < 4:
+        text = f"random integers are int32, int64, uint32 or uint64, not {kind.name}"
+        raise errors.DtypeError(None, None, f"{text}{at(user_origin())}")
     if low is None and high is None:
         unsigned = f"uint{8 * kind.size}"
         return cast(run(BITS, state, shape=dims, dtype=unsigned), kind)
@@ -68,12 +71,18 @@ def _uniform_integers(state: Tensor, dims: Dims, low: Any, high: Any, kind: DTyp
     return run(UNIFORM_INT, state, *limits, shape=dims)  # type: ignore[no-any-return]
 
 
-def normal_from(op: Op, state: Tensor, dims: Dims, mean: Any, stddev: Any, dtype: Any) -> Tensor:
-    """Numbers of `op` (normal or truncated normal) scaled by `stddev` and moved by `mean`."""
+def floating(op: Op, dtype: Any) -> DType:
+    """The dtype of numbers of `op`; a DtypeError where it is not floating."""
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
         text = f"{op.name}: dtype must be floating, not {kind.name}{at(user_origin())}"
         raise errors.DtypeError(None, None, text)
+    return kind
+
+
+def normal_from(op: Op, state: Tensor, dims: Dims, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    """Numbers of `op` (normal or truncated normal) scaled by `stddev` and moved by `mean`."""
+    kind = floating(op, dtype)
     numbers: Tensor = run(op, state, shape=dims, dtype=kind.name)
     if not _is_number(stddev, 1):
         numbers = numbers * convert_to_tensor(stddev, kind)
@@ -90,7 +99,7 @@ def seeded(seed: Any) -> Tensor:
         text = "a stateless seed is a tensor of two int32 or int64 numbers, not of shape"
         text = f"{text} {tensor.shape}{at(user_origin())}"
         raise errors.DtypeError(None, None, text)
-    if not tensor.is_symbolic and tensor.dtype not in (dtypes.int32, dtypes.int64):
+    if tensor.dtype not in (dtypes.int32, dtypes.int64):
         tensor = cast(tensor, dtypes.int64)
     return run(SCRAMBLE, tensor)  # type: ignore[no-any-return]
 
@@ -128,8 +137,8 @@ def normal(
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers."""
-    dims = random_dims(shape)
-    return normal_from(NORMAL, draw(seed, dims), dims, mean, stddev, dtype)
+    kind, dims = floating(NORMAL, dtype), random_dims(shape)
+    return normal_from(NORMAL, draw(seed, dims), dims, mean, stddev, kind)
 
 
 def truncated_normal(
@@ -141,8 +150,8 @@ def truncated_normal(
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers within two standard deviations of the mean."""
-    dims = random_dims(shape)
-    return normal_from(TRUNCATED_NORMAL, draw(seed, dims), dims, mean, stddev, dtype)
+    kind, dims = floating(TRUNCATED_NORMAL, dtype), random_dims(shape)
+    return normal_from(TRUNCATED_NORMAL, draw(seed, dims), dims, mean, stddev, kind)
 
 
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:

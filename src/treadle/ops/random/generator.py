@@ -14,7 +14,13 @@ from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.random.algorithms import check_algorithm
-from treadle.ops.random.distributions import Dims, normal_from, random_dims, uniform_from
+from treadle.ops.random.distributions import (
+    Dims,
+    floating,
+    normal_from,
+    random_dims,
+    uniform_from,
+)  # fmt: skip
 from treadle.ops.random.families import binomial_counters, binomial_from
 from treadle.ops.random.ops import NORMAL, TRUNCATED_NORMAL
 from treadle.ops.random.seeds import STATE_SIZE, create_rng_state
@@ -125,14 +131,16 @@ class Generator:
         name: str | None = None,
     ) -> Tensor:  # fmt: skip
         """Normally distributed numbers."""
-        return normal_from(NORMAL, *self._draw(shape), mean, stddev, dtype)
+        kind = floating(NORMAL, dtype)
+        return normal_from(NORMAL, *self._draw(shape), mean, stddev, kind)
 
     def truncated_normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:  # fmt: skip
         """Normally distributed numbers within two standard deviations of the mean."""
-        return normal_from(TRUNCATED_NORMAL, *self._draw(shape), mean, stddev, dtype)
+        kind = floating(TRUNCATED_NORMAL, dtype)
+        return normal_from(TRUNCATED_NORMAL, *self._draw(shape), mean, stddev, kind)
 
     def binomial(
         self, shape: Any, counts: Any, probs: Any, dtype: Any = dtypes.int32,

@@ -158,6 +158,8 @@ def _eager_one_hot(
     _check_scalars(on.ndim, off.ndim)
     if depth < 0:
         raise errors.InvalidArgumentError(None, None, f"depth {depth} is negative")
+    if depth >> 60:
+        raise MemoryError(f"there is no memory for a depth of {depth}")
     hit = np.expand_dims(indices, axis) == np.arange(depth).reshape(
         [depth if i == axis else 1 for i in np.arange(indices.ndim + 1)]
     )

@@ -34,7 +34,10 @@ def sequence_mask(
     Raises:
         InvalidArgumentError: `maxlen` is not a scalar.
     """
-    x = convert_to_tensor(lengths)
+    x, kind = convert_to_tensor(lengths), dtypes.as_dtype(dtype)
+    if kind is dtypes.string:
+        text = f"sequence_mask: bool is not cast to {kind.name}{at(user_origin())}"
+        raise errors.UnimplementedError(None, None, text)
     if maxlen is None:
         size = maximum(reduce_max(x), convert_to_tensor(0, x.dtype))
     else:
@@ -44,7 +47,7 @@ def sequence_mask(
             raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
         x = cast(x, size.dtype)
     mask = number_range(size, dtype=x.dtype) < expand_dims(x, -1)
-    return cast(mask, dtype)
+    return cast(mask, kind)
 
 
 def reverse_sequence(
