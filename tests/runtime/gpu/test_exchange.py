@@ -25,7 +25,7 @@ def on(device, array):
 
 def copies(device):
     counts = device.storage.driver.counts
-    return counts["upload"] + counts["download"] + counts["copy"]
+    return counts["uploads"] + counts["downloads"] + counts["copies"]
 
 
 def test_the_library_of_the_device_reads_the_same_memory(gpu):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.runtime.gpu import products
 from tests.runtime.gpu.recorder import RecordingDriver, recorded_gpu
 from tests.runtime.gpu.test_programs import PROGRAMS, X
 from treadle.core.devices import HOST, Device
@@ -254,3 +255,23 @@ def test_memory_is_given_back(gpu: Device) -> None:
     for _ in range(200):
         f(x)
     assert driver.used == used
+
+
+def test_recordings_are_made_again_for_other_products(gpu: Device, monkeypatch: Any) -> None:
+    asked: list[bool] = []
+    compute = products.product
+    monkeypatch.setattr(
+        products, "product", lambda p: (asked.append(p.tensor_float), compute(p))[1]
+    )
+    multiply, x = td.function(lambda x: td.matmul(x, x, transpose_b=True)), on(gpu, X)
+    for _ in range(3):
+        multiply(x)
+    assert asked == [False] * 3
+    try:
+        td.config.experimental.enable_tensor_float_32_execution(True)
+        for _ in range(3):
+            multiply(x)
+    finally:
+        td.config.experimental.enable_tensor_float_32_execution(False)
+    multiply(x)
+    assert asked == [False] * 3 + [True] * 3 + [False]

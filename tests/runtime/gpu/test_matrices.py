@@ -74,9 +74,9 @@ def test_matrices_stay_on_the_device(name, dtype, gpu):
     counts = gpu.storage.driver.counts
     results = td.nest.flatten(compiled(*given))
     gpu.storage.driver.synchronize()
-    before = counts["download"]
+    before = counts["downloads"]
     results = td.nest.flatten(compiled(*given))
-    assert counts["download"] - before <= 1  # the status of the call before
+    assert counts["downloads"] - before <= 1  # the status of the call before
     digits = 1e-10 if dtype == "float64" else 2e-4
     for one, other in zip(results, expected, strict=True):
         assert "GPU:0" in one.device and one.dtype == other.dtype

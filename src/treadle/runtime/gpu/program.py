@@ -21,6 +21,7 @@ from treadle.runtime.gpu.routines import Routine, prepare_together, routine_for
 from treadle.runtime.gpu.run import Run
 from treadle.runtime.memory.use import MemoryUse
 from treadle.runtime.planned import Planned
+from treadle.runtime.precision import precision
 from treadle.runtime.schedule.facts import Unsupported
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.status import raise_noted
@@ -65,7 +66,8 @@ class GpuProgram(Executable):
         constants: the buffers of literal arrays and captured tensors.
         written: the numbers of the variables that the program writes.
         submitted: how many launches, library calls and copies the last call made.
-        recordings: (sizes, addresses) -> the work of a call with these.
+        recordings: (whether TensorFloat-32 is allowed, sizes, addresses) -> the work of a call
+            with these.
     """
 
     mode = "native"
@@ -212,7 +214,7 @@ class GpuProgram(Executable):
         if not self.is_recorded:
             self._work(run)
             return
-        key = run.key()
+        key = (precision.tensor_float, *run.key())  # recorded products keep the setting
         if key not in self.recordings:  # the first call with these addresses
             self.recordings[key] = None
             if len(self.recordings) > MOST_RECORDINGS:
