@@ -1,0 +1,111 @@
+"""On a GPU, where there is one. TREADLE_TEST_GPU=1 says that there must be.
+
+The programs are those that the other tests run through the shim: what they give is compared with
+what a processor gives.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.runtime.gpu.test_eager import MODELS, losses
+from tests.runtime.gpu.test_matrices import BAD, CASES
+from tests.runtime.gpu.test_programs import PROGRAMS, X
+from treadle.core import errors
+from treadle.runtime.gpu import discovery
+
+GPU = "GPU:0"
+on_a_gpu = pytest.mark.skipif(
+    not discovery.physical_gpus(), reason=f"{discovery.why_none()}; TREADLE_TEST_GPU=1 wants one"
+)
+
+
+def test_a_gpu_is_where_it_must_be():
+    if os.environ.get("TREADLE_TEST_GPU") == "1":
+        assert discovery.physical_gpus(), discovery.why_none()
+
+
+def on(array):
+    with td.device(GPU):
+        return td.identity(td.constant(array))
+
+
+def agree(function, arrays, tolerance):
+    expected = td.nest.flatten(td.function(function)(*[td.constant(a) for a in arrays]))
+    given, compiled = [on(a) for a in arrays], td.function(function)
+    for _ in range(3):  # the work is recorded in the second call, and submitted again in the third
+        found = td.nest.flatten(compiled(*given))
+        eager = td.nest.flatten(function(*given))
+        for one, other, wanted in zip(found, eager, expected, strict=True):
+            for y in (one, other):
+                assert y.device.endswith(GPU) and y.dtype == wanted.dtype
+                np.testing.assert_allclose(y.numpy(), wanted.numpy(), tolerance, tolerance / 10)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    x = np.abs(X) + 0.1 if name == "loop" else X
+    agree(PROGRAMS[name], [x], 1e-3 if name == "half" else 2e-5)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("name", CASES)
+def test_matrices(name, dtype):
+    function, make = CASES[name]
+    agree(function, make(dtype), 1e-9 if dtype == "float64" else 1e-3)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("name", BAD)
+def test_matrices_that_are_refused(name):
+    function, arrays = BAD[name]
+    with pytest.raises(errors.InvalidArgumentError):
+        td.nest.flatten(td.function(function)(*[on(a) for a in arrays]))[0].numpy()
+
+
+@on_a_gpu
+@pytest.mark.parametrize("name", MODELS)
+def test_training_steps(name):
+    wanted, here = losses("CPU:0", name), losses(GPU, name)
+    np.testing.assert_allclose(here[0], wanted[0], 1e-4)
+
+
+@on_a_gpu
+def test_sums_have_the_same_bits_each_time():
+    x = on(np.random.default_rng(0).standard_normal((300, 70_001)).astype(np.float32))
+    sums = td.function(lambda x: [td.reduce_sum(x), td.reduce_sum(x, 0), td.reduce_sum(x, 1)])
+    first = [y.numpy().tobytes() for y in sums(x)]
+    for _ in range(100):
+        assert [y.numpy().tobytes() for y in sums(x)] == first
+
+
+@on_a_gpu
+def test_many_calls_need_no_more_memory():
+    x = on(np.ones((64, 64), np.float32))
+    step = td.function(lambda x: td.nn.softmax(x @ x) * 2.0)
+    for _ in range(10):
+        step(x)
+    step(x).numpy()
+    before = x._spec.device.storage.driver.memory_use()["current"]
+    for _ in range(100_000):
+        y = step(x)
+    del y
+    assert step(x).numpy().shape == (64, 64)
+    assert x._spec.device.storage.driver.memory_use()["current"] <= before
+
+
+@on_a_gpu
+def test_other_libraries_read_the_same_memory():
+    import cupy
+
+    x = on(X)
+    array = cupy.from_dlpack(x)
+    assert array.data.ptr == cupy.asarray(x).data.ptr
+    np.testing.assert_array_equal(cupy.asnumpy(array), X)
+    back = td.experimental.dlpack.from_dlpack(array * 2)
+    assert back.device.endswith(GPU)
+    np.testing.assert_array_equal(back.numpy(), X * 2)
