@@ -72,10 +72,11 @@ def inverse_stft(
     length, step = int(frame_length), int(frame_step)
     size = _fft_length(length, fft_length)
     parts = irfft(stfts, [size])[..., :length]
+    window = None if window_fn is None else window_fn(length, dtype=parts.dtype)
     if length > size:
         parts = pad(parts, [[0, 0]] * (parts.ndim - 1) + [[0, length - size]])
-    if window_fn is not None:
-        parts = parts * window_fn(length, dtype=parts.dtype)
+    if window is not None:
+        parts = parts * window
     return overlap_and_add(parts, step)
 
 

@@ -191,6 +191,10 @@ def with_space_to_batch(
     Raises:
         ValueError: arguments that do not fit together, or spatial sizes that are not known.
     """
+    function: Any = op
+    if not callable(function):
+        text = f"with_space_to_batch: op must be a function, not {type(op).__name__}"
+        raise TypeError(f"{text}{at(user_origin())}")
     x = convert_to_tensor(input)
     rates = [int(n) for n in np.atleast_1d(dilation_rate)]
     first = 2 if data_format is not None and data_format.startswith("NC") else 1

@@ -283,6 +283,7 @@ def poisson(
         Counts of the shape `shape` followed by that of lam; they are not differentiable.
     """
     kind = dtypes.as_dtype(dtype).name  # refused before what only a run may know
+    _check_counts(kind)
     rate, dims = _rates(lam), random_dims(shape)
     return run(POISSON, draw(seed, (*dims, *rate.dims)), rate, shape=dims, dtype=kind)  # type: ignore[no-any-return]
 
@@ -306,7 +307,11 @@ def stateless_poisson(
 
 
 def _rates(lam: Any) -> Tensor:
-    return convert_to_tensor(lam, dtype_hint=dtypes.float32)
+    rate = convert_to_tensor(lam, dtype_hint=dtypes.float32)
+    if rate.dtype.kind == "u" or not (rate.dtype.is_floating or rate.dtype.is_integer):
+        text = f"the rates must be floats, int32 or int64, not {rate.dtype.name}"
+        raise errors.DtypeError(None, None, f"{text}{at(user_origin())}")
+    return rate
 
 
 # -- binomial --------------------------------------------------------------------------------------

@@ -64,6 +64,8 @@ def _padded(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any])
 
 
 def _eager_pad(x: NDArray, *, paddings: Any, mode: str, value: float | bytes) -> NDArray:
+    if not paddings:  # NumPy takes an empty list for floats
+        return x.copy()
     if mode == "constant":
         if isinstance(value, bytes):
             sides = list(zip(x.shape, paddings, strict=True))
