@@ -12,6 +12,7 @@ from treadle.core import errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
+from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.dims import as_dim_value, elements_of
 
 
@@ -33,6 +34,8 @@ def _known(axis: Any) -> int:
     Raises:
         ValueError: only a run can tell; the axes of the result depend on it.
     """
+    if has_dtype(axis):  # a variable's value, too
+        axis = convert_to_tensor(axis)
     if not isinstance(axis, Tensor) or not axis.is_symbolic:
         try:
             if isinstance(axis, bool | np.bool_):

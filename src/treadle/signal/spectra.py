@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import errors
+from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
@@ -109,7 +109,9 @@ def _check_dct(name: str, input: Any, kind: int, n: Any, axis: int, norm: str | 
         axis != -1
         or kind not in (1, 2, 3, 4)
         or norm not in (None, "ortho")
-        or (not isinstance(size, int) or (n is not None and n < 1) or x.ndim < 1)
+        or (n is not None and not 1 <= n <= dtypes.int32.max)
+        or not isinstance(size, int)
+        or x.ndim < 1
     ):
         text = (
             f"{name}: type {kind}, n={n}, axis={axis}, norm={norm!r} for shape {x.shape}; "

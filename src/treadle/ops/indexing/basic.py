@@ -186,7 +186,10 @@ def _static_index(item: Any) -> Dim | None:
                 f"{tensor.shape}; use td.gather{at(user_origin())}"
             )
         return as_dim_value(tensor, "index")
-    return int(item.__index__())
+    try:
+        return operator.index(item)
+    except TypeError:
+        raise TypeError(f"{item!r} is no index of a tensor{at(user_origin())}") from None
 
 
 def _in_dim(position: Dim, dim: Dim, axis: int, x: Tensor) -> Dim:

@@ -98,7 +98,9 @@ def weighted_moments(
     Args:
         frequency_weights: broadcasts with `x`.
     """
-    value = convert_to_tensor(x)
+    given = convert_to_tensor(x)
+    narrow = given.dtype.is_floating and given.dtype.size == 2  # sums of squares need more digits
+    value = cast(given, dtypes.float32) if narrow else given
     weights = cast(frequency_weights, value.dtype) * ones_like(value)
     total = reduce_sum(weights, axes, keepdims=True)
     mean = divide(reduce_sum(weights * value, axes, keepdims=True), total)
@@ -106,7 +108,7 @@ def weighted_moments(
     variance = divide(squares, total)
     if not keepdims:
         mean, variance = squeeze(mean, axes), squeeze(variance, axes)
-    return mean, variance
+    return cast(mean, given.dtype), cast(variance, given.dtype)
 
 
 def sufficient_statistics(
