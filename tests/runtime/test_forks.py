@@ -3,11 +3,13 @@
 import multiprocessing
 import os
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import treadle as td
+from treadle.core import locks
 from treadle.runtime.cpu.threads import pool
 
 pytestmark = [
@@ -119,6 +121,35 @@ def test_forks_while_other_threads_compile():
     finally:
         stop.set()
         thread.join(20)
+
+
+def test_forks_while_another_thread_makes_an_attribute():
+    """That of functools has a lock for all objects of a class in Python 3.11."""
+    begun, stop = threading.Event(), threading.Event()
+
+    class Numbers:
+        def __init__(self, waits):
+            self.waits = waits
+
+        @locks.cached_property
+        def total(self):
+            if self.waits:
+                begun.set()
+                stop.wait(60)
+            return 3
+
+    thread = threading.Thread(target=lambda: Numbers(True).total, daemon=True)
+    thread.start()
+    begun.wait(60)
+    try:
+        assert in_child(lambda: Numbers(False).total == 3) == 0
+    finally:
+        stop.set()
+        thread.join(20)
+    texts = {p.name: p.read_text() for p in Path(td.__file__).parent.rglob("*.py")}
+    forms = "functools.cached_property", "functools import cached_property"
+    used = {name for name, text in texts.items() if any(form in text for form in forms)}
+    assert used == {"methods.py"}  # which looks for those of users
 
 
 def test_a_fork_inside_a_program():

@@ -11,7 +11,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 _R = TypeVar("_R")
 
@@ -73,3 +73,25 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+class cached_property(Generic[_R]):
+    """Decorator: an attribute that the method makes when it is first read.
+
+    That of functools has one lock for all objects of a class in Python 3.11, which a child made by
+    fork finds taken where another thread was at work. Two threads may make a value each here; the
+    later one stays.
+    """
+
+    def __init__(self, function: Callable[[Any], _R]) -> None:
+        self.function, self.name, self.__doc__ = function, function.__name__, function.__doc__
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> cached_property[_R]: ...
+    @overload
+    def __get__(self, owner: object, kind: type | None = None) -> _R: ...
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        if owner is None:
+            return self
+        value = owner.__dict__[self.name] = self.function(owner)
+        return value

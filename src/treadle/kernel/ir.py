@@ -163,7 +163,7 @@ class Load(Expr):
             axes.append(self.valid.axes)
         self._set(self.buffer.dtype, frozenset().union(*axes))
 
-    @functools.cached_property
+    @locks.cached_property
     def children(self) -> tuple[Expr, ...]:
         found = tuple(i for i in self.index if isinstance(i, Expr))
         return found if self.valid is None else (*found, self.valid)
@@ -302,17 +302,17 @@ class Kernel(Node):
     few: bool = False
     blocked: bool = False
 
-    @functools.cached_property
+    @locks.cached_property
     def roots(self) -> list[Expr]:
         """The expressions that the stores need."""
         return [e for s in self.stores for e in s.roots]
 
-    @functools.cached_property
+    @locks.cached_property
     def exprs(self) -> tuple[Expr, ...]:
         """Every expression of the kernel, children first, each once."""
         return tuple(postorder(self.roots))
 
-    @functools.cached_property
+    @locks.cached_property
     def symbols(self) -> tuple[str, ...]:
         """The symbols that the kernel's `dims` argument must give, in order."""
         found: dict[str, None] = {}
@@ -335,13 +335,13 @@ class Kernel(Node):
                 yield index.offset
                 yield from (c for _, c in index.terms)
 
-    @functools.cached_property
+    @locks.cached_property
     def inputs(self) -> tuple[Buffer, ...]:
         loaded = {e.buffer for e in self.exprs if isinstance(e, Load)}
         loaded |= {s.buffer for s in self.stores if s.combine != "set"}
         return tuple(b for b in self.buffers if b in loaded)
 
-    @functools.cached_property
+    @locks.cached_property
     def outputs(self) -> tuple[Buffer, ...]:
         stored = {s.buffer for s in self.stores}
         return tuple(b for b in self.buffers if b in stored)

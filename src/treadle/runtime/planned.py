@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
+from treadle.core.locks import cached_property
 from treadle.core.shapes import Dim
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Graph

@@ -12,9 +12,9 @@ a loop writes: nobody looks at the elements again that it clears.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
+from treadle.core.locks import cached_property
 from treadle.core.spec import is_static
 from treadle.graph.ir import Graph, Node, Region, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of, read_slices

@@ -7,10 +7,9 @@ Lists that get one element in every iteration are made large enough at once.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
+from treadle.core.locks import cached_property
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.graph.trip_count import counter, trip_count

@@ -91,7 +91,7 @@ class Target:
         """How many vector registers there are."""
         return 32 if self.avx512 or self.arch == "aarch64" else 16
 
-    @functools.cached_property
+    @locks.cached_property
     def tuning(self) -> Tuning:
         """What code is fitted to."""
         family = family_of(self.arch, self.cpu, self.features, self.vector_bits)
@@ -130,13 +130,13 @@ class Target:
             f'"prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" }}\n'
         )
 
-    @functools.cached_property
+    @locks.cached_property
     def key(self) -> str:
         """Everything that changes the machine code made from a text."""
         features = ",".join(sorted(self.features))
         return f"{self.triple}|{self.cpu}|{features}|O{self.opt}|{self.llvm}|pic"
 
-    @functools.cached_property
+    @locks.cached_property
     def full_key(self) -> str:
         """Everything that changes texts, too: names what is found without its text."""
         return f"{self.key}|{self.tuning}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import math
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes
+from treadle.core import dtypes, locks
 from treadle.runtime.gpu.cublas import Cublas, cublas_library
 from treadle.runtime.gpu.driver import Array, Recording
 from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage
@@ -132,7 +131,7 @@ class CupyDriver:
 
     # -- work ------------------------------------------------------------------------------------
 
-    @functools.cached_property
+    @locks.cached_property
     def cublas(self) -> Cublas:
         self._cublas_memory = self.allocate(CUBLAS_WORKSPACE)
         place = self._cublas_memory.address

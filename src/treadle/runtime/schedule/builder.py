@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
+from treadle.core.locks import cached_property
 from treadle.core.ranges import Ranges
 from treadle.core.shapes import Dim, dim_symbols, product
 from treadle.core.spec import ListSpec, Spec, TensorSpec

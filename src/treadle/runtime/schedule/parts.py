@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cached_property
 
 from treadle.core import dtypes
+from treadle.core.locks import cached_property
 from treadle.core.shapes import Dim, dim_symbols, fresh_symbol
 from treadle.graph.ir import Node, Value, uses
 from treadle.kernel.ir import apply, const

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from treadle.core import locks
 from treadle.core.shapes import Dim
 from treadle.kernel.ir import Kernel
 from treadle.runtime.gpu.driver import Driver
@@ -38,7 +38,7 @@ class CodeRoutine(Routine):
         """Its code, in which all names of functions begin with `name`."""
         raise NotImplementedError
 
-    @functools.cached_property
+    @locks.cached_property
     def code(self) -> KernelCode:
         """Its code, under a name that equal code has, too."""
         code = self.write("routine")
