@@ -8,6 +8,10 @@ from tests.facts_tf.registry import outcome, program, raised
 
 RNG = np.random.default_rng(3)
 LABELS = np.array([[1, 1, 2, 2, 1], [1, 2, 3, 4, 5], [7, 7, 7, 7, 7], [0, 0, 3, 0, 0]])
+MORE_LABELS = RNG.integers(0, 4, (3, 9))
+NUMBERS = RNG.normal(size=(3, 7)).astype(np.float32)
+ORDER = RNG.permutation(24).reshape(2, 3, 4).astype(np.float32)
+IMAGES = RNG.normal(size=(2, 3, 3, 2)).astype(np.float32)
 
 
 @program
@@ -30,7 +34,7 @@ def unique_labels(tf):
     spec = tf.TensorSpec([None, None], tf.int64)
     return [
         u(LABELS), u(LABELS.astype(np.int32)), u(LABELS[:2, ::-1]), u(np.zeros((2, 3), int)),
-        tf.function(u, input_signature=[spec])(LABELS), u(RNG.integers(0, 4, (3, 9))),
+        tf.function(u, input_signature=[spec])(LABELS), u(MORE_LABELS),
     ]  # fmt: skip
 
 
@@ -39,7 +43,7 @@ def isotonic_regression(tf):
     def i(v, **given):
         return tuple(tf.nn.isotonic_regression(v, **given))
 
-    x = RNG.normal(size=(3, 7)).astype(np.float32)
+    x = NUMBERS
 
     def slope(v, **given):
         v = tf.convert_to_tensor(v)
@@ -60,7 +64,7 @@ def isotonic_regression(tf):
 
 @program
 def largest(tf):
-    x = RNG.permutation(24).reshape(2, 3, 4).astype(np.float32)
+    x = ORDER
     return [
         tuple(tf.nn.top_k(x, 2)), tuple(tf.nn.top_k(x, 4, sorted=False)),
         tuple(tf.nn.top_k(x.astype(np.int32))), raised(tf.nn.top_k, x, 5),
@@ -85,7 +89,7 @@ def averages_of_losses(tf):
 @program
 def normalization_and_dropout(tf):
     n, e = tf.nn, tf.nn.experimental
-    x = RNG.normal(size=(2, 3, 3, 2)).astype(np.float32)
+    x = IMAGES
     m, v, b, g = (np.float32(p) for p in ([0.1, 0.2], [1.0, 2.0], [0.5, -0.5], [2.0, 3.0]))
     return [
         n.batch_norm_with_global_normalization(x, m, v, b, g, 1e-3, True),

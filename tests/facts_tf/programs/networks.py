@@ -10,6 +10,7 @@ RNG = np.random.default_rng(5)
 ROWS = RNG.normal(size=(2, 7, 3)).astype(np.float32)
 FILTERS = RNG.normal(size=(3, 3, 4)).astype(np.float32)
 IMAGES = RNG.normal(size=(2, 5, 6, 4))
+DEPTH, POINTS = RNG.normal(size=(2, 3, 4, 2)), RNG.normal(size=(1, 1, 8, 3))
 
 
 def slope(tf, fn, *args):
@@ -57,9 +58,7 @@ def pool1d(tf):
 
 @program
 def separable(tf):
-    depth = RNG.normal(size=(2, 3, 4, 2))
-    points = RNG.normal(size=(1, 1, 8, 3))
-    strides = [1, 1, 1, 1]
+    depth, points, strides = DEPTH, POINTS, [1, 1, 1, 1]
     return [
         slope(tf, lambda x, d, p: tf.nn.separable_conv2d(x, d, p, strides, "SAME"),
               IMAGES, depth, points),

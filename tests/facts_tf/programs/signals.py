@@ -10,6 +10,7 @@ RNG = np.random.default_rng(3)
 REAL = RNG.normal(size=(2, 6)).astype(np.float64)
 CUBE = RNG.normal(size=(2, 4, 3, 5)).astype(np.float64)
 COMPLEX = (RNG.normal(size=(2, 4, 3, 5)) + 1j * RNG.normal(size=(2, 4, 3, 5))).astype(np.complex128)
+SIGNALS = np.float32(RNG.normal(size=(2, 20)))
 
 
 def slope(tf, fn, x):
@@ -85,7 +86,7 @@ def windows(tf):
 
 @program
 def short_time_transforms(tf):
-    s, x = tf.signal, np.float32(RNG.normal(size=(2, 20)))
+    s, x = tf.signal, SIGNALS
     found = s.stft(x, 8, 4)
     inverse = s.inverse_stft_window_fn(4)
     return [

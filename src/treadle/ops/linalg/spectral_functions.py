@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core import dtypes
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.linalg.decompositions import square_matrix
 from treadle.ops.linalg.matrix_functions import adjoint
 from treadle.ops.op_makers import inferred
@@ -163,13 +165,21 @@ SQUARE_ROOT = _op("matrix_square_root", "fc", _square_root)
 LOGARITHM = _op("matrix_logarithm", "c", _logarithm)
 
 
+def _of_floats(op: Op, input: Any) -> Tensor:
+    """`op` of matrices; floats of 16 bits are computed in float32."""
+    x = convert_to_tensor(input)
+    if x.dtype is not dtypes.float16:
+        return run(op, x)  # type: ignore[no-any-return]
+    return cast(run(op, cast(x, dtypes.float32)), x.dtype)
+
+
 def expm(input: Any, name: str | None = None) -> Tensor:
     """The exponentials of square matrices [..., n, n]: 1 + A + A² / 2! + A³ / 3! + ...
 
     Raises:
         InvalidArgumentError: the matrices are not square, or not of floats or complex numbers.
     """
-    return run(EXPONENTIAL, convert_to_tensor(input))  # type: ignore[no-any-return]
+    return _of_floats(EXPONENTIAL, input)
 
 
 def sqrtm(input: Any, name: str | None = None) -> Tensor:
@@ -181,7 +191,7 @@ def sqrtm(input: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: the matrices are not square, or not of floats or complex numbers.
     """
-    return run(SQUARE_ROOT, convert_to_tensor(input))  # type: ignore[no-any-return]
+    return _of_floats(SQUARE_ROOT, input)
 
 
 def logm(input: Any, name: str | None = None) -> Tensor:

@@ -29,7 +29,6 @@ _LEVEL = 2  # of LLVM's pipeline
 
 _R = TypeVar("_R")
 _machines: dict[str, list[Any]] = {}  # those that no thread uses, by the target's key
-_at_work: set[threading.Thread] = set()
 
 
 def object_file(text: str, target: Target) -> bytes:
@@ -52,22 +51,21 @@ def assembly_text(text: str, target: Target) -> str:
 
 def on_another_thread(work: Callable[[], _R]) -> _R:
     """What `work` gives or raises, done where no interrupt comes. If one comes here meanwhile, the
-    work goes on and its result is dropped."""
+    work goes on and its result is dropped. No fork comes before its end."""
     if threading.current_thread() is not threading.main_thread():
-        return work()
+        with _forks.put_off():
+            return work()
     results: list[_R] = []
     problems: list[BaseException] = []
 
     def run() -> None:
         try:
-            results.append(work())
+            with _forks.put_off():
+                results.append(work())
         except BaseException as problem:
             problems.append(problem)
-        finally:
-            _at_work.discard(thread)
 
     thread = SafeThread(target=run, name="treadle-llvm")
-    _at_work.add(thread)
     try:
         thread.start()
     except RuntimeError:  # the interpreter is ending, or there are too many threads
@@ -79,15 +77,44 @@ def on_another_thread(work: Callable[[], _R]) -> _R:
     return results[0]
 
 
-def _wait() -> None:
-    """Before a fork: no other thread is in the middle of LLVM's work."""
-    for thread in list(_at_work):
-        with contextlib.suppress(RuntimeError):  # an interrupt came before it was started
-            thread.join()
+class _Forks:
+    """Forks wait for the threads that are in the middle of LLVM's work: the child would find LLVM's
+    and llvmlite's locks taken, by threads that do not exist there."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.at_work: set[int] = set()
+
+    @contextlib.contextmanager
+    def put_off(self) -> Iterator[None]:
+        me = threading.get_ident()
+        with self.changed:
+            self.at_work.add(me)
+        try:
+            yield
+        finally:
+            with self.changed:
+                self.at_work.discard(me)
+                self.changed.notify_all()
+
+    def before(self) -> None:
+        """No thread begins such work before the fork is over."""
+        self.changed.acquire()
+        while self.at_work - {threading.get_ident()}:
+            self.changed.wait()
+
+    def in_parent(self) -> None:
+        self.changed.release()
+
+    def in_child(self) -> None:
+        self.changed, self.at_work = threading.Condition(), set()
 
 
+_forks = _Forks()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_wait)
+    os.register_at_fork(
+        before=_forks.before, after_in_parent=_forks.in_parent, after_in_child=_forks.in_child
+    )
 
 
 def _emit(text: str, target: Target, kind: int) -> bytes:
