@@ -30,6 +30,7 @@
 #define TD_BYTES shim::Scratch
 #define TD_ACTIVE(active) shim::set_active(active)
 #define TD_PARAMETER
+#define TD_LEAVE do { shim::leave(); return; } while (0)
 
 struct dim3 { unsigned x, y, z; };
 static dim3 threadIdx, blockIdx, blockDim, gridDim;
@@ -261,7 +262,7 @@ struct Given {
 struct Fibre {
   ucontext_t context;
   std::vector<char> stack;
-  bool done;
+  bool done, left;  // left: on purpose, before the first barrier
   int waits;  // 0: runs, 1: for the warp, 2: for the block
   long long given;  // what a warp exchanges
 };
@@ -277,6 +278,9 @@ static void fibre_main() {
   fibres[threadIdx.x].done = true;
   swapcontext(&fibres[threadIdx.x].context, &scheduler);
 }
+static void leave() {
+  if (has_fibres) fibres[threadIdx.x].left = true;
+}
 static void wait_for(int whom) {
   if (!has_fibres) return report("threads meet in a kernel that was said not to");
   Fibre &self = fibres[threadIdx.x];
@@ -286,12 +290,13 @@ static void wait_for(int whom) {
 
 // All threads of a group that waits go on together.
 static bool release(unsigned first, unsigned count, int whom) {
-  unsigned waiting = 0, done = 0;
+  unsigned waiting = 0, done = 0, left = 0;
   for (unsigned n = first; n < first + count; n++) {
     waiting += fibres[n].waits == whom;
-    done += fibres[n].done;
+    if (fibres[n].left) left++;
+    else done += fibres[n].done;
   }
-  if (!waiting || waiting + done < count) return false;
+  if (!waiting || waiting + done + left < count) return false;
   if (done) report("block %u: %u threads wait for %u that have ended", blockIdx.x, waiting, done);
   if (whom == 2) epoch++;
   for (unsigned n = first; n < first + count; n++)
@@ -307,7 +312,7 @@ static void run_block(unsigned threads) {
   }
   for (unsigned n = 0; n < threads; n++) {
     Fibre &f = fibres[n];
-    f.done = false;
+    f.done = f.left = false;
     f.waits = 0;
     getcontext(&f.context);
     f.context.uc_stack.ss_sp = f.stack.data();
