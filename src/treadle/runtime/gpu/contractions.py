@@ -81,7 +81,11 @@ class Tile:
 class Writer(Protocol):
     """What writes the expressions of a kernel (`treadle.runtime.gpu.writer`)."""
 
+    gpu: Gpu
     variables: dict[Axis, str]
+
+    @property
+    def own_block(self) -> str: ...
 
     def line(self, text: str) -> None: ...
 

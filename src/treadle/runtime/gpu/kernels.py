@@ -9,7 +9,6 @@ from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.kernel.ir import Buffer, Kernel
 from treadle.runtime.gpu.contractions import (
-    Contraction,
     blocks_of,
     contraction_of,
     shared_bytes,
@@ -165,13 +164,14 @@ def _together(name: str, functions: Sequence[Function], parameters: Sequence[str
     ]
     given = ", ".join([*(p.split()[-1] for p in parameters), "block"])
     for stage in stages:
-        blocks = dim_text(stage.blocks)
-        lines.append(f"  if (block < {blocks}) {{")
+        count = dim_text(stage.blocks)
+        lines.append(f"  if (block < {count}) {{")
         if stage.threads < threads:
             lines.append(f"    if (threadIdx.x >= {stage.threads}) TD_LEAVE;")
-        lines += [f"    {stage.name}({given});", "    return;", "  }", f"  block -= {blocks};"]
+        lines += [f"    {stage.name}({given});", "    return;", "  }", f"  block -= {count};"]
     lines[-1] = "}"
-    blocks, shared = sum((s.blocks for s in stages), 0), max(s.shared for s in stages)
+    blocks: Dim = sum((s.blocks for s in stages), 0)
+    shared = max(s.shared for s in stages)
     stage = Stage(name, blocks, threads, shared, any(s.meets for s in stages))
     return Function("\n".join(lines), stage)
 

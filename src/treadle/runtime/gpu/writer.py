@@ -46,6 +46,7 @@ from treadle.runtime.gpu.scalars import (
 from treadle.runtime.gpu.stages import Scratch, Stage
 from treadle.runtime.schedule.facts import Unsupported
 
+
 @record(frozen=True)
 class Function:
     """A function in CUDA C, and the launch of its blocks."""

@@ -100,8 +100,7 @@ def _launch_of(step: Step) -> Launch | None:
     """The launch of a step that may do the work of another one as well."""
     if isinstance(step, Note):
         return step.launches[0] if step.launches else None
-    plain = isinstance(step, Launch) and step.scratch is None and step.shared is None
-    if not plain or not step.native:
+    if not isinstance(step, Launch) or not step.native or step.scratch or step.shared:
         return None
     return step if step.extent is None or isinstance(step.extent, int) else None
 
