@@ -11,6 +11,7 @@ from treadle.ops.lowering import Rows
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.gpu.kernels import kernel_code, launches_of
 from treadle.runtime.gpu.machine import Gpu
+from treadle.runtime.gpu.one_block import fits_one_block
 from treadle.runtime.gpu.routines import matrices, routine_for
 from treadle.runtime.reach import Reach
 from treadle.runtime.schedule.facts import Facts, Needs, Unsupported
@@ -61,6 +62,9 @@ class GpuFacts(Facts):
             return False
         apart = launches_of(first, self.gpu) + launches_of(second, self.gpu)
         return launches_of(joined, self.gpu) < apart
+
+    def runs(self, node: Node) -> bool:
+        return fits_one_block(node, self.gpu)
 
     def is_few(self, kernel: Kernel, points: int) -> bool:
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from treadle.core.records import record
@@ -109,11 +110,35 @@ def launches_of(kernel: Kernel, gpu: Gpu) -> int:
     return len(_planned(kernel, "k", gpu, frozenset(), 1)[0])
 
 
+def block_functions(
+    kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer], threads: int
+) -> list[Function]:
+    """The functions by which the threads of one block compute a kernel, one after the other: they
+    are called with the numbers of their blocks, in turn. Other functions may change what the
+    buffers hold in between.
+
+    Raises:
+        Unsupported: there is no form for a GPU.
+    """
+    alone = replace(gpu, multiprocessors=1, block=threads, most_block=threads)
+    waves, scratch, _ = _planned(kernel, name, alone, values, 1, threads)
+    if scratch != 0:
+        raise Unsupported("a kernel whose blocks exchange what they find is none of one block")
+    functions = [f for wave in waves for f in wave]
+    for function in functions:
+        function.shares = function.writer.aliased = True
+    return [write() for write in functions]
+
+
 def _planned(
-    kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer], segments: int
+    kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer], segments: int, threads: int = 0
 ) -> tuple[list[list[_Function]], Dim, int]:
     """The functions of each launch, the bytes of their scratch memory, and the number of segments
-    of a launch."""
+    of a launch.
+
+    Args:
+        threads: of the only block, see `block_functions`; 0: there are as many as are needed.
+    """
     if kernel.blocked:
         raise Unsupported("kernels of blocks of a matrix have no form for a GPU")
     memory, parts = Memory(), split(kernel)
@@ -121,7 +146,7 @@ def _planned(
     planned = []
     for number, part in enumerate(parts):
         own = f"{name}_{number}" if len(parts) > 1 else name
-        planned.append(_Part(part, kernel, own, gpu, values, memory, most))
+        planned.append(_Part(part, kernel, own, gpu, values, memory, most, threads))
     # All functions have the scratch memory as a parameter that any of them needs.
     waves = _waves(planned, gpu)
     for wave in waves:
@@ -194,12 +219,14 @@ class _Part:
 
     def __init__(
         self, kernel: Kernel, whole: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer],
-        memory: Memory, segments: int,
+        memory: Memory, segments: int, threads: int,
     ) -> None:  # fmt: skip
         self.kernel, self.gpu = kernel, gpu
         self.mapping = map_kernel(kernel, gpu)
+        if threads:
+            self.mapping = self.mapping.of_threads(threads, gpu)
         self.scratch = Scratch(self.mapping, memory)
-        self.contraction, self.partial = contraction_of(kernel), ""
+        self.contraction, self.partial = None if threads else contraction_of(kernel), ""
         levels = [] if self.contraction else levels_of(kernel, self.mapping)
         for level in levels:
             for reduce in level:

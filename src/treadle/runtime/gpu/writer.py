@@ -73,6 +73,8 @@ class Writer:
     Attributes:
         whole: the kernel whose parameters the function has; `kernel` has some of its stores.
         segments: how many a launch of a segmented kernel has at most.
+        aliased: whether the memory of several buffers may be the same, or change while the function
+            is called several times.
         shares: whether the launch has blocks of other functions, too: this one is called with the
             number of its block.
         results: the reductions that the stage finds; none where it stores what the kernel does.
@@ -92,6 +94,7 @@ class Writer:
         mapping: Mapping, scratch: Scratch, levels: Sequence[Sequence[Reduce]], number: int,
         segments: int = 0, shares: bool = False,
     ) -> None:  # fmt: skip
+        self.aliased = False
         self.segments, self.shares = segments, shares or kernel.segmented
         self.kernel, self.whole, self.name, self.gpu = kernel, whole, name, gpu
         self.values = values
@@ -210,7 +213,7 @@ class Writer:
         kernel, name = self.whole, self.pointers[buffer]
         if buffer in self.values:
             return f"{element_type(buffer.dtype)} {name}"
-        both = buffer in kernel.outputs and buffer in kernel.inputs
+        both = self.aliased or (buffer in kernel.outputs and buffer in kernel.inputs)
         return f"{'TD_SAME_POINTER' if both else 'TD_POINTER'}({self._pointed(buffer)}) {name}"
 
     def _pointed(self, buffer: Buffer) -> str:
