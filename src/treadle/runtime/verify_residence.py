@@ -122,7 +122,7 @@ class _Verifier:
         self.made(step, outputs, written)
 
     def branch(self, step: Branch, written: set[Value]) -> None:
-        self.given(step, [step.predicate], written, host=True)
+        self.given(step, [step.predicate], written, host=not step.alone)
         merged = [n for n, o in enumerate(step.results) if o.place is None]
         for block in (step.then, step.otherwise):
             inside = set(written)
@@ -137,7 +137,7 @@ class _Verifier:
         written.update(step.carried[n].param for n in carried)
         test, inside = set(written), set(written)
         self.block(step.condition, test)
-        self.given(step, step.condition.results, test, host=True)
+        self.given(step, step.condition.results, test, host=not step.alone)
         self.block(step.body, inside)
         self.given(step, [step.body.results[n] for n in carried], inside, host=True)
 

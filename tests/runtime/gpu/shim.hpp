@@ -30,6 +30,8 @@
 #define TD_BYTES shim::Scratch
 #define TD_ACTIVE(active) shim::set_active(active)
 #define TD_PARAMETER
+#define TD_NEXT_STEP shim::next_step()
+#define TD_LEAVE do { shim::leave(); return; } while (0)
 
 struct dim3 { unsigned x, y, z; };
 static dim3 threadIdx, blockIdx, blockDim, gridDim;
@@ -110,11 +112,18 @@ static bool set_active(bool active) {
   return active;
 }
 
-// Who stored into an element in this launch, and who loaded it, last: -1 for nobody.
+static long long first_epoch;  // of the launch, or of the step that its only block is at
+
+// Who stored into an element in this launch, or step, and who loaded it, last: -1 for nobody.
 struct Use {
   long long writer = -1, written = -1, reader = -1, read = -1;
   bool several = false;  // threads have loaded it since the last barrier
   bool elsewhere = false;  // another block has loaded it, too
+
+  void forget_other_steps() {
+    if (written < first_epoch) writer = -1;
+    if (read < first_epoch) reader = -1;
+  }
 
   static bool other_block(long long thread) { return thread >= 0 && thread / blockDim.x != blockIdx.x; }
   void load() {
@@ -162,6 +171,9 @@ template <typename T> struct Buffer {
   Use *uses;
   Moved *loaded, *stored;
 
+  operator Buffer<const T>() const requires(!std::is_const_v<T>) {
+    return {data, size, number, uses, loaded, stored};
+  }
   bool has(long long place, int count = 1) const {
     if (place >= 0 && place + count <= size) return true;
     outside(place, size, number);
@@ -170,11 +182,13 @@ template <typename T> struct Buffer {
   void load_by_this_thread(long long place) const {
     if (loaded) note_moved(loaded[place * (long long)sizeof(T) / sector], sizeof(T));
     if (!uses || idle[threadIdx.x]) return;
+    uses[place].forget_other_steps();
     if (uses[place].stored_now()) meets_others(place, number, "loads");
     uses[place].load();
   }
   void store_by_this_thread(long long place) const {
     Use &use = uses[place];
+    use.forget_other_steps();
     if (use.writer >= 0 && use.writer != thread_number()) stored_twice(place, use.writer, number);
     if (use.loaded_now()) meets_others(place, number, "stores into");
     use.writer = thread_number(), use.written = epoch;
@@ -261,7 +275,7 @@ struct Given {
 struct Fibre {
   ucontext_t context;
   std::vector<char> stack;
-  bool done;
+  bool done, left;  // left: on purpose, before the first barrier
   int waits;  // 0: runs, 1: for the warp, 2: for the block
   long long given;  // what a warp exchanges
 };
@@ -277,6 +291,9 @@ static void fibre_main() {
   fibres[threadIdx.x].done = true;
   swapcontext(&fibres[threadIdx.x].context, &scheduler);
 }
+static void leave() {
+  if (has_fibres) fibres[threadIdx.x].left = true;
+}
 static void wait_for(int whom) {
   if (!has_fibres) return report("threads meet in a kernel that was said not to");
   Fibre &self = fibres[threadIdx.x];
@@ -284,14 +301,20 @@ static void wait_for(int whom) {
   swapcontext(&self.context, &scheduler);
 }
 
+static void next_step() {
+  wait_for(2);
+  first_epoch = epoch;  // all threads set the same
+}
+
 // All threads of a group that waits go on together.
 static bool release(unsigned first, unsigned count, int whom) {
-  unsigned waiting = 0, done = 0;
+  unsigned waiting = 0, done = 0, left = 0;
   for (unsigned n = first; n < first + count; n++) {
     waiting += fibres[n].waits == whom;
-    done += fibres[n].done;
+    if (fibres[n].left) left++;
+    else done += fibres[n].done;
   }
-  if (!waiting || waiting + done < count) return false;
+  if (!waiting || waiting + done + left < count) return false;
   if (done) report("block %u: %u threads wait for %u that have ended", blockIdx.x, waiting, done);
   if (whom == 2) epoch++;
   for (unsigned n = first; n < first + count; n++)
@@ -307,7 +330,7 @@ static void run_block(unsigned threads) {
   }
   for (unsigned n = 0; n < threads; n++) {
     Fibre &f = fibres[n];
-    f.done = false;
+    f.done = f.left = false;
     f.waits = 0;
     getcontext(&f.context);
     f.context.uc_stack.ss_sp = f.stack.data();
@@ -334,6 +357,7 @@ static void run_block(unsigned threads) {
 
 static const char *run(unsigned blocks, unsigned threads, unsigned bytes, bool meets, void (*body)(const Given &), const Given &given) {
   fault[0] = 0;
+  first_epoch = epoch;
   shared_bytes = bytes;
   kernel_body = body;
   kernel_given = &given;

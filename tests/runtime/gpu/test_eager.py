@@ -77,11 +77,19 @@ def test_gradients(gpu: Device) -> None:
 
 
 MODELS: dict[str, Any] = {
-    "dense": (lambda: [layers.Dense(9, "relu"), layers.Dense(5)], X, 14),
+    "dense": (lambda: [layers.Dense(9, "relu"), layers.Dense(5)], X, 12),
     "convolutional": (
         lambda: [
             layers.Conv2D(4, 3, activation="relu"), layers.MaxPooling2D(), layers.Flatten(),
             layers.Dense(5),
+        ],
+        RNG.standard_normal((6, 8, 8, 3)).astype(np.float32), 30,
+    ),
+    "deep": (
+        lambda: [
+            layers.Conv2D(4, 3, activation="relu"), layers.MaxPooling2D(),
+            layers.Conv2D(5, 2, activation="relu"), layers.Flatten(),
+            layers.Dense(6, "relu"), layers.Dense(5),
         ],
         RNG.standard_normal((6, 8, 8, 3)).astype(np.float32), 30,
     ),

@@ -165,12 +165,13 @@ def test_nothing_comes_to_the_host_in_a_loop(gpu: Device) -> None:
             x = td.sin(x) + td.cast(i, td.float32) * 0.01
         return x
 
-    x, counts = on(gpu, X), driver_of(gpu).counts
+    large = np.tile(X, (10, 10))
+    x, counts = on(gpu, large), driver_of(gpu).counts
     f(x)
     counts.clear()
     y = f(x)
     assert not counts["downloads"] and not counts["uploads"] and counts["launches"] >= 100
-    same(y, f(td.constant(X)), 1e-4)
+    same(y, f(td.constant(large)), 1e-4)
 
 
 def test_a_failed_check_is_told_at_the_next_wait(gpu: Device) -> None:

@@ -81,7 +81,11 @@ class Tile:
 class Writer(Protocol):
     """What writes the expressions of a kernel (`treadle.runtime.gpu.writer`)."""
 
+    gpu: Gpu
     variables: dict[Axis, str]
+
+    @property
+    def own_block(self) -> str: ...
 
     def line(self, text: str) -> None: ...
 
@@ -206,7 +210,7 @@ def write_tiles(w: Writer, contraction: Contraction, tile: Tile, scratch: str) -
         w.line(f"const td_index {name} = {dim_text(_count(axes))};")
     w.line(f"const td_index down = (rows + {tile.rows - 1}) / {tile.rows};")
     w.line(f"const td_index across = (columns + {tile.columns - 1}) / {tile.columns};")
-    w.line("td_index block = blockIdx.x;")
+    w.line(f"td_index block = {w.own_block};")
     w.line(f"const td_index first_column = block % across * {tile.columns};")
     w.line("block /= across;")
     w.line(f"const td_index first_row = block % down * {tile.rows};")
@@ -280,7 +284,7 @@ def write_sums(w: Writer, contraction: Contraction, tile: Tile, scratch: str) ->
     w.line(f"const td_index rows = {dim_text(_count(c.rows))};")
     w.line(f"const td_index columns = {dim_text(_count(c.columns))};")
     w.line(f"const td_index count = rows * columns * {dim_text(_count(c.batch))};")
-    w.line("const td_index point = (td_index)blockIdx.x * blockDim.x + threadIdx.x;")
+    w.line(f"const td_index point = (td_index){w.own_block} * {w.gpu.block} + threadIdx.x;")
     w.line("if (point >= count) return;")
     w.line("const td_index of_column = point % columns, of_row = point / columns % rows;")
     w.line("const td_index block = point / columns / rows;")

@@ -9,8 +9,9 @@ from treadle.graph.ir import Node
 from treadle.kernel.ir import Kernel
 from treadle.ops.lowering import Rows
 from treadle.runtime.fusion.strided import View
-from treadle.runtime.gpu.kernels import kernel_code
+from treadle.runtime.gpu.kernels import kernel_code, launches_of
 from treadle.runtime.gpu.machine import Gpu
+from treadle.runtime.gpu.one_block import fits_one_block
 from treadle.runtime.gpu.routines import matrices, routine_for
 from treadle.runtime.reach import Reach
 from treadle.runtime.schedule.facts import Facts, Needs, Unsupported
@@ -54,6 +55,16 @@ class GpuFacts(Facts):
         except Unsupported:
             return None
         return Needs(0, 0)
+
+    def joins(self, first: Kernel, second: Kernel, joined: Kernel) -> bool:
+        words = sum(max(8, b.dtype.size) for b in joined.buffers) + 8 * (len(joined.symbols) + 1)
+        if words > self.gpu.parameters:
+            return False
+        apart = launches_of(first, self.gpu) + launches_of(second, self.gpu)
+        return launches_of(joined, self.gpu) < apart
+
+    def runs(self, node: Node) -> bool:
+        return fits_one_block(node, self.gpu)
 
     def is_few(self, kernel: Kernel, points: int) -> bool:
         return False

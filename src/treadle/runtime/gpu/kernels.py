@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.kernel.ir import Buffer, Kernel
 from treadle.runtime.gpu.contractions import (
-    Contraction,
     blocks_of,
     contraction_of,
     shared_bytes,
@@ -23,7 +24,7 @@ from treadle.runtime.gpu.scans import ScanWriter
 from treadle.runtime.gpu.scatters import ScatterWriter
 from treadle.runtime.gpu.splitting import split
 from treadle.runtime.gpu.stages import Memory, Scratch, Stage, levels_of
-from treadle.runtime.gpu.writer import Writer
+from treadle.runtime.gpu.writer import Function, Writer, kernel_head
 from treadle.runtime.schedule.facts import Unsupported
 
 __all__ = ["PRELUDE", "Arguments", "KernelCode", "Stage", "kernel_code"]
@@ -73,7 +74,8 @@ class KernelCode:
 def kernel_code(
     kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer] = frozenset(), segments: int = 1
 ) -> KernelCode:
-    """The code of a kernel.
+    """The code of a kernel: of the kernels that `split` makes of it, those that are small and
+    independent side by side in one launch.
 
     The parameters of its functions are a pointer for each buffer, or a number for those in
     `values`, then its symbols, then, where there is scratch memory, a pointer to it, at a multiple
@@ -85,6 +87,58 @@ def kernel_code(
     Raises:
         Unsupported: there is no form for a GPU.
     """
+    waves, scratch, most = _planned(kernel, name, gpu, values, segments)
+    texts, stages = [], []
+    for number, wave in enumerate(waves):
+        functions = [write() for write in wave]
+        texts += [f.text for f in functions]
+        if len(wave) > 1:
+            together = _together(f"{name}_wave{number}", functions, wave[0].part.parameters)
+            texts.append(together.text)
+            functions = [together]
+        stages.append(functions[0].stage)
+    text = with_ordered_symbols("\n".join(texts), kernel.symbols)
+    return KernelCode(name, text, tuple(stages), scratch, values, kernel, most)
+
+
+def launches_of(kernel: Kernel, gpu: Gpu) -> int:
+    """How many launches a kernel takes.
+
+    Raises:
+        Unsupported: there is no form for a GPU.
+    """
+    return len(_planned(kernel, "k", gpu, frozenset(), 1)[0])
+
+
+def block_functions(
+    kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer], threads: int
+) -> list[Function]:
+    """The functions by which the threads of one block compute a kernel, one after the other: they
+    are called with the numbers of their blocks, in turn. Other functions may change what the
+    buffers hold in between.
+
+    Raises:
+        Unsupported: there is no form for a GPU.
+    """
+    alone = replace(gpu, multiprocessors=1, block=threads, most_block=threads)
+    waves, scratch, _ = _planned(kernel, name, alone, values, 1, threads)
+    if scratch != 0:
+        raise Unsupported("a kernel whose blocks exchange what they find is none of one block")
+    functions = [f for wave in waves for f in wave]
+    for function in functions:
+        function.shares = function.writer.aliased = True
+    return [write() for write in functions]
+
+
+def _planned(
+    kernel: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer], segments: int, threads: int = 0
+) -> tuple[list[list[_Function]], Dim, int]:
+    """The functions of each launch, the bytes of their scratch memory, and the number of segments
+    of a launch.
+
+    Args:
+        threads: of the only block, see `block_functions`; 0: there are as many as are needed.
+    """
     if kernel.blocked:
         raise Unsupported("kernels of blocks of a matrix have no form for a GPU")
     memory, parts = Memory(), split(kernel)
@@ -92,11 +146,59 @@ def kernel_code(
     planned = []
     for number, part in enumerate(parts):
         own = f"{name}_{number}" if len(parts) > 1 else name
-        planned.append(_Part(part, kernel, own, gpu, values, memory, most))
+        planned.append(_Part(part, kernel, own, gpu, values, memory, most, threads))
     # All functions have the scratch memory as a parameter that any of them needs.
-    texts, stages = zip(*(f for part in planned for f in part.functions()), strict=True)
-    text = with_ordered_symbols("\n".join(texts), kernel.symbols)
-    return KernelCode(name, text, stages, memory.bytes, values, kernel, most)
+    waves = _waves(planned, gpu)
+    for wave in waves:
+        for function in wave:
+            function.shares = len(wave) > 1
+    return waves, memory.bytes, most
+
+
+def _waves(parts: Sequence[_Part], gpu: Gpu) -> list[list[_Function]]:
+    """The functions of each launch: small ones share a launch, unless one needs what another does.
+
+    A function is small where it has fewer blocks than the device has multiprocessors. The threads
+    and memory of a block of the launch are those of the function that needs most of them, which
+    would slow down others with more blocks.
+    """
+    waves: list[list[_Function]] = []
+    ends: list[int] = []
+    for number, part in enumerate(parts):
+        before = (e for e, p in zip(ends, parts[:number], strict=True) if part.conflicts(p))
+        place = max(before, default=0)
+        for function in part.functions:
+            small = function.is_small(gpu)
+            while place < len(waves) and not (small and all(f.is_small(gpu) for f in waves[place])):
+                place += 1
+            if place == len(waves):
+                waves.append([])
+            waves[place].append(function)
+            place += 1
+        ends.append(place)
+    return waves
+
+
+def _together(name: str, functions: Sequence[Function], parameters: Sequence[str]) -> Function:
+    """The function of a launch whose blocks are shared out to several functions, in their order."""
+    stages = [f.stage for f in functions]
+    threads = max(s.threads for s in stages)
+    lines = [
+        f"{kernel_head(name, threads)}({', '.join(parameters)}) {{",
+        "  td_index block = blockIdx.x;",
+    ]
+    given = ", ".join([*(p.split()[-1] for p in parameters), "block"])
+    for stage in stages:
+        count = dim_text(stage.blocks)
+        lines.append(f"  if (block < {count}) {{")
+        if stage.threads < threads:
+            lines.append(f"    if (threadIdx.x >= {stage.threads}) TD_LEAVE;")
+        lines += [f"    {stage.name}({given});", "    return;", "  }", f"  block -= {count};"]
+    lines[-1] = "}"
+    blocks: Dim = sum((s.blocks for s in stages), 0)
+    shared = max(s.shared for s in stages)
+    stage = Stage(name, blocks, threads, shared, any(s.meets for s in stages))
+    return Function("\n".join(lines), stage)
 
 
 def _most_segments(kernel: Kernel, values: frozenset[Buffer], wanted: int, gpu: Gpu) -> int:
@@ -108,59 +210,96 @@ def _most_segments(kernel: Kernel, values: frozenset[Buffer], wanted: int, gpu: 
 
 
 class _Part:
-    """One of the kernels that a kernel is computed by, with its scratch memory."""
+    """One of the kernels that a kernel is computed by, with its scratch memory.
+
+    Attributes:
+        functions: of its stages.
+        parameters: of these functions.
+    """
 
     def __init__(
         self, kernel: Kernel, whole: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer],
-        memory: Memory, segments: int,
+        memory: Memory, segments: int, threads: int,
     ) -> None:  # fmt: skip
-        self.segments = segments
-        self.kernel, self.whole, self.name, self.gpu, self.values = kernel, whole, name, gpu, values
+        self.kernel, self.gpu = kernel, gpu
         self.mapping = map_kernel(kernel, gpu)
+        if threads:
+            self.mapping = self.mapping.of_threads(threads, gpu)
         self.scratch = Scratch(self.mapping, memory)
-        self.contraction, self.partial = contraction_of(kernel), ""
-        self.levels = [] if self.contraction else levels_of(kernel, self.mapping)
-        for level in self.levels:
+        self.contraction, self.partial = None if threads else contraction_of(kernel), ""
+        levels = [] if self.contraction else levels_of(kernel, self.mapping)
+        for level in levels:
             for reduce in level:
                 self.scratch.add(reduce)
+        count = len(levels) + 1
         if self.contraction:
             self.tile = tile_of(self.contraction, gpu)
             self.count = product(a.extent for a in self.contraction.grid)
             if self.tile.parts > 1:
+                count = 2
                 found = self.contraction.sum
                 first, elements = self.scratch.room(found, self.count * self.tile.parts)
                 kind = value_type(found.dtype)
                 places = f"{dim_text(first)}, {dim_text(elements)}"
                 self.partial = f"td_scratch<{kind}>(scratch, {places})"
+        form = Writer if self.contraction else _form(self.mapping)
+        self.functions = [
+            _Function(self, number, form(
+                kernel, whole, f"{name}_{number}" if count > 1 else name, gpu, values,
+                self.mapping, self.scratch, levels, number, segments,
+            ))
+            for number in range(count)
+        ]  # fmt: skip
 
-    def functions(self) -> list[tuple[str, Stage]]:
-        if self.contraction:
-            return self._sums_of_products(self.contraction)
-        count = len(self.levels) + 1
-        form = _form(self.mapping)
-        return [self._writer(form, n, count).function() for n in range(count)]
+    @property
+    def parameters(self) -> list[str]:
+        return self.functions[0].writer.parameters()
 
-    def _writer(self, form: type[Writer], number: int, count: int) -> Writer:
-        name = f"{self.name}_{number}" if count > 1 else self.name
-        return form(
-            self.kernel, self.whole, name, self.gpu, self.values, self.mapping, self.scratch,
-            self.levels, number, self.segments,
-        )  # fmt: skip
+    def conflicts(self, other: _Part) -> bool:
+        """Whether one stores into what the other one uses."""
+        a, b = self.kernel, other.kernel
+        stored = set(a.outputs), set(b.outputs)
+        return bool(stored[0] & {*b.inputs, *b.outputs} or stored[1] & set(a.inputs))
 
-    def _sums_of_products(self, contraction: Contraction) -> list[tuple[str, Stage]]:
-        tile, partial, block = self.tile, self.partial, self.gpu.block
-        count = 2 if partial else 1
-        writer = self._writer(Writer, 0, count)
-        write_tiles(writer, contraction, tile, partial)
-        blocks, shared = blocks_of(contraction, tile), shared_bytes(contraction, tile)
-        stage = Stage(writer.name, blocks, tile.threads, shared, True)
-        found = [(writer.whole_function(tile.threads), stage)]
-        if partial:
-            writer = self._writer(Writer, 1, count)
-            write_sums(writer, contraction, tile, partial)
-            stage = Stage(writer.name, (self.count + block - 1) // block, block, 0, False)
-            found.append((writer.whole_function(block), stage))
-        return found
+
+class _Function:
+    """The function of a stage of a part.
+
+    Attributes:
+        shares: whether its launch has other functions, too.
+    """
+
+    def __init__(self, part: _Part, number: int, writer: Writer) -> None:
+        self.part, self.number, self.writer, self.shares = part, number, writer, False
+
+    @property
+    def blocks(self) -> Dim:
+        """How many blocks it needs."""
+        part = self.part
+        if part.contraction is None:
+            return self.writer.blocks()
+        if self.number:
+            return (part.count + part.gpu.block - 1) // part.gpu.block
+        return blocks_of(part.contraction, part.tile)
+
+    def is_small(self, gpu: Gpu) -> bool:
+        blocks = self.blocks
+        return isinstance(blocks, int) and blocks < gpu.multiprocessors
+
+    def __call__(self) -> Function:
+        """Write it."""
+        part, writer = self.part, self.writer
+        if part.kernel.segmented:
+            return writer.segmented()
+        writer.shares = self.shares
+        if part.contraction is None:
+            return writer.function()
+        if self.number:
+            write_sums(writer, part.contraction, part.tile, part.partial)
+            return writer.finished(self.blocks, part.gpu.block, 0, False)
+        write_tiles(writer, part.contraction, part.tile, part.partial)
+        shared = shared_bytes(part.contraction, part.tile)
+        return writer.finished(self.blocks, part.tile.threads, shared, True)
 
 
 def _form(mapping: Mapping) -> type[Writer]:

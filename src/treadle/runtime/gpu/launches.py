@@ -37,6 +37,7 @@ class Codes:
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self.made: dict[tuple[Kernel, frozenset[Buffer], int], Code] = {}
+        self.others: list[Code] = []
 
     def of(self, kernel: Kernel, values: frozenset[Buffer], segments: int = 1) -> Code:
         """The code of a kernel.
@@ -50,13 +51,26 @@ class Codes:
         """
         key = kernel, values, segments
         if key not in self.made:
-            name = f"k{len(self.made)}"
-            self.made[key] = Code(kernel_code(kernel, name, self.driver.gpu, values, segments))
+            name, gpu = self.next_name(), self.driver.gpu
+            self.made[key] = Code(kernel_code(kernel, name, gpu, values, segments))
         return self.made[key]
+
+    def add(self, code: KernelCode) -> Code:
+        """Code that is of no kernel of the schedule."""
+        self.others.append(Code(code))
+        return self.others[-1]
+
+    def next_name(self) -> str:
+        """The name of the next kernel."""
+        return f"k{len(self.made) + len(self.others)}"
+
+    @property
+    def all(self) -> list[Code]:
+        return [*self.made.values(), *self.others]
 
     def load(self) -> None:
         """Compile all of them."""
-        codes = list(self.made.values())
+        codes = self.all
         functions = self.driver.load([c.code for c in codes]) if codes else []
         for code, found in zip(codes, functions, strict=True):
             code.functions = found
@@ -78,9 +92,13 @@ class Parameters:
         end: the word behind the last one.
     """
 
-    def __init__(self, step: Launch, packed: bool = False) -> None:
+    def __init__(
+        self, operands: Sequence[Operand], symbols: Sequence[str] = (), extent: Dim | None = None,
+        packed: bool = False,
+    ) -> None:  # fmt: skip
         """
         Args:
+            extent: the value of the symbol of a flat kernel.
             packed: each takes as many words as it has, as in the struct of a segment.
         """
         self.places: list[tuple[int, Place]] = []
@@ -88,7 +106,7 @@ class Parameters:
         self.symbols: list[tuple[int, Dim | str]] = []
         self.starts: list[int] = []
         word = 0
-        for operand in step.operands:
+        for operand in operands:
             self.starts.append(word)
             if operand.place is not None:
                 self.places.append((word, operand.place))
@@ -96,9 +114,9 @@ class Parameters:
                 self.numbers.append((word, operand.value))
             wide = operand.place is None and operand.value.spec.dtype.size > WORD
             word += 2 if wide or not packed else 1
-        for name in step.kernel.symbols:
+        for name in symbols:
             self.starts.append(word)
-            given = step.extent if name == "n" and step.extent is not None else name
+            given = extent if name == "n" and extent is not None else name
             self.symbols.append((word, given))
             word += 1 if packed else 2
         self.end = word
@@ -108,19 +126,27 @@ class PreparedLaunch:
     """A launch of one kernel.
 
     Attributes:
+        names: the symbols among its parameters.
         words: its parameters; `address` is where pointers to them are.
         scratch_word: the parameter with the address of its scratch memory; None without one.
     """
 
-    def __init__(self, step: Launch, codes: Codes) -> None:
-        self.step = step
-        self.code = codes.of(step.kernel, by_value(step.kernel, step.operands))
-        self.parameters = Parameters(step)
+    def __init__(
+        self, code: Code, operands: Sequence[Operand], extent: Dim | None = None
+    ) -> None:
+        self.code, self.names = code, code.code.arguments.symbols
+        self.parameters = Parameters(operands, self.names, extent)
         has_scratch = self.code.code.scratch != 0
         self.scratch_word = self.parameters.end if has_scratch else None
         self.words = (ctypes.c_int64 * (self.parameters.end + 1))()
         starts = [*self.parameters.starts, *([self.parameters.end] if has_scratch else [])]
         self.address, self.pointers = pointers_to(self.words, starts)
+
+
+def prepared(step: Launch, codes: Codes) -> PreparedLaunch:
+    """The launch of a kernel of the schedule."""
+    code = codes.of(step.kernel, by_value(step.kernel, step.operands))
+    return PreparedLaunch(code, step.operands, step.extent)
 
 
 class PreparedSegments:
@@ -135,7 +161,8 @@ class PreparedSegments:
         self.parameters: list[Parameters] = []
         end = 0
         for segment in step.segments:
-            self.parameters.append(Parameters(segment, packed=True))
+            symbols, extent = segment.kernel.symbols, segment.extent
+            self.parameters.append(Parameters(segment.operands, symbols, extent, packed=True))
             end = self.parameters[-1].end
         self.stride = end + 1  # the block that a segment begins with is last
         self.words = (ctypes.c_int64 * (self.stride * self.most + 1))()

@@ -88,6 +88,12 @@ class Mapping:
             return self.threads
         return self.team // gpu.warp if self.team > gpu.warp else 0
 
+    def of_threads(self, threads: int, gpu: Gpu) -> Mapping:
+        """The mapping with blocks of so many threads, a multiple of a warp."""
+        if self.team > gpu.warp:
+            return replace(self, team=threads, points=1)
+        return replace(self, points=threads // self.team)
+
     @property
     def threads(self) -> int:
         """Threads of a block."""

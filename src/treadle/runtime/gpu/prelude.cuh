@@ -16,6 +16,8 @@ extern __shared__ __align__(16) unsigned char td_shared[];
 #define TD_BYTES unsigned char *
 #define TD_ACTIVE(active) (active)
 #define TD_PARAMETER __grid_constant__
+#define TD_NEXT_STEP __syncthreads()  // between steps of one block, which change what all use
+#define TD_LEAVE return  // a thread that its block does not need: no barrier waits for it
 
 // 16-bit floats by the instructions that CUDA's headers for them, which may be missing, stand for.
 struct td_f16 { unsigned short bits; };

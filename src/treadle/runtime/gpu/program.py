@@ -15,8 +15,15 @@ from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.exhausted import no_results, no_workspace
 from treadle.runtime.gpu.driver import Memory, Recording
 from treadle.runtime.gpu.host_numbers import HostNumber
-from treadle.runtime.gpu.launches import Codes, PreparedLaunch, PreparedSegments, SmallLaunch
+from treadle.runtime.gpu.launches import (
+    Codes,
+    PreparedLaunch,
+    PreparedSegments,
+    SmallLaunch,
+    prepared,
+)
 from treadle.runtime.gpu.memory import Buffer, DeviceStorage
+from treadle.runtime.gpu.one_block import block_code
 from treadle.runtime.gpu.routines import Routine, prepare_together, routine_for
 from treadle.runtime.gpu.run import Run
 from treadle.runtime.memory.use import MemoryUse
@@ -27,6 +34,8 @@ from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.status import raise_noted
 from treadle.runtime.schedule.steps import (
     Append,
+    Block,
+    Branch,
     Callback,
     Check,
     Copy,
@@ -61,6 +70,7 @@ class GpuProgram(Executable):
 
     Attributes:
         launches: of kernels, by their steps.
+        alone: the launches of loops and branches that the device runs by itself.
         routines: of library calls.
         numbers: what the host computes itself.
         constants: the buffers of literal arrays and captured tensors.
@@ -83,18 +93,18 @@ class GpuProgram(Executable):
         self.codes = Codes(storage.driver)
         self.launches: dict[Step, PreparedLaunch] = {}
         self.segments: dict[Step, PreparedSegments | list[PreparedLaunch]] = {}
+        self.alone: dict[Step, PreparedLaunch] = {}
         self.routines: dict[Step, Routine] = {}
         self.numbers: dict[Step, HostNumber] = {}
         self.small: dict[tuple[str, DType], SmallLaunch] = {}
-        steps = list(all_steps(self.block))
-        for step in steps:
-            self._prepare(step)
+        steps = list(self._prepared(self.block))
         with storage.working():
             self.codes.load()
             prepare_together(storage.driver, self.routines.values())
             self.constants = [self._constant(c) for c in self.builder.constants]
         places = [p for s in steps for p in (*s.reads, *s.writes)]
-        self.written = sorted({p.number for s in steps for p in s.writes if p.kind == "variable"})
+        written = (p for s in all_steps(self.block) for p in s.writes)
+        self.written = sorted({p.number for p in written if p.kind == "variable"})
         self.variables = sorted(set(self.builder.variables.values()))
         self.static = [p for p in _distinct(places) if p.kind == "output"]
         self.has_verdict = any(isinstance(s, Verdict) for s in self.block.steps)
@@ -105,6 +115,32 @@ class GpuProgram(Executable):
         self.texts = {**planned.texts, "program": self._text}
 
     # -- preparation -----------------------------------------------------------------------------
+
+    def _prepared(self, block: Block) -> Iterator[Step]:
+        """The steps that the host goes through, prepared."""
+        for step in block.steps:
+            yield step
+            if isinstance(step, Loop | Branch) and step.alone and self._prepare_alone(step):
+                continue
+            self._prepare(step)
+            match step:
+                case Branch():
+                    inner = [step.then, step.otherwise]
+                case Loop():
+                    inner = [step.condition, step.body]
+                case _:
+                    continue
+            for inside in inner:
+                yield from self._prepared(inside)
+
+    def _prepare_alone(self, step: Loop | Branch) -> bool:
+        """Prepare one launch for a loop or a branch, if there can be one."""
+        try:
+            made = block_code(step, self.codes.next_name(), self.storage.driver.gpu)
+        except Unsupported:
+            return False
+        self.alone[step] = PreparedLaunch(self.codes.add(made.code), made.operands)
+        return True
 
     def _prepare(self, step: Step) -> None:
         match step:
@@ -139,14 +175,14 @@ class GpuProgram(Executable):
 
     def _prepare_launch(self, launch: Launch) -> None:
         if launch.native:
-            self.launches[launch] = PreparedLaunch(launch, self.codes)
+            self.launches[launch] = prepared(launch, self.codes)
 
     def _segments(self, step: SegmentedLaunch) -> PreparedSegments | list[PreparedLaunch]:
         """One launch for all segments; one for each where only some get a number of the host."""
         by_number = {tuple(o.place is None for o in s.operands) for s in step.segments}
         if len(by_number) == 1:
             return PreparedSegments(step, self.codes)
-        return [PreparedLaunch(segment, self.codes) for segment in step.segments]
+        return [prepared(segment, self.codes) for segment in step.segments]
 
     def _constant(self, constant: Any) -> Buffer:
         if isinstance(constant, Buffer):
@@ -157,11 +193,17 @@ class GpuProgram(Executable):
         """Whether all calls with the same sizes and addresses do the same work: the host reads
         nothing of the device, and all memory is known when the call begins."""
         waits = any(isinstance(s, _WAITS) or _works_on_host(s) for s in steps)
+        waits |= any(isinstance(s, Loop | Branch) and self._reads_flag(s) for s in steps)
         replays = all(r.replays for r in self.routines.values())
         calls = [s for s in steps if isinstance(s, LibraryCall)]
         if any(o.place is None for s in calls for o in s.inputs):
             return False  # a number is copied to the device for it
         return not waits and replays and not any(p.kind in _FOUND_LATE for p in places)
+
+    def _reads_flag(self, step: Loop | Branch) -> bool:
+        """Whether the host waits for the bool of a loop or a branch."""
+        flag = step.predicate if isinstance(step, Branch) else step.condition.results[0]
+        return step not in self.alone and flag.place is not None
 
     # -- calls -----------------------------------------------------------------------------------
 
@@ -269,7 +311,7 @@ class GpuProgram(Executable):
         return self.planned.memory
 
     def _text(self) -> str:
-        return "\n\n".join(code.code.text for code in self.codes.made.values())
+        return "\n\n".join(code.code.text for code in self.codes.all)
 
 
 class Kept:

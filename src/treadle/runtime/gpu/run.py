@@ -295,11 +295,10 @@ class Run:
                 self.driver.launch(function, blocks, stage.threads, stage.shared, prepared.address)
 
     def _symbols(self, prepared: PreparedLaunch) -> list[tuple[int, str, int]]:
-        names = prepared.step.kernel.symbols
         given = prepared.parameters.symbols
         return [
             (word, name, self.symbols[dim] if isinstance(dim, str) else self.size(dim))
-            for name, (word, dim) in zip(names, given, strict=True)
+            for name, (word, dim) in zip(prepared.names, given, strict=True)
         ]
 
     def segments(self, step: SegmentedLaunch) -> None:
@@ -489,8 +488,18 @@ class Run:
 
     # -- control flow ----------------------------------------------------------------------------
 
+    def _flag(self, operand: Operand) -> bool:
+        """A bool, which the host waits for where only the device has it."""
+        if operand.place is None:
+            return bool(self.registers[operand.value])
+        dtype = operand.place.dtype.np_dtype
+        return bool(self.storage.read(self.address(operand.place), dtype, ()))
+
     def branch(self, step: Branch) -> None:
-        block = step.then if self.on_host(step.predicate) else step.otherwise
+        if step in self.program.alone:
+            self._launch(self.program.alone[step])
+            return
+        block = step.then if self._flag(step.predicate) else step.otherwise
         self.block(block)
         for out, inner in zip(step.results, block.results, strict=True):
             if out.place is None:
@@ -501,6 +510,9 @@ class Run:
                 self.copy(self.address(out.place), found.address, found.size)
 
     def loop(self, step: Loop) -> None:
+        if step in self.program.alone:
+            self._launch(self.program.alone[step])
+            return
         for c in step.carried:
             if c.place is None:
                 self.registers[c.param] = self.on_host(c.start)
@@ -529,7 +541,7 @@ class Run:
 
     def _goes_on(self, step: Loop) -> bool:
         self.block(step.condition)
-        return bool(self.on_host(step.condition.results[0]))
+        return self._flag(step.condition.results[0])
 
     def list_step(self, step: ListStep) -> None:
         Lists(self).step(step)

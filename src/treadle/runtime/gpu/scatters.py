@@ -40,7 +40,7 @@ class ScatterWriter(Writer):
         """Whether the parts of positions are done."""
         return self.mapping.parts != 1 and not self.results
 
-    def _blocks(self) -> Dim:
+    def blocks(self) -> Dim:
         owners, threads = self.owners, self.mapping.threads
         if self._last:
             return (self.mapping.count * owners.keys + threads - 1) // threads
@@ -59,7 +59,7 @@ class ScatterWriter(Writer):
     def _combine_parts(self) -> None:
         """A thread for each element of the target."""
         store, count, keys = self.target, dim_text(self.mapping.count), dim_text(self.owners.keys)
-        self.line("const td_index own = block * blockDim.x + threadIdx.x;")
+        self.line(f"const td_index own = block * {self.mapping.threads} + threadIdx.x;")
         self.line(f"if (own >= {count} * {keys}) return;")
         self.line(f"const td_index key = own / {count}, point = own % {count};")
         self._positions(self.mapping.grid, "point")

@@ -1,15 +1,16 @@
 """Kernels whose stores need different loops, as several kernels.
 
 Sums of the rows of an array and sums of its columns have no common grid: in one kernel, the ones
-would be loops inside of the loops of the others. So would scans in two directions. Each store joins
-the first others with which it can be computed by one team for each point.
+would be loops inside of the loops of the others. So would scans in two directions. Nor has a loop
+anything to do with stores without one of its axes. Each store joins the first others with which it
+can be computed by one team for each point.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.kernel.ir import Expr, Kernel, Load, Reduce, Scan, Store, postorder
+from treadle.kernel.ir import Axis, Expr, Kernel, Load, Reduce, Scan, Store, postorder
 from treadle.runtime.gpu.mapping import order_of
 
 
@@ -21,7 +22,7 @@ def split(kernel: Kernel) -> list[Kernel]:
     """
     groups: list[list[Store]] = []
     for store in kernel.stores if not kernel.segmented else ():
-        fitting = next((g for g in groups if _fit([*g, store])), None)
+        fitting = next((g for g in groups if _meet(g, store) and _fit([*g, store])), None)
         if fitting is None:
             groups.append([store])
         else:
@@ -34,10 +35,16 @@ def split(kernel: Kernel) -> list[Kernel]:
         if first is None:
             return [kernel]
         groups.remove(first)
-        needed = {a for e in _exprs(first) for a in _axes(e)} | {a for s in first for a in s.axes}
+        needed = _axes_of(first)
         axes = tuple(a for a in kernel.axes if a in needed)
         found.append(replace(kernel, axes=axes, stores=tuple(first)))
     return found
+
+
+def _meet(stores: list[Store], other: Store) -> bool:
+    """Whether a store has an axis in common with others, or none at all as they."""
+    axes, own = _axes_of(stores), _axes_of([other])
+    return bool(axes & own) or not (axes or own)
 
 
 def _fit(stores: list[Store]) -> bool:
@@ -64,6 +71,8 @@ def _exprs(stores: list[Store]) -> list[Expr]:
     return postorder([e for s in stores for e in s.roots])
 
 
-def _axes(expr: Expr) -> set[object]:
-    """The axes that an expression needs, those that it reduces over too."""
-    return {*expr.axes, *(expr.over if isinstance(expr, Reduce) else ())}
+def _axes_of(stores: list[Store]) -> set[Axis]:
+    """The axes that stores need, those that they reduce over too."""
+    exprs = _exprs(stores)
+    reduced = {a for e in exprs if isinstance(e, Reduce) for a in e.over}
+    return reduced.union(*(e.axes for e in exprs), *(s.axes for s in stores))

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as MappingOf
+from dataclasses import replace
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.kernel.ir import (
     Affine,
@@ -44,6 +46,20 @@ from treadle.runtime.gpu.scalars import (
 from treadle.runtime.gpu.stages import Scratch, Stage
 from treadle.runtime.schedule.facts import Unsupported
 
+
+@record(frozen=True)
+class Function:
+    """A function in CUDA C, and the launch of its blocks."""
+
+    text: str
+    stage: Stage
+
+
+def kernel_head(name: str, threads: int) -> str:
+    """The begin of a function that is launched with so many threads a block."""
+    return f"TD_KERNEL __launch_bounds__({threads}) {name}"
+
+
 COMBINING = {
     "sum": "td_sum", "prod": "td_prod", "max": "td_greatest", "min": "td_least",
     "any": "td_any", "all": "td_all", "argmax": "td_argmax", "argmin": "td_argmin",
@@ -57,6 +73,10 @@ class Writer:
     Attributes:
         whole: the kernel whose parameters the function has; `kernel` has some of its stores.
         segments: how many a launch of a segmented kernel has at most.
+        aliased: whether the memory of several buffers may be the same, or change while the function
+            is called several times.
+        shares: whether the launch has blocks of other functions, too: this one is called with the
+            number of its block.
         results: the reductions that the stage finds; none where it stores what the kernel does.
         parts: how many blocks share the elements of a point.
         variables: the position along each axis whose loop is open.
@@ -72,9 +92,10 @@ class Writer:
     def __init__(
         self, kernel: Kernel, whole: Kernel, name: str, gpu: Gpu, values: frozenset[Buffer],
         mapping: Mapping, scratch: Scratch, levels: Sequence[Sequence[Reduce]], number: int,
-        segments: int = 0,
+        segments: int = 0, shares: bool = False,
     ) -> None:  # fmt: skip
-        self.segments = segments
+        self.aliased = False
+        self.segments, self.shares = segments, shares or kernel.segmented
         self.kernel, self.whole, self.name, self.gpu = kernel, whole, name, gpu
         self.values = values
         self.mapping, self.scratch = mapping, scratch
@@ -97,31 +118,44 @@ class Writer:
 
     # -- the whole function ------------------------------------------------------------------
 
-    def function(self) -> tuple[str, Stage]:
-        mapping, name = self.mapping, self.name
+    def function(self) -> Function:
+        mapping = self.mapping
+        first = self._block()
         self._points()
-        body, self.lines = self.lines, []
-        for shared in self.shared.values():
-            self.line(shared)
-        lines = [*self.lines, *body, "}"]
-        parameters = self._parameters()
-        head = f"TD_KERNEL __launch_bounds__({mapping.threads}) {name}"
-        if self.kernel.segmented:
-            parameters.append("const td_index block")
-            points = f"TD_DEVICE void {name}_points({', '.join(parameters)}) {{"
-            lines = [*self._segment(), points, *lines, f"{head}{self._chosen_segment()}"]
-        else:
-            lines = [f"{head}({', '.join(parameters)}) {{", *self._block(), *lines]
         meets = mapping.team > 1 or mapping.turned is not None or mapping.owners is not None
-        stage = Stage(name, self._blocks(), mapping.threads, self.bytes, meets)
-        return "\n".join(lines), stage
+        return self.finished(self.blocks(), mapping.threads, self.bytes, meets, first)
 
-    def whole_function(self, threads: int) -> str:
-        """The function of the statements that were written."""
-        head = f"TD_KERNEL __launch_bounds__({threads}) {self.name}"
-        return "\n".join([f"{head}({', '.join(self._parameters())}) {{", *self.lines, "}"])
+    def finished(
+        self, blocks: Dim, threads: int, shared: int, meets: bool, first: Sequence[str] = ()
+    ) -> Function:
+        """The function of the statements that were written, after the `first` ones."""
+        body, self.lines = self.lines, []
+        for declared in self.shared.values():
+            self.line(declared)
+        lines = [*first, *self.lines, *body, "}"]
+        name, parameters = self.name, self.parameters()
+        if self.shares:
+            name = f"{name}_points"
+            given = ", ".join([*parameters, "const td_index own_block"])
+            lines = [f"TD_DEVICE void {name}({given}) {{", *lines]
+        else:
+            lines = [f"{kernel_head(name, threads)}({', '.join(parameters)}) {{", *lines]
+        return Function("\n".join(lines), Stage(name, blocks, threads, shared, meets))
 
-    def _parameters(self) -> list[str]:
+    def segmented(self) -> Function:
+        """The function of a segmented kernel, whose blocks find the segment that they are of."""
+        points = self.function()
+        stage = replace(points.stage, name=self.name)
+        whole = f"{kernel_head(self.name, stage.threads)}{self._chosen_segment()}"
+        return Function("\n".join([*self._segment(), points.text, whole]), stage)
+
+    @property
+    def own_block(self) -> str:
+        """The number of the block among those of the function."""
+        return "own_block" if self.shares else "blockIdx.x"
+
+    def parameters(self) -> list[str]:
+        """The parameters of the functions of the kernel."""
         found = [self._parameter(b) for b in self.kernel.buffers]
         found += [f"td_index {s}" for s in self.whole.symbols]
         return [*found, "TD_BYTES scratch"] if self.scratch.memory.bytes != 0 else found
@@ -129,11 +163,11 @@ class Writer:
     def _block(self) -> list[str]:
         """Which points a block works for, and at which part of their elements."""
         if self.parts == 1:
-            return ["  const td_index block = blockIdx.x;"]
-        parts = dim_text(self.parts)
+            return [f"  const td_index block = {self.own_block};"]
+        parts, own = dim_text(self.parts), self.own_block
         return [
             f"  const td_index parts = {parts};",
-            "  const td_index block = blockIdx.x / parts, part = blockIdx.x % parts;",
+            f"  const td_index block = {own} / parts, part = {own} % parts;",
         ]
 
     def _segment(self) -> list[str]:
@@ -163,7 +197,7 @@ class Writer:
   {self.name}_points({given}, (td_index)blockIdx.x - s.first);
 }}"""
 
-    def _blocks(self) -> Dim:
+    def blocks(self) -> Dim:
         """Points of one block after the other; a thread has several of them in vectors."""
         mapping, side = self.mapping, self.gpu.warp
         if mapping.turned:
@@ -179,7 +213,7 @@ class Writer:
         kernel, name = self.whole, self.pointers[buffer]
         if buffer in self.values:
             return f"{element_type(buffer.dtype)} {name}"
-        both = buffer in kernel.outputs and buffer in kernel.inputs
+        both = self.aliased or (buffer in kernel.outputs and buffer in kernel.inputs)
         return f"{'TD_SAME_POINTER' if both else 'TD_POINTER'}({self._pointed(buffer)}) {name}"
 
     def _pointed(self, buffer: Buffer) -> str:
@@ -278,7 +312,7 @@ class Writer:
     def _own_points(self) -> None:
         """Each thread has its points for itself."""
         mapping, vector = self.mapping, self.mapping.vector
-        first = "block * blockDim.x + threadIdx.x"
+        first = f"block * {mapping.threads} + threadIdx.x"
         if vector == 1:
             self.line(f"const td_index point = {first};")
             self.line("if (point >= count) return;")

@@ -113,7 +113,7 @@ class Builder:
     def residence(self) -> Residence:
         """Where the numbers of the graph reside."""
         sizes = None if self.facts.unified else {s.name for s in symbol_sources(self.graph.params)}
-        return find_residence(self.graph, self.native_lists, sizes)
+        return find_residence(self.graph, self.native_lists, sizes, self.facts.runs)
 
     def is_register(self, value: Value) -> bool:
         """Whether a value is a number in a register of the host."""

@@ -83,20 +83,24 @@ class Checks:
         writes = [p for launch in launches for p in launch.writes]
         self.steps.append(Note(checks, launches, reads=reads, writes=writes))
 
-    def until_failure(self, condition: Value, steps: list[Step], asserted: bool) -> Operand:
+    def until_failure(
+        self, condition: Value, steps: list[Step], asserted: bool, alone: bool
+    ) -> Operand:
         """The condition of a loop, for the end of its block: where a check has failed, a loop that
         a number of the device ends goes on no longer, for nothing else may end it.
 
         asserted: nor does one that the host ends, for an assertion may be all that ends it.
+        alone: the device runs the loop by itself, so the condition stays there.
         """
         program, status = self.program, self.program.status
         if program.facts.unified or not status.findings:
-            return program.on_host(condition, steps)
-        if program.places.get(condition) is not None and condition not in program.fetched:
+            return program.operand(condition) if alone else program.on_host(condition, steps)
+        on_device = program.places.get(condition) is not None and condition not in program.fetched
+        if alone or on_device:
             out = program.array((), dtypes.bool)
             operands = program.operand(condition), program.at(status.word), out
             steps.append(self._joined(steps, *goes_on(*operands)))
-            return self._fetched(out, steps)
+            return out if alone else self._fetched(out, steps)
         holds = program.on_host(condition, steps)
         if not asserted:
             return holds

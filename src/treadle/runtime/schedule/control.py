@@ -45,7 +45,7 @@ class ControlFlow:
         self, program: Builder, region: Region, order: Order, block: Block,
         wanted: dict[Value, Place], output: Callable[[Value], Operand],
         call: Callable[[Unit, str], None], inside: Inside,
-        until_failure: Callable[[Value, list[Step], bool], Operand],
+        until_failure: Callable[[Value, list[Step], bool, bool], Operand],
     ) -> None:  # fmt: skip
         """
         Args:
@@ -87,9 +87,14 @@ class ControlFlow:
         blocks = [self._branch(region, node, results) for region in node.regions]
         program.known = known
         self._learn(node.outputs)
-        predicate = self.program.on_host(node.inputs[0], self.block.steps)
+        alone = node in program.residence.alone
+        if alone:
+            predicate = program.operand(node.inputs[0])
+        else:
+            predicate = program.on_host(node.inputs[0], self.block.steps)
+        reads, writes = places_of([predicate]), places_of(results)
         self.block.steps.append(
-            Branch(predicate, blocks[0], blocks[1], results, writes=places_of(results))
+            Branch(predicate, blocks[0], blocks[1], results, alone, reads=reads, writes=writes)
         )
 
     def _result(self, value: Value) -> Operand:
@@ -251,7 +256,8 @@ class ControlFlow:
         inner = program.status.findings[checks:]
         endless = program.integers.trips(node) is None and counts_to(node) is None
         asserted = endless and any("asserts" in c.node.op.tags for c in inner)
-        test = self._condition(condition, body, asserted)
+        alone = node in program.residence.alone
+        test = self._condition(condition, body, asserted, alone)
         program.known = known | (within - inside)
         for step in before:
             self.block.steps.append(step)
@@ -261,7 +267,7 @@ class ControlFlow:
         loop.most, loop.counted = program.integers.most_trips(node), self._counted(node)
         ending = {body.params[number] for number in ending_flags(node)}
         loop.flags = [c for c in carried if c.param in ending and c.place is None]
-        loop.exact = bool(node.attrs.get("rolled"))
+        loop.exact, loop.alone = bool(node.attrs.get("rolled")), alone
         plain = program.native_lists and not any(
             isinstance(program.element_dims.get(v), Ragged) for v in _lists_in(body)
         )
@@ -377,16 +383,16 @@ class ControlFlow:
         block.results = results
         return block
 
-    def _condition(self, condition: Region, body: Region, asserted: bool) -> Block:
+    def _condition(self, condition: Region, body: Region, asserted: bool, alone: bool) -> Block:
         """The block of the condition, which sees the loop variables as the body does.
 
-        asserted: see `Checks.until_failure`.
+        asserted, alone: see `Checks.until_failure`.
         """
         sizes = self._bind(condition.params, body.params)
         block = self.inside(condition, self.program.schedule(condition), {})
         block.steps[:0] = sizes
         (result,) = condition.results
-        block.results = [self.until_failure(result, block.steps, asserted)]
+        block.results = [self.until_failure(result, block.steps, asserted, alone)]
         return block
 
 

@@ -81,6 +81,15 @@ class Facts:
         """Workspace of a kernel; None where it has no code, and the NumPy form of kernels runs."""
         return Needs(0, 0)
 
+    def joins(self, first: Kernel, second: Kernel, joined: Kernel) -> bool:
+        """Whether two independent kernels are better launched as one, which does what both do."""
+        return False
+
+    def runs(self, node: Node) -> bool:
+        """Whether the device runs a loop or a branch by itself, with all that is in it: the host
+        reads no number of it."""
+        return False
+
     def is_few(self, kernel: Kernel, points: int) -> bool:
         """Whether one thread does all work of a kernel that has at most so many points."""
         return self.tuning.threads == 1

@@ -34,11 +34,16 @@ from treadle.runtime.schedule.steps import (
 # A kernel that is not launched yet, and its operands.
 Pending: TypeAlias = tuple[Kernel, list[Operand]]
 
-# Steps that tell in `reads` and `writes` all memory that they touch, and end no program.
 _PLAIN = (
     Copy, Evaluate, Fetch, Guard, Launch, LibraryCall, LoadScalar, Measure, Note, SegmentedLaunch,
     Sizes, Update,
 )  # fmt: skip
+
+
+def is_plain(step: Step) -> bool:
+    """Whether a step tells in `reads` and `writes` all memory that it touches, and ends no program
+    where it stands."""
+    return isinstance(step, _PLAIN) and not (isinstance(step, Note) and not step.launches)
 
 
 def join_earlier(
@@ -54,7 +59,7 @@ def join_earlier(
     written: set[Hashable] = set()
     for position in reversed(range(len(steps))):
         step = steps[position]
-        if not isinstance(step, _PLAIN):
+        if not is_plain(step):
             break
         reads, writes = set(map(memory, step.reads)), set(map(memory, step.writes))
         needed = {memory(o.place) for o in operands if o.place is not None}

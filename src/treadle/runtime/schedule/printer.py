@@ -112,7 +112,7 @@ class _Printer:
         pad = "  " * depth
         if isinstance(step, Branch):
             return [
-                f"{pad}if {operand_text(step.predicate)} -> {_listed(step.results)}",
+                f"{pad}{_where(step)}if {operand_text(step.predicate)} -> {_listed(step.results)}",
                 *self.block(step.then, depth + 1),
                 f"{pad}  gives {_listed(step.then.results)}",
                 f"{pad}else",
@@ -126,7 +126,7 @@ class _Printer:
                 for c in step.carried
             )
             return [
-                f"{pad}loop {_by_rows(step)}{carried}",
+                f"{pad}{_where(step)}loop {_by_rows(step)}{carried}",
                 *self.block(step.condition, depth + 1),
                 f"{pad}while {_listed(step.condition.results)}",
                 *self.block(step.body, depth + 1),
@@ -138,6 +138,10 @@ class _Printer:
         if isinstance(step, Evaluate | LoadScalar | Position):
             return [f"{pad}{self.made(step.value)} = {_number(step)}"]
         return [pad + line for line in _line(step).split("\n")]
+
+
+def _where(step: Branch | Loop) -> str:
+    return "on the device: " if step.alone else ""
 
 
 def _by_rows(loop: Loop) -> str:

@@ -30,6 +30,7 @@ from treadle.runtime.schedule.residence import host_reads, may_refuse
 from treadle.runtime.schedule.scatters import scatter_kernel
 from treadle.runtime.schedule.segments import merge_segments
 from treadle.runtime.schedule.selections import Selections
+from treadle.runtime.schedule.side_by_side import join_side_by_side
 from treadle.runtime.schedule.status import finding_of
 from treadle.runtime.schedule.steps import (
     Append,
@@ -99,6 +100,9 @@ class RegionBuilder:
         if self.program.fusing and is_on("segments"):
             merged = merge_segments(self.steps.block.steps)
             self.steps.block.steps = merged if self._has_code(merged) else self.steps.block.steps
+        facts = self.program.facts
+        if self.program.fusing and not facts.unified and is_on("side_by_side"):
+            self.steps.block.steps = join_side_by_side(self.steps.block.steps, facts.joins)
         self.steps.block.results = [self.program.operand(v) for v in self.region.results]
         return self.steps.block
 

@@ -9,17 +9,20 @@ the number itself: where all it is computed from is on the host, is an argument 
 computes), or is fetched once, before the loop that the number is in. So are the numbers that it is
 computed from. Every other number resides on the device, as arrays do; where the host reads one
 nevertheless (a loss that ends a loop), that one is fetched.
+
+Loops and branches that a device runs by itself have no number of the host inside, unless it comes
+from outside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from treadle.core.records import record
 from treadle.core.shapes import ANY
 from treadle.core.spec import TensorSpec
-from treadle.graph.ir import Graph, Node, Value
+from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import mentioned_symbols
 from treadle.ops.control.checks import CHECK, NOTE, PLACE
 from treadle.ops.control.control_flow import COND, WHILE
@@ -34,24 +37,50 @@ class Residence:
     host: the numbers that are computed in registers of the host.
     read: the numbers of the device that the host reads as well.
     noted: the checks whose failure the device notes; the host makes all others.
+    alone: the loops and branches that the device runs by itself, those inside of them included.
     """
 
     host: frozenset[Value]
     read: frozenset[Value]
     noted: frozenset[Node]
+    alone: frozenset[Node] = frozenset()
 
 
 def find_residence(
-    graph: Graph, native_lists: bool, sizes: AbstractSet[str] | None = None
-) -> Residence:
+    graph: Graph, native_lists: bool, sizes: AbstractSet[str] | None = None,
+    runs: Callable[[Node], bool] = lambda node: False,
+) -> Residence:  # fmt: skip
     """Where the numbers of a graph reside.
 
     Args:
         native_lists: whether the program has code for lists, which are Python objects otherwise.
         sizes: the symbols that have values when the program begins; None where the host computes
             in the memory of the device, and makes all checks itself.
+        runs: whether the device can run a loop or a branch by itself. It does so with loops, and
+            with branches unless the host knows the way without reading anything of the device.
     """
-    return _Search(graph, native_lists, sizes).run()
+    search = _Search(graph, native_lists, sizes, frozenset())
+    if sizes is None:
+        return search.run()
+    alone = frozenset(_run_alone(graph, search.without_fetches(), runs))
+    return (_Search(graph, native_lists, sizes, alone) if alone else search).run()
+
+
+def _run_alone(
+    region: Region, known: Collection[Value], runs: Callable[[Node], bool]
+) -> Iterator[Node]:
+    """The loops and branches that a device runs by itself.
+
+    known: the numbers that the host computes without reading anything of the device.
+    """
+    for node in region.nodes:
+        decided = node.op is COND and node.inputs[0] in known
+        if node.op in (COND, WHILE) and not decided and runs(node):
+            inner = (n for r in node.regions for n in r.walk())
+            yield from (n for n in (node, *inner) if n.op in (COND, WHILE))
+            continue
+        for inside in node.regions:
+            yield from _run_alone(inside, known, runs)
 
 
 class _Search:
@@ -63,9 +92,10 @@ class _Search:
     """
 
     def __init__(
-        self, graph: Graph, native_lists: bool, sizes: AbstractSet[str] | None
-    ) -> None:
-        self.native_lists, self.sizes = native_lists, sizes
+        self, graph: Graph, native_lists: bool, sizes: AbstractSet[str] | None,
+        alone: frozenset[Node],
+    ) -> None:  # fmt: skip
+        self.native_lists, self.sizes, self.alone = native_lists, sizes, alone
         self.arguments = set(graph.arguments)
         self.sources: dict[Value, Sequence[Value]] = {}
         self.needs: dict[Value, Sequence[Value]] = {}
@@ -73,16 +103,21 @@ class _Search:
         self.notes: list[Node] = []
         for param in graph.params[len(graph.arguments) :]:
             self._add(param, ())  # a captured number is known when the program is made
-        for node in graph.walk():
-            self._look_at(node)
+        self._look_into(graph)
+
+    def without_fetches(self) -> dict[Value, Sequence[Value]]:
+        """The numbers that the host computes without reading anything of the device, with those
+        that each is computed from."""
+        found = dict(self.sources)
+        _drop_unavailable(found, found, ())
+        return found
 
     def run(self) -> Residence:
         _drop_unavailable(self.sources, self.needs, self.arguments)
-        alone = dict(self.sources)
-        _drop_unavailable(alone, alone, ())
-        noted = frozenset(n for n in self.notes if n.inputs[0] not in alone)
+        known = self.without_fetches()
+        noted = frozenset(n for n in self.notes if n.inputs[0] not in known)
         for node in self.notes:
-            self.wanted += () if node in noted else [v for v in node.inputs if v in alone]
+            self.wanted += () if node in noted else [v for v in node.inputs if v in known]
         host: set[Value] = set()
         read: set[Value] = set()
         stack = [v for v in self.wanted if is_number(v)]
@@ -97,7 +132,20 @@ class _Search:
             stack += self.sources[value]
             if value.node is not None and role_of(value.node) is Role.SCALAR:
                 stack += value.node.outputs  # one step computes them
-        return Residence(frozenset(host), frozenset(read), noted)
+        return Residence(frozenset(host), frozenset(read), noted, self.alone)
+
+    def _look_into(self, region: Region) -> None:
+        for node in region.nodes:
+            if node in self.alone:
+                inner = (n for r in node.regions for n in r.walk())
+                self.notes += [n for n in inner if self._can_be_noted(n)]
+                continue
+            self._look_at(node)
+            for inside in node.regions:
+                self._look_into(inside)
+
+    def _can_be_noted(self, node: Node) -> bool:
+        return self.sizes is not None and _can_be_noted(node, self.sizes)
 
     def _add(
         self, value: Value, sources: Sequence[Value], needs: Sequence[Value] | None = None
@@ -107,7 +155,7 @@ class _Search:
             self.needs[value] = sources if needs is None else needs
 
     def _look_at(self, node: Node) -> None:
-        if self.sizes is not None and _can_be_noted(node, self.sizes):
+        if self._can_be_noted(node):
             self.notes.append(node)
             return
         self.wanted += host_reads(node, self.native_lists)

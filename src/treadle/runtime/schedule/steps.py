@@ -340,12 +340,16 @@ class Block:
 class Branch(Step):
     """``results = then if predicate else otherwise``. Arrays are written to the places of
     `results` inside the branches; rank-0 results, and arrays whose size depends on the branch,
-    are merged from the blocks' results."""
+    are merged from the blocks' results.
+
+    alone: the device runs it by itself, if it can: the predicate may be in memory.
+    """
 
     predicate: Operand
     then: Block
     otherwise: Block
     results: list[Operand]
+    alone: bool = False
 
 
 @record(eq=False)
@@ -391,6 +395,7 @@ class Loop(Step):
     rows: where no iteration mixes the rows of the arrays: each thread runs the loop on its own.
     flags: bool variables that end the loop as soon as they are true.
     exact: products and sums are rounded one by one, as without the loop.
+    alone: the device runs it by itself, if it can: the bool may be in memory.
     """
 
     condition: Block
@@ -402,6 +407,7 @@ class Loop(Step):
     rows: Rows | None = None
     flags: Sequence[Carried] = ()
     exact: bool = False
+    alone: bool = False
 
 
 def node_of(step: Step) -> Node | None:
