@@ -13,10 +13,11 @@ from treadle.ops.collections.iterators import release_iterators
 from treadle.ops.collections.lists import LIST_ADD
 from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.exhausted import no_results, no_workspace
+from treadle.runtime.gpu.description import Description
 from treadle.runtime.gpu.driver import Memory, Recording
 from treadle.runtime.gpu.host_numbers import HostNumber
 from treadle.runtime.gpu.launches import Codes, PreparedLaunch, PreparedSegments, SmallLaunch
-from treadle.runtime.gpu.memory import Buffer, DeviceStorage
+from treadle.runtime.gpu.memory import Buffer, Copied, DeviceStorage
 from treadle.runtime.gpu.routines import Routine, prepare_together, routine_for
 from treadle.runtime.gpu.run import Run
 from treadle.runtime.memory.use import MemoryUse
@@ -65,6 +66,8 @@ class GpuProgram(Executable):
         constants: the buffers of literal arrays and captured tensors.
         written: the numbers of the variables that the program writes.
         submitted: how many launches, library calls and copies the last call made.
+        copied: what the last call copied to the device and to the host, beside arguments; None
+            before the first one.
         recordings: (sizes, addresses) -> the work of a call with these.
     """
 
@@ -100,7 +103,8 @@ class GpuProgram(Executable):
         self.recordings: OrderedDict[tuple[int, ...], Recording | None] = OrderedDict()
         self.verdicts: dict[tuple[int, ...], Status] = {}
         self.submitted = 0
-        self.texts = {**planned.texts, "program": self._text}
+        self.copied: tuple[Copied, Copied] | None = None
+        self.texts = {**planned.texts, **Description(self).texts}
 
     # -- preparation -----------------------------------------------------------------------------
 
@@ -265,9 +269,6 @@ class GpuProgram(Executable):
     @property
     def memory(self) -> MemoryUse | None:
         return self.planned.memory
-
-    def _text(self) -> str:
-        return "\n\n".join(code.code.text for code in self.codes.made.values())
 
 
 class Kept:
