@@ -141,10 +141,16 @@ class device:
     Eager operations run on it and give tensors there, to which operands from elsewhere are copied;
     constants, results of `td.identity` and variables are made there. Outside of such blocks an
     operation runs where its operands are: on the device of the first one that is not on the host.
+    Where all are on the host, or there are none, and programs see a GPU, it runs on the first GPU,
+    and so are constants and variables made there. As in TensorFlow, int32 and strings stay on the
+    host as long as nothing else is among operands and results, and here bools, too.
 
     A compiled function runs on one device as a whole. That is the device of the block in which it
     is called, and its tensors are copied there; or the one that blocks inside of the function name,
     the first that is not the host if they name several, or if a part of the operations is in none.
+    Where nothing places it it runs on the first GPU, unless it has nothing but int32, bools and
+    strings, or uses other variables that are on the host. `td.jit` computes on the host, and so do
+    the functions of `td.data`.
     Variables from elsewhere are copied to it for each call, and back where the function assigns:
     make them within the block, too. Without soft placement (`td.config`) blocks of several devices
     in a function are an InvalidArgumentError.

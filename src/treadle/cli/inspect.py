@@ -2,6 +2,8 @@
 
 import argparse
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from rich.console import Console
 from rich.rule import Rule
@@ -12,7 +14,10 @@ from .code import print_code
 from .errors import UsageError
 from .target import find_function, parse_arguments
 
-LANGUAGES = {"source": "python", "autograph": "python", "llvm": "llvm", "assembly": "nasm"}
+LANGUAGES = {
+    "source": "python", "autograph": "python", "llvm": "llvm", "assembly": "nasm", "cuda": "cuda",
+    "ptx": "ptx",
+}  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> None:
@@ -20,7 +25,8 @@ def run(options: argparse.Namespace) -> None:
     arguments = parse_arguments(options.args)
     console = Console()
     try:
-        stages = td.inspect.stages(function, *arguments)
+        with _device(options.device):
+            stages = td.inspect.stages(function, *arguments)
     except TypeError as error:
         # Above all a missing argument: the message names it.
         hint = "" if options.args else "; give arguments: --args 'float32[3,4]' 2 ..."
@@ -29,6 +35,21 @@ def run(options: argparse.Namespace) -> None:
     for name, text in select(stages, options.stage).items():
         console.print(Rule(name, align="left"))
         print_code(console, text, LANGUAGES.get(name, "text"))
+
+
+def _device(name: str | None) -> AbstractContextManager[Any]:
+    """The scope of a device, which must be there; None: no scope."""
+    if name is None:
+        return nullcontext()
+    try:
+        spec = td.DeviceSpec.from_string(name)
+    except ValueError as error:
+        raise UsageError(str(error).partition("\n")[0]) from None
+    known = [device.name for device in td.config.list_logical_devices()]
+    if f"/device:{spec.device_type}:{spec.device_index or 0}" not in known:
+        names = ", ".join(each.removeprefix("/device:") for each in known)
+        raise UsageError(f"there is no device {name!r}: there are {names} (see treadle env)")
+    return td.device(spec)
 
 
 def select(stages: Mapping[str, str], names: list[str] | None) -> Mapping[str, str]:

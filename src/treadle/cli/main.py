@@ -13,7 +13,7 @@ from .errors import UsageError
 
 STAGES = (
     "source, autograph, graph (as traced), graph after passes, graph for the target, "
-    "schedule, memory, kernels, llvm, assembly"
+    "schedule, memory, kernels, llvm, assembly; on a GPU: launches, copies, cuda, ptx, sass"
 )
 
 
@@ -59,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
     inspect.add_argument(
         "--stage", action="append", metavar="NAME", help=f"only this stage: {STAGES}"
     )
+    inspect.add_argument("--device", metavar="NAME", help="where it is to run, such as GPU:0")
     return top
 
 

@@ -59,10 +59,19 @@ class Place(NamedTuple):
     Attributes:
         device: where operations run; None: where their operands are.
         spec: the parts of device names that inner scopes complete theirs with, or None.
+        stays: whether `home` is the host inside.
     """
 
     device: Device | None
     spec: Any = None
+    stays: bool = False
+
+
+class _Home:
+    """The device of what no scope and no operand places; None: nobody has asked for it yet."""
+
+    device: Device | None = None
+    find: Callable[[], Device] = staticmethod(lambda: HOST)
 
 
 class _Log:
@@ -77,9 +86,10 @@ _log = _Log()
 class _Context(threading.local):
     """Attributes:
         places: the device scopes at work, the innermost last.
-        counted: what this thread has in `modes`; -1: not yet, or an interrupt came. Where it is 0
-            there is no recorder and no tape, no scope names another device than the host, and
-            nothing that runs is to be logged.
+        counted: what this thread has in `modes`, and 1 more where operations in no scope may run
+            elsewhere than on the host (`home`); -1: not counted, or an interrupt came. Where it is
+            0 there is no recorder and no tape, no operation runs elsewhere because of its place,
+            and nothing that runs is to be logged.
     """
 
     def __init__(self) -> None:
@@ -89,7 +99,7 @@ class _Context(threading.local):
     recorder: Recorder | None = None
     tapes: tuple[TapeLike, ...] = ()
     places: tuple[Place, ...] = ()
-    counted: int = 0
+    counted: int = 1  # of threads with nothing at work, until `home` is found
 
 
 class _Naming(threading.local):
@@ -103,6 +113,7 @@ naming = is_mode(_Naming())
 # How many traces, sets of tapes and scopes of other devices are at work in all threads, and whether
 # functions run eagerly: compiled calls look at it from native code.
 modes = ctypes.c_int64(0)
+eager_modes = ctypes.c_int64(1)  # the same, and whether eager operations may run elsewhere
 _counts: dict[object, int] = {}  # the terms of `modes`: one for each thread, and one for a setting
 _counting = locks.reentrant_lock()
 
@@ -115,6 +126,7 @@ def count_modes(of: object, number: int) -> None:
         else:
             _counts.pop(of, None)
         modes.value = sum(_counts.values())
+        eager_modes.value = modes.value + (_Home.device is not HOST)
 
 
 def executing_eagerly() -> bool:
@@ -159,13 +171,13 @@ class placing:
     traced operations ask for it. None: they run where their operands are, as outside of scopes.
 
     Args:
-        spec: see `Place`.
+        spec, stays: see `Place`.
     """
 
     __slots__ = ("_before", "_place")
 
-    def __init__(self, device: Device | None, spec: Any = None) -> None:
-        self._place = Place(device, spec)
+    def __init__(self, device: Device | None, spec: Any = None, stays: bool = False) -> None:
+        self._place = Place(device, spec, stays)
         self._before: list[tuple[Place, ...]] = []  # several: a block may enter it again
 
     def __enter__(self) -> None:
@@ -186,6 +198,34 @@ def placed_elsewhere() -> Device | None:
     """The same where it is not the host."""
     device = placed()
     return None if device is HOST else device
+
+
+def home() -> Device:
+    """The device of work that neither a scope nor an operand places: the first GPU that programs
+    see, else the host. It is looked for once, when the first operation runs or the first function
+    is traced."""
+    places = context.places
+    if places and places[-1].stays:
+        return HOST
+    if _Home.device is None:
+        set_home(_Home.find())
+    assert _Home.device is not None
+    return _Home.device
+
+
+def find_home_by(find: Callable[[], Device]) -> None:
+    """Let ``find()`` say what `home` is."""
+    _Home.find = staticmethod(find)
+
+
+def set_home(device: Device | None) -> None:
+    """Say what `home` is; None: it is to be looked for."""
+    _Home.device = device
+    _Context.counted = int(device is not HOST)
+    context.counted = -1
+    recount()
+    with _counting:
+        eager_modes.value = modes.value + (device is not HOST)
 
 
 # `counted` is -1 from before a mode changes until it is counted: where an interrupt comes meanwhile
@@ -216,9 +256,7 @@ def add_tape(tape: TapeLike) -> None:
     within the block that the tape watches."""
     tapes = (*context.tapes, tape)
     context.counted = -1
-    wanted = _at_work() + (not context.tapes)
-    count_modes(threading.get_ident(), wanted)
-    context.counted = wanted
+    _count(_at_work() + (not context.tapes))
     context.tapes = tapes
 
 
@@ -233,9 +271,25 @@ def watched() -> bool:
 def recount() -> None:
     """Let `modes` count what is at work in this thread now."""
     wanted = _at_work()
-    if wanted != context.counted:
-        count_modes(threading.get_ident(), wanted)
-        context.counted = wanted
+    if wanted + _may_leave() != context.counted:
+        _count(wanted)
+
+
+def _count(wanted: int) -> None:
+    """Let `modes` count so many for this thread."""
+    count_modes(threading.get_ident(), wanted)
+    if wanted == 0 and not context.places:
+        context.__dict__.pop("counted", None)  # as in all threads with nothing at work
+    else:
+        context.counted = wanted + _may_leave()
+
+
+def _may_leave() -> bool:
+    """Whether operations may run elsewhere than on the host though no scope says so."""
+    places = context.places
+    if places and (places[-1].device is not None or places[-1].stays):
+        return False
+    return _Home.device is not HOST
 
 
 def _at_work() -> int:

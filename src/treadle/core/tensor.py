@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treadle.core import errors
-from treadle.core.context import context, placed
+from treadle.core import dtypes, errors
+from treadle.core.context import context, home, placed
 from treadle.core.devices import HOST, Device
 from treadle.core.dtypes import DType
 from treadle.core.list_value import ListValue
@@ -380,9 +380,22 @@ def from_array(array: NDArray) -> Tensor:
 
 
 def placed_array(array: NDArray) -> Tensor:
-    """The same on the device that the innermost scope names."""
+    """The same on the device that the innermost scope names, or where it is without a scope."""
     tensor = from_array(array)
-    return moved(tensor, placed() or HOST) if context.counted else tensor
+    return moved(tensor, placed() or home_of(tensor)) if context.counted else tensor
+
+
+def home_of(tensor: Tensor) -> Device:
+    """The device of a tensor that no scope places: its own, or `home` for one of the host that is
+    drawn there."""
+    spec = tensor.spec
+    return home() if spec.device is HOST and is_drawn(spec.dtype) else spec.device
+
+
+def is_drawn(dtype: DType) -> bool:
+    """Whether values of a dtype are computed on a GPU where nobody places them. Positions and sizes
+    (int32), bools and strings stay on the host, which decides by them what comes next."""
+    return dtype is not dtypes.int32 and dtype is not dtypes.bool and dtype is not dtypes.string
 
 
 def from_buffer(buffer: Any, device: Device = HOST) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 
 import treadle as td
 from treadle.data import graph
-from treadle.data.elements import as_structure, as_value, leaves_of, packer, spec_of
+from treadle.data.elements import as_structure, as_value, host_tensor, leaves_of, packer, spec_of
 from treadle.data.iterator import Cursor, NumpyIterator, OwnedIterator
 from treadle.data.options import Options
 from treadle.data.seeds import seeds_for
@@ -503,7 +503,7 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         """The number of elements, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY (int64)."""
         if context.recorder is not None and symbols_in(self._stage):
             return graph.cardinality_in_graph(self._stage)  # type: ignore[no-any-return]
-        return td.constant(self._stage.cardinality(), td.int64)
+        return host_tensor(np.int64(self._stage.cardinality()))
 
     def graph_length(self) -> Any:
         """``len(dataset)`` inside a function; a run fails where the length is not known."""

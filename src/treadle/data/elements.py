@@ -19,6 +19,7 @@ from treadle.iteration import (
     NDArray,
     at,
     children,
+    context,
     from_array,
     rebuild,
     static_part,
@@ -80,7 +81,15 @@ def as_structure(value: Any) -> Any:
         raise TypeError(f"None cannot be an element of a dataset{at(user_origin())}")
     if is_element(value):
         return value
-    return td.convert_to_tensor(value)
+    return host_tensor(value)
+
+
+def host_tensor(value: Any) -> td.Tensor:
+    """A value as a tensor of the host, where pipelines run; in a function as one of its graph."""
+    if context.recorder is not None:
+        return td.convert_to_tensor(value)
+    with td.device("CPU:0"):
+        return td.convert_to_tensor(value)
 
 
 def is_element(value: Any) -> bool:

@@ -176,7 +176,7 @@ class Jitted:
 
     def _concrete(self, bound: Bound, written: set[int]) -> ConcreteFunction:
         kinds, leaves = bound.traced(written)
-        with placing(None):  # arrays are the host's
+        with placing(None, stays=True):  # arrays are the host's
             return self._traced._lookup(self._traced._signature.bind((kinds,), leaves))
 
     def _body(self, kinds: Any, /, **leaves: Any) -> Any:

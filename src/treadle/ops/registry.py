@@ -10,19 +10,20 @@ import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.arrays import string_array
-from treadle.core.context import context, placed, ran
+from treadle.core.context import context, home, placed, ran
 from treadle.core.devices import HOST, Device
 from treadle.core.interrupts import QUIET, numpy_errors
 from treadle.core.list_value import ListValue
 from treadle.core.origin import at, user_origin
 from treadle.core.records import record
-from treadle.core.spec import Spec, spec_text
+from treadle.core.spec import Spec, TensorSpec, spec_text
 from treadle.core.tensor import (
     DeviceTensor,
     StringTensor,
     Tensor,
     from_array,
     from_buffer,
+    is_drawn,
     moved,
 )
 from treadle.ops.lowering import Lowering, Rows
@@ -285,13 +286,33 @@ def run(op: Op, *inputs: Any, **attrs: Any) -> Any:
         outputs = _run_eagerly(op, inputs, attrs)
     else:
         if context.recorder is None:
-            outputs = _run_eagerly(op, inputs, attrs, placed() or HOST)
+            device = placed() or _unplaced(op, inputs, attrs)
+            outputs = _run_eagerly(op, inputs, attrs, device)
             ran(op.name, outputs[0].spec.device if outputs else HOST)
         else:
             outputs = context.recorder.record(op, inputs, attrs)
         for tape in context.tapes:
             tape.record(op, inputs, attrs, outputs)
     return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _unplaced(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Device:
+    """Where an operation in no scope runs: on the host where it has effects or takes a variable or
+    list, and `home` where all of its tensors are on the host and one of them, or of its results, is
+    drawn there. (`_run_eagerly` follows operands from the host to other devices.)"""
+    device = home()
+    if device is HOST or op.effect is not None:
+        return HOST
+    specs = [x.spec for x in inputs]
+    if any(type(spec) is not TensorSpec or spec.device is not HOST for spec in specs):
+        return HOST
+    if any(is_drawn(spec.dtype) for spec in specs):
+        return device
+    try:
+        results = infer_outputs(op, specs, attrs)
+    except Exception:
+        return HOST  # whose error says why
+    return device if any(is_drawn(s.dtype) for s in results if type(s) is TensorSpec) else HOST
 
 
 def run_with_regions(
@@ -327,7 +348,7 @@ def _run_eagerly(
             else:
                 if type(t) is StringTensor and not op.takes_strings:
                     raise TypeError("it does not work on strings")
-                if type(t) is DeviceTensor and device is HOST:
+                if type(t) is DeviceTensor and device is HOST and placed() is None:
                     device = t.spec.device
                     if made := _on_device(op, inputs, attrs, device):
                         return made

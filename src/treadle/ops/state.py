@@ -22,7 +22,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import ResourceSpec, TensorSpec, buffer_spec
 from treadle.core.storage import Buffer, Cell
-from treadle.core.tensor import Reference, Tensor, from_buffer, moved
+from treadle.core.tensor import Reference, Tensor, from_buffer, home_of, moved
 from treadle.core.trials import refuse
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor, register_converter
@@ -275,7 +275,7 @@ class Variable(metaclass=_CreatedVariable):
             initial_value = recorder.lift(initial_value)
         with recording(None), taping(()):
             value = convert_to_tensor(initial_value, dtype)
-        value = moved(value, placed() or value.spec.device)
+        value = moved(value, placed() or home_of(value))
         if shape is None and not validate_shape:
             shape = TensorShape(None)
         if shape is not None and not value.shape.is_compatible_with(shape):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from treadle.core import errors, locks
+from treadle.core.context import find_home_by
 from treadle.core.devices import HOST, Device, add_device, begin_with, known_devices
 from treadle.core.host_storage import host_storage
 from treadle.runtime.gpu import discovery
@@ -145,6 +146,19 @@ class Setup:
             self._change("Physical devices")
             self._growing[device] = enable
 
+    # -- the device of what nobody places ------------------------------------------------------
+
+    def home(self) -> Device:
+        """The first GPU that programs see, else the host. Where no GPU can be there this is cheap,
+        and the setup may still be changed."""
+        if self._visible is None:
+            possible = discovery.may_find()
+        else:
+            possible = any(device.device_type == "GPU" for device in self._visible)
+        if possible:
+            self.finish()
+        return next((device for device in self._made if device.kind == "GPU"), HOST)
+
     # -- making devices ----------------------------------------------------------------------
 
     def finish(self) -> None:
@@ -216,3 +230,4 @@ _NOT_OF_CPUS = {
 
 setup = Setup()
 begin_with(lambda: setup.finish())
+find_home_by(lambda: setup.home())

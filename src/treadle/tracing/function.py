@@ -12,7 +12,7 @@ from typing import Any
 
 from treadle.autograph.api import converted
 from treadle.core.caches import clears
-from treadle.core.context import context, placed, placed_elsewhere, placing, watched
+from treadle.core.context import context, home, placed, placed_elsewhere, placing, watched
 from treadle.core.devices import HOST
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
@@ -197,6 +197,9 @@ class Function:
 
     def _lookup(self, arguments: Arguments) -> ConcreteFunction:
         if placed() is not HOST:
+            return self._found(arguments)
+        if home() is not HOST:
+            arguments.within(HOST)
             return self._found(arguments)
         with placing(None):  # most traces run on the host without being told to
             concrete = self._found(arguments)

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from treadle.core import errors
+from treadle.core.context import home
 from treadle.core.devices import HOST, Device
 from treadle.core.origin import Origin, at
-from treadle.core.spec import Spec
-from treadle.core.tensor import Tensor, moved
+from treadle.core.spec import ResourceSpec, Spec, TensorSpec
+from treadle.core.tensor import Tensor, is_drawn, moved
 from treadle.graph.ir import Graph
 from treadle.ops.random.state import Stream
 from treadle.ops.registry import Op, set_device_execution
@@ -23,9 +24,9 @@ Asked = Mapping[Device | None, Origin | None]
 def place_graph(graph: Graph, arguments: Sequence[Spec], asked: Asked, inside: bool) -> None:
     """Choose the device of a graph: the first that is not the host among those that scopes
     (`td.device`) around its operations name and, where an operation is in no scope, those of its
-    arguments and captures. What it captures elsewhere is copied there: tensors, which never change,
-    once; variables for each call (`treadle.tracing.mirrors`). Random streams have a state on each
-    device.
+    arguments and captures, or else `home` where the graph has values that are drawn there. What it
+    captures elsewhere is copied there: tensors, which never change, once; variables for each call
+    (`treadle.tracing.mirrors`). Random streams have a state on each device.
 
     Args:
         arguments: the specs of the graph's arguments, with their devices.
@@ -38,6 +39,8 @@ def place_graph(graph: Graph, arguments: Sequence[Spec], asked: Asked, inside: b
     found: list[Device] = []
     for device in asked or (None,):
         found += _operands(graph, arguments, inside) if device is None else [device]
+    if not asked or None in asked:
+        found.append(_unplaced(graph, arguments))
     graph.device = next((device for device in found if device is not HOST), HOST)
     if not settings.soft_device_placement:
         _check_scopes(graph, asked)
@@ -52,6 +55,20 @@ def _operands(graph: Graph, arguments: Sequence[Spec], inside: bool) -> Iterator
     for capture in graph.captures:
         if not isinstance(capture, Stream):
             yield capture.spec.device
+
+
+def _unplaced(graph: Graph, arguments: Sequence[Spec]) -> Device:
+    """The device of a graph that neither scopes nor operands place: the host where variables that
+    would be drawn away are there, since somebody has placed them."""
+    device = home()
+    if device is HOST:
+        return HOST
+    given = [*arguments, *(c.spec for c in graph.captures if not isinstance(c, Stream))]
+    if any(isinstance(s, ResourceSpec) and is_drawn(s.dtype) for s in given):
+        return HOST
+    values = [*graph.params, *(value for node in graph.walk() for value in node.outputs)]
+    specs = [v.spec for v in values if isinstance(v.spec, TensorSpec)]
+    return device if any(is_drawn(spec.dtype) for spec in specs) else HOST
 
 
 def _check_scopes(graph: Graph, asked: Asked) -> None:

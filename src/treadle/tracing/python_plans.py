@@ -19,7 +19,7 @@ import numpy as np
 
 from treadle.core import dtypes, nest
 from treadle.core.arrays import own_copy
-from treadle.core.context import context, placed
+from treadle.core.context import context, home, placed
 from treadle.core.devices import HOST
 from treadle.core.shapes import SymbolicDim, symbol_name
 from treadle.core.spec import ListSpec, Spec, TensorSpec, is_static
@@ -105,7 +105,7 @@ class _PlanWriter:
         """No trace, no tape, and the device scope of this call. A scope of the host changes nothing
         where the program, its arguments and captures are there."""
         scope = placed()
-        if scope is None or scope is HOST:
+        if (scope or home()) is HOST:
             self.miss_if("context.counted")
             if self.device is HOST and scope is None:
                 return

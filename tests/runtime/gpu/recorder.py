@@ -219,6 +219,9 @@ class RecordingDriver:
         library = compiled(text_of([(code.arguments, code) for code in codes]))
         return [[Function(c, s, library) for s in c.stages] for c in codes]
 
+    def needs(self, function: Function) -> None:
+        """The shim has no registers."""
+
     def launch(
         self, function: Function, blocks: int, threads: int, shared: int, parameters: int
     ) -> None:

@@ -22,9 +22,9 @@ from typing import Any
 
 from tests.runtime.gpu import sources, traffic
 from tests.runtime.gpu.collected import Collection
-from tests.runtime.gpu.cuda import CompileError, Compiler, compilers
 from tests.runtime.gpu.on_processor import BATCH, GPU, Kernels
 from treadle.runtime.gpu.machine import Gpu
+from treadle.runtime.gpu.toolkit import CompileError, Compiler, compilers
 
 ARCHITECTURES = ("sm_80", "sm_90")
 TESTS = (

@@ -12,9 +12,9 @@ import pytest
 import treadle as td
 from tests.runtime.gpu import sources
 from tests.runtime.gpu.collected import Collection
-from tests.runtime.gpu.cuda import CompileError, Compiler, compilers
 from tests.runtime.gpu.on_processor import Kernels
 from tests.runtime.gpu.run import Examination
+from treadle.runtime.gpu.toolkit import CompileError, Compiler, compilers
 
 CORPUS = list({c.fn: c for c in sources.CASES if c.tensors}.values())  # a case of each function
 SEEDS = range(8)

@@ -1,6 +1,7 @@
 """Kernels are compiled for GPUs, without one, by the compilers of CUDA C that are here.
 
-TREADLE_TEST_CUDA=1 says that there is one: nvcc, or NVRTC from its wheel (`cuda.py`).
+TREADLE_TEST_CUDA=1 says that there is one: nvcc, or NVRTC from its wheel
+(`treadle.runtime.gpu.toolkit`).
 """
 
 import os
@@ -8,9 +9,9 @@ import os
 import pytest
 
 from tests.runtime.gpu import test_row_routines
-from tests.runtime.gpu.cuda import CompileError, Compiler, compilers
 from tests.runtime.gpu.test_kernels import compiled, compiled_parts, functions
 from tests.runtime.gpu.test_routines import compiled_cases
+from treadle.runtime.gpu.toolkit import CompileError, Compiler, compilers
 
 LIBRARIES = {
     "cases": compiled, "in parts": compiled_parts, "functions": lambda: functions()[0],
@@ -29,7 +30,7 @@ def test_a_compiler_is_where_it_must_be() -> None:
 def test_kernels_compile(compiler: Compiler, architecture: str, kernels: str) -> None:
     library = LIBRARIES[kernels]()
     text = "\n".join(code.text for _, code in library.distinct.values())
-    assert len(compiler.compile(text, architecture)) > len(library.distinct)
+    assert len(compiler.compile(text, architecture).code) > len(library.distinct)
 
 
 @pytest.mark.parametrize("compiler", compilers(), ids=lambda c: c.name)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import treadle as td
-from tests.runtime.gpu.cuda import Compiler, compilers
 from tests.runtime.gpu.recorder import recorded_gpu
 from tests.runtime.gpu.test_execution import driver_of, on, program_of, same
 from treadle.core.devices import Device
+from treadle.runtime.gpu.toolkit import Compiler, compilers
 
 RNG = np.random.default_rng(4)
 X = RNG.standard_normal((6, 20)).astype(np.float32)

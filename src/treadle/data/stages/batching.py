@@ -133,7 +133,7 @@ def _padding_values(structure: Any, specs: list[Any], values: Any) -> list[Any]:
         given = given * len(specs)
     result = []
     for spec, value in zip(specs, given, strict=True):
-        with recording(None):  # a number of Python's is one in functions, too
+        with recording(None), td.device("CPU:0"):  # a number of Python's is one in functions, too
             tensor = td.convert_to_tensor(td.zeros((), spec.dtype) if value is None else value)
         if tensor.dtype is not spec.dtype:
             raise TypeError(

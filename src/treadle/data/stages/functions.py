@@ -110,7 +110,8 @@ class Mapped:
         return call
 
     def _call_eagerly(self, leaves: Leaves) -> Leaves:
-        result = as_result(self.fn(*self.pack(leaves)))
+        with td.device("CPU:0"):
+            result = as_result(self.fn(*self.pack(leaves)))
         return tuple(np.asarray(x) if isinstance(x, td.Tensor) else x for x in leaves_of(result))
 
 

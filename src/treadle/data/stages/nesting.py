@@ -95,7 +95,10 @@ class GroupByWindow(Stage):
             yield from self._reduced(key, group)
 
     def _size_of(self, key: int) -> int:
-        return int(self.size(td.constant(key, td.int64)) if callable(self.size) else self.size)
+        if not callable(self.size):
+            return int(self.size)
+        with td.device("CPU:0"):
+            return int(self.size(td.constant(key, td.int64)))
 
     def _reduced(self, key: int, group: list[Leaves]) -> Iterator[Leaves]:
         window = self.as_dataset(Listed(self.inner.spec, group))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import errors, locks
-from treadle.core.context import context, placed, placing, recording, taping
+from treadle.core.context import context, home, placed, placing, recording, taping
 from treadle.core.devices import HOST, Device
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
@@ -126,5 +126,5 @@ def _advance(variable: Variable, shape: tuple[Dim, ...]) -> Tensor:
 def draw(op_seed: Any, shape: tuple[Dim, ...]) -> Tensor:
     """A state for one random op from the global stream, or from that of an op seed."""
     number = None if op_seed is None else int(op_seed)
-    device = HOST if context.recorder is not None else placed() or HOST
+    device = HOST if context.recorder is not None else placed() or home()
     return advance(streams.variable(number).on(device), shape)

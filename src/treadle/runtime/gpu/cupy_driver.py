@@ -12,7 +12,7 @@ import numpy as np
 
 from treadle.core import dtypes, locks
 from treadle.runtime.gpu.cublas import Cublas, cublas_library
-from treadle.runtime.gpu.driver import Array, Recording
+from treadle.runtime.gpu.driver import Array, Needs, Recording
 from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.product import Product
@@ -153,6 +153,13 @@ class CupyDriver:
         if stage.shared > SHARED_AT_FIRST:
             kernel.max_dynamic_shared_size_bytes = stage.shared
         return kernel.kernel
+
+    def needs(self, function: Any) -> Needs:
+        asked = self.driver.funcGetAttribute
+        return Needs(
+            asked(self.driver.CU_FUNC_ATTRIBUTE_NUM_REGS, function.ptr),
+            asked(self.driver.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function.ptr),
+        )
 
     def launch(
         self, function: Any, blocks: int, threads: int, shared: int, parameters: int

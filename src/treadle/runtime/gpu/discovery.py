@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.util
+import os
+import sys
 from typing import Any, NamedTuple
 
 from treadle.core import locks
@@ -41,6 +44,22 @@ def physical_gpus() -> list[PhysicalGPU]:
 def why_none() -> str:
     """Why there is no GPU: no CuPy, no driver, a wrong version; "" where there is one."""
     return _search().why_none
+
+
+def may_find() -> bool:
+    """Whether it is worth while to import CuPy in order to look for GPUs: it is installed, there is
+    a driver of CUDA, and the environment does not hide all devices."""
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1")
+    return not hidden and has_driver() and is_installed()
+
+
+def has_driver() -> bool:
+    """Whether the system has the library of a driver of CUDA, which may not find a GPU."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def is_installed() -> bool:

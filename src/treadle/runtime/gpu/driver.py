@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -35,6 +35,18 @@ class Recording(Protocol):
     """Work that was recorded once and is submitted again as a whole."""
 
     def submit(self) -> None: ...
+
+
+class Needs(NamedTuple):
+    """What each thread of a compiled function takes of a multiprocessor.
+
+    Attributes:
+        registers: of 4 bytes.
+        local: bytes of memory of its own, for arrays and what registers have no room for.
+    """
+
+    registers: int
+    local: int
 
 
 class Driver(Protocol):
@@ -108,6 +120,9 @@ class Driver(Protocol):
         Raises:
             Unsupported: the compiler of the device refuses them; the message has its words.
         """
+
+    def needs(self, function: Any) -> Needs | None:
+        """What one of these functions takes; None where the device does not tell."""
 
     def launch(
         self, function: Any, blocks: int, threads: int, shared: int, parameters: int

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -94,6 +94,23 @@ class VariableCell:
         self.place.readers = readers
 
 
+class Copied(NamedTuple):
+    """How often something was copied, and how many bytes in all."""
+
+    times: int
+    bytes: int
+
+    def and_one(self, size: int) -> Copied:
+        """With one more copy."""
+        return Copied(self.times + 1, self.bytes + size)
+
+    def __sub__(self, before: Copied) -> Copied:
+        return Copied(self.times - before.times, self.bytes - before.bytes)
+
+    def __str__(self) -> str:
+        return f"{self.times} time{'' if self.times == 1 else 's'} ({self.bytes:,} bytes)"
+
+
 class DeviceStorage:
     """See `treadle.core.storage.Storage`.
 
@@ -102,13 +119,13 @@ class DeviceStorage:
         lock: held by whoever submits several pieces of work that belong together.
         verdicts: what programs that were submitted have still to tell: each raises its error once
             the device has got as far.
-        uploads, downloads: how often elements were copied from and to the host.
+        uploads, downloads: what was copied from and to the host.
     """
 
     def __init__(self, driver: Driver) -> None:
         self.driver, self.lock = driver, locks.reentrant_lock()
         self.verdicts: list[Callable[[], None]] = []
-        self.uploads = self.downloads = 0
+        self.uploads = self.downloads = Copied(0, 0)
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -165,14 +182,14 @@ class DeviceStorage:
     def write(self, address: int, array: Array) -> None:
         """Put the elements of an array at an address."""
         if array.nbytes:
-            self.uploads += 1
+            self.uploads = self.uploads.and_one(array.nbytes)
             self.driver.upload(address, np.ascontiguousarray(array))
 
     def read(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         """An array of the caller's own with the elements at an address, for which this waits."""
         array = np.empty(shape, dtype)
         if array.nbytes:
-            self.downloads += 1
+            self.downloads = self.downloads.and_one(array.nbytes)
             self.driver.download(array, address)
         return array
 

@@ -13,6 +13,7 @@ from treadle.ops.collections.iterators import release_iterators
 from treadle.ops.collections.lists import LIST_ADD
 from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.exhausted import no_results, no_workspace
+from treadle.runtime.gpu.description import Description
 from treadle.runtime.gpu.driver import Memory, Recording
 from treadle.runtime.gpu.host_numbers import HostNumber
 from treadle.runtime.gpu.launches import (
@@ -21,8 +22,8 @@ from treadle.runtime.gpu.launches import (
     PreparedSegments,
     SmallLaunch,
     prepared,
-)
-from treadle.runtime.gpu.memory import Buffer, DeviceStorage
+)  # fmt: skip
+from treadle.runtime.gpu.memory import Buffer, Copied, DeviceStorage
 from treadle.runtime.gpu.one_block import block_code
 from treadle.runtime.gpu.routines import Routine, prepare_together, routine_for
 from treadle.runtime.gpu.run import Run
@@ -76,6 +77,8 @@ class GpuProgram(Executable):
         constants: the buffers of literal arrays and captured tensors.
         written: the numbers of the variables that the program writes.
         submitted: how many launches, library calls and copies the last call made.
+        copied: what the last call copied to the device and to the host, beside arguments; None
+            before the first one.
         recordings: (whether TensorFloat-32 is allowed, sizes, addresses) -> the work of a call
             with these.
     """
@@ -112,7 +115,8 @@ class GpuProgram(Executable):
         self.recordings: OrderedDict[tuple[int, ...], Recording | None] = OrderedDict()
         self.verdicts: dict[tuple[int, ...], Status] = {}
         self.submitted = 0
-        self.texts = {**planned.texts, "program": self._text}
+        self.copied: tuple[Copied, Copied] | None = None
+        self.texts = {**planned.texts, **Description(self).texts}
 
     # -- preparation -----------------------------------------------------------------------------
 
@@ -309,9 +313,6 @@ class GpuProgram(Executable):
     @property
     def memory(self) -> MemoryUse | None:
         return self.planned.memory
-
-    def _text(self) -> str:
-        return "\n\n".join(code.code.text for code in self.codes.all)
 
 
 class Kept:

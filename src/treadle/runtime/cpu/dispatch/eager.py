@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import locks
+from treadle.core.context import eager_modes
 from treadle.core.tensor import Tensor
 from treadle.runtime.cpu.abi import FASTCALL, MethodDef, c_function
 from treadle.runtime.cpu.dispatch.layout import call_layout
@@ -63,8 +64,11 @@ def _code() -> Any:
     return process_jit().load(lambda: eager_text(layout, process_host()), name=name)
 
 
+_count = ctypes.addressof(eager_modes)
+
+
 def _fill_record(code: Any, python: dict[str, Any]) -> None:
-    words: dict[str, int] = dict(zip(WORDS, table(None), strict=True))
+    words: dict[str, int] = dict(zip(WORDS, table(None, _count), strict=True))
     words |= {f"python{name.strip('_').join(('_', ''))}": id(f) for name, f in python.items()}
     words |= {f"dtype_{name}": id(np.dtype(name)) for name in DTYPES}
     _keep.append(python)
