@@ -64,7 +64,7 @@ DEVICES = {
     "runtime.gpu": {"runtime.device_setup", "runtime.devices", "sysconfig", "test"},
 }
 FREE = {"version"}  # plain data, for everybody
-FACADES = {"config", "experimental", "nn", "random", "types"}  # packages of public names
+FACADES = {"config", "experimental", "nn", "random", "train", "types"}  # packages of public names
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.

@@ -189,6 +189,16 @@ class Layer(td.Module):
         """Attributes in the order of assignment, as Keras lists weights and layers."""
         return [(k, v) for k, v in vars(self).items() if k not in self._ignored_attributes]
 
+    def _trackable_children(self) -> dict[str, Any]:
+        found = super()._trackable_children()
+        known = {id(leaf) for leaf in self._leaves()}
+        rest = [v for v in self._added_weights if id(v) not in known]
+        return found | {f"weight-{number}": v for number, v in enumerate(rest)}
+
+    def _trackable_aliases(self, name: str) -> tuple[str, ...]:
+        """Other names that checkpoints may have: Keras's Dense has ``_kernel``."""
+        return (f"_{name}",)
+
     def _leaves(self) -> Iterable[Any]:
         for _, value in self._attribute_items():
             if isinstance(value, Layer | td.Variable | td.Module):
@@ -360,6 +370,8 @@ class Layer(td.Module):
 
     def _start_outermost(self) -> None:
         _calls.outermost = self
+        for restoration in self.__dict__.get("_restorations", ()):  # lists may have grown
+            restoration.extend(self)
         self._forget_losses()
 
     def _forget_losses(self) -> None:

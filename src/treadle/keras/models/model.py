@@ -113,6 +113,34 @@ class Model(Trainer, Layer):
             return list(self._network.layers)
         return [m for m in self._own()[1] if isinstance(m, Layer)]
 
+    def _trackable_children(self) -> dict[str, Any]:
+        """The layers by their places, what attributes hold, and the optimizer."""
+        found = super()._trackable_children()
+        if self._listed is not None:
+            layers = self._listed
+            held = {id(layer) for layer in layers}
+            found = {
+                name: value
+                for name, value in found.items()
+                if name not in ("_layers", "_network_layers") and id(value) not in held
+            }
+            found = {f"layer-{number}": layer for number, layer in enumerate(layers)} | found
+        return found if self.optimizer is None else found | {"optimizer": self.optimizer}
+
+    @property
+    def _listed(self) -> list[Layer] | None:
+        """The layers where their order is the model's; None where the model calls them itself."""
+        return None if self._network is None else self.layers
+
+    def _trackable_aliases(self, name: str) -> tuple[str, ...]:
+        kind, _, number = name.partition("-")
+        is_layer = kind == "layer" and number.isdecimal()
+        return self._keras_places(int(number)) if is_layer else super()._trackable_aliases(name)
+
+    def _keras_places(self, number: int) -> tuple[str, ...]:
+        """Where Keras 3 has the layer of a number in its checkpoints."""
+        return (f"_operations/{number}",)
+
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """The layer of that name or position.
 
@@ -205,6 +233,13 @@ class Sequential(Model):
     @property
     def layers(self) -> list[Layer]:
         return list(self._layers)
+
+    @property
+    def _listed(self) -> list[Layer]:
+        return self.layers
+
+    def _keras_places(self, number: int) -> tuple[str, ...]:
+        return (f"_functional/_operations/{number + 1}", f"_layers/{number}")
 
     def _build_if_possible(self) -> None:
         start = self._start

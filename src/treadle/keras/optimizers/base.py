@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,13 @@ import numpy as np
 import treadle as td
 from treadle.keras import naming
 from treadle.keras.optimizers.rows import Gradient
+
+# The names of slots in checkpoints of Keras 2.
+_KERAS_2 = {
+    "m": "momentum", "v": "velocity", "vhat": "velocity_hat", "rms": "velocity",
+    "mg": "average_gradient", "accum_grad": "accumulated_grad",
+    "accum_var": "accumulated_delta_var",
+}  # fmt: skip
 
 
 class Optimizer:
@@ -109,6 +116,25 @@ class Optimizer:
         """The counter, the rate and all slots."""
         own = [v for v in (self._iterations, self._rate) if v is not None]
         return own + [s for _, slots in self._slots.values() for s in slots.values()]
+
+    # What checkpoints find here; Keras 2 had other names.
+
+    def _trackable_children(self) -> dict[str, Any]:
+        found = {k: v for k, v in vars(self).items() if isinstance(v, td.Variable)}
+        rate = found.pop("_rate", None)
+        return found if rate is None else found | {"_learning_rate": rate}
+
+    def _trackable_aliases(self, name: str) -> tuple[str, ...]:
+        return {"_iterations": ("iter",), "_learning_rate": ("learning_rate",)}.get(name, ())
+
+    def _trackable_slots(self) -> Iterator[tuple[td.Variable, str, td.Variable]]:
+        for variable, slots in list(self._slots.values()):
+            yield from ((variable, name, slot) for name, slot in slots.items())
+
+    def _trackable_slot(self, variable: td.Variable, name: str) -> td.Variable | None:
+        """A slot of a weight, made if need be; None where this optimizer has none of that name."""
+        name = _KERAS_2.get(name, name)
+        return self._slots_of(variable)[name] if name in self.slots else None
 
     def build(self, var_list: Iterable[td.Variable]) -> None:
         """Make the slots of the given weights now instead of on the first update."""

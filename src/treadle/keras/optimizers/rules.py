@@ -258,26 +258,27 @@ class Nadam(Adamax):
     """
 
     slots: tuple[str, ...] = ("momentum", "velocity")
-    _product: td.Variable | None = None  # of all u_t
+    _u_product: td.Variable | None = None  # of all u_t
 
     def _make_counters(self) -> None:
         super()._make_counters()
-        if self._product is None:
-            self._product = td.Variable(lambda: td.ones([]), trainable=False, name="u_product")
+        if self._u_product is None:
+            self._u_product = td.Variable(lambda: td.ones([]), trainable=False, name="u_product")
 
     def apply_gradients(self, grads_and_vars: Any, name: str | None = None) -> td.Variable:
         iterations = super().apply_gradients(grads_and_vars, name)
-        assert self._product is not None
-        self._product.assign(self._product.value() * self._weight(td.cast(iterations, td.float32)))
+        assert self._u_product is not None
+        weight = self._weight(td.cast(iterations, td.float32))
+        self._u_product.assign(self._u_product.value() * weight)
         return iterations
 
     def _weight(self, step: td.Tensor) -> td.Tensor:
         return self.beta_1 * (1.0 - 0.5 * td.pow(td.cast(0.96, step.dtype), step))
 
     def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
-        assert self._product is not None
+        assert self._u_product is not None
         now, after = self._weight(step), self._weight(step + 1.0)
-        product = td.cast(self._product.value(), step.dtype) * now
+        product = td.cast(self._u_product.value(), step.dtype) * now
         return {
             "rate": rate,
             "of_momentum": after / (1.0 - product * after),
