@@ -130,6 +130,11 @@ class CheckpointLoadStatus(_Status):
             )
         return self
 
+    def missing_among(self, variables: Sequence[Variable]) -> list[str]:
+        """The names of the variables that are not restored."""
+        found = self._restoration
+        return [v.name for v in variables if found.number_of(v) not in found.restored]
+
     def _unmatched(self) -> list[str]:
         walk, found = self._walk(), self._restoration
         return [
@@ -162,6 +167,11 @@ class NameBasedStatus(_Status):
         return self
 
     assert_nontrivial_match = assert_existing_objects_matched
+
+    def missing_among(self, variables: Sequence[Variable]) -> list[str]:
+        """The names of the variables that are not restored."""
+        entries = self._file.entries()
+        return [v.name for v in variables if v.name.rpartition(":")[0] not in entries]
 
     def assert_consumed(self) -> NameBasedStatus:
         """Raise an AssertionError unless all variables are restored and all values are used."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.keras import naming
+from treadle.keras import naming, serialization
 from treadle.keras.optimizers.rows import Gradient
 
 # The names of slots in checkpoints of Keras 2.
@@ -135,6 +135,20 @@ class Optimizer:
         """A slot of a weight, made if need be; None where this optimizer has none of that name."""
         name = _KERAS_2.get(name, name)
         return self._slots_of(variable)[name] if name in self.slots else None
+
+    def _groups(self) -> list[tuple[str, ...]]:
+        """The slots in the order in which files of Keras have them: all of a group for the first
+        weight, then for the next one."""
+        return [self.slots]
+
+    def _in_file(self, variables: Sequence[td.Variable]) -> list[td.Variable]:
+        """The counter, the rate and the slots of the given weights in the order of Keras's files.
+        """
+        self.build(variables)
+        own = [v for v in (self._iterations, self._rate) if v is not None]
+        for group in self._groups():
+            own += [self._slots_of(v)[name] for v in variables for name in group]
+        return own
 
     def build(self, var_list: Iterable[td.Variable]) -> None:
         """Make the slots of the given weights now instead of on the first update."""
@@ -271,7 +285,8 @@ class Optimizer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Optimizer:
-        return cls(**config)
+        """An optimizer from what `get_config` gave."""
+        return cls(**{key: serialization.deserialize_keras_object(v) for key, v in config.items()})
 
 
 def _as_gradient(value: Any) -> Gradient:

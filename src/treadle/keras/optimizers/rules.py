@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import treadle as td
@@ -72,6 +73,9 @@ class Adam(Optimizer):
         super().__init__(learning_rate, **kwargs)
         self.beta_1, self.beta_2, self.epsilon, self.amsgrad = beta_1, beta_2, epsilon, amsgrad
 
+    def _groups(self) -> list[tuple[str, ...]]:
+        return [self.slots[:2], self.slots[2:]]
+
     def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
         first = 1.0 - td.pow(td.cast(self.beta_1, step.dtype), step)
         second = 1.0 - td.pow(td.cast(self.beta_2, step.dtype), step)
@@ -123,6 +127,10 @@ class RMSprop(Optimizer):
         self.slots = ("velocity", *momentum_slot, *(("average_gradient",) if centered else ()))
         super().__init__(learning_rate, **kwargs)
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
+
+    def _groups(self) -> list[tuple[str, ...]]:
+        names = ("velocity", "momentum", "average_gradient")
+        return [(name,) for name in names if name in self.slots]
 
     def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
         rate: td.Tensor = factors["rate"]
@@ -264,6 +272,11 @@ class Nadam(Adamax):
         super()._make_counters()
         if self._u_product is None:
             self._u_product = td.Variable(lambda: td.ones([]), trainable=False, name="u_product")
+
+    def _in_file(self, variables: Sequence[td.Variable]) -> list[td.Variable]:
+        own = super()._in_file(variables)
+        assert self._u_product is not None
+        return [*own, self._u_product]
 
     def apply_gradients(self, grads_and_vars: Any, name: str | None = None) -> td.Variable:
         iterations = super().apply_gradients(grads_and_vars, name)
