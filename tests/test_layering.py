@@ -46,6 +46,7 @@ OWNERS = {
     "gast": {"autograph"},
     "rich": {"cli", "bench"},
     "matplotlib": {"cli", "bench"},
+    "h5py": {"keras.models.weight_files"},
     "PIL": {"ops.image.codecs"},
 }
 # Packages of one kind of device, and who beside their own modules may import them: what chooses a
@@ -64,7 +65,7 @@ DEVICES = {
     "runtime.gpu": {"runtime.device_setup", "runtime.devices", "sysconfig", "test"},
 }
 FREE = {"version"}  # plain data, for everybody
-FACADES = {"config", "experimental", "nn", "random", "types"}  # packages of public names
+FACADES = {"config", "experimental", "nn", "random", "train", "types"}  # packages of public names
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.
@@ -129,10 +130,11 @@ LEVELS = {
     ),
     "keras": (
         "activations callbacks config constraints initializers losses metrics naming regularizers"
-        " utils",
+        " serialization utils",
         "layers",
         "optimizers",
         "backend models",
+        "saving",
     ),
 }
 
@@ -236,6 +238,7 @@ LIBRARIES = {
     ("autograph.build", "json"): "for texts with quotes",
     ("autograph.logs", "logging"): "where something is logged",
     ("cli.bench", "matplotlib.figure"): "for a picture",
+    ("keras.models.weight_files", "h5py"): "may be missing, and few programs need it",
     ("names", "difflib"): "for the text of an error",
     ("numpy_staging.staging", "difflib"): "for the text of an error",
     ("runtime.cpu.caches", "subprocess"): "macOS only",

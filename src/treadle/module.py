@@ -42,6 +42,15 @@ class Module:
         self._name = name or snake_case(type(self).__name__)
         self._scope = naming.scope
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        for restoration in self.__dict__.get("_restorations", ()):  # of td.train.Checkpoint
+            restoration.attribute_set(self, value)
+
+    def _trackable_children(self) -> dict[str, Any]:
+        """What checkpoints look for variables in, by name."""
+        return {k: v for k, v in vars(self).items() if k not in self._ignored_attributes}
+
     @property
     def name(self) -> str:
         """The module's name."""

@@ -25,7 +25,7 @@ _PLACES = (
     "treadle.keras.losses", "treadle.keras.metrics", "treadle.keras.optimizers",
     "treadle.keras.optimizers.schedules", "treadle.keras.activations",
     "treadle.keras.initializers", "treadle.keras.callbacks", "treadle.keras.regularizers",
-    "treadle.keras.utils",
+    "treadle.keras.utils", "treadle.train",
 )  # fmt: skip
 
 _NO_SPARSE = "Sparse tensors are not provided: use dense ones, or td.IndexedSlices for rows"

@@ -13,6 +13,7 @@ from treadle.keras import (
     models,
     optimizers,
     regularizers,
+    saving,
     utils,
 )
 from treadle.keras.layers import Input
@@ -21,7 +22,8 @@ from treadle.names import missing_name
 
 __all__ = [
     "Input", "Model", "Sequential", "activations", "backend", "callbacks", "config", "constraints",
-    "initializers", "layers", "losses", "metrics", "models", "optimizers", "regularizers", "utils",
+    "initializers", "layers", "losses", "metrics", "models", "optimizers", "regularizers",
+    "saving", "utils",
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as td
-from treadle.keras import config
+from treadle.keras import config, serialization
 from treadle.names import missing_in
 
 
@@ -83,6 +83,8 @@ def get(identifier: Any) -> Any:
         return identifier()
     if identifier is None or callable(identifier):
         return identifier
+    if isinstance(identifier, dict):
+        return serialization.deserialize_keras_object(identifier)
     if identifier in _BY_NAME:
         return _BY_NAME[identifier]()
     raise ValueError(f"Unknown constraint {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.keras import config
+from treadle.keras import config, serialization
 from treadle.names import missing_in
 
 Shape = Sequence[int]
@@ -244,7 +244,7 @@ def get(identifier: Any) -> Any:
     if identifier is None or (callable(identifier) and not isinstance(identifier, type)):
         return identifier
     if isinstance(identifier, dict):
-        return _BY_NAME[identifier["class_name"]].from_config(identifier.get("config", {}))
+        return serialization.deserialize_keras_object(identifier)
     if isinstance(identifier, type):
         return identifier()
     if identifier in _BY_NAME:

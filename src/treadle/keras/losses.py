@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
+from treadle.keras import serialization
 from treadle.names import missing_in
 
 _EPSILON = 1e-7  # keeps logarithms of probabilities finite
@@ -211,7 +212,13 @@ class Loss:
         return reduce_weighted(losses, sample_weight, self.reduction)
 
     def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal loss."""
         return {"name": self.name, "reduction": self.reduction}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Loss:
+        """A loss from what `get_config` gave."""
+        return cls(**{key: serialization.deserialize_keras_object(v) for key, v in config.items()})
 
 
 def reduce_weighted(values: td.Tensor, sample_weight: Any, reduction: str | None) -> td.Tensor:
@@ -249,7 +256,8 @@ class LossFunctionWrapper(Loss):
         return self.fn(y_true, y_pred, **self._settings)
 
     def get_config(self) -> dict[str, Any]:
-        return super().get_config() | self._settings
+        own = {"fn": self.fn} if type(self) is LossFunctionWrapper else {}
+        return super().get_config() | own | self._settings
 
 
 class SparseCategoricalCrossentropy(LossFunctionWrapper):
@@ -388,6 +396,8 @@ def get(identifier: Any) -> Any:
         return identifier()
     if identifier is None or callable(identifier):
         return identifier
+    if isinstance(identifier, dict):
+        return serialization.deserialize_keras_object(identifier)
     if identifier in _BY_NAME:
         return get(_BY_NAME[identifier])
     raise ValueError(f"Unknown loss {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
-from treadle.keras import config, losses, naming
+from treadle.keras import config, losses, naming, serialization
 from treadle.keras.losses import (  # noqa: F401  (metrics too, by the same names)
     MAE,
     MAPE,
@@ -35,6 +35,13 @@ class Metric:
     """Base of metrics: `update_state` adds a batch, `result` gives the value, `reset_state`
     starts anew. Calling the metric updates it and gives the result.
     """
+
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        metric: Any = super().__new__(cls)
+        metric._arguments = args, kwargs  # for `get_config`
+        return metric
 
     def __init__(self, name: str | None = None, dtype: Any = None) -> None:
         self.name = name or naming.unique_name(type(self).__name__)
@@ -92,7 +99,17 @@ class Metric:
         return self.result()
 
     def get_config(self) -> dict[str, Any]:
-        return {"name": self.name, "dtype": self.dtype}
+        """The arguments that make an equal metric."""
+        args, kwargs = self._arguments
+        given = serialization.arguments_of(self, args, kwargs)
+        own = {"name": self.name, "dtype": self.dtype}
+        kind = type(self)
+        return given | {k: v for k, v in own.items() if serialization.takes(kind, k)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Metric:
+        """A metric from what `get_config` gave."""
+        return cls(**{key: serialization.deserialize_keras_object(v) for key, v in config.items()})
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}>"
@@ -381,6 +398,8 @@ def get(identifier: Any) -> Any:
         return identifier
     if isinstance(identifier, type):
         return identifier()
+    if isinstance(identifier, dict):
+        return serialization.deserialize_keras_object(identifier)
     if identifier in _BY_NAME:
         return _BY_NAME[identifier]()
     if callable(identifier):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
+from treadle.keras import serialization
 from treadle.names import missing_in
 
 Regularizer = Callable[[td.Tensor], td.Tensor]
@@ -36,12 +37,18 @@ class L1(L1L2):
     def __init__(self, l1: float = 0.01) -> None:
         super().__init__(l1=l1)
 
+    def get_config(self) -> dict[str, Any]:
+        return {"l1": self.l1}
+
 
 class L2(L1L2):
     """``l2 * sum(x ** 2)``."""
 
     def __init__(self, l2: float = 0.01) -> None:
         super().__init__(l2=l2)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"l2": self.l2}
 
 
 l1, l2 = L1, L2
@@ -59,6 +66,8 @@ def get(identifier: Any) -> Any:
     """A regularizer from its name or a function; None stays None."""
     if identifier is None or callable(identifier):
         return identifier
+    if isinstance(identifier, dict):
+        return serialization.deserialize_keras_object(identifier)
     if identifier in _BY_NAME:
         return _BY_NAME[identifier]()
     raise ValueError(f"Unknown regularizer {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 import treadle as td
-from treadle.keras import config, constraints, initializers, naming, regularizers
+from treadle.keras import config, constraints, initializers, naming, regularizers, serialization
 from treadle.keras.layers import symbolic
 
 
@@ -75,6 +75,8 @@ def _then_built(build: Callable[..., Any]) -> Callable[..., Any]:
     def build_once(self: Any, *args: Any, **kwargs: Any) -> None:
         build(self, *args, **kwargs)
         self.built = True
+        if args:
+            self._build_shape = args[0]
 
     return build_once
 
@@ -99,8 +101,15 @@ class Layer(td.Module):
     _ignored_attributes: ClassVar[frozenset[str]] = frozenset({
         "_added_weights", "_trainable", "_name", "_penalties", "_call_losses", "_loss_layers",
         "_example_shape", "_output_shape", "_regularizers", "_constraints", "_nodes", "built",
-        "dtype",
+        "dtype", "_arguments", "_build_shape",
     })  # fmt: skip
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+    _build_shape: Any = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        layer = super().__new__(cls)
+        layer._arguments = args, kwargs  # for `get_config`
+        return layer
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -188,6 +197,16 @@ class Layer(td.Module):
     def _attribute_items(self) -> list[tuple[str, Any]]:
         """Attributes in the order of assignment, as Keras lists weights and layers."""
         return [(k, v) for k, v in vars(self).items() if k not in self._ignored_attributes]
+
+    def _trackable_children(self) -> dict[str, Any]:
+        found = super()._trackable_children()
+        known = {id(leaf) for leaf in self._leaves()}
+        rest = [v for v in self._added_weights if id(v) not in known]
+        return found | {f"weight-{number}": v for number, v in enumerate(rest)}
+
+    def _trackable_aliases(self, name: str) -> tuple[str, ...]:
+        """Other names that checkpoints may have: Keras's Dense has ``_kernel``."""
+        return (f"_{name}",)
 
     def _leaves(self) -> Iterable[Any]:
         for _, value in self._attribute_items():
@@ -360,6 +379,8 @@ class Layer(td.Module):
 
     def _start_outermost(self) -> None:
         _calls.outermost = self
+        for restoration in self.__dict__.get("_restorations", ()):  # lists may have grown
+            restoration.extend(self)
         self._forget_losses()
 
     def _forget_losses(self) -> None:
@@ -419,6 +440,7 @@ class Layer(td.Module):
             self._check_input(inputs)
         self.build(shape)
         self.built = True  # also where `build` is that of a class beside Layer
+        self._build_shape = shape
 
     def _check_input(self, inputs: Any) -> None:
         assert self.input_spec is not None
@@ -433,12 +455,30 @@ class Layer(td.Module):
     # -- configuration ---------------------------------------------------------------------------
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make an equal layer."""
-        return {"name": self.name, "trainable": self._trainable, "dtype": self.dtype}
+        """The arguments that make an equal layer: those that it was made with, objects among them
+        as their configs."""
+        kind = type(self)
+        found = {"name": self.name, "trainable": self._trainable, "dtype": self.dtype}
+        found = {name: value for name, value in found.items() if serialization.takes(kind, name)}
+        args, kwargs = self._arguments
+        given = serialization.arguments_of(self, args, kwargs)
+        return {k: _plain(v) for k, v in given.items() if k not in _OF_EXAMPLES} | found
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
-        return cls(**config)
+        """A layer from what `get_config` gave."""
+        return cls(**{key: serialization.deserialize_keras_object(v) for key, v in config.items()})
+
+    def get_build_config(self) -> dict[str, Any] | None:
+        """The shapes of the inputs that the weights were made for; None where there are none."""
+        shape = self._build_shape
+        return None if shape is None else {"input_shape": _listed(shape)}
+
+    def build_from_config(self, config: dict[str, Any]) -> None:
+        """Make the weights for the shapes that `get_build_config` gave."""
+        shape = config.get("input_shape")
+        if shape is not None and not self.built:
+            self.build(_as_shape(shape))
 
     @property
     def input(self) -> Any:
@@ -473,3 +513,33 @@ class Layer(td.Module):
 
 def _shape_of(value: Any) -> Any:
     return tuple(value.shape) if hasattr(value, "shape") else None
+
+
+# Arguments that say what examples are like; models keep it.
+_OF_EXAMPLES = ("input_shape", "input_dim", "input_length", "name", "trainable", "dtype")
+
+
+def _plain(value: Any) -> Any:
+    """An argument as data where it is an object with a config; others as they are."""
+    if isinstance(value, list | tuple):
+        return type(value)(_plain(v) for v in value) if type(value) in (list, tuple) else value
+    described = hasattr(value, "get_config") and not isinstance(value, type)
+    return serialization.serialize_keras_object(value) if described else value
+
+
+def _listed(shape: Any) -> Any:
+    """A shape, or a structure of shapes, as lists."""
+    if isinstance(shape, dict):
+        return {name: _listed(inner) for name, inner in shape.items()}
+    if isinstance(shape, list | tuple | td.TensorShape):
+        return [_listed(inner) for inner in shape]
+    return shape if shape is None else int(shape)
+
+
+def _as_shape(listed: Any) -> Any:
+    """A list of sizes as a tuple, in a structure of such lists."""
+    if isinstance(listed, dict):
+        return {name: _as_shape(inner) for name, inner in listed.items()}
+    if any(isinstance(inner, list | dict) for inner in listed):
+        return [_as_shape(inner) for inner in listed]
+    return tuple(listed)

@@ -32,6 +32,10 @@ class InputLayer(Layer):
     def call(self, inputs: Any) -> Any:
         return inputs
 
+    def get_config(self) -> dict[str, Any]:
+        """The shape with the batch's size, the dtype and the name."""
+        return {"batch_shape": list(self.batch_shape), "dtype": self.dtype, "name": self.name}
+
 
 def Input(
     shape: Any = None, batch_size: int | None = None, dtype: Any = None, name: str | None = None,

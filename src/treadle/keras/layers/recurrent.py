@@ -380,7 +380,9 @@ class RNN(Layer):
         return td.ensure_shape(swapped, shape), list(last)
 
     def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
+        found = super().get_config()
+        found.pop("time_major", None)  # an argument of Keras 2
+        return found | {
             "return_sequences": self.return_sequences,
             "return_state": self.return_state,
             "go_backwards": self.go_backwards,
@@ -397,7 +399,7 @@ def _sizes(cell: Any) -> Sequence[int]:
 class _OwnCell(RNN):
     """An RNN of a cell that it makes from its arguments."""
 
-    _kind: ClassVar[type[_Cell]]
+    _passes_on_to: ClassVar[type[_Cell]]  # the class that gets the arguments of the cell
     _of_walk: ClassVar[tuple[str, ...]] = (
         "return_sequences", "return_state", "go_backwards", "stateful", "unroll", "time_major",
         "name", "trainable", "dtype", "input_shape",
@@ -409,7 +411,7 @@ class _OwnCell(RNN):
         kwargs.pop("implementation", None)  # which of several equal ways to compute it
         walk = {name: kwargs.pop(name) for name in self._of_walk if name in kwargs}
         own = {name: walk[name] for name in ("dtype", "trainable") if name in walk}
-        cell: Any = self._kind
+        cell: Any = self._passes_on_to
         super().__init__(cell(units, *args, **kwargs, **own), **walk)
         self.units = self.cell.units
 
@@ -421,16 +423,16 @@ class _OwnCell(RNN):
 class SimpleRNN(_OwnCell):
     """The cell of `SimpleRNNCell` along the time axis. Arguments as for it and for `RNN`."""
 
-    _kind = SimpleRNNCell
+    _passes_on_to = SimpleRNNCell
 
 
 class GRU(_OwnCell):
     """The cell of `GRUCell` along the time axis. Arguments as for it and for `RNN`."""
 
-    _kind = GRUCell
+    _passes_on_to = GRUCell
 
 
 class LSTM(_OwnCell):
     """The cell of `LSTMCell` along the time axis. Arguments as for it and for `RNN`."""
 
-    _kind = LSTMCell
+    _passes_on_to = LSTMCell

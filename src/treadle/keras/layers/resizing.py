@@ -52,6 +52,9 @@ class Conv2DTranspose(Conv2D):
             return (input_shape[0], *grown, self.filters)
         return (input_shape[0], self.filters, *grown)
 
+    def get_config(self) -> dict[str, Any]:
+        return {key: value for key, value in super().get_config().items() if key != "groups"}
+
 
 class _OfImages(Layer):
     def __init__(self, data_format: str | None, **kwargs: Any) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import treadle as td
+from treadle.keras import serialization
 from treadle.keras.layers import symbolic
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.symbolic import KerasTensor
+from treadle.keras.models import described, saving
 from treadle.keras.models.network import Network, fitted
 from treadle.keras.models.summary import print_summary
 from treadle.keras.models.training import Trainer
@@ -36,6 +39,7 @@ class Model(Trainer, Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
+    _takes_any_config: ClassVar[bool] = True  # one of layers, too
     _ignored_attributes: ClassVar[frozenset[str]] = Layer._ignored_attributes | {
         "_compiled", "_functions", "_network", "_start", "_called", "optimizer",
     }  # fmt: skip
@@ -113,6 +117,34 @@ class Model(Trainer, Layer):
             return list(self._network.layers)
         return [m for m in self._own()[1] if isinstance(m, Layer)]
 
+    def _trackable_children(self) -> dict[str, Any]:
+        """The layers by their places, what attributes hold, and the optimizer."""
+        found = super()._trackable_children()
+        if self._listed is not None:
+            layers = self._listed
+            held = {id(layer) for layer in layers}
+            found = {
+                name: value
+                for name, value in found.items()
+                if name not in ("_layers", "_network_layers") and id(value) not in held
+            }
+            found = {f"layer-{number}": layer for number, layer in enumerate(layers)} | found
+        return found if self.optimizer is None else found | {"optimizer": self.optimizer}
+
+    @property
+    def _listed(self) -> list[Layer] | None:
+        """The layers where their order is the model's; None where the model calls them itself."""
+        return None if self._network is None else self.layers
+
+    def _trackable_aliases(self, name: str) -> tuple[str, ...]:
+        kind, _, number = name.partition("-")
+        is_layer = kind == "layer" and number.isdecimal()
+        return self._keras_places(int(number)) if is_layer else super()._trackable_aliases(name)
+
+    def _keras_places(self, number: int) -> tuple[str, ...]:
+        """Where Keras 3 has the layer of a number in its checkpoints."""
+        return (f"_operations/{number}",)
+
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """The layer of that name or position.
 
@@ -142,6 +174,88 @@ class Model(Trainer, Layer):
             self.built = True  # the layers make their weights when they are called
         else:
             super()._build(inputs)
+
+    # -- files -----------------------------------------------------------------------------------
+
+    @property
+    def _saved_as(self) -> tuple[str, str] | None:
+        """What Keras calls the class of a model that is made of calls; None for others."""
+        functional = type(self) is Model and self._network is not None
+        return ("keras.src.models.functional", "Functional") if functional else None
+
+    def get_config(self) -> dict[str, Any]:
+        """The calls of layers that the model consists of; of a subclass, its arguments."""
+        if type(self) is not Model or self._network is None:
+            return super().get_config()
+        own = {"name": self.name, "trainable": self.trainable}
+        return own | described.describe(self._network)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """A model from what `get_config` gave, with new weights."""
+        with serialization.custom_object_scope(custom_objects or {}):
+            if "input_layers" not in config:
+                return super().from_config(config)
+            inputs, outputs = described.restore(config)
+            model = cls(inputs, outputs, name=config.get("name"))
+            return _frozen(model, config)
+
+    def to_json(self, **kwargs: Any) -> str:
+        """The config and how the model was compiled, for `keras.models.model_from_json`; keyword
+        arguments are those of `json.dumps`."""
+        return json.dumps(saving.to_config(self), **kwargs)
+
+    def save(self, filepath: Any, overwrite: bool = True, **kwargs: Any) -> None:
+        """Write the model with its weights and what its optimizer keeps, for
+        `keras.models.load_model`.
+
+        Args:
+            filepath: ends with ``.keras`` for an archive that Keras 3 reads (needs h5py), or with
+                ``.safetensors`` for a file of treadle's own.
+            overwrite: whether a file that is there may be replaced.
+
+        Raises:
+            ValueError: another ending, or weights that are not made yet.
+            FileExistsError: the file is there and may not be replaced.
+            TypeError: a layer has an argument that is no plain data, such as a lambda.
+            ResourceExhaustedError, PermissionDeniedError: it cannot be written.
+        """
+        if kwargs:
+            raise TypeError(f"save: unsupported arguments {', '.join(sorted(kwargs))}")
+        saving.save_model(self, filepath, overwrite)
+
+    def save_weights(self, filepath: Any, overwrite: bool = True) -> None:
+        """Write the weights, and what the optimizer keeps.
+
+        Args:
+            filepath: a file that ends with ``.weights.h5``, as Keras 3 writes it (needs h5py), or
+                the prefix of a checkpoint.
+            overwrite: whether a file that is there may be replaced.
+
+        Raises:
+            ValueError: the name of a file of HDF5 that Keras would not read.
+            FileExistsError: the file is there and may not be replaced.
+            ResourceExhaustedError, PermissionDeniedError: it cannot be written.
+        """
+        saving.save_weights(self, filepath, overwrite)
+
+    def load_weights(self, filepath: Any, skip_mismatch: bool = False) -> Any:
+        """Assign the weights, and what the optimizer keeps, all or nothing.
+
+        Args:
+            filepath: a file of Keras 3 (``.weights.h5``, ``.keras``), or the prefix of a checkpoint
+                of treadle or TensorFlow; weights that come later are restored when they come.
+            skip_mismatch: leave layers as they are whose weights do not fit (files of Keras).
+
+        Returns:
+            For a checkpoint, what `td.train.Checkpoint.restore` gives.
+
+        Raises:
+            ValueError: the file has other weights than the model.
+            NotFoundError: there is no such file.
+            DataLossError: it is damaged.
+        """
+        return saving.load_weights(self, filepath, skip_mismatch)
 
     def summary(self, line_length: int | None = None, print_fn: Any = None) -> None:
         """Print the layers, their output shapes and numbers of weights."""
@@ -206,6 +320,13 @@ class Sequential(Model):
     def layers(self) -> list[Layer]:
         return list(self._layers)
 
+    @property
+    def _listed(self) -> list[Layer]:
+        return self.layers
+
+    def _keras_places(self, number: int) -> tuple[str, ...]:
+        return (f"_functional/_operations/{number + 1}", f"_layers/{number}")
+
     def _build_if_possible(self) -> None:
         start = self._start
         if start is None and self._network is not None:
@@ -259,6 +380,32 @@ class Sequential(Model):
         return outputs
 
     def get_config(self) -> dict[str, Any]:
-        layers = [{"class_name": type(x).__name__, "config": x.get_config()} for x in self._layers]
-        start = None if self._start is None else tuple(self._start.shape)
-        return {"name": self.name, "layers": layers, "input_shape": start}
+        """The layers, the input among them where it is known."""
+        start = self._start
+        if start is None and self._network is not None:
+            start = self._network.sources[0]
+        layers = list(self._layers)
+        if start is not None and start.node is not None:
+            layers.insert(0, start.node.layer)
+        listed = [serialization.serialize_keras_object(layer) for layer in layers]
+        return {
+            "name": self.name, "trainable": self.trainable, "dtype": self.dtype, "layers": listed,
+        }  # fmt: skip
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        with serialization.custom_object_scope(custom_objects or {}):
+            layers = [
+                serialization.deserialize_keras_object(
+                    {k: v for k, v in one.items() if k != "build_config"}
+                )
+                for one in config["layers"]
+            ]
+        return _frozen(cls(layers, name=config.get("name")), config)
+
+
+def _frozen(model: Any, config: dict[str, Any]) -> Any:
+    """A model that training changes or not, as the config says."""
+    if not config.get("trainable", True):
+        model.trainable = False
+    return model

@@ -27,7 +27,8 @@ class Network:
         self.sources = _checked(inputs, "inputs")
         self.targets = _checked(outputs, "outputs")
         self.nodes, first_seen = self._ordered()
-        self.layers = self._by_depth(first_seen)
+        self.called = self._by_depth(first_seen)  # operators, too
+        self.layers = [layer for layer in self.called if not isinstance(layer, Operation)]
 
     def _ordered(self) -> tuple[list[Node], list[Layer]]:
         """The calls, each after those that it needs, and the layers in the order they were met."""
@@ -72,8 +73,7 @@ class Network:
                     if not source.node.sources:
                         at = id(source.node.layer)
                         of_layer[at] = max(of_layer.get(at, 0), own + 1)
-        ordered = sorted(first_seen, key=lambda layer: -of_layer[id(layer)])
-        return [layer for layer in ordered if not isinstance(layer, Operation)]
+        return sorted(first_seen, key=lambda layer: -of_layer[id(layer)])
 
     def run(self, inputs: Any) -> Any:
         """The outputs for tensors in the structure of the inputs, or in a dict by their names."""

@@ -11,7 +11,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import callbacks as cb
-from treadle.keras import config, losses, metrics, optimizers
+from treadle.keras import config, losses, metrics, optimizers, serialization
 from treadle.keras.models.batches import Arrays, Continued, batches, pack, unpack, with_class_weight
 
 Logs = dict[str, Any]
@@ -29,6 +29,7 @@ class _Compiled:
         self.unweighted = len(given or ())
         self.run_eagerly = eager
         self.tracker = metrics.Mean(name="loss")
+        self.arguments: dict[str, Any] = {}  # as they were given
         self.metrics: list[metrics.Metric] | None = None
 
     def ready_metrics(self, y: Any, pred: Any) -> list[metrics.Metric]:
@@ -75,6 +76,7 @@ class Trainer:
     _compiled: _Compiled | None
     _functions: dict[str, Any]
     stop_training: bool = False
+    _initial_epoch: int | None = None  # where a callback lets `fit` begin
     optimizer: Any = None
     loss: Any = None
     name: Any
@@ -104,8 +106,33 @@ class Trainer:
         if kwargs:
             raise TypeError(f"compile: unsupported arguments {', '.join(sorted(kwargs))}")
         self._compiled = _Compiled(loss, metrics, run_eagerly, loss_weights, weighted_metrics)
+        self._compiled.arguments = {
+            "loss": loss, "metrics": metrics, "run_eagerly": run_eagerly,
+            "jit_compile": jit_compile, "loss_weights": loss_weights,
+            "weighted_metrics": weighted_metrics,
+        }  # fmt: skip
         self.optimizer = optimizers.get(optimizer)
         self.loss = self._compiled.loss
+
+    def get_compile_config(self) -> dict[str, Any] | None:
+        """What `compile` was given, as plain data; None before."""
+        if self._compiled is None:
+            return None
+        given = {"optimizer": self.optimizer} | self._compiled.arguments
+        found: dict[str, Any] = serialization.serialize_keras_object(given)
+        return found
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compile as `get_compile_config` says.
+
+        Raises:
+            ValueError: an argument of Keras that is not supported.
+        """
+        if not config.get("optimizer"):
+            return
+        given = serialization.deserialize_keras_object(config)
+        taken = inspect.signature(Trainer.compile).parameters
+        self.compile(**serialization.supported(given, taken.__contains__, "compile"))
 
     def _setup(self) -> _Compiled:
         if self._compiled is None:
@@ -250,7 +277,8 @@ class Trainer:
             hook.set_params({"epochs": epochs, "steps": steps_per_epoch, "verbose": verbose})
             hook.on_train_begin({})
         self.stop_training = False
-        for epoch in range(initial_epoch, epochs):
+        first, self._initial_epoch = self._initial_epoch or initial_epoch, None
+        for epoch in range(first, epochs):
             started = time.perf_counter()
             logs = self._run_epoch(epoch, data, steps_per_epoch, hooks, class_weight)
             if validation_data is not None and (epoch + 1) % validation_freq == 0:

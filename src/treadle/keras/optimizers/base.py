@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import treadle as td
-from treadle.keras import naming
+from treadle.keras import naming, serialization
 from treadle.keras.optimizers.rows import Gradient
+
+# The names of slots in checkpoints of Keras 2.
+_KERAS_2 = {
+    "m": "momentum", "v": "velocity", "vhat": "velocity_hat", "rms": "velocity",
+    "mg": "average_gradient", "accum_grad": "accumulated_grad",
+    "accum_var": "accumulated_delta_var",
+}  # fmt: skip
 
 
 class Optimizer:
@@ -109,6 +116,39 @@ class Optimizer:
         """The counter, the rate and all slots."""
         own = [v for v in (self._iterations, self._rate) if v is not None]
         return own + [s for _, slots in self._slots.values() for s in slots.values()]
+
+    # What checkpoints find here; Keras 2 had other names.
+
+    def _trackable_children(self) -> dict[str, Any]:
+        found = {k: v for k, v in vars(self).items() if isinstance(v, td.Variable)}
+        rate = found.pop("_rate", None)
+        return found if rate is None else found | {"_learning_rate": rate}
+
+    def _trackable_aliases(self, name: str) -> tuple[str, ...]:
+        return {"_iterations": ("iter",), "_learning_rate": ("learning_rate",)}.get(name, ())
+
+    def _trackable_slots(self) -> Iterator[tuple[td.Variable, str, td.Variable]]:
+        for variable, slots in list(self._slots.values()):
+            yield from ((variable, name, slot) for name, slot in slots.items())
+
+    def _trackable_slot(self, variable: td.Variable, name: str) -> td.Variable | None:
+        """A slot of a weight, made if need be; None where this optimizer has none of that name."""
+        name = _KERAS_2.get(name, name)
+        return self._slots_of(variable)[name] if name in self.slots else None
+
+    def _groups(self) -> list[tuple[str, ...]]:
+        """The slots in the order in which files of Keras have them: all of a group for the first
+        weight, then for the next one."""
+        return [self.slots]
+
+    def _in_file(self, variables: Sequence[td.Variable]) -> list[td.Variable]:
+        """The counter, the rate and the slots of the given weights in the order of Keras's files.
+        """
+        self.build(variables)
+        own = [v for v in (self._iterations, self._rate) if v is not None]
+        for group in self._groups():
+            own += [self._slots_of(v)[name] for v in variables for name in group]
+        return own
 
     def build(self, var_list: Iterable[td.Variable]) -> None:
         """Make the slots of the given weights now instead of on the first update."""
@@ -245,7 +285,8 @@ class Optimizer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Optimizer:
-        return cls(**config)
+        """An optimizer from what `get_config` gave."""
+        return cls(**{key: serialization.deserialize_keras_object(v) for key, v in config.items()})
 
 
 def _as_gradient(value: Any) -> Gradient:

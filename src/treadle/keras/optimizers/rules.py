@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import treadle as td
@@ -72,6 +73,9 @@ class Adam(Optimizer):
         super().__init__(learning_rate, **kwargs)
         self.beta_1, self.beta_2, self.epsilon, self.amsgrad = beta_1, beta_2, epsilon, amsgrad
 
+    def _groups(self) -> list[tuple[str, ...]]:
+        return [self.slots[:2], self.slots[2:]]
+
     def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
         first = 1.0 - td.pow(td.cast(self.beta_1, step.dtype), step)
         second = 1.0 - td.pow(td.cast(self.beta_2, step.dtype), step)
@@ -123,6 +127,10 @@ class RMSprop(Optimizer):
         self.slots = ("velocity", *momentum_slot, *(("average_gradient",) if centered else ()))
         super().__init__(learning_rate, **kwargs)
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
+
+    def _groups(self) -> list[tuple[str, ...]]:
+        names = ("velocity", "momentum", "average_gradient")
+        return [(name,) for name in names if name in self.slots]
 
     def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
         rate: td.Tensor = factors["rate"]
@@ -258,26 +266,32 @@ class Nadam(Adamax):
     """
 
     slots: tuple[str, ...] = ("momentum", "velocity")
-    _product: td.Variable | None = None  # of all u_t
+    _u_product: td.Variable | None = None  # of all u_t
 
     def _make_counters(self) -> None:
         super()._make_counters()
-        if self._product is None:
-            self._product = td.Variable(lambda: td.ones([]), trainable=False, name="u_product")
+        if self._u_product is None:
+            self._u_product = td.Variable(lambda: td.ones([]), trainable=False, name="u_product")
+
+    def _in_file(self, variables: Sequence[td.Variable]) -> list[td.Variable]:
+        own = super()._in_file(variables)
+        assert self._u_product is not None
+        return [*own, self._u_product]
 
     def apply_gradients(self, grads_and_vars: Any, name: str | None = None) -> td.Variable:
         iterations = super().apply_gradients(grads_and_vars, name)
-        assert self._product is not None
-        self._product.assign(self._product.value() * self._weight(td.cast(iterations, td.float32)))
+        assert self._u_product is not None
+        weight = self._weight(td.cast(iterations, td.float32))
+        self._u_product.assign(self._u_product.value() * weight)
         return iterations
 
     def _weight(self, step: td.Tensor) -> td.Tensor:
         return self.beta_1 * (1.0 - 0.5 * td.pow(td.cast(0.96, step.dtype), step))
 
     def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
-        assert self._product is not None
+        assert self._u_product is not None
         now, after = self._weight(step), self._weight(step + 1.0)
-        product = td.cast(self._product.value(), step.dtype) * now
+        product = td.cast(self._u_product.value(), step.dtype) * now
         return {
             "rate": rate,
             "of_momentum": after / (1.0 - product * after),

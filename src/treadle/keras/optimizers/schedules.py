@@ -16,7 +16,13 @@ class LearningRateSchedule:
         raise NotImplementedError(f"{type(self).__name__} must define __call__")
 
     def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal schedule."""
         return dict(vars(self))
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LearningRateSchedule:
+        """A schedule from what `get_config` gave."""
+        return cls(**config)
 
 
 class _Decay(LearningRateSchedule):

@@ -1,0 +1,230 @@
+"""Models in files: Keras's archives, and files of treadle's own, which need no further library.
+
+``.keras`` is a zip archive of a config, of metadata and of weights, as Keras 3 has it. What ends
+with ``.safetensors`` is a checkpoint with the config among its texts. Neither holds code, and
+reading either runs none: classes are found by their names.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import treadle as td
+from treadle.keras.models import weight_files
+from treadle.keras.serialization import (
+    custom_object_scope,
+    deserialize_keras_object,
+    serialize_keras_object,
+)
+from treadle.train import atomic
+from treadle.train.checkpoint import Checkpoint
+from treadle.train.reader import open_file
+from treadle.train.safetensors import SUFFIX
+from treadle.version import __version__
+
+if TYPE_CHECKING:
+    from treadle.keras.models.model import Model
+
+_CONFIG = "keras.config"
+_WEIGHTS = "model.weights.h5"
+_MOST_TEXT = 1 << 28  # bytes of a config
+
+
+def to_config(model: Model) -> dict[str, Any]:
+    """A model and how it was compiled, as plain data."""
+    config: dict[str, Any] = serialize_keras_object(model)
+    compiled = model.get_compile_config()
+    return config if compiled is None else config | {"compile_config": compiled}
+
+
+def from_config(
+    config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None, compile: bool = False
+) -> Any:
+    """The model of a config, with new weights.
+
+    Raises:
+        ValueError: the config is that of something else, or has what is not supported.
+    """
+    with custom_object_scope(custom_objects or {}):
+        model = deserialize_keras_object(config)
+        if not hasattr(model, "compile_from_config"):
+            raise ValueError(f"The config is that of {type(model).__name__}, not of a model")
+        if compile and config.get("compile_config"):
+            model.compile_from_config(config["compile_config"])
+    return model
+
+
+def save_model(model: Model, filepath: Any, overwrite: bool = True) -> None:
+    """Write a model: its config, its weights, and what its optimizer keeps.
+
+    A file that is there stays until all of the new one is on the disk.
+
+    Args:
+        filepath: ends with ``.keras`` for an archive of Keras 3, which needs h5py; or with
+            ``.safetensors`` for a file of treadle's own.
+        overwrite: whether a file that is there may be replaced.
+
+    Raises:
+        ValueError: another ending, or a model whose weights are not made yet.
+        FileExistsError: the file is there and may not be replaced.
+        TypeError: a layer has an argument that is no plain data, such as a lambda.
+        ResourceExhaustedError, PermissionDeniedError: as for `td.train.Checkpoint.save`.
+    """
+    path = Path(filepath)
+    if path.suffix not in (".keras", SUFFIX):
+        raise ValueError(
+            f"save: {path} should end with .keras for an archive of Keras, or with {SUFFIX} for a "
+            "file of treadle's own; td.train.Checkpoint and save_weights keep variables only"
+        )
+    if not overwrite and path.exists():
+        raise FileExistsError(f"save: {path} is there already, and overwrite is False")
+    if not model.built:
+        raise ValueError(
+            f'Model "{model.name}" has no weights yet: call it on data, or model.build(shape)'
+        )
+    config = json.dumps(to_config(model))
+    if path.suffix == SUFFIX:
+        prefix = str(path).removesuffix(SUFFIX)
+        Checkpoint(model)._write(prefix, None, {_CONFIG: config})
+        return
+    h5py, weights, archive = weight_files.h5py(), io.BytesIO(), io.BytesIO()
+    with h5py.File(weights, "w") as file:
+        weight_files.write(model, file)
+    saved = time.strftime("%Y-%m-%d@%H:%M:%S")
+    metadata = {"keras_version": "3.10.0", "date_saved": saved, "treadle_version": __version__}
+    with zipfile.ZipFile(archive, "w") as zipped:
+        zipped.writestr("metadata.json", json.dumps(metadata))
+        zipped.writestr("config.json", config)
+        zipped.writestr(_WEIGHTS, weights.getvalue())
+    atomic.write(path, [archive.getvalue()], "model")
+
+
+def load_model(
+    filepath: Any, custom_objects: Mapping[str, Any] | None = None, compile: bool = True,
+    safe_mode: bool = True,
+) -> Any:  # fmt: skip
+    """A model that `save_model` or Keras 3 wrote, with its weights.
+
+    Args:
+        custom_objects: classes and functions of the user, by name; those that are registered are
+            found anyway.
+        compile: whether to compile it as it was, with what the optimizer kept.
+        safe_mode: True only: code in files is never run.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ValueError: it is none of these files, or holds what is not supported.
+        DataLossError: it is damaged.
+    """
+    path = Path(filepath)
+    if not safe_mode:
+        raise ValueError("load_model: code in files is never run, so safe_mode is always True")
+    if path.suffix == SUFFIX:
+        return _load_own(path, custom_objects, compile)
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise atomic.file_error(error, f"Could not read model {path}") from error
+    if path.suffix != ".keras":
+        raise ValueError(
+            f"load_model: {path} is neither an archive of Keras 3 (.keras) nor a file of treadle "
+            f"({SUFFIX}): write it anew with Keras 3, model.save('name.keras')"
+        )
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as zipped:
+            if zipped.getinfo("config.json").file_size > _MOST_TEXT:
+                raise ValueError("its config is too large")
+            config = json.loads(zipped.read("config.json"))
+            weights = zipped.read(_WEIGHTS)
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        raise td.errors.DataLossError(None, None, f"{path} is damaged: {error}") from None
+    model = from_config(config, custom_objects, compile)
+    with opened(io.BytesIO(weights), path) as file:
+        weight_files.read(model, file, str(path))
+    return model
+
+
+def opened(source: Any, path: Any) -> Any:
+    """An open HDF5 file.
+
+    Raises:
+        NotFoundError: it is not there.
+        DataLossError: it is damaged.
+        ImportError: h5py is missing.
+    """
+    h5py = weight_files.h5py()
+    if isinstance(source, str) and not os.path.exists(source):
+        raise td.errors.NotFoundError(None, None, f"There is no file {source}")
+    try:
+        return h5py.File(source, "r")
+    except OSError as error:
+        raise td.errors.DataLossError(None, None, f"{path} is damaged: {error}") from None
+
+
+def _load_own(path: Path, custom_objects: Mapping[str, Any] | None, compile: bool) -> Any:
+    prefix = str(path).removesuffix(SUFFIX)
+    text = open_file(prefix).texts.get(_CONFIG)
+    if text is None:
+        raise ValueError(
+            f"load_model: {path} has values and no model: restore it with load_weights or "
+            "td.train.Checkpoint"
+        )
+    model = from_config(json.loads(text), custom_objects, compile)
+    Checkpoint(model).read(prefix).assert_existing_objects_matched()
+    return model
+
+
+def save_weights(model: Model, filepath: Any, overwrite: bool = True) -> None:
+    """Write the weights of a model; `Model.save_weights` says how."""
+    name = os.fspath(filepath)
+    is_keras = name.endswith(".h5")
+    if is_keras and not name.endswith(".weights.h5"):
+        raise ValueError(f"The filename must end in `.weights.h5`. Received: filepath={name}")
+    prefix = name.removesuffix(SUFFIX)
+    if not overwrite and os.path.exists(name if is_keras else prefix + SUFFIX):
+        raise FileExistsError(f"save_weights: {name} is there already, and overwrite is False")
+    if not is_keras:
+        Checkpoint(model).write(prefix)
+        return
+    content = io.BytesIO()
+    with weight_files.h5py().File(content, "w") as file:
+        weight_files.write(model, file)
+    atomic.write(Path(name), [content.getvalue()], "weights")
+
+
+def load_weights(model: Model, filepath: Any, skip_mismatch: bool = False) -> Any:
+    """Assign the weights of a model; `Model.load_weights` says how."""
+    name = os.fspath(filepath)
+    if name.endswith((".h5", ".keras")):
+        source: Any = name
+        if name.endswith(".keras"):
+            try:
+                with zipfile.ZipFile(name) as zipped:
+                    source = io.BytesIO(zipped.read(_WEIGHTS))
+            except (zipfile.BadZipFile, KeyError, EOFError) as error:
+                raise td.errors.DataLossError(None, None, f"{name} is damaged: {error}") from None
+            except OSError as error:
+                raise atomic.file_error(error, f"Could not read weights {name}") from error
+        if not model.built:
+            raise ValueError(
+                f'Model "{model.name}" has no weights yet: call it on data, or model.build(shape)'
+            )
+        with opened(source, name) as file:
+            weight_files.read(model, file, name, skip_mismatch)
+        return None
+    if skip_mismatch:
+        raise ValueError("load_weights: skip_mismatch is for files of Keras (.weights.h5)")
+    status = Checkpoint(model).read(name.removesuffix(SUFFIX))
+    status.assert_nontrivial_match()
+    missing = status.missing_among(model.weights)
+    if missing:
+        raise ValueError(f"{name} has no values of {', '.join(missing)}")
+    return status

@@ -1,0 +1,156 @@
+"""Weights in files of Keras 3: ``.weights.h5``, also within ``.keras`` archives.
+
+The file has a group for each layer, with its own weights in ``vars``: numbered, those that training
+changes first. The path of a group is made of names of attributes; in lists, of those of classes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import treadle as td
+from treadle.keras.layers.base import Layer
+from treadle.keras.metrics import Metric
+from treadle.keras.naming import snake_case
+from treadle.keras.optimizers import Optimizer
+
+if TYPE_CHECKING:
+    from treadle.keras.models.model import Model
+
+
+def h5py() -> Any:
+    """The library that reads and writes HDF5.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError(
+            "Files of Keras need h5py: pip install h5py. Checkpoints of treadle do without it: "
+            "give a name without .h5 or .keras"
+        ) from error
+    return h5py
+
+
+def _variables(value: Any, model: Model) -> list[td.Variable]:
+    """The own variables of an object in the order of files."""
+    if isinstance(value, Optimizer):
+        return value._in_file(model.trainable_variables)
+    if isinstance(value, Metric):
+        return list(value.variables)
+    own, _ = value._own()
+    return [v for v in own if v.trainable] + [v for v in own if not v.trainable]
+
+
+def _children(value: Any) -> Iterator[tuple[str, Any]]:
+    """What an object holds, private attributes last. Models also have the attribute `layers`: where
+    it is their description, it comes first."""
+    if not isinstance(value, Layer):
+        return
+    found = td.Module._trackable_children(value)
+    if hasattr(value, "_listed"):
+        if value._listed is not None:
+            yield "layers", value._listed
+        else:
+            found["layers"] = value.layers  # type: ignore[attr-defined]
+        if value.optimizer is not None:  # type: ignore[attr-defined]
+            found["optimizer"] = value.optimizer  # type: ignore[attr-defined]
+    yield from sorted(found.items(), key=lambda item: (item[0][:1] == "_", item[0]))
+
+
+def _walk(value: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """The objects with variables that are reached from one, each once, and their paths."""
+    if isinstance(value, list | tuple | dict):
+        yield from _walk_container(value, path, seen)
+    elif isinstance(value, Layer | Optimizer | Metric) and id(value) not in seen:
+        seen.add(id(value))
+        yield path, value
+        for name, child in _children(value):
+            yield from _walk(child, f"{path}/{name}".lstrip("/"), seen)
+
+
+def _walk_container(values: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    used: dict[str, int] = {}
+    for child in values.values() if isinstance(values, dict) else values:
+        if isinstance(child, list | tuple | dict):
+            name = "container"
+        elif isinstance(child, Layer | Optimizer | Metric):
+            saved_as = getattr(child, "_saved_as", None)
+            name = snake_case(saved_as[1] if saved_as else type(child).__name__)
+        else:
+            continue
+        number = used[name] = used.get(name, -1) + 1
+        yield from _walk(child, f"{path}/{name}{f'_{number}' if number else ''}", seen)
+
+
+def write(model: Model, file: Any) -> None:
+    """Write the weights of a model, and what its optimizer keeps, into an open HDF5 file."""
+    for path, value in _walk(model, "", set()):
+        group = file.create_group(f"{path}/vars".lstrip("/"))
+        group.attrs["name"] = value.name
+        for number, variable in enumerate(_variables(value, model)):
+            array = np.asarray(variable.numpy())
+            if variable.dtype is td.bfloat16:
+                group.create_dataset(str(number), data=array.view(np.dtype("V2")))
+                group[str(number)].attrs["dtype"] = "bfloat16"
+            else:
+                group[str(number)] = array
+
+
+def read(model: Model, file: Any, name: str, skip_mismatch: bool = False) -> None:
+    """Assign the weights of a model from an open HDF5 file, or none where one does not fit.
+
+    Args:
+        name: of the file, for errors.
+        skip_mismatch: leave layers as they are whose weights do not fit.
+
+    Raises:
+        ValueError: the file has other weights than the model.
+    """
+    assigned: list[tuple[td.Variable, Any]] = []
+    for path, value in _walk(model, "", set()):
+        variables = _variables(value, model)
+        group = file.get(f"{path}/vars".lstrip("/"), {})
+        fault = _fault(variables, group)
+        if fault is None:
+            assigned += [(v, _array(group[str(n)])) for n, v in enumerate(variables)]
+        elif isinstance(value, Optimizer) and _fault(variables[: len(group)], group) is None:
+            # It made no update yet, so it has no slots.
+            assigned += [(v, _array(group[str(n)])) for n, v in enumerate(variables[: len(group)])]
+        elif isinstance(value, Optimizer):
+            if len(group):
+                warnings.warn(
+                    f"{name}: the optimizer {value.name!r} is left as it is: {fault}", stacklevel=4
+                )
+        elif not skip_mismatch:
+            where = f"layer {value.name!r}" if path else f"model {value.name!r}"
+            raise ValueError(f"{name}: {where}, which is {path or 'at the top'!r} there: {fault}")
+    for variable, array in assigned:
+        variable.assign(td.constant(array, variable.dtype))
+
+
+def _fault(variables: list[td.Variable], group: Any) -> str | None:
+    """What differs between variables and a group of arrays."""
+    if len(variables) != len(group):
+        return f"expected {len(variables)} variables, the file has {len(group)}"
+    for number, variable in enumerate(variables):
+        shape = tuple(group[str(number)].shape)
+        if tuple(variable.shape) != shape:
+            return (
+                f"variable {variable.name!r} has shape {tuple(variable.shape)}, that in the file "
+                f"{shape}"
+            )
+    return None
+
+
+def _array(dataset: Any) -> Any:
+    array = np.array(dataset)
+    if dataset.attrs.get("dtype") == "bfloat16":
+        return array.view(td.bfloat16.np_dtype)
+    return array

@@ -1,0 +1,317 @@
+"""Objects of Keras as plain data and back, by the names of their classes: no code is read.
+
+An object is ``{"module", "class_name", "config", "registered_name"}``, as in Keras 3.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+import treadle as td
+
+_Kind = TypeVar("_Kind", bound=Callable[..., Any])
+
+# The public modules whose classes are known, and what Keras calls those.
+_MODULES = (
+    "layers", "models", "optimizers", "losses", "metrics", "initializers", "regularizers",
+    "constraints", "optimizers.schedules",
+)  # fmt: skip
+
+# Arguments of Keras that are not provided, with the values that change nothing.
+_HARMLESS: dict[str, tuple[Any, ...]] = {
+    "data_format": ("channels_last",), "dilation_rate": (1, [1], [1, 1]), "ema_momentum": (0.99,),
+    "groups": (1,), "implementation": (1, 2), "renorm_momentum": (0.99,), "reset_after": (True,),
+    "unit_forget_bias": (True,), "use_cudnn": ("auto",), "steps_per_execution": (1,),
+    "interpolation": ("nearest",),
+    "zero_output_for_mask": (True,),
+}  # fmt: skip
+
+_OTHER_NAMES = {"Functional": "Model"}
+
+_registered: dict[str, Any] = {}
+
+
+class _Scope(threading.local):
+    """The classes and functions that are known by name within `custom_object_scope`."""
+
+    objects: Mapping[str, Any] = {}
+
+
+_scope = _Scope()
+
+
+def register_keras_serializable(
+    package: str = "Custom", name: str | None = None
+) -> Callable[[_Kind], _Kind]:
+    """Decorator: a class or function of the user is found when a model is loaded.
+
+    Args:
+        package: in front of the name, so that those of two programs differ.
+        name: that of the class or function when omitted.
+
+    Raises:
+        ValueError: a class has no ``get_config``.
+    """
+
+    def register(value: _Kind) -> _Kind:
+        if inspect.isclass(value) and not hasattr(value, "get_config"):
+            raise ValueError(
+                "Cannot register a class that does not have a get_config() method: "
+                f"{value.__name__}"
+            )
+        _registered[f"{package}>{name or value.__name__}"] = value
+        return value
+
+    return register
+
+
+@contextlib.contextmanager
+def custom_object_scope(custom_objects: Mapping[str, Any]) -> Iterator[None]:
+    """Within the block classes and functions are known by the given names."""
+    before = _scope.objects
+    _scope.objects = {**before, **custom_objects}
+    try:
+        yield
+    finally:
+        _scope.objects = before
+
+
+def arguments_of(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that an object was made with, by their names, defaults included."""
+    signature = inspect.signature(type(value).__init__)
+    bound = signature.bind(value, *args, **kwargs)
+    bound.apply_defaults()
+    found: dict[str, Any] = {}
+    for number, (name, parameter) in enumerate(signature.parameters.items()):
+        if parameter.kind is parameter.VAR_KEYWORD:
+            found |= bound.arguments[name]
+        elif number and parameter.kind is not parameter.VAR_POSITIONAL:
+            found[name] = bound.arguments[name]
+    return found
+
+
+def takes(kind: type, name: str) -> bool:
+    """Whether a class can be made with an argument of that name."""
+    for base in kind.__mro__:
+        if "__init__" not in vars(base):
+            continue
+        parameters = inspect.signature(base.__init__).parameters  # type: ignore[misc]
+        if name in parameters:
+            return True
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            return False
+        other = getattr(kind, "_passes_on_to", None)
+        if other is not None and takes(other, name):
+            return True
+    return False
+
+
+def serialize_keras_object(value: Any) -> Any:
+    """A value as plain data; objects by their class and ``get_config()``.
+
+    Raises:
+        TypeError: it has no config, as a lambda.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray | td.Tensor | td.Variable):
+        array = np.asarray(value)
+        config = {"value": array.tolist(), "dtype": array.dtype.name}
+        return {"class_name": "__numpy__", "config": config}
+    if isinstance(value, td.DType):
+        return value.name
+    if isinstance(value, td.TensorShape):
+        return value.as_list()
+    if isinstance(value, slice):
+        config = {"start": value.start, "stop": value.stop, "step": value.step}
+        return {"class_name": "__slice__", "config": config}
+    if value is Ellipsis:
+        return {"class_name": "__ellipsis__", "config": {}}
+    if isinstance(value, list | tuple):
+        return [serialize_keras_object(v) for v in value]
+    if isinstance(value, Mapping):
+        if "class_name" in value and "config" in value:
+            return _completed(value)
+        return {str(k): serialize_keras_object(v) for k, v in value.items()}
+    if hasattr(value, "get_config") and not isinstance(value, type):
+        return _object(value)
+    name = getattr(value, "__name__", None)
+    if callable(value) and name is not None and name != "<lambda>":
+        known = next((key for key, other in _registered.items() if other is value), name)
+        return {
+            "module": "builtins", "class_name": "function", "config": name,
+            "registered_name": known,
+        }  # fmt: skip
+    raise TypeError(
+        f"{value!r} cannot be saved: it has no get_config(). Lambdas are code, which is not saved: "
+        "use a function with a name, and keras.saving.register_keras_serializable()"
+    )
+
+
+def _completed(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What `get_config` gives for an object, with the module where Keras looks for its class."""
+    name = str(config["class_name"])
+    found = {key: serialize_keras_object(v) for key, v in config.items() if key != "class_name"}
+    if name.startswith("__") or "module" in config:
+        return {"class_name": name} | found
+    return {"module": _module(_class_named(name)), "class_name": name} | found | {
+        "registered_name": None
+    }  # fmt: skip
+
+
+def _object(value: Any) -> dict[str, Any]:
+    kind = getattr(value, "_saved_as", None) or (_module(type(value)), type(value).__name__)
+    registered = next((key for key, other in _registered.items() if other is type(value)), None)
+    found = {
+        "module": kind[0], "class_name": kind[1],
+        "config": serialize_keras_object(value.get_config()), "registered_name": registered,
+    }  # fmt: skip
+    built = getattr(value, "get_build_config", None)
+    if built is not None and (config := built()) is not None:
+        found["build_config"] = serialize_keras_object(config)
+    return found
+
+
+def _places() -> Iterator[tuple[str, Any]]:
+    for name in _MODULES:
+        module: Any = td.keras
+        for part in name.split("."):
+            module = getattr(module, part)
+        yield name, module
+
+
+def _module(kind: Any) -> str:
+    for name, module in _places():
+        if vars(module).get(getattr(kind, "__name__", "")) is kind:
+            return "keras" if name == "models" else f"keras.{name}"
+    return str(getattr(kind, "__module__", None))
+
+
+def _class_named(name: str, module: str | None = None, registered: str | None = None) -> Any:
+    """The class or function of a name: the user's, or one of Keras."""
+    for key in (registered, name):
+        for objects in (_scope.objects, _registered):
+            if key is not None and key in objects:
+                return objects[key]
+    name = _OTHER_NAMES.get(name, name)
+    owned = [key for key in _registered if key.rpartition(">")[2] == name]
+    if len(owned) == 1 and not str(module).startswith("keras"):
+        return _registered[owned[0]]
+    for place, where in _places():
+        found = vars(where).get(name)
+        fits = module is None or place in ("models", module.removeprefix("keras."))
+        if _is_known(found) and (fits or "src" in str(module)):
+            return found
+    raise ValueError(
+        f"Could not find {name!r} of module {module!r}: it is none of this package's. Give "
+        f"custom_objects={{{name!r}: ...}}, or decorate it with "
+        "@keras.saving.register_keras_serializable() before loading"
+    )
+
+
+def deserialize_keras_object(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """What `serialize_keras_object` was given; arrays come back as arrays.
+
+    Args:
+        custom_objects: classes and functions of the user, by name.
+
+    Raises:
+        ValueError: a class is not known, an argument is not supported, or it is a lambda.
+    """
+    if custom_objects:
+        with custom_object_scope(custom_objects):
+            return deserialize_keras_object(config)
+    if isinstance(config, list):
+        return [deserialize_keras_object(c) for c in config]
+    if not isinstance(config, dict):
+        return config
+    if "class_name" not in config or "config" not in config:
+        return {key: deserialize_keras_object(v) for key, v in config.items()}
+    name, inner = config["class_name"], config["config"]
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(inner)
+    if name == "function":
+        return _function(inner, config.get("registered_name"))
+    return _made(config, name, inner)
+
+
+def _made(config: Mapping[str, Any], name: str, inner: dict[str, Any]) -> Any:
+    module, known = config.get("module"), config.get("registered_name")
+    kind = _class_named(name, module, known)
+    own = kind.__module__.startswith("treadle.")
+    if own and not getattr(kind, "_takes_any_config", False):
+        inner = supported(inner, functools.partial(takes, kind), name)
+    found = kind.from_config(inner) if hasattr(kind, "from_config") else kind(**inner)
+    built = config.get("build_config")
+    if built and hasattr(found, "build_from_config"):
+        found.build_from_config(built)
+    return found
+
+
+def supported(
+    config: dict[str, Any], is_taken: Callable[[str], bool], where: str
+) -> dict[str, Any]:
+    """A config without the arguments that are not provided and change nothing.
+
+    Args:
+        is_taken: whether there is an argument of a name.
+        where: for errors.
+
+    Raises:
+        ValueError: an argument that is not provided changes something.
+    """
+    found = {}
+    for name, value in config.items():
+        if is_taken(name):
+            found[name] = value
+        elif value not in (None, False, [], {}) and value not in _HARMLESS.get(name, ()):
+            raise ValueError(f"{where}: {name}={value!r} is not supported")
+    return found
+
+
+def _is_known(found: Any) -> bool:
+    """Whether it is a class of this package that is made of a config, and no helper of it."""
+    own = getattr(found, "__module__", "").startswith("treadle.keras.")
+    return own and isinstance(found, type) and hasattr(found, "get_config")
+
+
+def _function(name: Any, registered: Any) -> Any:
+    if isinstance(name, str):
+        for key in (registered, name):
+            for objects in (_scope.objects, _registered):
+                if key in objects:
+                    return objects[key]
+        for module in (td.keras.activations, td.keras.losses, td.keras.metrics):
+            if name in vars(module):
+                return vars(module)[name]
+    raise ValueError(
+        f"Could not find function {name!r}: give custom_objects={{{name!r}: ...}}"
+    )
+
+
+def _refused(config: Any) -> Any:
+    raise ValueError(
+        "The file holds a lambda, which is code, and code of files is not run: give Lambda layers "
+        "a function with a name, and custom_objects"
+    )
+
+
+_SPECIAL: dict[str, Callable[[Any], Any]] = {
+    "__numpy__": lambda c: np.array(c["value"], td.as_dtype(c["dtype"]).np_dtype),
+    "__tensor__": lambda c: td.constant(c["value"], c["dtype"]),
+    "__tuple__": lambda c: tuple(deserialize_keras_object(v) for v in c),
+    "__slice__": lambda c: slice(c["start"], c["stop"], c["step"]),
+    "__ellipsis__": lambda c: Ellipsis,
+    "__lambda__": _refused,
+    "DTypePolicy": lambda c: c["name"],
+}

@@ -1,0 +1,44 @@
+"""``td.train``: variables saved and restored, and averaged."""
+
+from typing import TYPE_CHECKING
+
+from treadle.core.refusals import explain_errors
+from treadle.names import provided
+
+if TYPE_CHECKING:
+    from treadle.train.averages import ExponentialMovingAverage
+    from treadle.train.checkpoint import Checkpoint, CheckpointOptions
+    from treadle.train.management import CheckpointManager, checkpoints_iterator
+    from treadle.train.reader import (
+        CheckpointReader,
+        list_variables,
+        load_checkpoint,
+        load_variable,
+    )
+    from treadle.train.state_file import get_checkpoint_state, latest_checkpoint
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointManager",
+    "CheckpointOptions",
+    "CheckpointReader",
+    "ExponentialMovingAverage",
+    "checkpoints_iterator",
+    "get_checkpoint_state",
+    "latest_checkpoint",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
+]
+
+explain_errors(__name__)
+__getattr__ = provided(
+    __name__,
+    {
+        "treadle.train.averages": "ExponentialMovingAverage",
+        "treadle.train.checkpoint": "Checkpoint CheckpointOptions",
+        "treadle.train.management": "CheckpointManager checkpoints_iterator",
+        "treadle.train.reader": "CheckpointReader list_variables load_checkpoint load_variable",
+        "treadle.train.state_file": "get_checkpoint_state latest_checkpoint",
+    },
+)

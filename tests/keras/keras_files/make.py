@@ -1,0 +1,52 @@
+"""Writes the files of this folder with Keras 3.15.
+
+    TF_CPP_MIN_LOG_LEVEL=3 PYTHONPATH=. python tests/keras/keras_files/make.py
+
+For each model of `saved_models` an archive, and a file of NumPy with inputs and outputs.
+"""
+
+import os
+from pathlib import Path
+
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+import keras
+import numpy as np
+
+from tests.keras.saved_models import models, subclassed
+
+HERE = Path(__file__).parent
+random = np.random.default_rng(0)
+
+
+def inputs(model):
+    found = []
+    for tensor in model.inputs:
+        shape = (2, *tensor.shape[1:])
+        whole = tensor.dtype == "int32"
+        found.append(random.integers(0, 10, shape) if whole else random.normal(size=shape))
+    return [x.astype(t.dtype) for x, t in zip(found, model.inputs)]
+
+
+def trained(model, x, y):
+    model.fit(x, y, epochs=2, verbose=0)
+    return [np.asarray(v) for v in model.optimizer.variables]
+
+
+if __name__ == "__main__":
+    keras.utils.set_random_seed(7)
+    for name, model in models(keras):
+        x = inputs(model)
+        x = x[0] if len(x) == 1 else x
+        targets = keras.tree.map_structure(lambda t: random.normal(size=t.shape), model.predict(x))
+        state = trained(model, x, targets)
+        model.save(HERE / f"{name}.keras")
+        given = {f"x{i}": v for i, v in enumerate(x if isinstance(x, list) else [x])}
+        found = keras.tree.flatten(model.predict(x, verbose=0))
+        outputs = {f"y{i}": v for i, v in enumerate(found)}
+        kept = {f"state{i}": v for i, v in enumerate(state)}
+        np.savez_compressed(HERE / f"{name}.npz", **given, **outputs, **kept)
+    model, x = subclassed(keras), random.normal(size=(3, 2)).astype("float32")
+    model(x)
+    model.save_weights(HERE / "subclassed.weights.h5")
+    np.savez_compressed(HERE / "subclassed.npz", x0=x, y0=model.predict(x, verbose=0))
