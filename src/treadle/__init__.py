@@ -301,6 +301,7 @@ if TYPE_CHECKING:
         strings,
         sysconfig,
         test,
+        train,
     )
     from treadle.autodiff.custom import (
         custom_gradient,
@@ -410,6 +411,7 @@ explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
         autodiff autograph data image inspect io keras passes signal strings sysconfig test
+        train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
@@ -663,6 +665,7 @@ __all__ = [
     "tensordot",
     "test",
     "tile",
+    "train",
     "transpose",
     "truediv",
     "truncatediv",
