@@ -65,7 +65,8 @@ DEVICES = {
     "runtime.gpu": {"runtime.device_setup", "runtime.devices", "sysconfig", "test"},
 }
 FREE = {"version"}  # plain data, for everybody
-FACADES = {"config", "experimental", "nn", "random", "train", "types"}  # packages of public names
+# Packages of public names.
+FACADES = {"config", "experimental", "io", "nn", "random", "train", "types"}
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.
@@ -126,7 +127,11 @@ LEVELS = {
     "data": (
         "elements rows options seeds",
         "stages",
-        "iterator graph dataset experimental text",
+        "iterator graph",
+        "dataset",
+        "files",
+        "tables",
+        "experimental",
     ),
     "keras": (
         "activations callbacks config constraints initializers losses metrics naming regularizers"

@@ -18,7 +18,8 @@ _PLACES = (
     "treadle", "treadle.math", "treadle.linalg", "treadle.nn", "treadle.random",
     "treadle.nn.experimental",
     "treadle.random.experimental", "treadle.bitwise", "treadle.strings", "treadle.image",
-    "treadle.io", "treadle.debugging", "treadle.data", "treadle.nest", "treadle.autograph",
+    "treadle.io", "treadle.io.gfile", "treadle.debugging", "treadle.data", "treadle.nest",
+    "treadle.autograph",
     "treadle.types.experimental", "treadle.config", "treadle.config.experimental", "treadle.test",
     "treadle.experimental", "treadle.experimental.dlpack", "treadle.keras",
     "treadle.keras.layers",
@@ -136,28 +137,21 @@ _INSTEAD = {
     "generate_bounding_box_proposals": "Use td.image.non_max_suppression on boxes made of anchors "
     "and deltas",
     "decode_jxl": "JPEG XL files are not read: convert them to PNG or JPEG",
-    "gfile": "Use pathlib, open and glob; td.io.read_file and td.io.matching_files in functions",
-    "TFRecordWriter": "Use np.savez, or td.io.write_file",
-    "TFRecordOptions": "Records of TensorFlow are not read or written: use np.savez",
     **dict.fromkeys(
-        (
-            "FixedLenFeature", "FixedLenSequenceFeature", "RaggedFeature", "SparseFeature",
-            "VarLenFeature", "parse_example", "parse_sequence_example", "parse_single_example",
-            "parse_single_sequence_example",
-        ),
-        "Examples of TensorFlow are not read: use np.load and td.data.Dataset.from_tensor_slices",
+        ("VarLenFeature", "SparseFeature"),
+        "Sparse tensors are not provided: use td.io.FixedLenSequenceFeature with "
+        "allow_missing=True, whose rows are filled up",
     ),
+    "RaggedFeature": "Ragged tensors are not provided: use td.io.FixedLenSequenceFeature with "
+    "allow_missing=True, whose rows are filled up",
     **dict.fromkeys(
         ("deserialize_many_sparse", "serialize_many_sparse", "serialize_sparse"),
         "Sparse tensors are not provided: np.savez keeps dense ones",
     ),
     "match_filenames_once": "Use td.io.matching_files",
     "write_graph": "td.inspect.stages shows the graph of a function as text",
-    "parse_tensor": "Use np.load and np.save, or td.io.decode_raw",
-    "serialize_tensor": "Use np.save, or tensor.numpy().tobytes() and td.io.decode_raw",
     "decode_proto": "Protocol buffers are not read: use the package protobuf in td.py_function",
     "encode_proto": "Protocol buffers are not written: use the package protobuf in td.py_function",
-    "decode_json_example": "Use the module json in td.py_function",
     "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",
 }
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from tests.data import function_programs, programs
+from tests.data import file_programs, function_programs, programs
 
 
 def programs_of(module: Any) -> dict[str, Callable[[Any], Any]]:
     own = {n: f for n, f in vars(module).items() if isinstance(f, FunctionType)}
-    return {n: f for n, f in own.items() if f.__module__ == module.__name__ and n != "listed"}
+    here = {n: f for n, f in own.items() if f.__module__ == module.__name__ and n != "listed"}
+    return {n: f for n, f in here.items() if list(inspect.signature(f).parameters) == ["tf"]}
 
 
-PROGRAMS = programs_of(programs) | programs_of(function_programs)
+PROGRAMS = (
+    programs_of(programs) | programs_of(function_programs) | programs_of(file_programs)
+)
 
 
 def fact(program: Callable[[Any], Any], tf: Any) -> Any:
@@ -36,7 +40,7 @@ def plain(value: Any, tf: Any) -> Any:
         return {type(value).__name__: [plain(v, tf) for v in value]}
     if isinstance(value, tf.TensorSpec):
         return {"spec": [value.dtype.name, [None if d is None else int(d) for d in value.shape]]}
-    if isinstance(value, bool | str):
+    if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
         return int(value)

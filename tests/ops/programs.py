@@ -387,6 +387,17 @@ def transforms(x: Any) -> Any:
     return signal.irfft(signal.rfft(x)), td.abs(signal.fft(td.cast(x, td.complex64)))
 
 
+def examples(s: Any) -> Any:
+    io, train = td.io, td.train
+    features = train.Features(feature={"a": train.Feature(int64_list=train.Int64List(value=[1]))})
+    given = train.Example(features=features).SerializeToString()
+    return [
+        io.parse_single_example(given, {"a": io.FixedLenFeature([], td.int64)})["a"],
+        io.serialize_tensor(s), io.decode_json_example("{}"),
+        td.ensure_shape(io.parse_tensor(io.serialize_tensor(s), td.string), s.shape),
+    ]  # fmt: skip
+
+
 def files(s: Any) -> Any:
     td.io.write_file("/dev/null", s[0, 0])
     return td.io.read_file(__file__), td.io.matching_files(__file__)
@@ -396,6 +407,7 @@ OTHERS = [
     Program("files_of_images", files_of_images, (np.arange(48, dtype=np.uint8).reshape(4, 4, 3),)),
     Program("boxes", boxes, (X,)),
     Program("encodings", encodings, (WORDS,)),
+    Program("examples", examples, (WORDS,)),
     Program("characters", characters, (WORDS,), open_dims=False),
     Program("files", files, (WORDS,)),
     Program("strings", strings, (WORDS,)),

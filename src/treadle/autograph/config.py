@@ -1,4 +1,5 @@
-"""Which code is converted: the user's own, never the standard library, NumPy or treadle."""
+"""Which code is converted: the user's own, never the standard library, NumPy or treadle, but for
+modules of treadle that are programs for its compiler."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ NEVER_CONVERTED = {
     "pandas", "PIL", "sklearn", "mlxtend", "pytest", "_pytest", "pluggy", "hypothesis", "IPython",
     "ipykernel", "jax", "torch", "tensorflow", "numba", "cupy",
 }  # fmt: skip
+# Modules and packages of treadle that are written as users write.
+_PROGRAMS = ("treadle.examples.", "treadle.io.checksums")
 MARK = "__treadle_do_not_convert__"  # holds the code of functions that are marked so
 _STANDARD = sys.stdlib_module_names
 _CALLABLE_TYPES = (types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType,
@@ -20,7 +23,7 @@ _CALLABLE_TYPES = (types.BuiltinFunctionType, types.MethodWrapperType, types.Wra
 
 def is_library_module(name: str | None) -> bool:
     """Whether the functions of a module are never converted."""
-    if not name or name == "__main__" or name.startswith("treadle.examples."):
+    if not name or name == "__main__" or name.startswith(_PROGRAMS):
         return False
     root = name.partition(".")[0]
     return root in NEVER_CONVERTED or root in _STANDARD

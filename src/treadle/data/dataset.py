@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABCMeta
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +11,15 @@ import numpy as np
 
 import treadle as td
 from treadle.data import graph
-from treadle.data.elements import as_structure, as_value, host_tensor, leaves_of, packer, spec_of
+from treadle.data.elements import (
+    DatasetSpec,
+    as_structure,
+    as_value,
+    host_tensor,
+    leaves_of,
+    packer,
+    spec_of,
+)
 from treadle.data.iterator import Cursor, NumpyIterator, OwnedIterator
 from treadle.data.options import Options
 from treadle.data.seeds import seeds_for
@@ -22,9 +31,12 @@ from treadle.data.stages import (
     parallel,
     selecting,
     sources,
+    storing,
 )
+from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage, symbols_in
 from treadle.experimental import ExtensionTypeSpec
+from treadle.io.streams import compression
 from treadle.iteration import GraphIterable, at, context, user_origin
 
 
@@ -51,6 +63,8 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
                 f"{at(user_origin())}"
             )
         self._stage, self._options = stage, options or Options()
+        if stage.origin is None:
+            stage.origin = user_origin()
         self._handle_in_graph: Any = None
 
     def _then(self, stage: Stage) -> Dataset:
@@ -161,7 +175,8 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
                     f"sample_from_datasets: {chances.size} weights for {len(parts)} datasets"
                     f"{at(user_origin())}"
                 )
-        return Dataset(combining.Sample(parts, chances, seeds_for(seed), stop_on_empty_dataset))
+        randomness = Randomness(seeds_for(seed), bool(rerandomize_each_iteration))
+        return Dataset(combining.Sample(parts, chances, randomness, stop_on_empty_dataset))
 
     @staticmethod
     def choose_from_datasets(
@@ -173,11 +188,36 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         return Dataset(combining.Choose(parts, choice_dataset._stage, stop_on_empty_dataset))
 
     @staticmethod
+    def list_files(
+        file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: str | None = None
+    ) -> Dataset:
+        """The names of the files that fit a pattern of the shell, or one of several.
+
+        Args:
+            shuffle: False for the order of the alphabet; otherwise each pass has an order of its
+                own.
+            seed: decides the order; see `shuffle`.
+
+        Raises:
+            InvalidArgumentError: there are none.
+        """
+        names = td.io.matching_files(file_pattern)
+        if td.is_symbolic_tensor(names):
+            td.Assert(td.size(names) > 0, ["No files matched pattern:", file_pattern])
+        elif not len(names):
+            raise td.errors.InvalidArgumentError(
+                None, None, f"No files matched pattern: {file_pattern}{at(user_origin())}"
+            )
+        found = Dataset.from_tensor_slices(names)
+        return found if shuffle is False else found.shuffle(td.size(names, td.int64), seed)
+
+    @staticmethod
     def random(
         seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
     ) -> Dataset:
         """Random numbers below 2**32 (int64) without end."""
-        return Dataset(sources.Random(seeds_for(seed), bool(rerandomize_each_iteration)))
+        randomness = Randomness(seeds_for(seed), bool(rerandomize_each_iteration))
+        return Dataset(sources.Random(randomness))
 
     # -- one element after another ---------------------------------------------------------------
 
@@ -269,8 +309,8 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
             reshuffle_each_iteration: whether each pass has an order of its own.
         """
         reshuffle = reshuffle_each_iteration is not False
-        stage = selecting.Shuffle(self._stage, buffer_size, seeds_for(seed), reshuffle)
-        return self._then(stage)
+        randomness = Randomness(seeds_for(seed), reshuffle)
+        return self._then(selecting.Shuffle(self._stage, buffer_size, randomness))
 
     def unique(self, name: str | None = None) -> Dataset:
         """The first of equal elements, which are scalars or arrays alone."""
@@ -281,14 +321,138 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         return self._then(combining.Concatenate(self._stage, dataset._stage))
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """The elements, kept in memory from the first complete pass on.
+        """The elements, kept from the first complete pass on.
+
+        Args:
+            filename: keep them in a file of this name (with ``.elements`` behind it), which is read
+                where it is there, in other programs too; otherwise they are kept in memory.
 
         Raises:
-            NotImplementedError: a file name is given.
+            TypeError: elements of datasets or of classes of the user, for a file.
+            InvalidArgumentError: while iterating, the file has elements of another spec.
+            DataLossError: while iterating, the file is damaged.
         """
-        if filename:
-            raise NotImplementedError(f"cache: only in memory, not in a file{at(user_origin())}")
-        return self._then(selecting.Cache(self._stage))
+        if filename is None or (isinstance(filename, str) and not filename):
+            return self._then(selecting.Cache(self._stage))
+        return self._then(storing.FileCache(self._stage, _path(filename)))
+
+    def snapshot(
+        self, path: Any, compression: Any = "AUTO", reader_func: Callable[..., Any] | None = None,
+        shard_func: Callable[..., Any] | None = None, name: str | None = None,
+    ) -> Dataset:  # fmt: skip
+        """The elements, kept in a folder from the first complete pass on.
+
+        Args:
+            path: the folder. Each pipeline has a folder of its own in it, named after its stages,
+                functions and constants, so that a changed one is computed again.
+            compression: "GZIP", "ZLIB", or "AUTO" and None for no compression.
+            reader_func: gives the dataset of a dataset of datasets, the files in the folder;
+                without it these are read in turn.
+            shard_func: gives the number (int64) of the file of an element.
+
+        Raises:
+            TypeError: elements of datasets or of classes of the user.
+            InvalidArgumentError: another compression.
+            DataLossError: while iterating, a file is damaged.
+        """
+        stage = storing.Snapshot(
+            self._stage, _path(path), _compression(compression, "snapshot"),
+            storing.sharding(shard_func, self.element_spec, "snapshot"), _reader(reader_func),
+        )  # fmt: skip
+        return self._then(stage)
+
+    def save(
+        self, path: Any, compression: Any = None, shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: Any = None,
+    ) -> None:  # fmt: skip
+        """Write the elements into a folder, for `Dataset.load`. What was saved there before is
+        valid until the new files are whole.
+
+        Args:
+            compression: "GZIP", "ZLIB", or None and "NONE".
+            shard_func: gives the number (int64) of the file of an element.
+
+        Raises:
+            TypeError: elements of datasets or of classes of the user.
+            InvalidArgumentError: another compression.
+            ResourceExhaustedError: the disk is full.
+            NotImplementedError: `checkpoint_args` is given.
+        """
+        if checkpoint_args is not None:
+            raise NotImplementedError(
+                f"save: checkpoint_args are not supported: save shards{at(user_origin())}"
+            )
+        if context.recorder is not None:
+            raise RuntimeError(f"save() cannot be used inside a function{at(user_origin())}")
+        shard = storing.shard_function(storing.sharding(shard_func, self.element_spec, "save"))
+        storing.save(self._stage, _path(path), _compression(compression, "save"), shard)
+
+    @staticmethod
+    def load(
+        path: Any, element_spec: Any = None, compression: Any = None,
+        reader_func: Callable[..., Any] | None = None, wait: bool = False,
+    ) -> Dataset:  # fmt: skip
+        """The elements that `save` wrote.
+
+        Args:
+            element_spec: what they should be; None for what they are, with named tuples as tuples.
+            compression: accepted for TensorFlow programs: the folder knows it.
+            reader_func: gives the dataset of a dataset of datasets, the files in the folder;
+                without it these are read in turn.
+
+        Raises:
+            NotFoundError: nothing was saved there.
+            InvalidArgumentError: the elements are of other dtypes than `element_spec`.
+            DataLossError: a file is damaged.
+            NotImplementedError: `wait` is True.
+        """
+        if wait:
+            raise NotImplementedError(f"load: wait=True is not supported{at(user_origin())}")
+        return Dataset(_reader(reader_func)(storing.shards_of(_path(path), element_spec)))
+
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
+        """The elements that are made without an error.
+
+        Args:
+            log_warning: give a RuntimeWarning for each that is left out.
+        """
+        return self._then(selecting.IgnoreErrors(self._stage, bool(log_warning)))
+
+    def rejection_resample(
+        self, class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None,
+        seed: Any = None, name: str | None = None,
+    ) -> Dataset:  # fmt: skip
+        """(class, element) for some of the elements, so that classes have the shares `target_dist`.
+
+        Args:
+            class_func: gives the class of an element, an integer scalar.
+            target_dist: the share of each class, floats that add up to 1.
+            initial_dist: the shares among these elements; without it, as they are found to be.
+            seed: with `td.random.set_seed`, decides which elements are kept.
+
+        Raises:
+            ValueError: `class_func` does not give an integer scalar, or the shares are of different
+                numbers of classes.
+            InvalidArgumentError: while iterating, a class that has no share.
+        """
+        target = np.asarray(target_dist, np.float64)
+        initial = None if initial_dist is None else np.asarray(initial_dist, np.float64)
+        if target.ndim != 1 or (initial is not None and initial.shape != target.shape):
+            raise ValueError(
+                "rejection_resample: target_dist and initial_dist must be vectors of one length"
+                f"{at(user_origin())}"
+            )
+        class_of = functions.Mapped(class_func, functions.argument_specs(self.element_spec))
+        spec = class_of.spec
+        if not isinstance(spec, td.TensorSpec) or spec.rank != 0 or not spec.dtype.is_integer:
+            raise ValueError(
+                "rejection_resample: class_func must return an integer scalar, not "
+                f"{spec!r}{at(user_origin())}"
+            )
+        stage = selecting.RejectionResample(
+            self._stage, class_of, target, initial, Randomness(seeds_for(seed), True)
+        )
+        return self._then(stage)
 
     def prefetch(self, buffer_size: Any = None, name: str | None = None) -> Dataset:
         """The elements, made ahead in a thread: up to `buffer_size`, AUTOTUNE for a few."""
@@ -369,26 +533,22 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
                 boundary and not shorter than the one before; the last bucket has the others.
             bucket_batch_sizes: the size of the batches of each bucket, one more than boundaries.
             padded_shapes, padding_values: see `padded_batch`.
-            pad_to_bucket_boundary: only False is supported; batches are filled up to the longest of
-                their elements.
+            pad_to_bucket_boundary: batches are filled up to the largest length that their bucket
+                has (dims of `padded_shapes` that are None); otherwise to the longest of their
+                elements.
             no_padding: the elements of a batch must have one shape.
             drop_remainder: leave out batches that are too small.
 
         Raises:
             ValueError: not one batch size more than boundaries.
-            NotImplementedError: `pad_to_bucket_boundary` is True.
+            InvalidArgumentError: while iterating, an element of the last bucket, which has no
+                largest length, where `pad_to_bucket_boundary` is True.
         """
         limits, sizes = list(bucket_boundaries), list(bucket_batch_sizes)
         if len(sizes) != len(limits) + 1:
             raise ValueError(
                 "bucket_by_sequence_length: len(bucket_batch_sizes) must equal "
                 f"len(bucket_boundaries) + 1, got {len(sizes)} and {len(limits)}{at(user_origin())}"
-            )
-
-        if pad_to_bucket_boundary:
-            raise NotImplementedError(
-                "bucket_by_sequence_length: pad_to_bucket_boundary=True is not supported: fill up "
-                f"elements with map before{at(user_origin())}"
             )
 
         def bucket(*element: Any) -> td.Tensor:
@@ -401,9 +561,16 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         def batch(number: td.Tensor, window: Dataset) -> Dataset:
             if no_padding:
                 return window.batch(size(number), drop_remainder)
-            return window.padded_batch(
-                size(number), padded_shapes, padding_values, drop_remainder
-            )
+            shapes = padded_shapes
+            if pad_to_bucket_boundary and not td.is_symbolic_tensor(number):
+                if int(number) == len(limits):
+                    raise td.errors.InvalidArgumentError(
+                        None, None, "bucket_by_sequence_length: when pad_to_bucket_boundary=True, "
+                        f"elements must have length < max(bucket_boundaries), which is {limits[-1]}"
+                    )  # fmt: skip
+                longest = limits[int(number)] - 1
+                shapes = batching.filled_shapes(window.element_spec, shapes, longest)
+            return window.padded_batch(size(number), shapes, padding_values, drop_remainder)
 
         return self.group_by_window(bucket, batch, window_size_func=size)
 
@@ -552,18 +719,39 @@ def missing_name(name: str) -> AttributeError:
 
 _MISSING = {
     "ragged_batch": "there are no ragged tensors; use padded_batch",
-    "list_files": "list them with Python and use from_tensor_slices on what they hold",
-    "save": "write the arrays with NumPy",
-    "load": "read the arrays with NumPy",
-    "snapshot": "use cache()",
-    "ignore_errors": "leave out with filter what cannot be processed",
     "sparse_batch": "there are no sparse tensors; use padded_batch",
-    "rejection_resample": "use filter, or sample_from_datasets",
     "make_one_shot_iterator": "it is TensorFlow 1's; use iter(dataset)",
     "make_initializable_iterator": "it is TensorFlow 1's; use iter(dataset)",
 }
 
 graph.register(Dataset)
+
+
+def _path(path: Any) -> str:
+    """The name of a file, of a str, bytes, a path or an eager tensor."""
+    given = path.numpy() if isinstance(path, td.Tensor) else path
+    return os.fsdecode(given)
+
+
+def _compression(kind: Any, what: str) -> str:
+    return compression(None if kind in ("AUTO", "NONE") else kind, what)
+
+
+def _reader(function: Callable[..., Any] | None) -> Callable[[storing.Shards], Stage]:
+    """What reads the files of a folder, for the user's ``reader_func``."""
+
+    def read(shards: storing.Shards) -> Stage:
+        if function is None:
+            return shards
+        files = [(Dataset(shard),) for shard in shards.parts]
+        result = function(Dataset(batching.Listed(DatasetSpec(shards.spec), files)))
+        if not isinstance(result, Dataset):
+            raise TypeError(
+                f"reader_func must return a Dataset, not {result!r}{at(user_origin())}"
+            )
+        return result._stage
+
+    return read
 
 
 def spec_of_signature(signature: Any) -> Any:

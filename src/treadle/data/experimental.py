@@ -12,11 +12,13 @@ from treadle.data.stages.parallel import AUTOTUNE
 from treadle.data.stages.stage import INFINITE as INFINITE_CARDINALITY
 from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
 from treadle.data.stages.stage import Stage
+from treadle.data.tables import CsvDataset, make_csv_dataset
 from treadle.iteration import Optional
 
 __all__ = [
     "AUTOTUNE",
     "Counter",
+    "CsvDataset",
     "INFINITE_CARDINALITY",
     "Optional",
     "UNKNOWN_CARDINALITY",
@@ -26,7 +28,14 @@ __all__ = [
     "choose_from_datasets",
     "enumerate_dataset",
     "get_single_element",
+    "group_by_window",
+    "ignore_errors",
+    "load",
+    "make_csv_dataset",
+    "rejection_resample",
     "sample_from_datasets",
+    "save",
+    "snapshot",
     "take_while",
     "unbatch",
 ]
@@ -112,6 +121,52 @@ def assert_cardinality(expected_cardinality: Any) -> Callable[[Dataset], Dataset
     return lambda dataset: dataset._then(
         AssertCardinality(dataset._stage, int(expected_cardinality))
     )
+
+
+def group_by_window(
+    key_func: Callable[..., Any], reduce_func: Callable[..., Any], window_size: Any = None,
+    window_size_func: Callable[..., Any] | None = None,
+) -> Callable[[Dataset], Dataset]:  # fmt: skip
+    """A transformation for `Dataset.apply`: see `Dataset.group_by_window`."""
+    return lambda dataset: dataset.group_by_window(
+        key_func, reduce_func, window_size, window_size_func
+    )
+
+
+def ignore_errors(log_warning: bool = False) -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`: see `Dataset.ignore_errors`."""
+    return lambda dataset: dataset.ignore_errors(log_warning)
+
+
+def rejection_resample(
+    class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None, seed: Any = None
+) -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`: see `Dataset.rejection_resample`."""
+    return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
+
+
+def snapshot(
+    path: Any, compression: Any = "AUTO", reader_func: Callable[..., Any] | None = None,
+    shard_func: Callable[..., Any] | None = None,
+) -> Callable[[Dataset], Dataset]:  # fmt: skip
+    """A transformation for `Dataset.apply`: see `Dataset.snapshot`."""
+    return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)
+
+
+def save(
+    dataset: Dataset, path: Any, compression: Any = None,
+    shard_func: Callable[..., Any] | None = None, checkpoint_args: Any = None,
+) -> None:  # fmt: skip
+    """See `Dataset.save`."""
+    dataset.save(path, compression, shard_func, checkpoint_args)
+
+
+def load(
+    path: Any, element_spec: Any = None, compression: Any = None,
+    reader_func: Callable[..., Any] | None = None,
+) -> Dataset:  # fmt: skip
+    """See `Dataset.load`."""
+    return Dataset.load(path, element_spec, compression, reader_func)
 
 
 def enumerate_dataset(start: Any = 0) -> Callable[[Dataset], Dataset]:

@@ -19,6 +19,7 @@ from treadle.data.elements import (
     spec_key,
 )
 from treadle.data.stages.handles import dataset_of_handle
+from treadle.data.stages.stage import forked, outline, randomness_in, restored
 from treadle.iteration import (
     HANDLE,
     ElementSource,
@@ -72,8 +73,11 @@ class Cursor(ElementSource):
     """One pass over a stage, one element read ahead where somebody asked whether there is one."""
 
     def __init__(self, stage: Any) -> None:
-        self._leaves: Iterator[Leaves] = stage.open()
+        self._dataset, self._stage = stage, forked(stage)
+        self._random = [r.state() for r in randomness_in(self._stage)]
+        self._leaves: Iterator[Leaves] = self._stage.open()
         self._ahead: Leaves | None = None
+        self._taken = 0  # elements that were given out, and the one that is read ahead
         self._lock = threading.RLock()
         self._kept: deque[Any] = deque(maxlen=_KEPT)
 
@@ -84,9 +88,12 @@ class Cursor(ElementSource):
                 leaves, self._ahead = self._ahead, None
                 return leaves
             if context.recorder is None and not context.tapes:
-                return next(self._leaves, None)
-            with recording(None), taping(()):
-                return next(self._leaves, None)
+                found = next(self._leaves, None)
+            else:
+                with recording(None), taping(()):
+                    found = next(self._leaves, None)
+            self._taken += found is not None
+            return found
 
     def has_next(self) -> bool:
         with self._lock:
@@ -118,6 +125,31 @@ class Cursor(ElementSource):
             with self._lock:
                 close()
         self._leaves, self._ahead = iter(()), None
+
+    def state(self) -> dict[str, Any]:
+        """Where the pass is: `restore` goes on there, in another process too."""
+        with self._lock:
+            taken = self._taken - (self._ahead is not None)
+            return {"pipeline": outline(self._stage), "taken": taken, "random": self._random}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where a pass over an equal pipeline was.
+
+        Raises:
+            ValueError: it was one over another pipeline.
+        """
+        pipeline = outline(self._dataset)
+        if state["pipeline"] != pipeline:
+            raise ValueError(
+                f"The iterator that was saved is over other stages, {state['pipeline']}, than this "
+                f"one: {pipeline}{at(user_origin())}"
+            )
+        random = [[int(number) for number in numbers] for numbers in state["random"]]
+        stage = restored(self._dataset, random)
+        with self._lock:
+            self.close()
+            self._stage, self._random, self._taken = stage, random, int(state["taken"])
+            self._leaves = stage.resume(self._taken)
 
 
 class OneElement(ElementSource):
@@ -194,6 +226,20 @@ class OwnedIterator(GraphIterable):
 
     def __repr__(self) -> str:
         return f"<Iterator element_spec={self._spec!r}>"
+
+    def _state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps: the kinds of the stages, how many elements were taken, and the
+        seeds of what is random. Random ops in functions of the user are not among it."""
+        return self._cursor.state()
+
+    def _load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where an iterator over an equal dataset was; elements before are left out, and
+        made again only where what comes later depends on them.
+
+        Raises:
+            ValueError: it was over a dataset of other stages.
+        """
+        self._cursor.restore(state)
 
     def get_next_as_optional(self) -> Any:
         """The next element as an `Optional`, which is empty at the end."""

@@ -1,4 +1,4 @@
-"""``td.train``: variables saved and restored, and averaged."""
+"""``td.train``: variables saved and restored, and averaged; examples, records of named features."""
 
 from typing import TYPE_CHECKING
 
@@ -6,6 +6,17 @@ from treadle.core.refusals import explain_errors
 from treadle.names import provided
 
 if TYPE_CHECKING:
+    from treadle.io.messages import (
+        BytesList,
+        Example,
+        Feature,
+        FeatureList,
+        FeatureLists,
+        Features,
+        FloatList,
+        Int64List,
+        SequenceExample,
+    )
     from treadle.train.averages import ExponentialMovingAverage
     from treadle.train.checkpoint import Checkpoint, CheckpointOptions
     from treadle.train.management import CheckpointManager, checkpoints_iterator
@@ -18,23 +29,20 @@ if TYPE_CHECKING:
     from treadle.train.state_file import get_checkpoint_state, latest_checkpoint
 
 __all__ = [
-    "Checkpoint",
-    "CheckpointManager",
-    "CheckpointOptions",
-    "CheckpointReader",
-    "ExponentialMovingAverage",
-    "checkpoints_iterator",
-    "get_checkpoint_state",
-    "latest_checkpoint",
-    "list_variables",
-    "load_checkpoint",
-    "load_variable",
-]
+    "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointReader",
+    "Example", "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features",
+    "FloatList", "Int64List", "SequenceExample", "checkpoints_iterator", "get_checkpoint_state",
+    "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
+]  # fmt: skip
 
 explain_errors(__name__)
 __getattr__ = provided(
     __name__,
     {
+        "treadle.io.messages": """
+            BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List
+            SequenceExample
+            """,
         "treadle.train.averages": "ExponentialMovingAverage",
         "treadle.train.checkpoint": "Checkpoint CheckpointOptions",
         "treadle.train.management": "CheckpointManager checkpoints_iterator",

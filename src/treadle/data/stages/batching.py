@@ -18,7 +18,8 @@ from treadle.data.elements import (
     packed,
     stack,
 )
-from treadle.data.rows import Block, Rows, Store, regrouped
+from treadle.data.rows import Block, Rows, Store, regrouped, skipped
+from treadle.data.stages.failures import Failure, carried, released
 from treadle.data.stages.stage import UNKNOWN, Stage, integer, invalid, known, scaled
 from treadle.iteration import NDArray, at, recording, user_origin
 
@@ -30,11 +31,16 @@ def batch_size(size: Any, what: str) -> Any:
     return number
 
 
-def batches_of(items: Iterator[Any], size: int, drop: bool) -> Iterator[list[Any]]:
-    while len(group := list(islice(items, size))) == size:
-        yield group
-    if group and not drop:
-        yield group
+def batches_of(
+    items: Iterator[Leaves], size: int, drop: bool, joined: Callable[[list[Leaves]], Leaves]
+) -> Iterator[Leaves]:
+    """Groups of elements, joined. An error loses the group that it is in."""
+
+    def step() -> Leaves | None:
+        group = list(islice(items, size))
+        return joined(group) if len(group) == size or (group and not drop) else None
+
+    return iter(step, None)
 
 
 class Batch(Stage):
@@ -49,15 +55,25 @@ class Batch(Stage):
         self.spec = map_leaves(lambda s: td.TensorSpec([first] + s.shape, s.dtype), inner.spec)
 
     def open(self) -> Iterator[Leaves]:
+        rows = self.inner.rows()
+        if rows is None:
+            return batches_of(self.inner.open(), int(self.size), self.drop, self._stacked)
+        return self._gathered(rows)
+
+    def resume(self, count: int) -> Iterator[Leaves]:
         size, rows = int(self.size), self.inner.rows()
         if rows is None:
-            for group in batches_of(self.inner.open(), size, self.drop):
-                yield tuple([stack(leaves) for leaves in zip(*group, strict=True)])
-            return
-        gather = rows.store.gather
+            return batches_of(self.inner.resume(count * size), size, self.drop, self._stacked)
+        return self._gathered(rows.with_blocks(skipped(rows.blocks, count * size)))
+
+    def _gathered(self, rows: Rows) -> Iterator[Leaves]:
+        size, gather = int(self.size), rows.store.gather
         for block in regrouped(rows.blocks, size):
             if len(block) == size or not self.drop:
                 yield tuple(gather(block))
+
+    def _stacked(self, group: list[Leaves]) -> Leaves:
+        return tuple([stack(leaves) for leaves in zip(*group, strict=True)])
 
     def cardinality(self) -> int:
         if not known(self.size):
@@ -83,9 +99,15 @@ class PaddedBatch(Stage):
         self.spec = packed(inner.spec, padded)
 
     def open(self) -> Iterator[Leaves]:
-        for group in batches_of(self.inner.open(), int(self.size), self.drop):
-            columns = zip(zip(*group, strict=True), self.shapes, self.values, strict=True)
-            yield tuple([_padded(leaves, shape, value) for leaves, shape, value in columns])
+        return batches_of(self.inner.open(), int(self.size), self.drop, self._stacked)
+
+    def resume(self, count: int) -> Iterator[Leaves]:
+        size = int(self.size)
+        return batches_of(self.inner.resume(count * size), size, self.drop, self._stacked)
+
+    def _stacked(self, group: list[Leaves]) -> Leaves:
+        columns = zip(zip(*group, strict=True), self.shapes, self.values, strict=True)
+        return tuple([_padded(leaves, shape, value) for leaves, shape, value in columns])
 
     def cardinality(self) -> int:
         if not known(self.size):
@@ -125,6 +147,12 @@ def _padded_shapes(structure: Any, specs: list[Any], shapes: Any) -> list[tuple[
             )
         result.append(dims)
     return result
+
+
+def filled_shapes(spec: Any, shapes: Any, size: int) -> Any:
+    """The shapes for `padded_batch` with a size in place of those that are open."""
+    known = _padded_shapes(spec, leaves_of(spec), shapes)
+    return packed(spec, [td.TensorShape([size if d is None else d for d in s]) for s in known])
 
 
 def _padding_values(structure: Any, specs: list[Any], values: Any) -> list[Any]:
@@ -168,15 +196,14 @@ class Unbatch(Stage):
         self.spec = map_leaves(lambda s: td.TensorSpec(s.shape[1:], s.dtype), inner.spec)
 
     def open(self) -> Iterator[Leaves]:
-        for leaves in self.inner.open():
-            if len({len(leaf) for leaf in leaves}) != 1:
-                sizes = [len(leaf) for leaf in leaves]
-                raise td.errors.InvalidArgumentError(
-                    None, None, f"unbatch: the components have {sizes} slices"
-                )
-            row = Store(leaves).row
-            for i in range(len(leaves[0])):
-                yield row(i)
+        return released(self._slices())
+
+    def _slices(self) -> Iterator[Any]:
+        for found in carried(map(_store_of, self.inner.open())):
+            if type(found) is Failure:
+                yield found
+            else:
+                yield from map(found.row, range(found.size))
 
     def cardinality(self) -> int:
         firsts = {s.shape[0] for s in leaves_of(self.inner.spec)} - {None}
@@ -184,6 +211,15 @@ class Unbatch(Stage):
         if not firsts:
             return UNKNOWN if count > 0 else count
         return scaled(count, lambda n: n * firsts.pop())
+
+
+def _store_of(leaves: Leaves) -> Store:
+    if len({len(leaf) for leaf in leaves}) != 1:
+        sizes = [len(leaf) for leaf in leaves]
+        raise td.errors.InvalidArgumentError(
+            None, None, f"unbatch: the components have {sizes} slices"
+        )
+    return Store(leaves)
 
 
 class Rebatch(Stage):
@@ -254,7 +290,7 @@ class Listed(Stage):
 
     def rows(self) -> Rows | None:
         elements = self.elements.values
-        if any(not isinstance(leaf, np.ndarray) for leaf in elements[0]):
+        if not elements or any(not isinstance(leaf, np.ndarray) for leaf in elements[0]):
             return None
         if any(len({leaf.shape for leaf in column}) != 1 for column in zip(*elements, strict=True)):
             return None

@@ -15,7 +15,8 @@ from treadle.data.elements import (
     relaxed,
 )
 from treadle.data.rows import Block, Rows, Store, all_rows
-from treadle.data.stages.randomness import generator_for
+from treadle.data.stages.failures import Failure, carried, released
+from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage
 from treadle.iteration import NDArray
 
@@ -38,13 +39,22 @@ class Zip(Stage):
         return self._elements()
 
     def _elements(self) -> Iterator[Leaves]:
-        for parts in zip(*(p.open() for p in self.parts), strict=False):
-            yield tuple([leaf for part in parts for leaf in part])
+        return released(_side_by_side([p.open() for p in self.parts]))
+
+    def resume(self, count: int) -> Iterator[Leaves]:
+        return released(_side_by_side([p.resume(count) for p in self.parts]))
 
     def cardinality(self) -> int:
         counts = [p.cardinality() for p in self.parts]
         finite = [c for c in counts if c != INFINITE]
         return UNKNOWN if UNKNOWN in counts else min(finite, default=INFINITE)
+
+
+def _side_by_side(sources: list[Iterator[Leaves]]) -> Iterator[Any]:
+    """An error in one of the elements stands for all of them."""
+    for parts in zip(*map(carried, sources), strict=False):
+        failed = [part for part in parts if type(part) is Failure]
+        yield failed[0] if failed else tuple([leaf for part in parts for leaf in part])
 
 
 class _Joined(Store):
@@ -66,8 +76,16 @@ class Concatenate(Stage):
         self.spec = relaxed(first.spec, second.spec, "concatenate")
 
     def open(self) -> Iterator[Leaves]:
-        for part in self.parts:
-            yield from part.open()
+        return released(part for stage in self.parts for part in carried(stage.open()))
+
+    def resume(self, count: int) -> Iterator[Leaves]:
+        first = self.parts[0].cardinality()
+        if 0 <= first <= count:
+            return self.parts[1].resume(count - first)
+        if count < first:
+            rest = (self.parts[0].resume(count), self.parts[1].open())
+            return released(item for part in rest for item in carried(part))
+        return super().resume(count)
 
     def cardinality(self) -> int:
         counts = [p.cardinality() for p in self.parts]
@@ -116,15 +134,15 @@ class Sample(Stage):
     """
 
     def __init__(
-        self, parts: list[Stage], weights: Any, seeds: tuple[int, int], stop: bool
+        self, parts: list[Stage], weights: Any, randomness: Randomness, stop: bool
     ) -> None:
-        self.parts, self.weights, self.seeds, self.stop = parts, weights, seeds, stop
+        self.parts, self.weights, self.randomness, self.stop = parts, weights, randomness, stop
         self.spec = parts[0].spec
         for part in parts[1:]:
             self.spec = relaxed(self.spec, part.spec, "sample_from_datasets")
 
     def open(self) -> Iterator[Leaves]:
-        random = generator_for(self.seeds)
+        random = self.randomness.generator()
         sources = [p.open() for p in self.parts]
         alive = np.ones(len(sources), bool)
         for weights in self._weights():

@@ -25,9 +25,10 @@ from treadle.data.elements import (
     relaxed,
     spec_of,
 )
+from treadle.data.stages.failures import Failure, paired, released
 from treadle.data.stages.handles import dataset_of_spec
 from treadle.data.stages.sources import leaf_value
-from treadle.data.stages.stage import Stage
+from treadle.data.stages.stage import Stage, in_stage
 from treadle.iteration import (
     at,
     from_array,
@@ -191,7 +192,18 @@ class Map(Stage):
         self.spec = self.function.spec
 
     def open(self) -> Iterator[Leaves]:
-        return map(self.function.bound_to(self.captures), self.inner.open())
+        return self.calls_of(self.inner.open())
+
+    def resume(self, count: int) -> Iterator[Leaves]:
+        return self.calls_of(self.inner.resume(count))
+
+    def call(self) -> Callable[[Leaves], Leaves]:
+        """The function to call; its errors name this stage."""
+        return in_stage(self, self.function.bound_to(self.captures))
+
+    def calls_of(self, source: Iterator[Leaves]) -> Iterator[Leaves]:
+        """The results for the elements of a pass."""
+        return map(self.call(), source)
 
     def cardinality(self) -> int:
         return self.inner.cardinality()
@@ -213,7 +225,7 @@ class _Test(Stage):
             )
 
     def test(self) -> Callable[[Leaves], bool]:
-        call = self.function.bound_to(self.captures)
+        call = in_stage(self, self.function.bound_to(self.captures))
         return lambda leaves: bool(call(leaves)[0])
 
 
@@ -229,10 +241,16 @@ class TakeWhile(_Test):
 
     def open(self) -> Iterator[Leaves]:
         test = self.test()
-        for leaves in self.inner.open():
-            if not test(leaves):
+        return released(self._elements(test))
+
+    def _elements(self, test: Callable[[Leaves], bool]) -> Iterator[Any]:
+        for found in paired(test, self.inner.open()):
+            if type(found) is Failure:
+                yield found
+            elif found[0]:
+                yield found[1]
+            else:
                 return
-            yield leaves
 
 
 class Scan(Stage):
@@ -248,12 +266,17 @@ class Scan(Stage):
         self.spec = self.function.spec[1]
 
     def open(self) -> Iterator[Leaves]:
-        call, count = self.function.bound_to(self.captures), self.start_count
-        state: Leaves = tuple(map(np.asarray, self.start))
-        for leaves in self.inner.open():
+        call, count = in_stage(self, self.function.bound_to(self.captures)), self.start_count
+        state: Any = tuple(map(np.asarray, self.start))
+
+        def step(leaves: Leaves) -> Leaves:
+            nonlocal state
             result = call((*state, *leaves))
             state = result[:count]
-            yield result[count:]
+            rest: Leaves = result[count:]
+            return rest
+
+        return map(step, self.inner.open())
 
     def cardinality(self) -> int:
         return self.inner.cardinality()

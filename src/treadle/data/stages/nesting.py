@@ -12,6 +12,7 @@ import numpy as np
 import treadle as td
 from treadle.data.elements import DatasetSpec, Leaves
 from treadle.data.stages.batching import Listed
+from treadle.data.stages.failures import Failure, carried, paired, released
 from treadle.data.stages.functions import DatasetFunction, Mapped, argument_specs
 from treadle.data.stages.stage import Stage, available_processors, counted, integer, invalid, known
 from treadle.iteration import at, user_origin
@@ -24,9 +25,15 @@ class FlatMap(Stage):
         self.spec, self.captures = self.function.spec, self.function.captures
 
     def open(self) -> Iterator[Leaves]:
+        return released(self._elements())
+
+    def _elements(self) -> Iterator[Any]:
         datasets = self.function.bound_to(self.captures)
-        for leaves in self.inner.open():
-            yield from datasets(leaves)
+        for leaves in carried(self.inner.open()):
+            if type(leaves) is Failure:
+                yield leaves
+            else:
+                yield from carried(datasets(leaves))
 
 
 class Interleave(Stage):
@@ -44,24 +51,45 @@ class Interleave(Stage):
             raise invalid(f"interleave: block_length must be greater than zero, got {self.block}")
 
     def open(self) -> Iterator[Leaves]:
-        source, block = self.inner.open(), int(self.block)
         datasets = self.function.bound_to(self.captures)
         cycle = int(self.cycle) if self.cycle > 0 else available_processors()
-        current: list[Iterator[Leaves] | None] = [None] * cycle
-        place, more = 0, True
-        while more or any(c is not None for c in current):
-            inner = current[place]
-            if inner is None and more:
-                leaves = next(source, None)
-                if leaves is None:
-                    more = False
-                else:
-                    inner = current[place] = datasets(leaves)
-            if inner is not None:
-                count = yield from counted(islice(inner, block))
-                if count < block:
-                    current[place] = None
-            place = (place + 1) % cycle
+
+        def opened(leaves: Leaves) -> Iterator[Any]:
+            return carried(datasets(leaves))
+
+        return released(interleaved(carried(self.inner.open()), opened, cycle, int(self.block)))
+
+
+def interleaved(
+    source: Iterator[Any], opened: Callable[[Any], Iterator[Any]], cycle: int, block: int
+) -> Iterator[Any]:
+    """`block` items of each of `cycle` iterators in turn; one that ends is replaced.
+
+    Args:
+        source: what the iterators are made of; failures are handed on.
+        opened: gives the iterator of an item of `source`.
+    """
+    current: list[Iterator[Any] | None] = [None] * cycle
+    place, more = 0, True
+    while more or any(c is not None for c in current):
+        inner = current[place]
+        if inner is None and more:
+            item = next(source, _END)
+            if type(item) is Failure:
+                yield item
+                continue
+            if item is _END:
+                more = False
+            else:
+                inner = current[place] = opened(item)
+        if inner is not None:
+            count = yield from counted(islice(inner, block))
+            if count < block:
+                current[place] = None
+        place = (place + 1) % cycle
+
+
+_END: Any = object()
 
 
 class GroupByWindow(Stage):
@@ -84,10 +112,17 @@ class GroupByWindow(Stage):
         self.spec = reduce.spec
 
     def open(self) -> Iterator[Leaves]:
+        return released(self._elements())
+
+    def _elements(self) -> Iterator[Any]:
         groups: dict[int, list[Leaves]] = {}
         key_of = self.key.bound_to(self.captures)
-        for leaves in self.inner.open():
-            key = int(key_of(leaves)[0])
+        for found in paired(key_of, self.inner.open()):
+            if type(found) is Failure:
+                yield found
+                continue
+            (number,), leaves = found
+            key = int(number)
             groups.setdefault(key, []).append(leaves)
             if len(groups[key]) >= self._size_of(key):
                 yield from self._reduced(key, groups.pop(key))

@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import Any
 
 from treadle.data.elements import Leaves
+from treadle.data.stages.failures import Failure, carried, released
 from treadle.data.stages.functions import Map
 from treadle.data.stages.stage import Stage, available_processors, integer, invalid, known
 
@@ -33,7 +34,15 @@ class Prefetch(Stage):
         size = int(self.size)
         if size == 0:
             return self.inner.open()
-        return prefetched(self.inner.open, _AUTO_BUFFER if size < 0 else size)
+        ahead = _AUTO_BUFFER if size < 0 else size
+        return released(prefetched(self.inner.open, ahead))
+
+    def resume(self, count: int) -> Iterator[Leaves]:
+        size = int(self.size)
+        if size == 0:
+            return self.inner.resume(count)
+        ahead = _AUTO_BUFFER if size < 0 else size
+        return released(prefetched(lambda: self.inner.resume(count), ahead))
 
     def cardinality(self) -> int:
         return self.inner.cardinality()
@@ -54,7 +63,7 @@ class _Buffer:
         source: Any = iter(())
         try:
             source = opener()
-            for item in source:
+            for item in carried(source):
                 if not self._put(item):
                     break
         except BaseException as error:  # goes to the consumer
@@ -95,6 +104,7 @@ class _Buffer:
 
 
 def prefetched(opener: Callable[[], Iterator[Any]], size: int) -> Iterator[Any]:
+    """The items of an iterator, made ahead in a thread; errors between them are failures."""
     buffer = _Buffer(size)
     thread = threading.Thread(
         target=buffer.fill, args=(opener,), name="treadle-prefetch", daemon=True
@@ -123,12 +133,14 @@ class ParallelMap(Map):
         if known(self.calls) and self.calls < 1 and self.calls != AUTOTUNE:
             raise invalid(f"map: num_parallel_calls must be greater than zero, got {self.calls}")
 
-    def open(self) -> Iterator[Leaves]:
-        call, source = self.function.bound_to(self.captures), self.inner.open()
-        calls = int(self.calls)
+    def calls_of(self, source: Iterator[Leaves]) -> Iterator[Leaves]:
+        call, calls = self.call(), int(self.calls)
+        if calls == 1:
+            return map(call, source)
+        items = carried(source)
         if calls == AUTOTUNE:
-            return _tuned(call, source, self.ordered)
-        return map(call, source) if calls == 1 else in_threads(call, source, calls, self.ordered)
+            return released(_tuned(call, items, self.ordered))
+        return released(in_threads(call, items, calls, self.ordered))
 
 
 def _tuned(call: Any, source: Iterator[Leaves], ordered: bool) -> Iterator[Leaves]:
@@ -136,26 +148,37 @@ def _tuned(call: Any, source: Iterator[Leaves], ordered: bool) -> Iterator[Leave
     slowest = 0.0
     for leaves in islice(source, _TRIALS):
         started = time.perf_counter()
-        result = call(leaves)
+        result = _result(call, leaves)
         slowest = max(slowest, time.perf_counter() - started) if slowest else 1e-9
         yield result
     workers = available_processors()
     if workers > 1 and slowest > _WORTH_A_THREAD:
         yield from in_threads(call, source, workers, ordered)
     else:
-        yield from map(call, source)
+        for leaves in source:
+            yield _result(call, leaves)
+
+
+def _result(call: Any, item: Any) -> Any:
+    """The result of a call, or its failure, or that of the item."""
+    if type(item) is Failure:
+        return item
+    try:
+        return call(item)
+    except Exception as error:
+        return Failure(error)
 
 
 def in_threads(
     call: Callable[[Any], Any], source: Iterator[Any], count: int, ordered: bool
 ) -> Iterator[Any]:
-    """``map(call, source)`` with up to `count` calls at once."""
+    """``map(call, source)`` with up to `count` calls at once; errors are failures."""
     waiting: deque[Future[Any]] = deque()
     pool = ThreadPoolExecutor(count, thread_name_prefix="treadle-map")
     try:
         for item in chain(source, [_END] * count):
             if item is not _END:
-                waiting.append(pool.submit(call, item))
+                waiting.append(pool.submit(_result, call, item))
             if waiting and (item is _END or len(waiting) >= count):
                 yield _next_of(waiting, ordered).result()
         while waiting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
@@ -21,16 +22,21 @@ from treadle.data.rows import (
     skipped,
     strided,
 )  # fmt: skip
-from treadle.data.stages.randomness import Passes, generator_for
+from treadle.data.stages.failures import Failure, carried, paired, released
+from treadle.data.stages.functions import Mapped
+from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import (
     INFINITE,
     UNKNOWN,
     Stage,
     counted,
+    in_stage,
     integer,
     invalid,
     known,
-    scaled,  # fmt: skip
+    randomness_in,
+    scaled,
+    stages_in,
 )
 from treadle.iteration import NDArray, at, user_origin
 
@@ -46,7 +52,14 @@ class Take(Stage):
     def open(self) -> Iterator[Leaves]:
         if (rows := self.rows()) is not None:
             return rows.elements()
-        return islice(self.inner.open(), int(self.count)) if self.count >= 0 else self.inner.open()
+        return self._first(self.inner.open(), int(self.count))
+
+    def resume(self, count: int) -> Iterator[Leaves]:
+        left = max(0, int(self.count) - count) if self.count >= 0 else -1
+        return self._first(self.inner.resume(count), left)
+
+    def _first(self, source: Iterator[Leaves], count: int) -> Iterator[Leaves]:
+        return source if count < 0 else released(_first_of(source, count))
 
     def cardinality(self) -> int:
         inner = self.inner.cardinality()
@@ -55,6 +68,17 @@ class Take(Stage):
         if inner == INFINITE:
             return int(self.count) if self.count >= 0 else INFINITE
         return scaled(inner, lambda n: min(n, self.count) if self.count >= 0 else n)
+
+
+def _first_of(source: Iterator[Leaves], count: int) -> Iterator[Any]:
+    """The first `count` elements, and the failures between them."""
+    if count == 0:
+        return
+    for leaves in carried(source):
+        yield leaves
+        count -= type(leaves) is not Failure
+        if count == 0:
+            return
 
 
 class Skip(Stage):
@@ -71,6 +95,9 @@ class Skip(Stage):
         if (rows := self.rows()) is not None:
             return rows.elements()
         return islice(self.inner.open(), int(self.count), None) if self.count >= 0 else iter(())
+
+    def resume(self, count: int) -> Iterator[Leaves]:
+        return self.inner.resume(int(self.count) + count) if self.count >= 0 else iter(())
 
     def cardinality(self) -> int:
         if not known(self.count):
@@ -131,12 +158,25 @@ class Repeat(Stage):
 
     def open(self) -> Iterator[Leaves]:
         if (rows := self.rows()) is not None:
-            yield from rows.elements()
-            return
-        done, yielded = 0, 1
+            return rows.elements()
+        return released(self._passes(0, 0))
+
+    def _passes(self, done: int, skipped: int) -> Iterator[Any]:
+        """The passes after the first `done`, the first without some elements."""
+        yielded = 1
         while yielded and done != int(self.count):
-            yielded = yield from counted(self.inner.open())
-            done += 1
+            first = self.inner.resume(skipped) if skipped else self.inner.open()
+            yielded = skipped + (yield from counted(carried(first)))
+            done, skipped = done + 1, 0
+
+    def resume(self, count: int) -> Iterator[Leaves]:
+        size = self.inner.cardinality()
+        again = any(isinstance(stage, Repeat) for stage in stages_in(self.inner))
+        if size <= 0 or again or self.rows() is not None:
+            return super().resume(count)
+        for random in randomness_in(self.inner):
+            random.skip(count // size)
+        return released(self._passes(count // size, count % size))
 
     def cardinality(self) -> int:
         inner = self.inner.cardinality()
@@ -153,27 +193,21 @@ class Shuffle(Stage):
     """A random order from a buffer: an element leaves it at random when the next comes in.
 
     Args:
-        seeds: the order is drawn from them; each pass uses the next numbers, or the same ones
-            without `reshuffle`.
+        randomness: the order is drawn from it.
     """
 
-    def __init__(self, inner: Stage, size: Any, seeds: tuple[int, int], reshuffle: bool) -> None:
-        self.inner, self.spec, self.seeds = inner, inner.spec, seeds
+    def __init__(self, inner: Stage, size: Any, randomness: Randomness) -> None:
+        self.inner, self.spec, self.randomness = inner, inner.spec, randomness
         self.size = integer(size, "shuffle: buffer_size")
         if known(self.size) and self.size < 1 and self.size != UNKNOWN:
             raise invalid(f"shuffle: buffer_size must be greater than zero, got {self.size}")
-        self.reshuffle = reshuffle
-        self.passes = Passes()
-
-    def _generator(self) -> np.random.Generator:
-        return generator_for(self.seeds, self.passes.next() if self.reshuffle else 0)
 
     def rows(self) -> Rows | None:
         rows = self.inner.rows()
         return None if rows is None else rows.with_blocks(self._blocks(rows.blocks))
 
     def _blocks(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        random, size = self._generator(), self._buffer_size()
+        random, size = self.randomness.generator(), self._buffer_size()
         first: list[Block] = []
         count = 0
         for block in blocks:
@@ -191,10 +225,11 @@ class Shuffle(Stage):
     def open(self) -> Iterator[Leaves]:
         if (rows := self.rows()) is not None:
             return rows.elements()
-        return self._elements()
+        return released(self._elements())
 
-    def _elements(self) -> Iterator[Leaves]:
-        yield from _shuffled(self.inner.open(), self._buffer_size(), self._generator())
+    def _elements(self) -> Iterator[Any]:
+        random = self.randomness.generator()
+        yield from _shuffled(carried(self.inner.open()), self._buffer_size(), random)
 
     def _buffer_size(self) -> int:
         size = int(self.size)
@@ -242,16 +277,20 @@ class Cache(Stage):
 
     def open(self) -> Iterator[Leaves]:
         if (rows := self.rows()) is not None:
-            yield from rows.elements()
-            return
-        if self.memory.elements is None:
-            found = []
-            for leaves in self.inner.open():
-                found.append(leaves)
-                yield leaves
+            return rows.elements()
+        if self.memory.elements is not None:
+            return iter(self.memory.elements)
+        return released(self._kept())
+
+    def _kept(self) -> Iterator[Any]:
+        """The elements, which are kept where all came without an error."""
+        found, whole = [], True
+        for leaves in carried(self.inner.open()):
+            whole = whole and type(leaves) is not Failure
+            found.append(leaves)
+            yield leaves
+        if whole:
             self.memory.elements = found
-        else:
-            yield from self.memory.elements
 
     def cardinality(self) -> int:
         return self.inner.cardinality()
@@ -259,6 +298,66 @@ class Cache(Stage):
 
 class _Memory:
     elements: list[Leaves] | None = None
+
+
+class RejectionResample(Stage):
+    """(class, element) for elements that are drawn so that classes have given shares.
+
+    An element is kept with the chance of its class's share over its share among the elements, as
+    large as can be: the rarest class, for what it should be, is kept whole.
+
+    Args:
+        class_of: the number of the class of an element, on leaves.
+        target: the share of each class that is wanted.
+        initial: the shares among the elements; None: as the elements so far have them.
+    """
+
+    def __init__(
+        self, inner: Stage, class_of: Mapped, target: NDArray, initial: NDArray | None,
+        randomness: Randomness,
+    ) -> None:  # fmt: skip
+        self.inner, self.class_of, self.captures = inner, class_of, class_of.captures
+        self.target, self.initial, self.randomness = target, initial, randomness
+        self.spec = (class_of.spec, inner.spec)
+
+    def open(self) -> Iterator[Leaves]:
+        return released(self._elements())
+
+    def _elements(self) -> Iterator[Any]:
+        random = self.randomness.generator()
+        call = in_stage(self, self.class_of.bound_to(self.captures))
+        seen = np.zeros(len(self.target))
+        for found in paired(call, self.inner.open()):
+            if type(found) is Failure:
+                yield found
+                continue
+            (number,), leaves = found
+            if not 0 <= number < len(seen):
+                error = td.errors.InvalidArgumentError(
+                    None, None, f"rejection_resample: class {number} of {len(seen)} classes"
+                )
+                yield Failure(error)
+                continue
+            seen[number] += 1
+            shares = seen / seen.sum() if self.initial is None else self.initial
+            there = shares > 0
+            ratios = np.divide(self.target, shares, out=np.zeros(len(seen)), where=there)
+            if random.random() * ratios.max() < ratios[number]:
+                yield (number, *leaves)
+
+
+class IgnoreErrors(Stage):
+    """The elements that did not fail."""
+
+    def __init__(self, inner: Stage, warn: bool) -> None:
+        self.inner, self.spec, self.warn = inner, inner.spec, warn
+
+    def open(self) -> Iterator[Leaves]:
+        for leaves in carried(self.inner.open()):
+            if type(leaves) is not Failure:
+                yield leaves
+            elif self.warn:
+                warnings.warn(f"ignore_errors: {leaves.error}", RuntimeWarning, stacklevel=2)
 
 
 class Enumerate(Stage):
@@ -277,13 +376,19 @@ class Enumerate(Stage):
     def open(self) -> Iterator[Leaves]:
         if (rows := self.rows()) is not None:
             return rows.elements()
-        return (
-            (np.array(i, np.int64), *leaves)
-            for i, leaves in enumerate(self.inner.open(), int(self.start))
-        )
+        return released(_numbered(self.inner.open(), int(self.start)))
+
+    def resume(self, count: int) -> Iterator[Leaves]:
+        return released(_numbered(self.inner.resume(count), int(self.start) + count))
 
     def cardinality(self) -> int:
         return self.inner.cardinality()
+
+
+def _numbered(source: Iterator[Leaves], number: int) -> Iterator[Any]:
+    for leaves in carried(source):
+        yield leaves if type(leaves) is Failure else (np.array(number, np.int64), *leaves)
+        number += 1
 
 
 class _Numbered(Store):
@@ -310,8 +415,14 @@ class Unique(Stage):
         self.inner, self.spec = inner, inner.spec
 
     def open(self) -> Iterator[Leaves]:
+        return released(self._elements())
+
+    def _elements(self) -> Iterator[Any]:
         seen: set[Any] = set()
-        for leaves in self.inner.open():
+        for leaves in carried(self.inner.open()):
+            if type(leaves) is Failure:
+                yield leaves
+                continue
             leaf = leaves[0]
             same = tuple(leaf.reshape(-1).tolist()) if leaf.dtype.hasobject else leaf.tobytes()
             key = (leaf.shape, same)

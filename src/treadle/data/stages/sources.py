@@ -17,7 +17,7 @@ from treadle.data.elements import (
     spec_of,
 )
 from treadle.data.rows import Rows, Store, all_rows
-from treadle.data.stages.randomness import Passes, generator_for
+from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage, integer, known
 from treadle.experimental import ExtensionTypeSpec
 from treadle.iteration import NDArray, at, call_user, is_symbolic, static_part, user_origin
@@ -140,19 +140,14 @@ class Counter(Stage):
 
 
 class Random(Stage):
-    """Numbers below 2**32.
+    """Numbers below 2**32."""
 
-    Args:
-        again: each pass has numbers of its own.
-    """
-
-    def __init__(self, seeds: tuple[int, int], again: bool) -> None:
-        self.seeds, self.again = seeds, again
-        self.passes = Passes()
+    def __init__(self, randomness: Randomness) -> None:
+        self.randomness = randomness
         self.spec = td.TensorSpec((), td.int64)
 
     def open(self) -> Iterator[Leaves]:
-        random = generator_for(self.seeds, self.passes.next() if self.again else 0)
+        random = self.randomness.generator()
         while True:
             for number in random.integers(0, 1 << 32, 256):
                 yield (np.array(number, np.int64),)

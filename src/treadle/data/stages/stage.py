@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 import treadle as td
 from treadle.data.elements import Leaves
-from treadle.data.rows import Rows
+from treadle.data.rows import Rows, skipped
+from treadle.data.stages.randomness import Randomness
 from treadle.iteration import SymbolicTensor, at, is_symbolic, user_origin
 
 INFINITE, UNKNOWN = -1, -2
@@ -27,12 +29,20 @@ class Stage:
     """
 
     spec: Any = None
+    origin: Any = None  # the line of the user that made it
 
     def open(self) -> Iterator[Leaves]:
         """A new pass over the elements."""
         rows = self.rows()
         assert rows is not None, type(self)
         return rows.elements()
+
+    def resume(self, count: int) -> Iterator[Leaves]:
+        """A new pass without its first `count` elements, which are not made where that can be."""
+        rows = self.rows()
+        if rows is not None:
+            return rows.with_blocks(skipped(rows.blocks, count)).elements()
+        return islice(self.open(), count, None)
 
     def rows(self) -> Rows | None:
         """The elements of a new pass as rows of arrays that can be gathered, where they are."""
@@ -74,19 +84,108 @@ def _parts(value: Any) -> Iterable[Any]:
 
 def bound(value: Any, values: Mapping[int, Any]) -> Any:
     """A pipeline with its symbolic tensors (by id) replaced; without any, the same object."""
-    if is_symbolic(value):
-        return values[id(value)]
-    if not symbols_in(value):
-        return value
+    return _replaced(value, is_symbolic, lambda symbol: values[id(symbol)], Stage.renew)
+
+
+def _replaced(
+    value: Any, wanted: Callable[[Any], bool], new: Callable[[Any], Any],
+    then: Callable[[Stage], None],
+) -> Any:  # fmt: skip
+    """A pipeline with some of its parts replaced; the same object where there are none.
+
+    Args:
+        wanted: whether a part is replaced by what `new` gives.
+        then: called with each stage that was copied.
+    """
+    if wanted(value):
+        return new(value)
     if isinstance(value, Stage):
-        other = copy.copy(value)
+        other = None
         for name, part in vars(value).items():
-            setattr(other, name, bound(part, values))
-        other.renew()
+            given = _replaced(part, wanted, new, then)
+            if given is not part:
+                other = copy.copy(value) if other is None else other
+                setattr(other, name, given)
+        if other is None:
+            return value
+        then(other)
         return other
+    parts = value.values() if isinstance(value, Mapping) else _parts(value)
+    given = [_replaced(part, wanted, new, then) for part in parts]
+    if all(a is b for a, b in zip(given, parts, strict=True)):
+        return value
     if isinstance(value, Mapping):
-        return {k: bound(v, values) for k, v in value.items()}
-    return type(value)(bound(v, values) for v in value)
+        return dict(zip(value, given, strict=True))
+    return type(value)(given)
+
+
+# -- iterators that can be saved -------------------------------------------------------------------
+
+
+def stages_in(value: Any) -> list[Stage]:
+    """The stages of a pipeline, from the last to the first; one that is used twice comes twice."""
+    found = [value] if isinstance(value, Stage) else []
+    return found + [stage for part in _parts(value) for stage in stages_in(part)]
+
+
+def randomness_in(value: Any) -> list[Randomness]:
+    """The sources of random numbers of a pipeline, in the order of its stages."""
+    if isinstance(value, Randomness):
+        return [value]
+    return [found for part in _parts(value) for found in randomness_in(part)]
+
+
+def _nothing(stage: Stage) -> None:
+    """What is to be done with a copy whose randomness is replaced."""
+
+
+def forked(stage: Stage) -> Stage:
+    """The pipeline of a new iterator, which does not depend on others of its dataset."""
+    found: Stage = _replaced(
+        stage, lambda part: isinstance(part, Randomness), Randomness.fork, _nothing
+    )
+    return found
+
+
+def outline(stage: Stage) -> str:
+    """The kinds of the stages of a pipeline: those of two differ where their elements do."""
+    return " < ".join(type(part).__name__ for part in stages_in(stage))
+
+
+def restored(stage: Stage, states: list[list[int]]) -> Stage:
+    """The pipeline of an iterator that had these states of randomness when it began.
+
+    Raises:
+        ValueError: there is not one for each source of random numbers.
+    """
+    if len(states) != len(randomness_in(stage)):
+        raise ValueError(
+            f"an iterator with {len(states)} sources of random numbers was saved, this one has "
+            f"{len(randomness_in(stage))}{at(user_origin())}"
+        )
+    rest = iter(states)
+    found: Stage = _replaced(
+        stage, lambda part: isinstance(part, Randomness), lambda r: r.restored(next(rest)), _nothing
+    )
+    return found
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+def in_stage(stage: Stage, call: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that a stage calls; errors of ops name the stage, and where it was made."""
+
+    def named(leaves: Any) -> Any:
+        try:
+            return call(leaves)
+        except td.errors.OpError as error:
+            place = f" made at {stage.origin}" if stage.origin is not None else ""
+            text = f"{error.message}\n  in the stage {type(stage).__name__}{place}"
+            error.message, error.args = text, (text,)
+            raise
+
+    return named
 
 
 def integer(value: Any, what: str) -> Any:

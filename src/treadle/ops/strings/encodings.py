@@ -159,14 +159,19 @@ def _decode_csv(
         if len(row) != len(columns):
             raise invalid(f"Expect {len(columns)} fields but have {len(row)} in record {number}")
         for k, (text, (dtype, default)) in enumerate(zip(row, columns, strict=True)):
-            found[k].append(_field(text, dtype, default, missing, f"Field {k} in record {number}"))
+            found[k].append(field(text, dtype, default, missing, f"Field {k} in record {number}"))
     return tuple(
         _column(values, dtype, records.shape)
         for values, (dtype, _) in zip(found, columns, strict=True)
     )
 
 
-def _field(text: str, dtype: DType, default: Any, missing: str, where: str) -> Any:
+def field(text: str, dtype: DType, default: Any, missing: str, where: str) -> Any:
+    """The value of a field of a table.
+
+    Raises:
+        InvalidArgumentError: it is missing and has no default, or is no such number.
+    """
     if text in ("", missing):
         if default is None:
             raise invalid(f"{where} is required but missing")
@@ -208,7 +213,7 @@ def decode_csv(
         InvalidArgumentError: no columns, a line with another number of fields, a field that is no
             such number.
     """
-    columns = tuple(map(_column_type, record_defaults))
+    columns = tuple(map(column_type, record_defaults))
     if not columns:
         raise invalid(f"decode_csv: record_defaults has no columns{at(user_origin())}")
     chosen = None if select_cols is None else tuple(int(k) for k in select_cols)
@@ -219,7 +224,7 @@ def decode_csv(
     return list(found) if isinstance(found, tuple) else [found]
 
 
-def _column_type(default: Any) -> tuple[DType, Any]:
+def column_type(default: Any) -> tuple[DType, Any]:
     """The dtype of a column, and the value of an empty field; None where it must be there."""
     with recording(None):  # a value of its own also while a function is traced
         value = convert_to_tensor(default)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes, errors
+from treadle.core import dtypes
+from treadle.core.file_errors import file_error
 from treadle.core.shapes import fresh_symbol
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, Tensor
@@ -16,16 +17,6 @@ from treadle.ops.registry import Op, register, run
 from treadle.ops.strings.texts import STRINGS, invalid, string_tensor
 
 _TAGS = STRINGS | {"quiet"}
-
-
-def _failure(error: OSError, path: str) -> errors.OpError:
-    kinds: tuple[tuple[type[OSError], type[errors.OpError]], ...] = (
-        (FileNotFoundError, errors.NotFoundError),
-        (PermissionError, errors.PermissionDeniedError),
-        (IsADirectoryError, errors.FailedPreconditionError),
-    )
-    kind = next((k for t, k in kinds if isinstance(error, t)), errors.UnknownError)
-    return kind(None, None, f"{path}; {error.strerror}")
 
 
 def _path(filename: NDArray) -> str:
@@ -50,7 +41,7 @@ def _read(filename: NDArray) -> NDArray:
         with open(path, "rb") as file:
             return np.array(file.read(), object)
     except OSError as error:
-        raise _failure(error, path) from None
+        raise file_error(error, path) from None
 
 
 READ_FILE = register(Op("read_file", _infer_read, _read, effect="io", tags=_TAGS))
@@ -80,7 +71,7 @@ def _write(filename: NDArray, contents: NDArray) -> tuple[()]:
         with open(path, "wb") as file:
             file.write(contents.item())
     except OSError as error:
-        raise _failure(error, path) from None
+        raise file_error(error, path) from None
     return ()
 
 

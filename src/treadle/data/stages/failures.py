@@ -1,0 +1,53 @@
+"""Errors that do not end a pass.
+
+A generator that raises has ended. An iteration goes on behind an element that failed, which
+`ignore_errors` leaves out: generators of stages take their elements from `carried`, where an error
+is an element, hand such elements on, and are given out through `released`, which raises them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+
+class Failure:
+    """An error in the place of an element."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def carried(source: Iterable[Any]) -> Iterator[Any]:
+    """The elements, and the errors between them."""
+    items = iter(source)
+    while True:
+        try:
+            item = next(items)
+        except StopIteration:
+            return
+        except Exception as error:
+            item = Failure(error)
+        yield item
+
+
+def paired(call: Callable[[Any], Any], source: Iterable[Any]) -> Iterator[Any]:
+    """(``call(element)``, element) for every element; an error of either is a failure."""
+
+    def pair(element: Any) -> Any:
+        return call(element), element
+
+    return carried(map(pair, source))
+
+
+def released(items: Iterable[Any]) -> Iterator[Any]:
+    """The elements; errors are raised where their turn comes."""
+    return map(_raised, items)
+
+
+def _raised(item: Any) -> Any:
+    if type(item) is Failure:
+        raise item.error
+    return item

@@ -1,0 +1,88 @@
+"""``td.io``: files, and strings of bytes decoded and encoded."""
+
+from typing import TYPE_CHECKING
+
+from treadle.core.refusals import explain_errors
+from treadle.image.files import decode_and_crop_jpeg, decode_image
+from treadle.io import gfile
+from treadle.names import provided
+from treadle.ops.image.codecs import (
+    decode_bmp,
+    decode_gif,
+    decode_jpeg,
+    decode_png,
+    decode_webp,
+    encode_jpeg,
+    encode_png,
+    extract_jpeg_shape,
+    is_jpeg,
+)
+from treadle.ops.strings.encodings import (
+    decode_base64,
+    decode_compressed,
+    decode_csv,
+    decode_raw,
+    encode_base64,
+)
+from treadle.ops.strings.files import matching_files, read_file, write_file
+
+if TYPE_CHECKING:
+    from treadle.io.records import TFRecordOptions, TFRecordWriter
+    from treadle.ops.strings.examples import (
+        FixedLenFeature,
+        FixedLenSequenceFeature,
+        parse_example,
+        parse_sequence_example,
+        parse_single_example,
+        parse_single_sequence_example,
+    )
+    from treadle.ops.strings.json_examples import decode_json_example
+    from treadle.ops.strings.tensors import parse_tensor, serialize_tensor
+
+__all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "decode_and_crop_jpeg",
+    "decode_base64",
+    "decode_bmp",
+    "decode_compressed",
+    "decode_csv",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_json_example",
+    "decode_png",
+    "decode_raw",
+    "decode_webp",
+    "encode_base64",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
+    "gfile",
+    "is_jpeg",
+    "matching_files",
+    "parse_example",
+    "parse_sequence_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
+    "parse_tensor",
+    "read_file",
+    "serialize_tensor",
+    "write_file",
+]
+
+explain_errors(__name__)
+__getattr__ = provided(
+    __name__,
+    {
+        "treadle.io.records": "TFRecordOptions TFRecordWriter",
+        "treadle.ops.strings.examples": """
+            FixedLenFeature FixedLenSequenceFeature parse_example parse_sequence_example
+            parse_single_example parse_single_sequence_example
+            """,
+        "treadle.ops.strings.json_examples": "decode_json_example",
+        "treadle.ops.strings.tensors": "parse_tensor serialize_tensor",
+    },
+)
