@@ -101,15 +101,23 @@ def test_sizes_of_open_dims(gpu: Device, no_tools: None) -> None:
     assert re.search(r"of %x \(d\d+\*32 bytes\)", stages["copies"])
 
 
-def test_loops_and_branches_are_indented(gpu: Device, no_tools: None) -> None:
-    def until_small(x: Any) -> Any:
-        while td.reduce_max(td.abs(x)) > 0.1:
-            x = x * 0.5
-        if td.reduce_sum(x) > 0.0:
-            x = td.sin(x)
-        return x
+def until_small(x: Any) -> Any:
+    while td.reduce_max(td.abs(x)) > 0.1:
+        x = x * 0.5
+    if td.reduce_sum(x) > 0.0:
+        x = td.sin(x)
+    return x
 
+
+def test_loops_on_small_arrays_are_one_launch(gpu: Device, no_tools: None) -> None:
     stages = td.inspect.stages(td.function(until_small), on(gpu, X))
+    assert re.search(r"^loop by one block.*\n  k0: grid 1, block", stages["launches"], re.MULTILINE)
+    assert "loop" not in stages["copies"]
+
+
+def test_loops_and_branches_are_indented(gpu: Device, no_tools: None) -> None:
+    large = np.tile(X, (1000, 1))
+    stages = td.inspect.stages(td.function(until_small), on(gpu, large))
     text = stages["launches"]
     assert re.search(r"^loop\n(  kernel.*\n    k\d+: grid.*\n)+", text, re.MULTILINE)
     assert re.search(r"^if .*\n  kernel", text, re.MULTILINE)

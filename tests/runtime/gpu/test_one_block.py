@@ -198,4 +198,4 @@ def test_they_compile(gpu: Device, compiler: Compiler, name: str) -> None:
     function, x = td.function(LOOPS[name]), on(gpu, X)
     function(x)
     program = program_of(function, x)
-    assert compiler.compile(program.texts["program"](), "sm_90")
+    assert compiler.compile(program.texts["cuda"](), "sm_90").code
