@@ -119,7 +119,7 @@ def test_loops_and_branches_are_indented(gpu: Device, no_tools: None) -> None:
     large = np.tile(X, (1000, 1))
     stages = td.inspect.stages(td.function(until_small), on(gpu, large))
     text = stages["launches"]
-    assert re.search(r"^loop\n(  kernel.*\n    k\d+: grid.*\n)+", text, re.MULTILINE)
+    assert re.search(r"^loop\n(  kernel.*\n(    k\w+: grid.*\n)+)+", text, re.MULTILINE)
     assert re.search(r"^if .*\n  kernel", text, re.MULTILINE)
     assert "submitted one after the other" in text
     assert re.search(r"to the host: %\w+ \(1 bytes\).*, in each turn of the loop", stages["copies"])
