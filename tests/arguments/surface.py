@@ -15,7 +15,7 @@ import treadle as td
 # Modules of settings, tools, files and programs: they are no functions of tensors.
 TOOLS = {
     "autodiff", "autograph", "config", "data", "datasets", "dtypes", "errors", "experimental",
-    "inspect", "io", "keras", "nest", "numpy", "passes", "summary", "test", "types",
+    "inspect", "io", "keras", "nest", "numpy", "passes", "summary", "test", "train", "types",
 }  # fmt: skip
 # Functions that change settings or run what they are given, or take functions of the user.
 SKIPPED = {
