@@ -40,7 +40,7 @@ class Block:
 
     def __del__(self) -> None:
         self.driver.remove(self)
-        self.driver.free[len(self.room) - ALIGNMENT].append(self.room)
+        self.driver.free.setdefault(len(self.room) - ALIGNMENT, []).append(self.room)
 
 
 class Function:
@@ -104,7 +104,15 @@ class RecordingDriver:
     # -- memory ----------------------------------------------------------------------------------
 
     def memory_use(self) -> dict[str, int]:
-        return {"current": self.used, "kept": 0}
+        kept = sum(room * len(free) for room, free in self.free.items())
+        return {"current": self.used, "peak": self.most, "kept": kept}
+
+    def reset_peak(self) -> None:
+        self.most = self.used
+
+    def give_back(self) -> None:
+        self.counts["given back"] += 1
+        self.free.clear()
 
     def allocate(self, size: int) -> Block:
         assert size > 0 and self.is_active

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes, locks
+from treadle.core import dtypes, errors, locks
 from treadle.runtime.gpu.cublas import Cublas, cublas_library
 from treadle.runtime.gpu.driver import Array, Needs, Recording
 from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage
@@ -25,12 +25,37 @@ CUBLAS_WORKSPACE = 32 << 20  # bytes: what cuBLAS's documentation advises for th
 
 
 class CupyMemory:
-    """Memory of CuPy's pool."""
+    """Memory of CuPy's pool.
 
-    __slots__ = ("address", "pointer")
+    Args:
+        count: what is told of it, and of its end.
+    """
 
-    def __init__(self, pointer: Any) -> None:
-        self.pointer, self.address = pointer, pointer.ptr
+    __slots__ = ("address", "count", "pointer", "size")
+
+    def __init__(self, pointer: Any, size: int, count: Count) -> None:
+        self.pointer, self.address, self.size, self.count = pointer, pointer.ptr, size, count
+        count.add(size)
+
+    def __del__(self) -> None:
+        self.count.add(-self.size)
+
+
+class Count:
+    """Bytes in use, now and at most. CuPy would go through all blocks to count them."""
+
+    def __init__(self) -> None:
+        self.current = self.peak = 0
+        self._lock = locks.reentrant_lock()  # memory may end at any time
+
+    def add(self, size: int) -> None:
+        with self._lock:
+            self.current += size
+            self.peak = max(self.peak, self.current)
+
+    def reset_peak(self) -> None:
+        with self._lock:
+            self.peak = self.current
 
 
 class CupyDriver:
@@ -50,7 +75,7 @@ class CupyDriver:
         self.library, self.number = cupy, number
         self.runtime, self.driver = cupy.cuda.runtime, cupy.cuda.driver
         self.device = cupy.cuda.Device(number)
-        self.pool = cupy.cuda.MemoryPool()
+        self.pool, self.count = cupy.cuda.MemoryPool(), Count()
         with self.device:
             self.stream = cupy.cuda.Stream(non_blocking=True)
             if limit is not None:
@@ -72,18 +97,24 @@ class CupyDriver:
 
     def allocate(self, size: int) -> CupyMemory:
         try:
-            return CupyMemory(self.pool.malloc(size))
-        except self.library.cuda.memory.OutOfMemoryError as error:
-            self.synchronize()  # what was given back may still be in use
-            self.pool.free_all_blocks()
+            return CupyMemory(self.pool.malloc(size), size, self.count)
+        except self.library.cuda.memory.OutOfMemoryError:
+            self.give_back()
             try:
-                return CupyMemory(self.pool.malloc(size))
-            except self.library.cuda.memory.OutOfMemoryError:
+                return CupyMemory(self.pool.malloc(size), size, self.count)
+            except self.library.cuda.memory.OutOfMemoryError as error:
                 raise MemoryError(str(error)) from None
 
     def memory_use(self) -> dict[str, int]:
-        used, total = self.pool.used_bytes(), self.pool.total_bytes()
-        return {"current": used, "kept": total - used}
+        kept = self.pool.total_bytes() - self.pool.used_bytes()
+        return {"current": self.count.current, "peak": self.count.peak, "kept": kept}
+
+    def reset_peak(self) -> None:
+        self.count.reset_peak()
+
+    def give_back(self) -> None:
+        self.synchronize()  # what was given back may still be in use
+        self.pool.free_all_blocks()
 
     def array(
         self, address: int, dtype: Any, shape: Sequence[int], strides: Sequence[int] | None = None
@@ -147,6 +178,11 @@ class CupyDriver:
             return [[self._function(module, s) for s in code.stages] for code in codes]
         except self.library.cuda.compiler.CompileException as error:
             raise Unsupported(f"NVRTC refuses a kernel: {error}") from None
+        except (ImportError, OSError, RuntimeError) as error:  # in CuPy's words
+            if "nvrtc" not in str(error).lower():
+                raise
+            text = f'NVRTC must compile kernels (of pip install "treadle[cuda12]"): {error}'
+            raise errors.UnavailableError(None, None, text) from None
 
     def _function(self, module: Any, stage: Stage) -> Any:
         kernel = module.get_function(stage.name)

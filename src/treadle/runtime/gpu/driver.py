@@ -80,7 +80,13 @@ class Driver(Protocol):
         """
 
     def memory_use(self) -> dict[str, int]:
-        """Bytes: "current" is in use, "kept" waits to be used again."""
+        """Bytes: "current" is in use, "peak" was the most at once, "kept" waits to be used."""
+
+    def reset_peak(self) -> None:
+        """Let the peak begin at what is in use now."""
+
+    def give_back(self) -> None:
+        """Give the device the memory that is kept, so that other programs have it."""
 
     def array(
         self, address: int, dtype: Any, shape: Sequence[int], strides: Sequence[int] | None = None

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core import locks
+from treadle.core.caches import returns_memory
+from treadle.core.devices import known_devices
 from treadle.core.storage import Cell
 from treadle.runtime.gpu.driver import Driver
 
@@ -193,6 +195,19 @@ class DeviceStorage:
             self.driver.download(array, address)
         return array
 
+    def view(self, address: int, dtype: Any, shape: tuple[int, ...]) -> Array:
+        """See `treadle.runtime.backend.ProgramMemory`, as for the next two."""
+        with self.working():
+            return self.read(address, np.dtype(dtype), shape)
+
+    def use(self) -> dict[str, int]:
+        with self.working():
+            return self.driver.memory_use()
+
+    def reset_peak(self) -> None:
+        with self.working():
+            self.driver.reset_peak()
+
     def synchronize(self) -> None:
         """Wait for all that was submitted; raise the error of the first program that failed."""
         with self.working():
@@ -244,3 +259,11 @@ def _references_alone() -> int:
     other ones in each interpreter."""
     return _references(_Holder(Buffer(None, 0, np.dtype(np.float32), ())))
 
+
+@returns_memory
+def _give_back() -> None:
+    """Devices get the memory that nobody uses."""
+    for device in known_devices():
+        if isinstance(device.storage, DeviceStorage):
+            with device.storage.working():
+                device.storage.driver.give_back()
