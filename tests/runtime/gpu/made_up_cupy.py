@@ -18,12 +18,14 @@ NAMES = {
     "cupy.RawKernel": ["kernel", "max_dynamic_shared_size_bytes"],
     "cupy.cuda": [
         "Device", "Stream", "MemoryPool", "MemoryPointer", "UnownedMemory", "memory", "compiler",
-        "runtime", "driver", "Graph", "Function",
+        "runtime", "driver", "Graph", "Function", "Event", "alloc_pinned_memory",
     ],
     "cupy.cuda.Device": ["__enter__", "__exit__"],
     "cupy.cuda.Stream": [
-        "__enter__", "__exit__", "synchronize", "begin_capture", "end_capture", "ptr",
+        "__enter__", "__exit__", "synchronize", "begin_capture", "end_capture", "ptr", "wait_event",
     ],
+    "cupy.cuda.Event": ["record", "synchronize"],
+    "cupy.cuda.PinnedMemoryPointer": ["ptr"],
     "cupy.cuda.Graph": ["launch"],
     "cupy.cuda.Function": ["ptr"],
     "cupy.cuda.MemoryPool": [
@@ -119,6 +121,9 @@ class Cupy:
             def synchronize(self) -> None:
                 cupy.calls.append(("synchronize", self.ptr))
 
+            def wait_event(self, event: Any) -> None:
+                cupy.calls.append(("wait", self.ptr, event.number))
+
             def begin_capture(self, mode: int) -> None:
                 cupy.calls.append(("capture", self.ptr, mode))
 
@@ -126,6 +131,18 @@ class Cupy:
                 if not cupy.recordable:
                     raise CUDARuntimeError("cudaErrorStreamCaptureInvalidated")
                 return Graph()
+
+        class Event:
+            def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
+                assert disable_timing
+                cupy.events += 1
+                self.number = cupy.events
+
+            def record(self, stream: Any) -> None:
+                cupy.calls.append(("event", self.number, stream.ptr))
+
+            def synchronize(self) -> None:
+                cupy.calls.append(("event ends", self.number))
 
         class MemoryPointer:
             def __init__(self, memory: Any, offset: int) -> None:
@@ -205,7 +222,9 @@ class Cupy:
             cupy.calls.append(("memset", size, stream))
             ctypes.memset(target, value, size)
 
-        self.streams, self.kernels, self.owners = 0, {}, []  # type: ignore[var-annotated]
+        self.streams = self.events = 0
+        self.kernels: dict[str, Any] = {}
+        self.owners: list[Any] = []
         runtime = Strict(
             "cupy.cuda.runtime", CUDARuntimeError=CUDARuntimeError,
             runtimeGetVersion=lambda: made_for, driverGetVersion=lambda: driver,
@@ -223,7 +242,8 @@ class Cupy:
             "cupy.cuda", Device=Device, Stream=Stream, MemoryPool=MemoryPool,
             MemoryPointer=MemoryPointer, UnownedMemory=UnownedMemory, runtime=runtime, driver=made,
             memory=Strict("cupy.cuda.memory", OutOfMemoryError=OutOfMemoryError),
-            compiler=Strict("cupy.cuda.compiler", CompileException=CompileException),
+            compiler=Strict("cupy.cuda.compiler", CompileException=CompileException), Event=Event,
+            alloc_pinned_memory=Owned,
         )  # fmt: skip
         self.module: Any = ModuleType("cupy")
         self.module.__spec__ = ModuleSpec("cupy", None)

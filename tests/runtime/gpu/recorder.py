@@ -62,6 +62,25 @@ class Recording:
             call()
 
 
+class Pinned:
+    """Memory of the host."""
+
+    def __init__(self, size: int) -> None:
+        self.array = np.zeros(size, np.uint8)
+        self.address = self.array.ctypes.data
+
+
+class Mark:
+    """A point among the work: what is to be done by then, if it was not done."""
+
+    todo: Any = None
+
+    def wait(self) -> None:
+        todo, self.todo = self.todo, None
+        if todo is not None:
+            todo()
+
+
 class Exported(np.ndarray):
     """What another library has of the memory of the device."""
 
@@ -76,7 +95,7 @@ class RecordingDriver:
 
     Attributes:
         counts: of "launches", "uploads", "downloads", "copies", "clears", "allocations", "modules",
-            "submissions" (of recordings), "waits".
+            "submissions" (of recordings), "waits", "ahead" (copies beside other work), "pinned".
         limit: bytes that all memory together may take.
     """
 
@@ -196,6 +215,30 @@ class RecordingDriver:
             ctypes.memmove(target, source, size)
 
         self._do("copies", call)
+
+    def allocate_ahead(self, size: int) -> tuple[Pinned, Block]:
+        assert self.is_active
+        self.counts["pinned"] += 1
+        if self.used + size > self.limit:
+            raise MemoryError(f"{size} bytes, where {self.limit - self.used} are left")
+        return Pinned(size), Block(self, size)
+
+    def copy_ahead(self, target: int, source: int, size: int, after: Mark | None) -> Mark:
+        """The copy is made as late as possible: when somebody waits for it."""
+        assert self.is_active and (after is None or after.todo is None)
+        self.owned(target, size)
+        self.counts["ahead"] += 1
+        mark = Mark()
+        mark.todo = lambda: ctypes.memmove(target, source, size)
+        return mark
+
+    def mark(self) -> Mark:
+        assert self.is_active and self.calls is None
+        return Mark()
+
+    def follow(self, mark: Mark) -> None:
+        assert self.is_active and self.calls is None
+        mark.wait()
 
     def clear(self, address: int, size: int) -> None:
         def call() -> None:

@@ -1,5 +1,6 @@
 """The driver of real devices, with a made-up CuPy; and whether CuPy has what it calls."""
 
+import ctypes
 import dataclasses
 import gc
 import importlib.util
@@ -92,6 +93,26 @@ def test_arrays(driver: CupyDriver, cupy: Cupy) -> None:
     assert cupy.calls == [("synchronize", driver.stream.ptr)]
     with pytest.raises(BufferError, match="bfloat16"):
         driver.exported(owner, memory.address, td.bfloat16.np_dtype, (4,))
+
+
+def test_copies_beside_other_work(driver: CupyDriver, cupy: Cupy) -> None:
+    pinned, memory = driver.allocate_ahead(64)
+    own, ahead = driver.stream.ptr, driver.ahead.ptr
+    assert cupy.calls == [("stream", ahead), ("stream ends", ahead)]
+    cupy.calls.clear()
+    driver.copy_ahead(memory.address, pinned.address, 64, None)
+    assert cupy.calls == [("memcpy", 1, 64, ahead), ("event", 1, ahead)]
+    cupy.calls.clear()
+    ctypes.memset(pinned.address, 7, 64)
+    after = driver.mark()
+    done = driver.copy_ahead(memory.address, pinned.address, 64, after)
+    driver.follow(done)
+    done.wait()
+    assert own != ahead and cupy.calls == [
+        ("event", 2, own), ("wait", ahead, 2), ("memcpy", 1, 64, ahead), ("event", 3, ahead),
+        ("wait", own, 3), ("event ends", 3),
+    ]  # fmt: skip
+    assert driver.array(memory.address, np.uint8, (64,)).tolist() == [7] * 64
 
 
 class External(np.ndarray):

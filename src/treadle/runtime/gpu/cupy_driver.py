@@ -41,6 +41,27 @@ class CupyMemory:
         self.count.add(-self.size)
 
 
+class PinnedMemory:
+    """Memory of the host that the device reads by itself, of CuPy's pool."""
+
+    __slots__ = ("address", "pointer")
+
+    def __init__(self, pointer: Any) -> None:
+        self.pointer, self.address = pointer, pointer.ptr
+
+
+class CupyMark:
+    """An event."""
+
+    __slots__ = ("event",)
+
+    def __init__(self, event: Any) -> None:
+        self.event = event
+
+    def wait(self) -> None:
+        self.event.synchronize()
+
+
 class Count:
     """Bytes in use, now and at most. CuPy would go through all blocks to count them."""
 
@@ -66,8 +87,9 @@ class CupyDriver:
         limit: bytes that it may use; None: all.
 
     Attributes:
-        stream: in which everything is done. Work of other streams is neither waited for nor kept
-            waiting, except where arrays pass to another library.
+        ahead: the stream of `copy_ahead`.
+        stream: in which everything else is done. Work of other streams is neither waited for nor
+            kept waiting, except where arrays pass to another library.
     """
 
     def __init__(self, number: int, limit: int | None = None) -> None:
@@ -78,6 +100,7 @@ class CupyDriver:
         self.pool, self.count = cupy.cuda.MemoryPool(), Count()
         with self.device:
             self.stream = cupy.cuda.Stream(non_blocking=True)
+            self.ahead = cupy.cuda.Stream(non_blocking=True)
             if limit is not None:
                 self.pool.set_limit(size=limit)
             self.gpu = gpu_record(self.runtime.getDeviceProperties(number))
@@ -159,6 +182,34 @@ class CupyDriver:
 
     def clear(self, address: int, size: int) -> None:
         self.runtime.memsetAsync(address, 0, size, self.stream.ptr)
+
+    # -- copies beside other work ----------------------------------------------------------------
+
+    def allocate_ahead(self, size: int) -> tuple[PinnedMemory, CupyMemory]:
+        with self.ahead:  # blocks of the pool that were used in another stream may be in use there
+            try:
+                memory = CupyMemory(self.pool.malloc(size), size, self.count)
+            except self.library.cuda.memory.OutOfMemoryError as error:
+                raise MemoryError(str(error)) from None
+        return PinnedMemory(self.library.cuda.alloc_pinned_memory(size)), memory
+
+    def copy_ahead(self, target: int, source: int, size: int, after: Any) -> CupyMark:
+        if after is not None:
+            self.ahead.wait_event(after.event)
+        kind = self.runtime.memcpyHostToDevice
+        self.runtime.memcpyAsync(target, source, size, kind, self.ahead.ptr)
+        return self._mark_in(self.ahead)
+
+    def mark(self) -> CupyMark:
+        return self._mark_in(self.stream)
+
+    def _mark_in(self, stream: Any) -> CupyMark:
+        event = self.library.cuda.Event(disable_timing=True)
+        event.record(stream)
+        return CupyMark(event)
+
+    def follow(self, mark: Any) -> None:
+        self.stream.wait_event(mark.event)
 
     # -- work ------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from treadle.core import locks
 from treadle.core.caches import returns_memory
 from treadle.core.devices import known_devices
 from treadle.core.storage import Cell
+from treadle.runtime.gpu.ahead import Uploads
 from treadle.runtime.gpu.driver import Driver
 
 Array = np.ndarray[Any, Any]
@@ -126,6 +127,7 @@ class DeviceStorage:
 
     def __init__(self, driver: Driver) -> None:
         self.driver, self.lock = driver, locks.reentrant_lock()
+        self.ahead = Uploads(driver)
         self.verdicts: list[Callable[[], None]] = []
         self.uploads = self.downloads = Copied(0, 0)
 
@@ -148,6 +150,19 @@ class DeviceStorage:
             buffer = self.empty(array.dtype, array.shape)
             self.write(buffer.address, array)
         return buffer
+
+    def from_host_ahead(self, array: Array) -> Callable[[], Buffer]:
+        if not array.nbytes:
+            return lambda: self.from_host(array)
+        lease = self.ahead.begin(array)
+
+        def ready() -> Buffer:
+            with self.working():
+                self.uploads = self.uploads.and_one(array.nbytes)
+                self.ahead.follow(lease)
+            return Buffer(lease, lease.address, array.dtype, array.shape)
+
+        return ready
 
     def to_host(self, buffer: Buffer, own: bool = False) -> Array:
         with self.working():
@@ -266,4 +281,5 @@ def _give_back() -> None:
     for device in known_devices():
         if isinstance(device.storage, DeviceStorage):
             with device.storage.working():
+                device.storage.ahead.give_back()
                 device.storage.driver.give_back()
