@@ -1,9 +1,9 @@
 """What a package beside the core needs so that functions can iterate over its objects."""
 
-from treadle.core.context import context, recording, taping
+from treadle.core.context import context, placed, recording, taping
 from treadle.core.nest import children, rebuild, register_node, static_part
 from treadle.core.origin import at, user_origin
-from treadle.core.tensor import NDArray, SymbolicTensor, from_array
+from treadle.core.tensor import NDArray, SymbolicTensor, from_array, from_buffer
 from treadle.ops.collections.iterators import (
     HANDLE,
     ElementSource,
@@ -47,6 +47,7 @@ __all__ = [
     "close_iterator",
     "context",
     "from_array",
+    "from_buffer",
     "get_next",
     "get_optional",
     "global_seed",
@@ -58,6 +59,7 @@ __all__ = [
     "number_of",
     "object_of",
     "of_parts",
+    "placed",
     "rebuild",
     "recording",
     "register_node",

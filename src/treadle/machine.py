@@ -12,6 +12,7 @@ from treadle.core.object_cache import default_cache
 from treadle.core.processors import usable
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host, named, this_machine, using
 from treadle.runtime.cpu.thread_count import planned_workers, threads
+from treadle.runtime.device_setup import setup, why_none
 from treadle.runtime.tuning import Cache, Tuning
 from treadle.version import __version__
 
@@ -41,6 +42,8 @@ def facts() -> Iterator[tuple[str, str, str]]:
     yield "features", " ".join(sorted(target.features)), "instruction sets that code may use"
     yield "threads in use", str(threads()), "that share the work of programs now"
     yield "processors", str(usable()), "that this process may use"
+    gpus = ", ".join(gpu.name for gpu in setup.gpus().values())
+    yield "gpus", gpus or f"none: {why_none()}", "that CuPy finds"
     yield "cache folder", str(default_cache().folder or "none"), "compiled code on disk"
     tuning = dataclasses.replace(target.tuning, threads=planned_workers())
     for name, meaning in MEANINGS.items():

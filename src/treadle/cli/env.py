@@ -4,6 +4,7 @@ import argparse
 import json
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from treadle.machine import facts
@@ -24,5 +25,5 @@ def run(options: argparse.Namespace) -> None:
     for heading in ("name", "value", "what it is"):
         shown.add_column(heading, overflow="fold")
     for row in found:
-        shown.add_row(*row)
+        shown.add_row(*map(escape, row))
     Console().print(shown)

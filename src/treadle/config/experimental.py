@@ -71,18 +71,20 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
 
 
 def get_memory_info(device: str) -> dict[str, int]:
-    """Bytes of memory that treadle manages on a device, "CPU:0".
+    """Bytes of memory that treadle manages on a device, "GPU:0" or "CPU:0".
 
-    Unlike TensorFlow's it knows the processor, too. It counts what compiled programs have: their
+    On a GPU these are all tensors, variables, constants and workspaces of programs. Unlike
+    TensorFlow's it knows the processor, too, where it counts what compiled programs have: their
     workspaces, lists and arrays of sizes found out, and results, variables and constants from
     256 KiB on; smaller arrays and those of eager operations are NumPy's. What a call needs is known
     before it runs: stage "memory" of `td.inspect`. Logical CPUs have one memory.
 
     Returns:
-        "current": bytes in use, where blocks up to 1 GiB are rounded up to powers of two;
+        "current": bytes in use, where the processor's blocks up to 1 GiB are rounded up to powers
+        of two;
         "peak": the most in use at once since the start or `reset_memory_stats`;
-        "kept": bytes that wait to be used again, which TREADLE_KEEP_BYTES bounds and
-        `td.clear_caches` frees.
+        "kept": bytes that wait to be used again, which `td.clear_caches` frees, and on the
+        processor TREADLE_KEEP_BYTES bounds.
 
     Raises:
         ValueError: there is no such device, or it is no name of a device.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,9 @@ class HostStorage:
 
     def from_host(self, array: NDArray) -> NDArray:
         return array
+
+    def from_host_ahead(self, array: NDArray) -> Callable[[], NDArray]:
+        return lambda: array
 
     def to_host(self, buffer: NDArray, own: bool = False) -> NDArray:
         return buffer.copy() if own else buffer

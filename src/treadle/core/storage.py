@@ -10,6 +10,7 @@ storage's buffers, and reach variables through the storage's cells.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,6 +53,10 @@ class Storage(Protocol):
     def from_host(self, array: np.ndarray[Any, Any]) -> Buffer:
         """A buffer with the elements of a C-contiguous array, which nobody writes any more: it may
         become the buffer."""
+
+    def from_host_ahead(self, array: np.ndarray[Any, Any]) -> Callable[[], Buffer]:
+        """Begin to copy a C-contiguous array to the device beside its other work. The function
+        gives the buffer, once, to programs that are submitted after its call."""
 
     def to_host(self, buffer: Buffer, own: bool = False) -> np.ndarray[Any, Any]:
         """The elements as a C-contiguous array, once all programs that write them have ended.

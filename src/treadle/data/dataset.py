@@ -17,6 +17,7 @@ from treadle.data.elements import (
     as_value,
     host_tensor,
     leaves_of,
+    on_host,
     packer,
     spec_of,
 )
@@ -26,6 +27,7 @@ from treadle.data.seeds import seeds_for
 from treadle.data.stages import (
     batching,
     combining,
+    devices,
     functions,
     nesting,
     parallel,
@@ -62,6 +64,7 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
                 "Datasets are made by Dataset.from_tensor_slices, Dataset.range and the like"
                 f"{at(user_origin())}"
             )
+        devices.check_last(stage)
         self._stage, self._options = stage, options or Options()
         if stage.origin is None:
             stage.origin = user_origin()
@@ -602,7 +605,7 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         values = tuple(np.asarray(leaf) for leaf in leaves_of(state))
         try:
             while (leaves := cursor.take()) is not None:
-                values = call((*values, *leaves))
+                values = call((*values, *on_host(leaves)))
         finally:
             cursor.close()
         return packer(spec, as_value)(values)

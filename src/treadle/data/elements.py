@@ -21,6 +21,7 @@ from treadle.iteration import (
     children,
     context,
     from_array,
+    from_buffer,
     rebuild,
     static_part,
     user_origin,
@@ -167,9 +168,32 @@ def packer(spec: Any, leaf: Callable[[Any], Any] = lambda x: x) -> Callable[[Lea
     return lambda leaves: leaf(leaves[0])
 
 
+class Ahead:
+    """An array on its way to a device.
+
+    Attributes:
+        array: the array, which others may read.
+    """
+
+    def __init__(self, array: NDArray, device: Any) -> None:
+        self.array, self.device = array, device
+        self._ready = device.storage.from_host_ahead(np.ascontiguousarray(array))
+
+    def tensor(self) -> td.Tensor:
+        """The copy on the device; to be asked for once."""
+        return from_buffer(self._ready(), self.device)
+
+
+def on_host(leaves: Leaves) -> Leaves:
+    """The leaves with the arrays that are on their way to a device."""
+    return tuple([x.array if isinstance(x, Ahead) else x for x in leaves])
+
+
 def as_value(leaf: Any) -> Any:
     """A leaf as users see it: an eager tensor, or the dataset itself."""
-    return from_array(leaf) if isinstance(leaf, np.ndarray) else leaf
+    if isinstance(leaf, np.ndarray):
+        return from_array(leaf)
+    return leaf.tensor() if isinstance(leaf, Ahead) else leaf
 
 
 def call_arguments(spec: Any) -> Callable[[Any], tuple[Any, ...]]:

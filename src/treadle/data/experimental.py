@@ -8,6 +8,7 @@ from typing import Any
 import treadle as td
 from treadle.data.dataset import Dataset
 from treadle.data.elements import Leaves
+from treadle.data.stages.devices import CopiedToDevice
 from treadle.data.stages.parallel import AUTOTUNE
 from treadle.data.stages.stage import INFINITE as INFINITE_CARDINALITY
 from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
@@ -26,12 +27,14 @@ __all__ = [
     "bucket_by_sequence_length",
     "cardinality",
     "choose_from_datasets",
+    "copy_to_device",
     "enumerate_dataset",
     "get_single_element",
     "group_by_window",
     "ignore_errors",
     "load",
     "make_csv_dataset",
+    "prefetch_to_device",
     "rejection_resample",
     "sample_from_datasets",
     "save",
@@ -58,6 +61,42 @@ def choose_from_datasets(
 ) -> Dataset:
     """See `Dataset.choose_from_datasets`."""
     return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+
+
+def copy_to_device(
+    target_device: Any, source_device: Any = "/cpu:0"
+) -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`: the elements are on a device. Strings stay on the host.
+    It must be the last transformation but `prefetch`.
+
+    Args:
+        target_device: as `td.device` takes it; a device that there is not stands for the processor.
+        source_device: accepted for TensorFlow programs: pipelines run on the host.
+
+    Raises:
+        ValueError: it is no name of a device.
+        InvalidArgumentError: another transformation follows.
+    """
+    return lambda dataset: dataset._then(CopiedToDevice(dataset._stage, target_device))
+
+
+def prefetch_to_device(
+    device: Any, buffer_size: Any = None
+) -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`: elements are copied to a device ahead of their use.
+
+    Up to `buffer_size` are made in a thread and copied while the device does other work. It must be
+    the last transformation. A loop over the dataset in a compiled function reads the elements of
+    the host.
+
+    Args:
+        device, buffer_size: as in `copy_to_device` and `Dataset.prefetch`.
+
+    Raises:
+        ValueError: it is no name of a device.
+        InvalidArgumentError: another transformation follows.
+    """
+    return lambda dataset: copy_to_device(device)(dataset).prefetch(buffer_size)
 
 
 def get_single_element(dataset: Dataset) -> Any:

@@ -11,10 +11,12 @@ import numpy as np
 
 import treadle as td
 from treadle.data.elements import (
+    Ahead,
     DatasetSpec,
     Leaves,
     as_value,
     leaves_of,
+    on_host,
     packer,
     spec_key,
 )
@@ -109,6 +111,7 @@ class Cursor(ElementSource):
 
     def handles(self, leaves: Leaves) -> list[NDArray]:
         """The leaves, with numbers for datasets, which this keeps alive for a while."""
+        leaves = on_host(leaves)
         self._kept += [x for x in leaves if not isinstance(x, np.ndarray)]
         return [
             x if isinstance(x, np.ndarray) else np.array(number_of(x), np.int64) for x in leaves
@@ -343,9 +346,9 @@ class NumpyIterator:
 
 
 def _numpy_value(leaf: Any) -> Any:
-    if isinstance(leaf, np.ndarray):
-        return from_array(leaf).numpy()
-    return leaf
+    if isinstance(leaf, Ahead):
+        leaf = leaf.array
+    return from_array(leaf).numpy() if isinstance(leaf, np.ndarray) else leaf
 
 
 def _iterator_key(iterator: Any) -> Any:

@@ -213,7 +213,14 @@ def _gpu(number: int, gpu: discovery.PhysicalGPU, limit: int | None) -> Device:
     """A logical GPU, which may use so many bytes."""
     from treadle.runtime.gpu.devices import make_device
 
-    return make_device(number, gpu, limit)
+    try:
+        return make_device(number, gpu, limit)
+    except Exception as error:  # such as a GPU that another process has to itself, in CUDA's words
+        raise errors.UnavailableError(
+            None, None,
+            f"{gpu.name} cannot be used: {error}. Free it, or let programs run without it: "
+            "td.config.set_visible_devices([], 'GPU')",
+        ) from error  # fmt: skip
 
 
 _WHOLE = [LogicalDeviceConfiguration()]  # where a physical device is one logical device

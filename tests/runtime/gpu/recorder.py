@@ -40,7 +40,7 @@ class Block:
 
     def __del__(self) -> None:
         self.driver.remove(self)
-        self.driver.free[len(self.room) - ALIGNMENT].append(self.room)
+        self.driver.free.setdefault(len(self.room) - ALIGNMENT, []).append(self.room)
 
 
 class Function:
@@ -62,6 +62,25 @@ class Recording:
             call()
 
 
+class Pinned:
+    """Memory of the host."""
+
+    def __init__(self, size: int) -> None:
+        self.array = np.zeros(size, np.uint8)
+        self.address = self.array.ctypes.data
+
+
+class Mark:
+    """A point among the work: what is to be done by then, if it was not done."""
+
+    todo: Any = None
+
+    def wait(self) -> None:
+        todo, self.todo = self.todo, None
+        if todo is not None:
+            todo()
+
+
 class Exported(np.ndarray):
     """What another library has of the memory of the device."""
 
@@ -76,7 +95,7 @@ class RecordingDriver:
 
     Attributes:
         counts: of "launches", "uploads", "downloads", "copies", "clears", "allocations", "modules",
-            "submissions" (of recordings), "waits".
+            "submissions" (of recordings), "waits", "ahead" (copies beside other work), "pinned".
         limit: bytes that all memory together may take.
     """
 
@@ -104,7 +123,15 @@ class RecordingDriver:
     # -- memory ----------------------------------------------------------------------------------
 
     def memory_use(self) -> dict[str, int]:
-        return {"current": self.used, "kept": 0}
+        kept = sum(room * len(free) for room, free in self.free.items())
+        return {"current": self.used, "peak": self.most, "kept": kept}
+
+    def reset_peak(self) -> None:
+        self.most = self.used
+
+    def give_back(self) -> None:
+        self.counts["given back"] += 1
+        self.free.clear()
 
     def allocate(self, size: int) -> Block:
         assert size > 0 and self.is_active
@@ -188,6 +215,30 @@ class RecordingDriver:
             ctypes.memmove(target, source, size)
 
         self._do("copies", call)
+
+    def allocate_ahead(self, size: int) -> tuple[Pinned, Block]:
+        assert self.is_active
+        self.counts["pinned"] += 1
+        if self.used + size > self.limit:
+            raise MemoryError(f"{size} bytes, where {self.limit - self.used} are left")
+        return Pinned(size), Block(self, size)
+
+    def copy_ahead(self, target: int, source: int, size: int, after: Mark | None) -> Mark:
+        """The copy is made as late as possible: when somebody waits for it."""
+        assert self.is_active and (after is None or after.todo is None)
+        self.owned(target, size)
+        self.counts["ahead"] += 1
+        mark = Mark()
+        mark.todo = lambda: ctypes.memmove(target, source, size)
+        return mark
+
+    def mark(self) -> Mark:
+        assert self.is_active and self.calls is None
+        return Mark()
+
+    def follow(self, mark: Mark) -> None:
+        assert self.is_active and self.calls is None
+        mark.wait()
 
     def clear(self, address: int, size: int) -> None:
         def call() -> None:

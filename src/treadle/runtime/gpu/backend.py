@@ -17,6 +17,10 @@ class GpuBackend(Backend):
     def __init__(self, storage: DeviceStorage) -> None:
         self.storage = storage
 
+    @property
+    def program_memory(self) -> DeviceStorage:
+        return self.storage
+
     def facts(self) -> GpuFacts:
         return GpuFacts(self.storage.driver.gpu)
 

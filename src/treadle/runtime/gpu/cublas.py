@@ -41,7 +41,8 @@ def cublas_library() -> ctypes.CDLL:
     try:
         found = finder.load_nvidia_dynamic_lib("cublas")
     except finder.DynamicLibNotFoundError as error:
-        raise OSError(f"products of matrices need cuBLAS: {error}") from None
+        text = f'products of matrices need cuBLAS (of pip install "treadle[cuda12]"): {error}'
+        raise OSError(text) from None
     return ctypes.CDLL(found.abs_path)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes, locks
+from treadle.core import dtypes, errors, locks
 from treadle.runtime.gpu.cublas import Cublas, cublas_library
 from treadle.runtime.gpu.driver import Array, Needs, Recording
 from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage
@@ -25,12 +25,58 @@ CUBLAS_WORKSPACE = 32 << 20  # bytes: what cuBLAS's documentation advises for th
 
 
 class CupyMemory:
-    """Memory of CuPy's pool."""
+    """Memory of CuPy's pool.
+
+    Args:
+        count: what is told of it, and of its end.
+    """
+
+    __slots__ = ("address", "count", "pointer", "size")
+
+    def __init__(self, pointer: Any, size: int, count: Count) -> None:
+        self.pointer, self.address, self.size, self.count = pointer, pointer.ptr, size, count
+        count.add(size)
+
+    def __del__(self) -> None:
+        self.count.add(-self.size)
+
+
+class PinnedMemory:
+    """Memory of the host that the device reads by itself, of CuPy's pool."""
 
     __slots__ = ("address", "pointer")
 
     def __init__(self, pointer: Any) -> None:
         self.pointer, self.address = pointer, pointer.ptr
+
+
+class CupyMark:
+    """An event."""
+
+    __slots__ = ("event",)
+
+    def __init__(self, event: Any) -> None:
+        self.event = event
+
+    def wait(self) -> None:
+        self.event.synchronize()
+
+
+class Count:
+    """Bytes in use, now and at most. CuPy would go through all blocks to count them."""
+
+    def __init__(self) -> None:
+        self.current = self.peak = 0
+        self._lock = locks.reentrant_lock()  # memory may end at any time
+
+    def add(self, size: int) -> None:
+        with self._lock:
+            self.current += size
+            self.peak = max(self.peak, self.current)
+
+    def reset_peak(self) -> None:
+        with self._lock:
+            self.peak = self.current
 
 
 class CupyDriver:
@@ -41,8 +87,9 @@ class CupyDriver:
         limit: bytes that it may use; None: all.
 
     Attributes:
-        stream: in which everything is done. Work of other streams is neither waited for nor kept
-            waiting, except where arrays pass to another library.
+        ahead: the stream of `copy_ahead`.
+        stream: in which everything else is done. Work of other streams is neither waited for nor
+            kept waiting, except where arrays pass to another library.
     """
 
     def __init__(self, number: int, limit: int | None = None) -> None:
@@ -50,9 +97,10 @@ class CupyDriver:
         self.library, self.number = cupy, number
         self.runtime, self.driver = cupy.cuda.runtime, cupy.cuda.driver
         self.device = cupy.cuda.Device(number)
-        self.pool = cupy.cuda.MemoryPool()
+        self.pool, self.count = cupy.cuda.MemoryPool(), Count()
         with self.device:
             self.stream = cupy.cuda.Stream(non_blocking=True)
+            self.ahead = cupy.cuda.Stream(non_blocking=True)
             if limit is not None:
                 self.pool.set_limit(size=limit)
             self.gpu = gpu_record(self.runtime.getDeviceProperties(number))
@@ -72,18 +120,24 @@ class CupyDriver:
 
     def allocate(self, size: int) -> CupyMemory:
         try:
-            return CupyMemory(self.pool.malloc(size))
-        except self.library.cuda.memory.OutOfMemoryError as error:
-            self.synchronize()  # what was given back may still be in use
-            self.pool.free_all_blocks()
+            return CupyMemory(self.pool.malloc(size), size, self.count)
+        except self.library.cuda.memory.OutOfMemoryError:
+            self.give_back()
             try:
-                return CupyMemory(self.pool.malloc(size))
-            except self.library.cuda.memory.OutOfMemoryError:
+                return CupyMemory(self.pool.malloc(size), size, self.count)
+            except self.library.cuda.memory.OutOfMemoryError as error:
                 raise MemoryError(str(error)) from None
 
     def memory_use(self) -> dict[str, int]:
-        used, total = self.pool.used_bytes(), self.pool.total_bytes()
-        return {"current": used, "kept": total - used}
+        kept = self.pool.total_bytes() - self.pool.used_bytes()
+        return {"current": self.count.current, "peak": self.count.peak, "kept": kept}
+
+    def reset_peak(self) -> None:
+        self.count.reset_peak()
+
+    def give_back(self) -> None:
+        self.synchronize()  # what was given back may still be in use
+        self.pool.free_all_blocks()
 
     def array(
         self, address: int, dtype: Any, shape: Sequence[int], strides: Sequence[int] | None = None
@@ -129,6 +183,34 @@ class CupyDriver:
     def clear(self, address: int, size: int) -> None:
         self.runtime.memsetAsync(address, 0, size, self.stream.ptr)
 
+    # -- copies beside other work ----------------------------------------------------------------
+
+    def allocate_ahead(self, size: int) -> tuple[PinnedMemory, CupyMemory]:
+        with self.ahead:  # blocks of the pool that were used in another stream may be in use there
+            try:
+                memory = CupyMemory(self.pool.malloc(size), size, self.count)
+            except self.library.cuda.memory.OutOfMemoryError as error:
+                raise MemoryError(str(error)) from None
+        return PinnedMemory(self.library.cuda.alloc_pinned_memory(size)), memory
+
+    def copy_ahead(self, target: int, source: int, size: int, after: Any) -> CupyMark:
+        if after is not None:
+            self.ahead.wait_event(after.event)
+        kind = self.runtime.memcpyHostToDevice
+        self.runtime.memcpyAsync(target, source, size, kind, self.ahead.ptr)
+        return self._mark_in(self.ahead)
+
+    def mark(self) -> CupyMark:
+        return self._mark_in(self.stream)
+
+    def _mark_in(self, stream: Any) -> CupyMark:
+        event = self.library.cuda.Event(disable_timing=True)
+        event.record(stream)
+        return CupyMark(event)
+
+    def follow(self, mark: Any) -> None:
+        self.stream.wait_event(mark.event)
+
     # -- work ------------------------------------------------------------------------------------
 
     @locks.cached_property
@@ -147,6 +229,11 @@ class CupyDriver:
             return [[self._function(module, s) for s in code.stages] for code in codes]
         except self.library.cuda.compiler.CompileException as error:
             raise Unsupported(f"NVRTC refuses a kernel: {error}") from None
+        except (ImportError, OSError, RuntimeError) as error:  # in CuPy's words
+            if "nvrtc" not in str(error).lower():
+                raise
+            text = f'NVRTC must compile kernels (of pip install "treadle[cuda12]"): {error}'
+            raise errors.UnavailableError(None, None, text) from None
 
     def _function(self, module: Any, stage: Stage) -> Any:
         kernel = module.get_function(stage.name)

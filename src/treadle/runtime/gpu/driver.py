@@ -49,9 +49,17 @@ class Needs(NamedTuple):
     local: int
 
 
+class Mark(Protocol):
+    """A point among the work of a device."""
+
+    def wait(self) -> None:
+        """Wait until the device has got there."""
+
+
 class Driver(Protocol):
     """One device. Whatever it is asked to do happens in the order in which it was asked, all
-    of it in one stream: nothing waits but `download` and `synchronize`.
+    of it in one stream: nothing waits but `download` and `synchronize`. Only `copy_ahead` has a
+    stream of its own.
 
     Attributes:
         gpu: the record that code is fitted to.
@@ -80,7 +88,13 @@ class Driver(Protocol):
         """
 
     def memory_use(self) -> dict[str, int]:
-        """Bytes: "current" is in use, "kept" waits to be used again."""
+        """Bytes: "current" is in use, "peak" was the most at once, "kept" waits to be used."""
+
+    def reset_peak(self) -> None:
+        """Let the peak begin at what is in use now."""
+
+    def give_back(self) -> None:
+        """Give the device the memory that is kept, so that other programs have it."""
 
     def array(
         self, address: int, dtype: Any, shape: Sequence[int], strides: Sequence[int] | None = None
@@ -107,6 +121,24 @@ class Driver(Protocol):
 
     def copy(self, target: int, source: int, size: int) -> None:
         """Copy bytes from one address of the device to another."""
+
+    def allocate_ahead(self, size: int) -> tuple[Memory, Memory]:
+        """Memory of the host that `copy_ahead` reads, and of the device that it writes. Any thread
+        may ask for it, and for copies, also while another one works or records.
+
+        Raises:
+            MemoryError: there is no room for it.
+        """
+
+    def copy_ahead(self, target: int, source: int, size: int, after: Mark | None) -> Mark:
+        """Copy bytes to the device, after a mark of the other work and beside what follows it. The
+        mark that this gives is at the end of the copy."""
+
+    def mark(self) -> Mark:
+        """A mark behind everything that was asked for by now."""
+
+    def follow(self, mark: Mark) -> None:
+        """What is asked for from now on happens after a mark of `copy_ahead`."""
 
     def clear(self, address: int, size: int) -> None:
         """Fill bytes with zeros."""

@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core import locks
+from treadle.core.caches import returns_memory
+from treadle.core.devices import known_devices
 from treadle.core.storage import Cell
+from treadle.runtime.gpu.ahead import Uploads
 from treadle.runtime.gpu.driver import Driver
 
 Array = np.ndarray[Any, Any]
@@ -124,6 +127,7 @@ class DeviceStorage:
 
     def __init__(self, driver: Driver) -> None:
         self.driver, self.lock = driver, locks.reentrant_lock()
+        self.ahead = Uploads(driver)
         self.verdicts: list[Callable[[], None]] = []
         self.uploads = self.downloads = Copied(0, 0)
 
@@ -146,6 +150,19 @@ class DeviceStorage:
             buffer = self.empty(array.dtype, array.shape)
             self.write(buffer.address, array)
         return buffer
+
+    def from_host_ahead(self, array: Array) -> Callable[[], Buffer]:
+        if not array.nbytes:
+            return lambda: self.from_host(array)
+        lease = self.ahead.begin(array)
+
+        def ready() -> Buffer:
+            with self.working():
+                self.uploads = self.uploads.and_one(array.nbytes)
+                self.ahead.follow(lease)
+            return Buffer(lease, lease.address, array.dtype, array.shape)
+
+        return ready
 
     def to_host(self, buffer: Buffer, own: bool = False) -> Array:
         with self.working():
@@ -192,6 +209,19 @@ class DeviceStorage:
             self.downloads = self.downloads.and_one(array.nbytes)
             self.driver.download(array, address)
         return array
+
+    def view(self, address: int, dtype: Any, shape: tuple[int, ...]) -> Array:
+        """See `treadle.runtime.backend.ProgramMemory`, as for the next two."""
+        with self.working():
+            return self.read(address, np.dtype(dtype), shape)
+
+    def use(self) -> dict[str, int]:
+        with self.working():
+            return self.driver.memory_use()
+
+    def reset_peak(self) -> None:
+        with self.working():
+            self.driver.reset_peak()
 
     def synchronize(self) -> None:
         """Wait for all that was submitted; raise the error of the first program that failed."""
@@ -244,3 +274,12 @@ def _references_alone() -> int:
     other ones in each interpreter."""
     return _references(_Holder(Buffer(None, 0, np.dtype(np.float32), ())))
 
+
+@returns_memory
+def _give_back() -> None:
+    """Devices get the memory that nobody uses."""
+    for device in known_devices():
+        if isinstance(device.storage, DeviceStorage):
+            with device.storage.working():
+                device.storage.ahead.give_back()
+                device.storage.driver.give_back()

@@ -1,0 +1,60 @@
+"""Elements that are copied to another device before they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from treadle.data.elements import Ahead, Leaves
+from treadle.data.stages.parallel import Prefetch
+from treadle.data.stages.stage import Stage, invalid
+from treadle.iteration import placed
+
+
+class CopiedToDevice(Stage):
+    """The elements on a device: their copies begin when a stage behind this one takes them."""
+
+    def __init__(self, inner: Stage, device: Any) -> None:
+        self.inner, self.spec = inner, inner.spec
+        with td.device(device):
+            self.device: Any = placed()
+        if self.device is None:
+            raise invalid(f"copy_to_device: {device!r} is no name of a device")
+
+    def open(self) -> Iterator[Leaves]:
+        for leaves in self.inner.open():
+            yield tuple([self._copied(leaf) for leaf in leaves])
+
+    def _copied(self, leaf: Any) -> Any:
+        if not isinstance(leaf, np.ndarray) or leaf.dtype.hasobject or self.device.kind == "CPU":
+            return leaf  # strings and datasets stay on the host
+        return Ahead(leaf, self.device)
+
+    def cardinality(self) -> int:
+        return self.inner.cardinality()
+
+
+def check_last(stage: Stage) -> None:
+    """Refuse a stage behind one whose elements are on another device than the host.
+
+    Raises:
+        InvalidArgumentError: it is not `prefetch`.
+    """
+    if isinstance(stage, Prefetch):
+        return
+    for value in vars(stage).values():
+        for part in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(part, Stage) and _is_on_a_device(part):
+                raise invalid(
+                    "prefetch_to_device and copy_to_device must be the last transformation of a "
+                    f"dataset, but {type(stage).__name__} follows: pipelines run on the host"
+                )
+
+
+def _is_on_a_device(stage: Stage) -> bool:
+    if isinstance(stage, Prefetch):
+        return _is_on_a_device(stage.inner)
+    return isinstance(stage, CopiedToDevice) and stage.device.kind != "CPU"

@@ -1,0 +1,255 @@
+"""A made-up CuPy: what of CuPy treadle calls, and nothing else, over memory of the processor.
+
+`NAMES` has all of it by CuPy's names; a test looks whether the real CuPy has them. A name that is
+not among them is an AttributeError here, so the driver cannot use one unnoticed.
+"""
+
+import ctypes
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+# (object, names): modules, classes and what instances have.
+NAMES = {
+    "cupy": ["cuda", "ndarray", "ascontiguousarray", "from_dlpack", "RawModule", "__version__"],
+    "cupy.RawModule": ["get_function"],
+    "cupy.RawKernel": ["kernel", "max_dynamic_shared_size_bytes"],
+    "cupy.cuda": [
+        "Device", "Stream", "MemoryPool", "MemoryPointer", "UnownedMemory", "memory", "compiler",
+        "runtime", "driver", "Graph", "Function", "Event", "alloc_pinned_memory",
+    ],
+    "cupy.cuda.Device": ["__enter__", "__exit__"],
+    "cupy.cuda.Stream": [
+        "__enter__", "__exit__", "synchronize", "begin_capture", "end_capture", "ptr", "wait_event",
+    ],
+    "cupy.cuda.Event": ["record", "synchronize"],
+    "cupy.cuda.PinnedMemoryPointer": ["ptr"],
+    "cupy.cuda.Graph": ["launch"],
+    "cupy.cuda.Function": ["ptr"],
+    "cupy.cuda.MemoryPool": [
+        "malloc", "set_limit", "used_bytes", "total_bytes", "free_all_blocks",
+    ],
+    "cupy.cuda.MemoryPointer": ["ptr"],
+    "cupy.cuda.memory": ["OutOfMemoryError"],
+    "cupy.cuda.compiler": ["CompileException"],
+    "cupy.cuda.runtime": [
+        "CUDARuntimeError", "runtimeGetVersion", "driverGetVersion", "getDeviceCount",
+        "getDeviceProperties", "memcpyAsync", "memsetAsync", "memcpyHostToDevice",
+        "memcpyDeviceToHost", "memcpyDeviceToDevice", "streamCaptureModeThreadLocal",
+    ],
+    "cupy.cuda.driver": [
+        "launchKernel", "funcGetAttribute", "CU_FUNC_ATTRIBUTE_NUM_REGS",
+        "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES",
+    ],
+}  # fmt: skip
+INSTANCES = {"ptr", "kernel"}  # attributes of objects, which a class in C need not show
+
+PROPERTIES = {
+    "name": b"NVIDIA H200", "major": 9, "minor": 0, "totalGlobalMem": 1 << 37, "warpSize": 32,
+    "maxThreadsPerBlock": 1024, "multiProcessorCount": 132, "maxThreadsPerMultiProcessor": 2048,
+    "maxBlocksPerMultiProcessor": 32, "sharedMemPerMultiprocessor": 233472,
+    "sharedMemPerBlockOptin": 232448, "l2CacheSize": 50 << 20, "memoryClockRate": 2619000,
+    "memoryBusWidth": 6016,
+}  # fmt: skip
+
+
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
+class OutOfMemoryError(MemoryError):
+    pass
+
+
+class CompileException(Exception):
+    pass
+
+
+class Strict:
+    """A part of CuPy with exactly the given attributes."""
+
+    def __init__(self, name: str, **found: Any) -> None:
+        unknown = set(found) - set(NAMES[name])
+        assert not unknown, f"{name} is to have {unknown}, which NAMES does not list"
+        self.__dict__.update(found)
+
+
+class Cupy:
+    """The made-up module, as `module`, and what was asked of it, as `calls`.
+
+    Args:
+        room: bytes that pools have.
+    """
+
+    def __init__(self, made_for: int = 12090, driver: int = 12090, room: int = 1 << 20) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.room, self.kept = room, 0
+        self.refuses: Exception | None = None  # what the compiler says
+        self.recordable = True
+        cupy = self
+
+        class Device:
+            def __init__(self, number: int) -> None:
+                self.number = number
+
+            def __enter__(self) -> Any:
+                cupy.calls.append(("device", self.number))
+                return self
+
+            def __exit__(self, *error: object) -> None:
+                cupy.calls.append(("device ends", self.number))
+
+        class Graph:
+            def launch(self, stream: Any) -> None:
+                cupy.calls.append(("graph", stream.ptr))
+
+        class Stream:
+            def __init__(self, null: bool = False, non_blocking: bool = False) -> None:
+                assert non_blocking and not null
+                cupy.streams += 1
+                self.ptr = 1000 + cupy.streams
+
+            def __enter__(self) -> Any:
+                cupy.calls.append(("stream", self.ptr))
+                return self
+
+            def __exit__(self, *error: object) -> None:
+                cupy.calls.append(("stream ends", self.ptr))
+
+            def synchronize(self) -> None:
+                cupy.calls.append(("synchronize", self.ptr))
+
+            def wait_event(self, event: Any) -> None:
+                cupy.calls.append(("wait", self.ptr, event.number))
+
+            def begin_capture(self, mode: int) -> None:
+                cupy.calls.append(("capture", self.ptr, mode))
+
+            def end_capture(self) -> Graph:
+                if not cupy.recordable:
+                    raise CUDARuntimeError("cudaErrorStreamCaptureInvalidated")
+                return Graph()
+
+        class Event:
+            def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
+                assert disable_timing
+                cupy.events += 1
+                self.number = cupy.events
+
+            def record(self, stream: Any) -> None:
+                cupy.calls.append(("event", self.number, stream.ptr))
+
+            def synchronize(self) -> None:
+                cupy.calls.append(("event ends", self.number))
+
+        class MemoryPointer:
+            def __init__(self, memory: Any, offset: int) -> None:
+                assert offset == 0
+                self.memory, self.ptr = memory, memory.ptr
+
+            def __del__(self) -> None:
+                if isinstance(self.memory, Owned):
+                    cupy.kept += self.memory.size
+
+        class Owned:
+            def __init__(self, size: int) -> None:
+                self.size, self.array = size, np.zeros(size + 256, np.uint8)
+                self.ptr = -(-self.array.ctypes.data // 256) * 256
+
+        class UnownedMemory:
+            def __init__(self, ptr: int, size: int, owner: Any, device_id: int = -1) -> None:
+                self.ptr, self.size, self.owner, self.device_id = ptr, size, owner, device_id
+
+        class MemoryPool:
+            limit = room
+            used = 0
+
+            def malloc(self, size: int) -> MemoryPointer:
+                size = -(-size // 512) * 512
+                if cupy.kept >= size:
+                    cupy.kept -= size
+                elif self.used + size > min(self.limit, cupy.room):
+                    raise OutOfMemoryError(f"Out of memory allocating {size:,} bytes")
+                else:
+                    self.used += size
+                return MemoryPointer(Owned(size), 0)
+
+            def set_limit(self, size: int | None = None, fraction: float | None = None) -> None:
+                self.limit = size or room
+
+            def used_bytes(self) -> int:
+                return self.used - cupy.kept
+
+            def total_bytes(self) -> int:
+                return self.used
+
+            def free_all_blocks(self, stream: Any = None) -> None:
+                self.used -= cupy.kept
+                cupy.kept = 0
+
+        class Function:
+            def __init__(self, name: str) -> None:
+                self.name, self.ptr = name, 7000 + len(name)
+
+        class RawKernel:
+            def __init__(self, name: str) -> None:
+                self.kernel, self.max_dynamic_shared_size_bytes = Function(name), None
+                cupy.kernels[name] = self
+
+        class RawModule:
+            def __init__(self, *, code: str, options: tuple[str, ...], backend: str) -> None:
+                cupy.calls.append(("module", code, options, backend))
+
+            def get_function(self, name: str) -> RawKernel:
+                if cupy.refuses:
+                    raise cupy.refuses
+                return RawKernel(name)
+
+        def array(shape: Any, dtype: Any, memptr: Any = None, strides: Any = None) -> Any:
+            extent = max(1, int(np.prod(shape)) * np.dtype(dtype).itemsize)
+            data = (ctypes.c_char * extent).from_address(memptr.ptr)
+            made = np.ndarray(shape, dtype, data, 0, strides)
+            cupy.owners.append(getattr(memptr.memory, "owner", None))
+            return made
+
+        def copied(target: int, source: int, size: int, kind: int, stream: int) -> None:
+            cupy.calls.append(("memcpy", kind, size, stream))
+            ctypes.memmove(target, source, size)
+
+        def set_bytes(target: int, value: int, size: int, stream: int) -> None:
+            cupy.calls.append(("memset", size, stream))
+            ctypes.memset(target, value, size)
+
+        self.streams = self.events = 0
+        self.kernels: dict[str, Any] = {}
+        self.owners: list[Any] = []
+        runtime = Strict(
+            "cupy.cuda.runtime", CUDARuntimeError=CUDARuntimeError,
+            runtimeGetVersion=lambda: made_for, driverGetVersion=lambda: driver,
+            getDeviceCount=lambda: 1, getDeviceProperties=lambda number: PROPERTIES,
+            memcpyAsync=copied, memsetAsync=set_bytes, memcpyHostToDevice=1, memcpyDeviceToHost=2,
+            memcpyDeviceToDevice=3, streamCaptureModeThreadLocal=1,
+        )  # fmt: skip
+        launched = lambda *given: self.calls.append(("launch", *given))
+        told = {4: 40, 3: 16}
+        made = Strict(
+            "cupy.cuda.driver", launchKernel=launched, CU_FUNC_ATTRIBUTE_NUM_REGS=4,
+            CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES=3, funcGetAttribute=lambda what, f: told[what],
+        )  # fmt: skip
+        cuda = Strict(
+            "cupy.cuda", Device=Device, Stream=Stream, MemoryPool=MemoryPool,
+            MemoryPointer=MemoryPointer, UnownedMemory=UnownedMemory, runtime=runtime, driver=made,
+            memory=Strict("cupy.cuda.memory", OutOfMemoryError=OutOfMemoryError),
+            compiler=Strict("cupy.cuda.compiler", CompileException=CompileException), Event=Event,
+            alloc_pinned_memory=Owned,
+        )  # fmt: skip
+        self.module: Any = ModuleType("cupy")
+        self.module.__spec__ = ModuleSpec("cupy", None)
+        found = {
+            "cuda": cuda, "ndarray": array, "ascontiguousarray": lambda x: x,
+            "from_dlpack": lambda x: x, "RawModule": RawModule, "__version__": "14.2.0",
+        }  # fmt: skip
+        assert set(found) <= set(NAMES["cupy"])
+        self.module.__dict__.update(found)

@@ -1,0 +1,306 @@
+"""The driver of real devices, with a made-up CuPy; and whether CuPy has what it calls."""
+
+import ctypes
+import dataclasses
+import gc
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.config.test_devices import fresh  # noqa: F401
+from tests.runtime.gpu.made_up_cupy import INSTANCES, NAMES, CompileException, Cupy
+from treadle.core import errors
+from treadle.kernel.ir import Axis, Buffer, Kernel, apply, load, store
+from treadle.runtime.gpu import discovery
+from treadle.runtime.gpu.cupy_driver import CupyDriver
+from treadle.runtime.gpu.driver import Driver, Needs
+from treadle.runtime.gpu.kernels import KernelCode, kernel_code
+from treadle.runtime.schedule.facts import Unsupported
+
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> Cupy:
+    made = Cupy()
+    monkeypatch.setitem(sys.modules, "cupy", made.module)
+    return made
+
+
+@pytest.fixture
+def driver(cupy: Cupy) -> Iterator[CupyDriver]:
+    made = CupyDriver(0)
+    with made.active():
+        cupy.calls.clear()
+        yield made
+
+
+def test_it_has_all_of_the_protocol(driver: CupyDriver) -> None:
+    asked: Driver = driver  # which mypy compares
+    own = {n for n in vars(Driver) if not n.startswith("_")}
+    assert own <= set(dir(asked))
+
+
+def test_the_record(driver: CupyDriver) -> None:
+    gpu = driver.gpu
+    assert (gpu.name, gpu.architecture, gpu.multiprocessors) == ("NVIDIA H200", "sm_90", 132)
+    assert gpu.shared == 232448 and gpu.bandwidth == pytest.approx(3.939e12, rel=1e-3)
+
+
+def test_the_device_is_the_current_one_with_its_stream(cupy: Cupy) -> None:
+    made = CupyDriver(3)
+    cupy.calls.clear()
+    with made.active():
+        assert cupy.calls == [("device", 3), ("stream", made.stream.ptr)]
+    assert cupy.calls[2:] == [("stream ends", made.stream.ptr), ("device ends", 3)]
+
+
+def test_copies(driver: CupyDriver, cupy: Cupy) -> None:
+    a, b = driver.allocate(64), driver.allocate(64)
+    given = np.arange(16, dtype=np.float32)
+    found = np.zeros(16, np.float32)
+    driver.upload(a.address, given)
+    driver.copy(b.address, a.address, 64)
+    driver.clear(b.address, 8)
+    driver.download(found, b.address)
+    given[:2] = 0
+    np.testing.assert_array_equal(found, given)
+    stream = driver.stream.ptr
+    assert cupy.calls == [
+        ("memcpy", 1, 64, stream), ("memcpy", 3, 64, stream), ("memset", 8, stream),
+        ("memcpy", 2, 64, stream), ("synchronize", stream),
+    ]  # fmt: skip
+
+
+def test_arrays(driver: CupyDriver, cupy: Cupy) -> None:
+    memory = driver.allocate(64)
+    driver.upload(memory.address, np.arange(16, dtype=np.float32))
+    turned = driver.array(memory.address, np.float32, (4, 4), (4, 16))
+    np.testing.assert_array_equal(turned, np.arange(16).reshape(4, 4).T)
+    assert driver.array(memory.address, td.bfloat16.np_dtype, (3,)).dtype == np.uint16
+    owner = object()
+    cupy.calls.clear()
+    shown = driver.exported(owner, memory.address, np.dtype(np.float32), (4,))
+    assert shown.tolist() == [0, 1, 2, 3] and cupy.owners[-1] is owner
+    assert cupy.calls == [("synchronize", driver.stream.ptr)]
+    with pytest.raises(BufferError, match="bfloat16"):
+        driver.exported(owner, memory.address, td.bfloat16.np_dtype, (4,))
+
+
+def test_copies_beside_other_work(driver: CupyDriver, cupy: Cupy) -> None:
+    pinned, memory = driver.allocate_ahead(64)
+    own, ahead = driver.stream.ptr, driver.ahead.ptr
+    assert cupy.calls == [("stream", ahead), ("stream ends", ahead)]
+    cupy.calls.clear()
+    driver.copy_ahead(memory.address, pinned.address, 64, None)
+    assert cupy.calls == [("memcpy", 1, 64, ahead), ("event", 1, ahead)]
+    cupy.calls.clear()
+    ctypes.memset(pinned.address, 7, 64)
+    after = driver.mark()
+    done = driver.copy_ahead(memory.address, pinned.address, 64, after)
+    driver.follow(done)
+    done.wait()
+    assert own != ahead and cupy.calls == [
+        ("event", 2, own), ("wait", ahead, 2), ("memcpy", 1, 64, ahead), ("event", 3, ahead),
+        ("wait", own, 3), ("event ends", 3),
+    ]  # fmt: skip
+    assert driver.array(memory.address, np.uint8, (64,)).tolist() == [7] * 64
+
+
+class External(np.ndarray):
+    place = (2, 0)
+
+    def __dlpack_device__(self) -> tuple[int, int]:  # type: ignore[override]
+        return self.place
+
+    @property
+    def data(self) -> Any:
+        return type("Pointer", (), {"ptr": self.ctypes.data})
+
+
+def test_arrays_of_others(driver: CupyDriver) -> None:
+    theirs = np.arange(6, dtype=np.int32).reshape(2, 3).view(External)
+    owner, address, dtype, shape = driver.imported(theirs) or pytest.fail("it is on this device")
+    assert (address, dtype, shape) == (owner.ctypes.data, np.dtype(np.int32), (2, 3))
+    theirs.place = (2, 1)
+    assert driver.imported(theirs) is None
+
+
+def test_memory(driver: CupyDriver) -> None:
+    assert driver.memory_use() == {"current": 0, "peak": 0, "kept": 0}
+    a, b = driver.allocate(1000), driver.allocate(2000)
+    assert driver.memory_use() == {"current": 3000, "peak": 3000, "kept": 0}
+    del b
+    assert driver.memory_use() == {"current": 1000, "peak": 3000, "kept": 2048}
+    driver.reset_peak()
+    driver.give_back()
+    assert driver.memory_use() == {"current": 1000, "peak": 1000, "kept": 0}
+    del a
+    assert driver.memory_use()["current"] == 0
+
+
+def test_no_memory(driver: CupyDriver, cupy: Cupy) -> None:
+    half = driver.allocate(MEGABYTE // 2)
+    del half
+    cupy.calls.clear()
+    whole = driver.allocate(MEGABYTE)  # once what is kept is given back
+    assert ("synchronize", driver.stream.ptr) in cupy.calls
+    with pytest.raises(MemoryError, match="Out of memory allocating 1,024 bytes"):
+        driver.allocate(1000)
+    del whole
+    driver.allocate(1000)
+
+
+def test_a_limit(cupy: Cupy) -> None:
+    made = CupyDriver(0, limit=4096)
+    made.allocate(1024)
+    with pytest.raises(MemoryError, match="8,192 bytes"):
+        made.allocate(8192)
+
+
+def exponential() -> KernelCode:
+    axis = Axis("i", 100)
+    x, y = (Buffer(name, td.float32, (100,)) for name in "xy")
+    kernel = Kernel((axis,), (x, y), (store(y, axis, value=apply("exp", load(x, axis))),))
+    return kernel_code(kernel, "own", CupyDriver(0).gpu)
+
+
+def test_kernels(driver: CupyDriver, cupy: Cupy) -> None:
+    code = exponential()
+    cupy.calls.clear()
+    ((function,),) = driver.load([code])
+    ((_, text, options, backend),) = cupy.calls
+    assert code.text in text and "TD_KERNEL" in text and backend == "nvrtc"
+    assert options == ("--std=c++17",)
+    assert driver.needs(function) == Needs(40, 16)
+    driver.launch(function, 3, 128, 64, 12345)
+    launched = ("launch", function.ptr, 3, 1, 1, 128, 1, 1, 64, driver.stream.ptr, 12345, 0)
+    assert cupy.calls[-1] == launched
+    assert cupy.kernels[function.name].max_dynamic_shared_size_bytes is None
+
+
+def test_much_shared_memory_is_asked_for(driver: CupyDriver, cupy: Cupy) -> None:
+    code = exponential()
+    (stage,) = code.stages
+
+
+    large = dataclasses.replace(stage, shared=100 << 10)
+    driver.load([dataclasses.replace(code, stages=(large,))])
+    assert cupy.kernels[stage.name].max_dynamic_shared_size_bytes == 100 << 10
+
+
+def test_refused_kernels(driver: CupyDriver, cupy: Cupy) -> None:
+    cupy.refuses = CompileException("expected a ';'")
+    with pytest.raises(Unsupported, match="NVRTC refuses a kernel: expected a ';'"):
+        driver.load([exponential()])
+
+
+def test_no_nvrtc(driver: CupyDriver, cupy: Cupy) -> None:
+    cupy.refuses = RuntimeError("CuPy failed to load libnvrtc.so.12")
+    with pytest.raises(errors.UnavailableError, match="NVRTC must compile.*treadle.cuda12.*libnv"):
+        driver.load([exponential()])
+
+
+def test_recordings(driver: CupyDriver, cupy: Cupy) -> None:
+    driver.begin_recording()
+    recording = driver.end_recording()
+    assert recording is not None
+    recording.submit()
+    stream = driver.stream.ptr
+    assert cupy.calls == [("capture", stream, 1), ("graph", stream)]
+    driver.begin_recording()
+    cupy.recordable = False
+    assert driver.end_recording() is None
+
+
+@pytest.fixture
+def gpu(cupy: Cupy, fresh: Any) -> Iterator[None]:  # noqa: F811
+    """The GPU that the made-up CuPy finds is GPU:0. Its kernels compute nothing."""
+    discovery._search.forget()
+    yield
+    discovery._search.forget()
+
+
+def test_memory_info(gpu: None) -> None:
+    info = td.config.experimental.get_memory_info
+    with td.device("GPU:0"):
+        x = td.constant(np.arange(1000, dtype=np.float32))
+    assert info("GPU:0") == {"current": 4000, "peak": 4000, "kept": 0}
+    assert td.config.experimental.get_memory_usage("GPU:0") == 4000
+    assert x.numpy().tolist() == list(range(1000))
+    with td.device("GPU:0"):
+        y = td.constant(np.zeros(500, np.float32))
+    assert info("GPU:0")["peak"] == info("GPU:0")["current"] == 6000
+    del x, y
+    gc.collect()
+    assert info("GPU:0") == {"current": 0, "peak": 6000, "kept": 6144}
+    td.config.experimental.reset_memory_stats("GPU:0")
+    td.clear_caches()
+    assert info("GPU:0") == {"current": 0, "peak": 0, "kept": 0}
+
+
+def test_limits_of_logical_devices(gpu: None) -> None:
+    (physical,) = td.config.list_physical_devices("GPU")
+    part = td.config.LogicalDeviceConfiguration(memory_limit=1)
+    td.config.set_logical_device_configuration(physical, [part, part])
+    for name in ("GPU:0", "GPU:1"):
+        with td.device(name), pytest.raises(td.errors.ResourceExhaustedError):
+            td.function(lambda: td.zeros([1 << 20]))()
+    assert len(td.config.list_logical_devices("GPU")) == 2
+
+
+def test_a_gpu_that_cannot_be_used(
+    gpu: None, cupy: Cupy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(**given: Any) -> Any:
+        raise RuntimeError("cudaErrorDevicesUnavailable: all CUDA-capable devices are busy")
+
+    monkeypatch.setattr(cupy.module.cuda, "Stream", refused)
+    text = "H200 cannot be used: cudaErrorDevicesUnavailable.*set_visible_devices"
+    with pytest.raises(errors.UnavailableError, match=text):
+        td.config.list_logical_devices()
+    td.config.set_visible_devices([], "GPU")
+    assert len(td.config.list_logical_devices()) == 1
+
+
+# -- the real CuPy ---------------------------------------------------------------------------------
+
+
+def interpreters() -> list[str]:
+    """Python interpreters that have CuPy: this one, or that of TREADLE_TEST_CUPY."""
+    own = [sys.executable] if importlib.util.find_spec("cupy") else []
+    return own or [p for p in [os.environ.get("TREADLE_TEST_CUPY", "")] if p]
+
+
+LOOK = """
+import importlib, json, sys
+names, instances = json.load(sys.stdin)
+missing = []
+for path, wanted in names.items():
+    found, *parts = importlib.import_module("cupy"), *path.split(".")[1:]
+    for part in parts:
+        found = getattr(found, part)
+    for name in set(wanted) - set(instances):
+        if not hasattr(found, name):
+            missing.append(f"{path}.{name}")
+print(json.dumps(missing))
+"""
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_cupy_has_what_is_called(python: str) -> None:
+    given = json.dumps([NAMES, sorted(INSTANCES)])
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    ran = subprocess.run(
+        [python, "-c", LOOK], input=given, capture_output=True, text=True, env=environment
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == []
