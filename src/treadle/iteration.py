@@ -1,5 +1,6 @@
 """What a package beside the core needs so that functions can iterate over its objects."""
 
+from treadle.core.arrays import empty
 from treadle.core.context import context, placed, recording, taping
 from treadle.core.nest import children, rebuild, register_node, static_part
 from treadle.core.origin import at, user_origin
@@ -23,7 +24,7 @@ from treadle.ops.collections.iterators import (
 from treadle.ops.collections.optionals import Optional, no_value
 from treadle.ops.conversion import is_symbolic
 from treadle.ops.python_functions import call_user
-from treadle.ops.random.state import streams
+from treadle.ops.random.state import Stream, drawing_from, streams
 from treadle.ops.shaping.unknown_rank import of_parts, specs_of_parts
 
 
@@ -40,12 +41,15 @@ __all__ = [
     "NDArray",
     "Optional",
     "Slot",
+    "Stream",
     "SymbolicTensor",
     "at",
     "call_user",
     "children",
     "close_iterator",
     "context",
+    "drawing_from",
+    "empty",
     "from_array",
     "from_buffer",
     "get_next",

@@ -225,3 +225,73 @@ def test_a_handle_whose_making_is_interrupted_is_made_again(monkeypatch):
         patched.setattr(iterators, "_objects", Interrupted())
         iterators.number_of(source)
     assert iterators.object_of(iterators.number_of(source)) is source
+
+
+def test_programs_leave_processors_to_the_threads_of_a_map() -> None:
+    from treadle.runtime.cpu.threads import pool
+
+    found = []
+
+    def look(x: Any) -> Any:
+        found.append(pool()._workers.value)
+        return x
+
+    before = td.config.threading.get_intra_op_parallelism_threads()
+    td.config.threading.set_intra_op_parallelism_threads(4)
+    try:
+        dataset = td.data.Dataset.range(20).map(
+            lambda x: td.numpy_function(look, [x], td.int64), num_parallel_calls=2
+        )
+        assert len(list(dataset)) == 20
+        assert pool()._workers.value == 3
+    finally:
+        td.config.threading.set_intra_op_parallelism_threads(before)
+    assert set(found) <= {1, 2} and found
+
+
+def test_random_numbers_of_a_parallel_map_do_not_depend_on_threads() -> None:
+    def noisy(x: Any) -> Any:
+        return td.random.uniform([2]) + td.random.normal([], seed=4), x
+
+    def passes(calls: int) -> list[Any]:
+        td.random.set_seed(7)
+        dataset = Dataset.range(40).map(noisy, num_parallel_calls=calls)
+        return [[x.tolist() for x, _ in dataset.as_numpy_iterator()] for _ in range(2)]
+
+    first = passes(1)
+    assert first == passes(3) == passes(td.data.AUTOTUNE)
+    assert first[0] != first[1] and len({tuple(x) for x in first[0]}) == 40
+    td.random.set_seed(None)
+
+
+def test_random_elements_go_on_after_a_restart() -> None:
+    def noisy(x: Any) -> Any:
+        return td.cast(x, td.float32) + td.random.uniform([])
+
+    def make() -> Any:
+        return Dataset.range(20).shuffle(20).map(noisy, num_parallel_calls=2).batch(4).prefetch(1)
+
+    iterator = iter(make())
+    next(iterator)
+    state = iterator._state_dict()
+    rest = [x.numpy().tolist() for x in iterator]
+    again = iter(make())
+    again._load_state_dict(state)
+    assert [x.numpy().tolist() for x in again] == rest and len(rest) == 4
+
+
+def test_random_programs_run_beside_each_other() -> None:
+    inside, most = [0], [0]
+
+    def wait(x: Any) -> Any:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        time.sleep(0.02)
+        inside[0] -= 1
+        return x
+
+    def noisy(x: Any) -> Any:
+        return td.numpy_function(wait, [td.random.uniform([])], td.float32)
+
+    listed(Dataset.range(12).map(noisy, num_parallel_calls=3))
+    assert most[0] > 1

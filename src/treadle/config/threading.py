@@ -14,6 +14,7 @@ __all__ = [
     "usable_processors",
 ]
 
+occupied = thread_count.occupied
 _inter_op = 0
 
 

@@ -20,6 +20,7 @@ from treadle.iteration import (
     at,
     children,
     context,
+    empty,
     from_array,
     from_buffer,
     rebuild,
@@ -231,7 +232,7 @@ def stack(leaves: Sequence[NDArray]) -> NDArray:
         InvalidArgumentError: their shapes differ.
     """
     first = leaves[0]
-    out = np.empty((len(leaves), *first.shape), first.dtype)
+    out: NDArray = empty((len(leaves), *first.shape), first.dtype)
     for i, leaf in enumerate(leaves):
         if leaf.shape != first.shape:
             raise td.errors.InvalidArgumentError(

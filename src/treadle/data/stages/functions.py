@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CellType, FunctionType
 from typing import Any
@@ -30,7 +31,9 @@ from treadle.data.stages.handles import dataset_of_spec
 from treadle.data.stages.sources import leaf_value
 from treadle.data.stages.stage import Stage, in_stage
 from treadle.iteration import (
+    Stream,
     at,
+    drawing_from,
     from_array,
     is_symbolic,
     of_parts,
@@ -39,6 +42,8 @@ from treadle.iteration import (
     taping,
     user_origin,
 )
+
+STATE = 3  # numbers of the state of a random stream
 
 
 def as_result(value: Any, top: bool = True) -> Any:
@@ -63,12 +68,19 @@ class Mapped:
     Args:
         fn: the user's function.
         specs: the specs of its arguments, each a structure.
+        private: the seeds of the random ops that draw from states of this function's own. The
+            states of each call are given to it; see `with_states`.
 
     Attributes:
         spec: the structure of its results.
+        seeds: the seeds of the random ops that draw from streams that all share.
     """
 
-    def __init__(self, fn: Callable[..., Any], specs: tuple[Any, ...]) -> None:
+    seeds: tuple[int | None, ...] = ()
+
+    def __init__(
+        self, fn: Callable[..., Any], specs: tuple[Any, ...], private: tuple[int | None, ...] = ()
+    ) -> None:
         self.fn, self.pack = fn, packer(specs, as_value)
         self.eager = holds_datasets(specs)
         self.captures: tuple[Any, ...] = ()
@@ -84,8 +96,13 @@ class Mapped:
         def mapped_parts(*parts: Any) -> Any:
             return mapped(*packed(specs, _joined(parts, self.ranked)))
 
+        def with_own(*args: Any) -> Any:
+            own = args[len(specs) :]
+            with drawing_from(dict(zip(private, own, strict=True))):
+                return mapped(*args[: len(specs)])
+
         if all(self.ranked):
-            concrete = _traced(mapped, specs)
+            concrete = _traced(with_own, (*specs, *(_state() for _ in private)))
         else:
             flat = [part for spec in leaves_of(specs) for part in _part_specs(spec)]
             concrete = _traced(mapped_parts, flat)
@@ -93,6 +110,9 @@ class Mapped:
         self.gives_ranked = [s.has_rank for s in leaves_of(self.spec)]
         self.concrete = concrete
         self.captures = tuple(map(_captured, concrete.captured_inputs))
+        if all(self.ranked) and all(self.gives_ranked):
+            found = [value for value in self.captures if isinstance(value, Stream)]
+            self.seeds = tuple(stream.op_seed for stream in found)
 
     def bound_to(self, captures: tuple[Any, ...]) -> Callable[[Leaves], Leaves]:
         """The function to call; `captures` has the values of symbolic tensors it closes over."""
@@ -107,6 +127,27 @@ class Mapped:
             pairs = zip(leaves, self.ranked, strict=True)
             parts = [part for leaf, ranked in pairs for part in _parts(leaf, ranked)]
             return tuple(_joined(run([*parts, *rest]), self.gives_ranked))
+
+        return call
+
+    def with_states(self, captures: tuple[Any, ...]) -> Callable[[tuple[Any, Leaves]], Leaves]:
+        """The function of (states, leaves), for one with states of its own: programs that run at
+        once have different variables for them."""
+        run, rest = _of_arrays(self.concrete), list(captures)
+        free = deque[list[td.Variable]]()
+
+        def call(given: tuple[Any, Leaves]) -> Leaves:
+            states, leaves = given
+            try:
+                variables = free.pop()
+            except IndexError:
+                variables = [_state() for _ in states]
+            for variable, state in zip(variables, states, strict=True):
+                variable.assign(state)
+            try:
+                return tuple(run([*leaves, *variables, *rest]))
+            finally:
+                free.append(variables)
 
         return call
 
@@ -134,6 +175,11 @@ def _of_arrays(concrete: Any) -> Callable[[list[Any]], Any]:
         return [x if isinstance(x, np.ndarray) else storage.to_host(x) for x in run(there)]
 
     return call
+
+
+def _state() -> Any:
+    """A variable for the state of a random stream."""
+    return td.Variable(np.zeros(STATE, np.int64), trainable=False)
 
 
 def _part_specs(spec: Any) -> tuple[Any, ...]:
@@ -192,18 +238,14 @@ class Map(Stage):
         self.spec = self.function.spec
 
     def open(self) -> Iterator[Leaves]:
-        return self.calls_of(self.inner.open())
+        return map(self.call(), self.inner.open())
 
     def resume(self, count: int) -> Iterator[Leaves]:
-        return self.calls_of(self.inner.resume(count))
+        return map(self.call(), self.inner.resume(count))
 
     def call(self) -> Callable[[Leaves], Leaves]:
         """The function to call; its errors name this stage."""
         return in_stage(self, self.function.bound_to(self.captures))
-
-    def calls_of(self, source: Iterator[Leaves]) -> Iterator[Leaves]:
-        """The results for the elements of a pass."""
-        return map(self.call(), source)
 
     def cardinality(self) -> int:
         return self.inner.cardinality()

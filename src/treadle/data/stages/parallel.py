@@ -10,10 +10,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import Any
 
+from treadle.config.threading import occupied
 from treadle.data.elements import Leaves
+from treadle.data.seeds import seeds_for
 from treadle.data.stages.failures import Failure, carried, released
-from treadle.data.stages.functions import Map
-from treadle.data.stages.stage import Stage, available_processors, integer, invalid, known
+from treadle.data.stages.functions import STATE, Map, Mapped, argument_specs
+from treadle.data.stages.randomness import Randomness
+from treadle.data.stages.stage import (
+    Stage,
+    available_processors,
+    in_stage,
+    integer,
+    invalid,
+    known,
+)
 
 AUTOTUNE = -1
 _AUTO_BUFFER = 8
@@ -122,6 +132,9 @@ def prefetched(opener: Callable[[], Iterator[Any]], size: int) -> Iterator[Any]:
 class ParallelMap(Map):
     """`map` with calls in threads.
 
+    Where the function is random, each element has streams of its own: what it gives does not depend
+    on the threads.
+
     Args:
         calls: how many at once; AUTOTUNE measures whether threads are worth it.
         ordered: results come in the order of the elements; otherwise as they are ready.
@@ -132,9 +145,35 @@ class ParallelMap(Map):
         self.calls, self.ordered = integer(calls, "map: num_parallel_calls"), ordered
         if known(self.calls) and self.calls < 1 and self.calls != AUTOTUNE:
             raise invalid(f"map: num_parallel_calls must be greater than zero, got {self.calls}")
+        seeds = self.function.seeds
+        if seeds:
+            self.function = Mapped(fn, argument_specs(inner.spec), seeds)
+            self.captures = self.function.captures
+        self.randomness = [Randomness(seeds_for(seed), True) for seed in seeds]
 
-    def calls_of(self, source: Iterator[Leaves]) -> Iterator[Leaves]:
-        call, calls = self.call(), int(self.calls)
+    def open(self) -> Iterator[Leaves]:
+        return self.calls_from(0)
+
+    def resume(self, count: int) -> Iterator[Leaves]:
+        return self.calls_from(count)
+
+    def calls_from(self, skip: int) -> Iterator[Leaves]:
+        """The results for the elements after the first `skip`."""
+        source: Iterator[Any] = self.inner.resume(skip) if skip else self.inner.open()
+        if not self.randomness:
+            return self.in_parallel(self.call(), source)
+        generators = [randomness.generator() for randomness in self.randomness]
+        for generator in generators:
+            generator.integers(0, 1 << 63, (skip, STATE))
+
+        def with_states(leaves: Leaves) -> tuple[Any, Leaves]:
+            return [g.integers(0, 1 << 63, STATE) for g in generators], leaves
+
+        call = in_stage(self, self.function.with_states(self.captures))
+        return self.in_parallel(call, map(with_states, source))
+
+    def in_parallel(self, call: Callable[[Any], Leaves], source: Iterator[Any]) -> Iterator[Leaves]:
+        calls = int(self.calls)
         if calls == 1:
             return map(call, source)
         items = carried(source)
@@ -159,6 +198,12 @@ def _tuned(call: Any, source: Iterator[Leaves], ordered: bool) -> Iterator[Leave
             yield _result(call, leaves)
 
 
+def _beside_others(call: Any, item: Any) -> Any:
+    """The result of a call in one of several threads, each of which keeps a processor busy."""
+    with occupied:
+        return _result(call, item)
+
+
 def _result(call: Any, item: Any) -> Any:
     """The result of a call, or its failure, or that of the item."""
     if type(item) is Failure:
@@ -178,7 +223,7 @@ def in_threads(
     try:
         for item in chain(source, [_END] * count):
             if item is not _END:
-                waiting.append(pool.submit(_result, call, item))
+                waiting.append(pool.submit(_beside_others, call, item))
             if waiting and (item is _END or len(waiting) >= count):
                 yield _next_of(waiting, ordered).result()
         while waiting:

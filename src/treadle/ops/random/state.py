@@ -7,6 +7,9 @@ and ``set_seed`` before a call decides the call's numbers.
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -123,8 +126,26 @@ def _advance(variable: Variable, shape: tuple[Dim, ...]) -> Tensor:
     return state
 
 
+@contextmanager
+def drawing_from(found: Mapping[int | None, Variable]) -> Iterator[None]:
+    """Random ops that this thread traces draw from these states, by op seed, in place of the
+    streams that all share. A program has a state to itself while it runs."""
+    before = getattr(_given, "streams", {})
+    _given.streams = {**before, **found}
+    try:
+        yield
+    finally:
+        _given.streams = before
+
+
+_given = threading.local()  # `streams`: what `drawing_from` gives this thread
+
+
 def draw(op_seed: Any, shape: tuple[Dim, ...]) -> Tensor:
     """A state for one random op from the global stream, or from that of an op seed."""
     number = None if op_seed is None else int(op_seed)
+    given: Mapping[int | None, Variable] = getattr(_given, "streams", {})
+    if number in given:
+        return advance(given[number], shape)
     device = HOST if context.recorder is not None else placed() or home()
     return advance(streams.variable(number).on(device), shape)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from treadle.core import processors
+from treadle.core import locks, processors
 
 MOST_THREADS = 256  # the length of the pool's table
 
@@ -38,6 +38,42 @@ def threads() -> int:
 def when_changed(tell: Callable[[int], None]) -> None:
     """Call `tell` with every number that is asked for from now on."""
     _changed.append(tell)
+
+
+class Occupied:
+    """Processors that Python threads keep busy: the work of programs is shared by the others.
+
+    A part of a program's work on a thread that waits for a processor holds up the whole program.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.tell: Callable[[int], None] = _nobody
+        self._lock = locks.lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        """The threads are the parent's."""
+        self.count = 0
+
+    def __enter__(self) -> None:
+        self._change(1)
+
+    def __exit__(self, *unused: object) -> None:
+        self._change(-1)
+
+    def _change(self, by: int) -> None:
+        with self._lock:
+            self.count += by
+            self.tell(self.count)
+
+
+def _nobody(count: int) -> None:
+    """There is no pool."""
+
+
+occupied = Occupied()  # ``with occupied:`` around the work of a thread beside others
 
 
 def default_threads() -> int:

@@ -14,6 +14,8 @@ units at first, more where they take no time.
 A worker spins for a short while and then sleeps. The caller runs part 0 itself and then takes
 back every part whose worker has not begun, so a sleeping worker never delays it. One parallel
 region runs at a time: a nested one, or one of another Python thread, runs on its caller alone.
+Where threads of data pipelines keep processors busy (`thread_count.occupied`), a region uses the
+rest.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from treadle.core.records import record
 from treadle.core.safe_thread import SafeThread
 from treadle.runtime.cpu.jit import Jit, process_jit
 from treadle.runtime.cpu.pool_memory import HEAD, SLOT
-from treadle.runtime.cpu.thread_count import MOST_THREADS, threads, when_changed
+from treadle.runtime.cpu.thread_count import MOST_THREADS, occupied, threads, when_changed
 
 _MODULE = "pool"  # the name of its code
 
@@ -57,7 +59,7 @@ class Pool:
         self._quit = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("quit_slot"))
         self._lock = locks.lock()
         self._spins = compiler.target.tuning.spins
-        self._threads = 1
+        self._threads, self._occupied = 1, 0
         self._fresh_memory()
 
     def _fresh_memory(self) -> None:
@@ -85,7 +87,16 @@ class Pool:
             while self._started < count - 1:
                 self._start()
             self._threads = count
-            self._workers.value = count - 1
+            self._share()
+
+    def leave(self, occupied: int) -> None:
+        """Use fewer threads by so many: others keep their processors busy."""
+        with self._lock:
+            self._occupied = occupied
+            self._share()
+
+    def _share(self) -> None:
+        self._workers.value = max(0, self._threads - 1 - self._occupied)
 
     def _start(self) -> None:
         slot = self._base + HEAD + self._started * SLOT
@@ -102,12 +113,14 @@ class Pool:
     def after_fork(self) -> None:
         """In the child the workers are gone: start others."""
         self._fresh_memory()
+        self._occupied = 0
         self.set_threads(self._threads)
 
     def stop(self) -> None:
         """Let the workers end; what runs later runs on its caller alone."""
         with self._lock:
-            self._workers.value = 0
+            self._threads = 1
+            self._share()
             for k in range(self._started):
                 self._quit(self._base + HEAD + k * SLOT)
 
@@ -125,6 +138,8 @@ def pool() -> Pool:
                 made = Pool(process_jit())
                 made.set_threads(threads())
                 when_changed(made.set_threads)
+                made.leave(occupied.count)
+                occupied.tell = made.leave
                 if hasattr(os, "register_at_fork"):
                     reference = weakref.WeakMethod(made.after_fork)
                     os.register_at_fork(after_in_child=lambda: _call(reference))
