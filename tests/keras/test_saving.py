@@ -148,7 +148,7 @@ def test_training_goes_on_after_loading(optimizer, suffix, tmp_path):
 def test_weights_of_a_class_of_the_user_are_read_from_keras(tmp_path):
     arrays = np.load(FILES / "subclassed.npz")
     model = subclassed(keras)
-    with pytest.raises(ValueError, match='"own" has no weights yet'):
+    with pytest.raises(ValueError, match='"own.*" has no weights yet'):
         model.load_weights(FILES / "subclassed.weights.h5")
     model(arrays["x0"])
     model.load_weights(FILES / "subclassed.weights.h5")

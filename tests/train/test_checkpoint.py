@@ -257,6 +257,24 @@ def test_objects_that_describe_themselves_are_saved_and_restored(tmp_path):
         td.train.Checkpoint(it=counting).write(path)
 
 
+def test_iterators_over_data_go_on_where_they_were(tmp_path):
+    def elements():
+        return iter(td.data.Dataset.range(20).shuffle(5, seed=3).batch(2))
+
+    first = elements()
+    for _ in range(3):
+        next(first)
+    step = td.Variable(3)
+    path = td.train.Checkpoint(data=first, step=step).save(tmp_path / "ck")
+    second, other = elements(), td.Variable(0)
+    td.train.Checkpoint(data=second, step=other).restore(path).assert_consumed()
+    assert [x.numpy().tolist() for x in first] == [x.numpy().tolist() for x in second]
+    third, other = iter(td.data.Dataset.range(20)), td.Variable(0)
+    with pytest.raises(ValueError):
+        td.train.Checkpoint(data=third, step=other).restore(path)
+    assert other.numpy() == 0
+
+
 def test_callbacks_are_told_of_the_path(tmp_path):
     told = []
     options = td.train.CheckpointOptions(
