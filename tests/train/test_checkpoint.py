@@ -92,6 +92,20 @@ def test_variables_that_come_later_get_their_values_then(tmp_path):
     assert not hasattr(second, "_restorations")  # nothing is waited for any more
 
 
+def test_variables_of_a_root_that_come_later_get_their_values(tmp_path):
+    x, first = td.ones([1, 3]), Dense(2)
+    first(x)
+    first.w.assign(first.w * 5)
+    path = td.train.Checkpoint(first, more=[Dense(1)]).save(tmp_path / "ck")
+    names = [name.partition("/")[0] for name, _ in td.train.list_variables(path)]
+    assert names == ["b", "save_counter", "w"]
+    second = Dense(2)
+    status = td.train.Checkpoint(second).restore(path)
+    assert second(x).numpy().tolist() == [[15.0, 15.0]]
+    status.assert_consumed()
+    assert not hasattr(second, "_restorations")
+
+
 def test_variables_that_a_trace_makes_get_their_values(tmp_path):
     x = td.ones([1, 3])
     first = Dense(2)
