@@ -152,6 +152,9 @@ _INSTEAD = {
     "write_graph": "td.inspect.stages shows the graph of a function as text",
     "decode_proto": "Protocol buffers are not read: use the package protobuf in td.py_function",
     "encode_proto": "Protocol buffers are not written: use the package protobuf in td.py_function",
+    "Saver": "Use td.train.Checkpoint, which reads files of a Saver by the names of variables",
+    "saved_model": "Models are saved by model.save and td.keras.models.load_model, variables by "
+    "td.train.Checkpoint: graphs without their Python are not",
     "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",
 }
 

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import sys
 import warnings
 import zipfile
 from pathlib import Path
@@ -148,7 +149,7 @@ def test_training_goes_on_after_loading(optimizer, suffix, tmp_path):
 def test_weights_of_a_class_of_the_user_are_read_from_keras(tmp_path):
     arrays = np.load(FILES / "subclassed.npz")
     model = subclassed(keras)
-    with pytest.raises(ValueError, match='"own" has no weights yet'):
+    with pytest.raises(ValueError, match='"own.*" has no weights yet'):
         model.load_weights(FILES / "subclassed.weights.h5")
     model(arrays["x0"])
     model.load_weights(FILES / "subclassed.weights.h5")
@@ -158,6 +159,26 @@ def test_weights_of_a_class_of_the_user_are_read_from_keras(tmp_path):
         FILES / "subclassed.weights.h5"
     ) as two:
         assert tree(one) == tree(two)
+
+
+def test_weights_of_keras_2_are_read():
+    arrays, layers = np.load(FILES / "keras2.npz"), keras.layers
+
+    def made(units):
+        return keras.Sequential([
+            keras.Input((3,)), layers.Dense(units), layers.Dropout(0.1),
+            layers.BatchNormalization(), keras.Sequential([layers.Dense(2)]),
+        ])  # fmt: skip
+
+    model = made(4)
+    model.load_weights(FILES / "keras2.h5")
+    np.testing.assert_allclose(model.predict(arrays["x0"]), arrays["y0"], rtol=2e-5, atol=2e-6)
+    with pytest.raises(ValueError, match=r"keras2\.h5: layer .*kernel.* \(3, 5\).*\(3, 4\)"):
+        made(5).load_weights(FILES / "keras2.h5")
+    with pytest.raises(ValueError, match="the file has 3 layers with weights, .* has 2"):
+        small().load_weights(FILES / "keras2.h5")
+    with pytest.raises(ValueError, match="is neither an archive of Keras 3"):
+        keras.models.load_model(FILES / "keras2.h5")
 
 
 def small(units=2, name="first"):
@@ -317,6 +338,15 @@ def test_what_is_not_supported_is_named():
     config["quantization_config"] = {"mode": "int8"}
     with pytest.raises(ValueError, match="Dense: quantization_config=.* is not supported"):
         keras.saving.deserialize_keras_object(described)
+
+
+def test_without_h5py(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(ImportError, match="pip install h5py.* without .h5 or .keras"):
+        small().save(tmp_path / "m.keras")
+    small().save(tmp_path / "m.safetensors")
+    keras.models.load_model(tmp_path / "m.safetensors")
+    assert os.listdir(tmp_path) == ["m.safetensors"]
 
 
 def test_models_as_text():

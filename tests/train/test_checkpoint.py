@@ -92,6 +92,20 @@ def test_variables_that_come_later_get_their_values_then(tmp_path):
     assert not hasattr(second, "_restorations")  # nothing is waited for any more
 
 
+def test_variables_of_a_root_that_come_later_get_their_values(tmp_path):
+    x, first = td.ones([1, 3]), Dense(2)
+    first(x)
+    first.w.assign(first.w * 5)
+    path = td.train.Checkpoint(first, more=[Dense(1)]).save(tmp_path / "ck")
+    names = [name.partition("/")[0] for name, _ in td.train.list_variables(path)]
+    assert names == ["b", "save_counter", "w"]
+    second = Dense(2)
+    status = td.train.Checkpoint(second).restore(path)
+    assert second(x).numpy().tolist() == [[15.0, 15.0]]
+    status.assert_consumed()
+    assert not hasattr(second, "_restorations")
+
+
 def test_variables_that_a_trace_makes_get_their_values(tmp_path):
     x = td.ones([1, 3])
     first = Dense(2)
@@ -255,6 +269,24 @@ def test_objects_that_describe_themselves_are_saved_and_restored(tmp_path):
     counting.seen = {"bad": object()}
     with pytest.raises(TypeError, match=r"The state of 'it.* holds <object"):
         td.train.Checkpoint(it=counting).write(path)
+
+
+def test_iterators_over_data_go_on_where_they_were(tmp_path):
+    def elements():
+        return iter(td.data.Dataset.range(20).shuffle(5, seed=3).batch(2))
+
+    first = elements()
+    for _ in range(3):
+        next(first)
+    step = td.Variable(3)
+    path = td.train.Checkpoint(data=first, step=step).save(tmp_path / "ck")
+    second, other = elements(), td.Variable(0)
+    td.train.Checkpoint(data=second, step=other).restore(path).assert_consumed()
+    assert [x.numpy().tolist() for x in first] == [x.numpy().tolist() for x in second]
+    third, other = iter(td.data.Dataset.range(20)), td.Variable(0)
+    with pytest.raises(ValueError):
+        td.train.Checkpoint(data=third, step=other).restore(path)
+    assert other.numpy() == 0
 
 
 def test_callbacks_are_told_of_the_path(tmp_path):

@@ -187,7 +187,7 @@ def test_a_full_disk_is_an_error_and_the_old_checkpoint_stays(tmp_path, monkeypa
 
     monkeypatch.setattr(atomic.os, "write", little)
     v.assign(v * 2)
-    message = r"Could not write checkpoint .*ck\.safetensors: No space left on device"
+    message = r"Could not write checkpoint .*ck\.safetensors; No space left on device"
     with pytest.raises(td.errors.ResourceExhaustedError, match=message):
         checkpoint.write(tmp_path / "ck")
     monkeypatch.undo()

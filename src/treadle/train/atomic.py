@@ -3,36 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import socket
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from treadle.core import errors
-
-_KINDS: dict[int, type[errors.OpError]] = {
-    errno.ENOENT: errors.NotFoundError,
-    errno.ENOTDIR: errors.FailedPreconditionError,
-    errno.EISDIR: errors.FailedPreconditionError,
-    errno.EACCES: errors.PermissionDeniedError,
-    errno.EPERM: errors.PermissionDeniedError,
-    errno.EROFS: errors.PermissionDeniedError,
-    errno.ENOSPC: errors.ResourceExhaustedError,
-    errno.EDQUOT: errors.ResourceExhaustedError,
-    errno.EFBIG: errors.ResourceExhaustedError,
-}
-
-
-def file_error(error: OSError, what: str) -> errors.OpError:
-    """The error of TensorFlow's kind for one of the operating system's.
-
-    Args:
-        what: what could not be done, such as "Could not write checkpoint x".
-    """
-    kind = _KINDS.get(error.errno or 0, errors.UnknownError)
-    return kind(None, None, f"{what}: {error.strerror or error}")
+from treadle.core.file_errors import file_error as file_error  # (keras uses it, too)
 
 
 def write(path: Path, parts: Iterable[Any], what: str) -> None:

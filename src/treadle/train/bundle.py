@@ -15,11 +15,11 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.crc32c import crc32c, masked
 from treadle.core.dtypes import DType
-from treadle.train import atomic
+from treadle.core.file_errors import file_error
+from treadle.core.wire import BYTES, FIXED32, fields, varint_at
 from treadle.train.nodes import VALUE, Node, Slot
 from treadle.train.safetensors import Array
 from treadle.train.table import read_table
-from treadle.train.wire import fields, varint
 
 GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -78,8 +78,8 @@ class BundleReader:
         return errors.DataLossError(None, None, f"{path} is damaged: {fault}")
 
     def _read_header(self, message: bytes) -> None:
-        found = dict(fields(message))
-        self._shards = int(found.get(1, 1))
+        found = _fields(message)
+        self._shards = found.get(1, 1)
         if found.get(2, 0):
             raise errors.UnimplementedError(
                 None, None, f"{self.name}: its numbers have their high bytes first"
@@ -88,7 +88,7 @@ class BundleReader:
     def _graph(self) -> list[Node]:
         message = self.read(GRAPH).item()
         try:
-            return [_node(value) for number, value in fields(message) if number == 1]
+            return [_node(value) for number, _, value in fields(message) if number == 1]
         except (ValueError, TypeError) as error:
             raise self._damage(self.name, f"its graph of objects ({error})") from None
 
@@ -138,36 +138,31 @@ class BundleReader:
                 data: Any = np.empty(max(min(entry.size, end - entry.offset), 0), np.uint8)
                 count = file.readinto(memoryview(data)) if data.size else 0
         except OSError as error:
-            raise atomic.file_error(error, f"Could not read {path}") from error
+            raise file_error(error, f"Could not read {path}") from error
         found: Array = data[:count]
         return found
 
 
 def _entry(message: bytes) -> _Entry:
-    dtype, shard, offset, size, checksum, sliced = 0, 0, 0, 0, 0, False
-    shape: tuple[int, ...] = ()
-    for number, value in fields(message):
-        if isinstance(value, bytes):
-            if number == 2:
-                shape = _shape(value)
-            sliced = sliced or number == 7
-        elif number == 1:
-            dtype = value
-        elif number == 3:
-            shard = value
-        elif number == 4:
-            offset = value
-        elif number == 5:
-            size = value
-        elif number == 6:
-            checksum = value
-    return _Entry(dtype, shape, shard, offset, size, checksum, sliced)
+    found = _fields(message)
+    numbers = [found.get(number, 0) for number in (1, 3, 4, 5, 6)]
+    dtype, shard, offset, size, checksum = map(int, numbers)
+    shape = _shape(found.get(2, b""))
+    return _Entry(dtype, shape, shard, offset, size, checksum, 7 in found)
 
 
-def _shape(message: bytes) -> tuple[int, ...]:
+def _shape(message: Any) -> tuple[int, ...]:
     """The sizes of a TensorShapeProto."""
-    dims = [value for number, value in fields(message) if number == 2]
-    return tuple(int(dict(fields(dim)).get(1, 0)) for dim in dims if isinstance(dim, bytes))
+    dims = [value for number, kind, value in fields(message) if (number, kind) == (2, BYTES)]
+    return tuple(int(_fields(dim).get(1, 0)) for dim in dims)
+
+
+def _fields(message: Any) -> dict[int, Any]:
+    """The last value of each field; of what has a length, its bytes."""
+    return {
+        number: int.from_bytes(value, "little") if kind == FIXED32 else value
+        for number, kind, value in fields(message)
+    }
 
 
 def _strings(data: Array, count: int, path: Path, name: str) -> tuple[Array, int]:
@@ -177,7 +172,7 @@ def _strings(data: Array, count: int, path: Path, name: str) -> tuple[Array, int
     lengths, at, raw = [], 0, data.tobytes()
     try:
         for _ in range(count):
-            length, at = varint(raw, at)
+            length, at = varint_at(raw, at)
             lengths.append(length)
     except ValueError:
         raise fault from None
@@ -194,30 +189,24 @@ def _strings(data: Array, count: int, path: Path, name: str) -> tuple[Array, int
     return strings, checksum
 
 
-def _node(message: int | bytes) -> Node:
+def _node(message: Any) -> Node:
     """A TrackableObject: children, attributes and slot variables."""
     node = Node()
-    for number, value in fields(_message(message)):
+    for number, _, value in fields(message):
+        if number > 3:
+            continue
+        found = _fields(value)
         if number == 1:
-            found = dict(fields(_message(value)))
-            node.children[_text(found.get(2, b""))] = int(found.get(1, 0))
+            node.children[_text(found, 2)] = int(found.get(1, 0))
         elif number == 2:
-            found = dict(fields(_message(value)))
-            node.values[_text(found.get(1, b""))] = _text(found.get(3, b""))
-            if found.get(1) == VALUE.encode():
-                node.name = _text(found.get(2, b""))
-        elif number == 3:
-            found = dict(fields(_message(value)))
-            slot = Slot(int(found.get(1, 0)), _text(found.get(2, b"")), int(found.get(3, 0)))
+            node.values[_text(found, 1)] = _text(found, 3)
+            if _text(found, 1) == VALUE:
+                node.name = _text(found, 2)
+        else:
+            slot = Slot(int(found.get(1, 0)), _text(found, 2), int(found.get(3, 0)))
             node.slots.append(slot)
     return node
 
 
-def _message(value: int | bytes) -> bytes:
-    if not isinstance(value, bytes):
-        raise ValueError("a number where a message is expected")
-    return value
-
-
-def _text(value: int | bytes) -> str:
-    return _message(value).decode()
+def _text(found: dict[int, Any], number: int) -> str:
+    return bytes(found.get(number, b"")).decode()

@@ -75,7 +75,9 @@ class Restoration:
         for one, place in ready:
             self._check(one, place)
         values = [self._value(one, place) for one, place in ready]
-        for (one, place), new in zip(ready, values, strict=True):
+        pairs = list(zip(ready, values, strict=True))
+        pairs.sort(key=lambda pair: isinstance(pair[0][0], Variable))  # what may refuse comes first
+        for (one, place), new in pairs:
             _put(one, new)
             self.restored.add(place)
         if len(self.restored) >= self._missing:

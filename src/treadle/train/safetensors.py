@@ -18,6 +18,7 @@ import ml_dtypes
 import numpy as np
 
 from treadle.core import errors
+from treadle.core.file_errors import file_error
 from treadle.train import atomic
 
 SUFFIX = ".safetensors"
@@ -110,7 +111,7 @@ class File:
                     raise self.damage("it ends before its header does")
                 header = file.read(length)
         except OSError as error:
-            raise atomic.file_error(error, f"Could not read {path}") from error
+            raise file_error(error, f"Could not read {path}") from error
         self._start = 8 + length
         self.texts, checksums = self._texts(header)
         self.entries = dict(self._entries(checksums))
@@ -177,7 +178,7 @@ class File:
                 file.seek(self._start + entry.start)
                 count = file.readinto(memoryview(data)) if entry.size else 0
         except OSError as error:
-            raise atomic.file_error(error, f"Could not read {self.path}") from error
+            raise file_error(error, f"Could not read {self.path}") from error
         if count != entry.size or entry.checksum not in (None, zlib.crc32(data)):
             raise self.damage(f"the bytes of {name!r} do not fit their checksum")
         array: Array = data.view(entry.dtype).reshape(entry.shape)

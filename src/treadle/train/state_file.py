@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from treadle.core.file_errors import file_error
 from treadle.train import atomic
 from treadle.train.safetensors import SUFFIX
 
@@ -174,5 +175,5 @@ def remove(prefix: str) -> None:
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise atomic.file_error(error, f"Could not delete checkpoint {prefix}") from error
+        raise file_error(error, f"Could not delete checkpoint {prefix}") from error
 

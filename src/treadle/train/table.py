@@ -11,8 +11,8 @@ from pathlib import Path
 
 from treadle.core import errors
 from treadle.core.crc32c import crc32c, masked
-from treadle.train import atomic
-from treadle.train.wire import varint
+from treadle.core.file_errors import file_error
+from treadle.core.wire import varint_at
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
@@ -30,7 +30,7 @@ def read_table(path: Path) -> Iterator[tuple[bytes, bytes]]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise atomic.file_error(error, f"Could not read {path}") from error
+        raise file_error(error, f"Could not read {path}") from error
     if len(data) < _FOOTER or int.from_bytes(data[-8:], "little") != _MAGIC:
         raise _damage(path, "it does not end as an index of a checkpoint does")
     try:
@@ -49,8 +49,8 @@ def _damage(path: Path, fault: str) -> errors.DataLossError:
 
 def _place(data: bytes, at: int) -> tuple[int, int, int]:
     """Where a block is, its size, and where the numbers that say so end."""
-    start, at = varint(data, at)
-    size, at = varint(data, at)
+    start, at = varint_at(data, at)
+    size, at = varint_at(data, at)
     return start, size, at
 
 
@@ -77,9 +77,9 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         raise ValueError("a block is too short")
     at, before = 0, b""
     while at < end:
-        shared, at = varint(block, at)
-        own, at = varint(block, at)
-        size, at = varint(block, at)
+        shared, at = varint_at(block, at)
+        own, at = varint_at(block, at)
+        size, at = varint_at(block, at)
         if shared > len(before) or at + own + size > end:
             raise ValueError("an entry does not fit its block")
         before = before[:shared] + block[at : at + own]

@@ -33,6 +33,18 @@ def trained(model, x, y):
     return [np.asarray(v) for v in model.optimizer.variables]
 
 
+def keras2():
+    """A model that is written as Keras 2 did."""
+    layers = keras.layers
+    model = keras.Sequential([
+        keras.Input((3,)), layers.Dense(4), layers.Dropout(0.1), layers.BatchNormalization(),
+        keras.Sequential([layers.Dense(2)]),
+    ])  # fmt: skip
+    model(np.zeros((1, 3)))
+    model.set_weights([random.uniform(0.1, 1.0, w.shape) for w in model.get_weights()])
+    return model
+
+
 if __name__ == "__main__":
     keras.utils.set_random_seed(7)
     for name, model in models(keras):
@@ -46,6 +58,9 @@ if __name__ == "__main__":
         outputs = {f"y{i}": v for i, v in enumerate(found)}
         kept = {f"state{i}": v for i, v in enumerate(state)}
         np.savez_compressed(HERE / f"{name}.npz", **given, **outputs, **kept)
+    model, x = keras2(), random.normal(size=(2, 3))
+    model.save(HERE / "keras2.h5")
+    np.savez_compressed(HERE / "keras2.npz", x0=x, y0=model.predict(x, verbose=0))
     model, x = subclassed(keras), random.normal(size=(3, 2)).astype("float32")
     model(x)
     model.save_weights(HERE / "subclassed.weights.h5")

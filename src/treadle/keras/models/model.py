@@ -243,8 +243,9 @@ class Model(Trainer, Layer):
         """Assign the weights, and what the optimizer keeps, all or nothing.
 
         Args:
-            filepath: a file of Keras 3 (``.weights.h5``, ``.keras``), or the prefix of a checkpoint
-                of treadle or TensorFlow; weights that come later are restored when they come.
+            filepath: a file of Keras 3 (``.weights.h5``, ``.keras``) or Keras 2 (``.h5``), or the
+                prefix of a checkpoint of treadle or TensorFlow; of that, weights that come later
+                are restored when they come.
             skip_mismatch: leave layers as they are whose weights do not fit (files of Keras).
 
         Returns:
