@@ -34,6 +34,8 @@ class Module:
     # Attributes that hold what should not be searched.
     _ignored_attributes: ClassVar[frozenset[str]] = frozenset()
 
+    _restorations: tuple[Any, ...]
+
     def __init__(self, name: str | None = None) -> None:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"The name of a module is a string, not {name!r}")
@@ -44,8 +46,9 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-        for restoration in self.__dict__.get("_restorations", ()):  # of td.train.Checkpoint
-            restoration.attribute_set(self, value)
+        if "_restorations" in self.__dict__:  # of td.train.Checkpoint, which wait for variables
+            for restoration in self._restorations:
+                restoration.attribute_set(self, value)
 
     def _trackable_children(self) -> dict[str, Any]:
         """What checkpoints look for variables in, by name."""

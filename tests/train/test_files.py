@@ -22,6 +22,7 @@ from treadle.train import atomic
 from treadle.train.safetensors import File, write
 
 SAVER = Path(__file__).parent / "saver.py"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
 KILLS = int(os.environ.get("TREADLE_SAVER_KILLS", "5"))
 
 
@@ -210,8 +211,9 @@ except td.errors.ResourceExhaustedError as error:
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
     done = subprocess.run(
-        [sys.executable, "-c", program], preexec_fn=limited, capture_output=True, text=True
-    )
+        [sys.executable, "-c", program], preexec_fn=limited, capture_output=True, text=True,
+        env=ENVIRONMENT,
+    )  # fmt: skip
     assert "File too large" in done.stdout, done.stderr
     assert os.listdir(tmp_path) == []
 
@@ -241,7 +243,7 @@ def test_a_saver_that_is_killed_leaves_the_last_good_checkpoint(tmp_path):
     for _ in range(KILLS):
         saver = subprocess.Popen(
             [sys.executable, str(SAVER), str(tmp_path)], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env=dict(os.environ),
+            stderr=subprocess.PIPE, env=ENVIRONMENT,
         )  # fmt: skip
         assert saver.stdout.readline() == b"ready\n", saver.stderr.read()
         time.sleep(chance.uniform(0.0, 0.15))
