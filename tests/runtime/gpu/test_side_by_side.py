@@ -87,3 +87,17 @@ def test_a_check_shares_its_launch(gpu: Device) -> None:
     with pytest.raises(td.errors.InvalidArgumentError, match="77"):
         y[1].numpy()
     assert driver_of(gpu).counts["downloads"]
+
+
+def test_many_kernels_share_few_launches(gpu: Device) -> None:
+    """Each kernel is looked at once, and each function takes the arrays that it needs."""
+
+    def many(x: Any) -> Any:
+        return [td.reduce_sum(td.sin(x[: 2 + n % 3] * float(n)), n % 2) for n in range(24)]
+
+    function, x = td.function(many), on(gpu, X)
+    same(function(x), many(td.constant(X)))
+    program = program_of(function, x)
+    assert program.submitted == 1
+    heads = [t for t in program.texts["program"]().splitlines() if t.startswith("TD_DEVICE")]
+    assert len(heads) >= 24 and max(t.count("TD_POINTER") for t in heads) <= 6
