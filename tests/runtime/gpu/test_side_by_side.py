@@ -11,6 +11,7 @@ from tests.runtime.gpu.on_processor import GPU
 from tests.runtime.gpu.recorder import recorded_gpu
 from tests.runtime.gpu.test_execution import driver_of, on, program_of, same
 from treadle.core.devices import Device
+from treadle.core.switches import disabled
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((6, 20)).astype(np.float32)
@@ -87,3 +88,24 @@ def test_a_check_shares_its_launch(gpu: Device) -> None:
     with pytest.raises(td.errors.InvalidArgumentError, match="77"):
         y[1].numpy()
     assert driver_of(gpu).counts["downloads"]
+
+
+def test_many_kernels_share_few_launches(gpu: Device) -> None:
+    """Each of their functions takes the arrays that it needs, of all that the launch has."""
+
+    def many(x: Any) -> Any:
+        rows = [x[n % 11 : n % 11 + 2 + n % 3] * float(n) for n in range(24)]
+        return [td.reduce_sum(td.sin(part), n % 2) for n, part in enumerate(rows)]
+
+    large = np.tile(X, (4, 1))
+    function, x = td.function(many), on(gpu, large)
+    same(function(x), many(td.constant(large)), 1e-4)
+    with disabled("side_by_side"):
+        apart = td.function(many)
+        apart(x)
+    program = program_of(function, x)
+    assert program.submitted == 1 and program_of(apart, x).submitted > 10
+    lines = program.texts["cuda"]().splitlines()
+    taken = [t.count("TD_POINTER") for t in lines if t.startswith("TD_DEVICE")]
+    (whole,) = [t.count("TD_POINTER") for t in lines if t.startswith("TD_KERNEL")]
+    assert len(taken) > 10 and max(taken) < whole / 2

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, substitute
 from treadle.graph.ir import Node
 from treadle.kernel.ir import Kernel
 from treadle.ops.lowering import Rows
 from treadle.runtime.fusion.strided import View
-from treadle.runtime.gpu.kernels import kernel_code, launches_of
+from treadle.runtime.gpu.kernels import is_small, kernel_code
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.one_block import fits_one_block
 from treadle.runtime.gpu.routines import matrices, routine_for
@@ -19,13 +19,18 @@ from treadle.runtime.tuning import Cache, Tuning
 
 
 class GpuFacts(Facts):
-    """A GPU: it has memory of its own, and its kernels share nothing with the host."""
+    """A GPU: it has memory of its own, and its kernels share nothing with the host.
+
+    Attributes:
+        blocks: of the launches of kernels that were asked about.
+    """
 
     unified = False
 
     def __init__(self, gpu: Gpu) -> None:
         super().__init__(tuning_of(gpu))
         self.gpu = gpu
+        self.blocks: dict[Kernel, list[Dim]] = {}
 
     def routine_bytes(
         self, node: Node, apart: bool = False, views: Sequence[View] = ()
@@ -50,18 +55,22 @@ class GpuFacts(Facts):
         return routine_for(node, views, self.gpu) is not None
 
     def kernel_needs(self, kernel: Kernel) -> Needs | None:
-        try:
-            kernel_code(kernel, "k", self.gpu, segments=1)
-        except Unsupported:
-            return None
+        if kernel not in self.blocks:
+            try:
+                stages = kernel_code(kernel, "k", self.gpu, segments=1).stages
+            except Unsupported:
+                return None
+            self.blocks[kernel] = [stage.blocks for stage in stages]
         return Needs(0, 0)
 
-    def joins(self, first: Kernel, second: Kernel, joined: Kernel) -> bool:
-        words = sum(max(8, b.dtype.size) for b in joined.buffers) + 8 * (len(joined.symbols) + 1)
-        if words > self.gpu.parameters:
-            return False
-        apart = launches_of(first, self.gpu) + launches_of(second, self.gpu)
-        return launches_of(joined, self.gpu) < apart
+    def share_of_launch(self, kernel: Kernel, extent: int | None) -> float | None:
+        if self.kernel_needs(kernel) is None:
+            return None
+        sizes = {} if extent is None else {"n": extent}
+        if not all(is_small(substitute(n, sizes), self.gpu) for n in self.blocks[kernel]):
+            return None
+        size = sum(max(8, int(b.dtype.size)) for b in kernel.buffers)
+        return size / (self.gpu.parameters - 8)  # one pointer is to scratch memory
 
     def runs(self, node: Node) -> bool:
         return fits_one_block(node, self.gpu)

@@ -93,7 +93,7 @@ def kernel_code(
         functions = [write() for write in wave]
         texts += [f.text for f in functions]
         if len(wave) > 1:
-            together = _together(f"{name}_wave{number}", functions, wave[0].part.parameters)
+            together = _together(f"{name}_wave{number}", functions, wave[0].writer)
             texts.append(together.text)
             functions = [together]
         stages.append(functions[0].stage)
@@ -101,13 +101,13 @@ def kernel_code(
     return KernelCode(name, text, tuple(stages), scratch, values, kernel, most)
 
 
-def launches_of(kernel: Kernel, gpu: Gpu) -> int:
-    """How many launches a kernel takes.
+def is_small(blocks: Dim, gpu: Gpu) -> bool:
+    """Whether a function of so many blocks may share a launch: the device has multiprocessors left.
 
-    Raises:
-        Unsupported: there is no form for a GPU.
+    The threads and memory of a block of the launch are those of the function that needs most of
+    them, which would slow down others with more blocks.
     """
-    return len(_planned(kernel, "k", gpu, frozenset(), 1)[0])
+    return isinstance(blocks, int) and blocks < gpu.multiprocessors
 
 
 def block_functions(
@@ -157,10 +157,6 @@ def _planned(
 
 def _waves(parts: Sequence[_Part], gpu: Gpu) -> list[list[_Function]]:
     """The functions of each launch: small ones share a launch, unless one needs what another does.
-
-    A function is small where it has fewer blocks than the device has multiprocessors. The threads
-    and memory of a block of the launch are those of the function that needs most of them, which
-    would slow down others with more blocks.
     """
     waves: list[list[_Function]] = []
     ends: list[int] = []
@@ -168,8 +164,8 @@ def _waves(parts: Sequence[_Part], gpu: Gpu) -> list[list[_Function]]:
         before = (e for e, p in zip(ends, parts[:number], strict=True) if part.conflicts(p))
         place = max(before, default=0)
         for function in part.functions:
-            small = function.is_small(gpu)
-            while place < len(waves) and not (small and all(f.is_small(gpu) for f in waves[place])):
+            small = is_small(function.blocks, gpu)
+            while place < len(waves) and not (small and is_small(waves[place][0].blocks, gpu)):
                 place += 1
             if place == len(waves):
                 waves.append([])
@@ -179,16 +175,16 @@ def _waves(parts: Sequence[_Part], gpu: Gpu) -> list[list[_Function]]:
     return waves
 
 
-def _together(name: str, functions: Sequence[Function], parameters: Sequence[str]) -> Function:
+def _together(name: str, functions: Sequence[Function], writer: Writer) -> Function:
     """The function of a launch whose blocks are shared out to several functions, in their order."""
     stages = [f.stage for f in functions]
-    threads = max(s.threads for s in stages)
+    threads, buffers = max(s.threads for s in stages), writer.whole.buffers
     lines = [
-        f"{kernel_head(name, threads)}({', '.join(parameters)}) {{",
+        f"{kernel_head(name, threads)}({', '.join(writer.parameters(buffers))}) {{",
         "  td_index block = blockIdx.x;",
     ]
-    given = ", ".join([*(p.split()[-1] for p in parameters), "block"])
-    for stage in stages:
+    for function, stage in zip(functions, stages, strict=True):
+        given = ", ".join([*(p.split()[-1] for p in writer.parameters(function.taken)), "block"])
         count = dim_text(stage.blocks)
         lines.append(f"  if (block < {count}) {{")
         if stage.threads < threads:
@@ -198,7 +194,7 @@ def _together(name: str, functions: Sequence[Function], parameters: Sequence[str
     blocks: Dim = sum((s.blocks for s in stages), 0)
     shared = max(s.shared for s in stages)
     stage = Stage(name, blocks, threads, shared, any(s.meets for s in stages))
-    return Function("\n".join(lines), stage)
+    return Function("\n".join(lines), stage, buffers)
 
 
 def _most_segments(kernel: Kernel, values: frozenset[Buffer], wanted: int, gpu: Gpu) -> int:
@@ -214,7 +210,6 @@ class _Part:
 
     Attributes:
         functions: of its stages.
-        parameters: of these functions.
     """
 
     def __init__(
@@ -251,10 +246,6 @@ class _Part:
             for number in range(count)
         ]  # fmt: skip
 
-    @property
-    def parameters(self) -> list[str]:
-        return self.functions[0].writer.parameters()
-
     def conflicts(self, other: _Part) -> bool:
         """Whether one stores into what the other one uses."""
         a, b = self.kernel, other.kernel
@@ -281,10 +272,6 @@ class _Function:
         if self.number:
             return (part.count + part.gpu.block - 1) // part.gpu.block
         return blocks_of(part.contraction, part.tile)
-
-    def is_small(self, gpu: Gpu) -> bool:
-        blocks = self.blocks
-        return isinstance(blocks, int) and blocks < gpu.multiprocessors
 
     def __call__(self) -> Function:
         """Write it."""

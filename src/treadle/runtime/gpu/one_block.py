@@ -205,17 +205,18 @@ class _BlockWriter:
         values = frozenset(b for b, o in pairs if o.place is None)
         self.count += 1
         name = f"{self.name}_{self.count}"
-        names = ", ".join(b.name for b in given)
+        named = {b: g.name for b, g in zip(kernel.buffers, given, strict=True)}
         for function in block_functions(kernel, name, self.gpu, values, self.threads):
             stage = function.stage
+            names = ", ".join([*(named[b] for b in function.taken), ""])
             assert stage.threads == self.threads, "all threads meet"
             self.texts.append(function.text)
             self.shared = max(self.shared, stage.shared)
             if stage.blocks == 1:
-                self.line(f"{stage.name}({names}, 0);")
+                self.line(f"{stage.name}({names}0);")
             else:
                 self.open(f"for (td_index block = 0; block < {stage.blocks}; block++)")
-                self.line(f"{stage.name}({names}, block);")
+                self.line(f"{stage.name}({names}block);")
                 if stage.shared:
                     self.line("__syncthreads();")  # before the next one uses shared memory
                 self.close()

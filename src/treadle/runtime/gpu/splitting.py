@@ -8,6 +8,7 @@ can be computed by one team for each point.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from treadle.kernel.ir import Axis, Expr, Kernel, Load, Reduce, Scan, Store, postorder
@@ -20,24 +21,50 @@ def split(kernel: Kernel) -> list[Kernel]:
 
     All have the buffers of the kernel, and those of its axes that they need.
     """
+    if kernel.segmented or len(kernel.stores) == 1:
+        return [kernel]
+    parts: list[list[Store]] = []
+    for stores in _ordered(_grouped(kernel.stores, _meet)) or [list(kernel.stores)]:
+        parts += _ordered(_grouped(stores, _fit)) or [stores]
+    if len(parts) == 1:
+        return [kernel]
+    found = []
+    for part in parts:
+        needed = _axes_of(part)
+        axes = tuple(a for a in kernel.axes if a in needed)
+        found.append(replace(kernel, axes=axes, stores=tuple(part)))
+    return found
+
+
+def _grouped(
+    stores: Sequence[Store], together: Callable[[list[Store], Store], bool]
+) -> list[list[Store]]:
+    """Stores, each with the first others that it goes together with."""
     groups: list[list[Store]] = []
-    for store in kernel.stores if not kernel.segmented else ():
-        fitting = next((g for g in groups if _meet(g, store) and _fit([*g, store])), None)
+    for store in stores:
+        fitting = next((g for g in groups if together(g, store)), None)
         if fitting is None:
             groups.append([store])
         else:
             fitting.append(store)
-    if len(groups) < 2:
-        return [kernel]  # also one store that does not fit with itself
-    found: list[Kernel] = []
-    while groups:
-        first = next((g for g in groups if not _changes_loads(g, groups)), None)
+    return groups
+
+
+def _ordered(groups: list[list[Store]]) -> list[list[Store]] | None:
+    """Groups of stores in an order in which none stores into what another one has yet to load; None
+    where there is none."""
+    stored = [{s.buffer for s in g} for g in groups]
+    loaded = [{e.buffer for e in _exprs(g) if isinstance(e, Load)} for g in groups]
+    waiting, found = list(range(len(groups))), []
+    while waiting:
+        free = (
+            n for n in waiting if not any(stored[n] & loaded[m] for m in waiting if m != n)
+        )
+        first = next(free, None)
         if first is None:
-            return [kernel]
-        groups.remove(first)
-        needed = _axes_of(first)
-        axes = tuple(a for a in kernel.axes if a in needed)
-        found.append(replace(kernel, axes=axes, stores=tuple(first)))
+            return None
+        waiting.remove(first)
+        found.append(groups[first])
     return found
 
 
@@ -47,24 +74,18 @@ def _meet(stores: list[Store], other: Store) -> bool:
     return bool(axes & own) or not (axes or own)
 
 
-def _fit(stores: list[Store]) -> bool:
+def _fit(stores: list[Store], other: Store) -> bool:
     """Whether no reduction lies inside of a loop along another axis, scans are alone and along one
     axis in one direction, and so are stores whose order matters."""
-    if any(map(order_of, stores)):
+    every = [*stores, other]
+    if any(map(order_of, every)):
         return False
-    exprs = _exprs(stores)
+    exprs = _exprs(every)
     reductions = [e for e in exprs if isinstance(e, Reduce)]
     scans = {(e.axis, e.reverse) for e in exprs if isinstance(e, Scan)}
     inner = {a for r in reductions for a in r.over} | {axis for axis, _ in scans}
     apart = len(scans) > 1 or (scans and reductions)
     return not apart and not any(r.axes & inner for r in reductions)
-
-
-def _changes_loads(group: list[Store], groups: list[list[Store]]) -> bool:
-    """Whether a group stores into what another one has yet to load."""
-    stored = {s.buffer for s in group}
-    loads = (e for other in groups if other is not group for e in _exprs(other))
-    return any(isinstance(e, Load) and e.buffer in stored for e in loads)
 
 
 def _exprs(stores: list[Store]) -> list[Expr]:

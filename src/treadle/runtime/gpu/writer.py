@@ -49,10 +49,15 @@ from treadle.runtime.schedule.facts import Unsupported
 
 @record(frozen=True)
 class Function:
-    """A function in CUDA C, and the launch of its blocks."""
+    """A function in CUDA C, and the launch of its blocks.
+
+    Attributes:
+        taken: the buffers among its parameters.
+    """
 
     text: str
     stage: Stage
+    taken: tuple[Buffer, ...]
 
 
 def kernel_head(name: str, threads: int) -> str:
@@ -133,30 +138,37 @@ class Writer:
         for declared in self.shared.values():
             self.line(declared)
         lines = [*first, *self.lines, *body, "}"]
-        name, parameters = self.name, self.parameters()
+        name, taken = self.name, self.taken
         if self.shares:
             name = f"{name}_points"
-            given = ", ".join([*parameters, "const td_index own_block"])
+            given = ", ".join([*self.parameters(taken), "const td_index own_block"])
             lines = [f"TD_DEVICE void {name}({given}) {{", *lines]
         else:
+            parameters = self.parameters(self.whole.buffers)
             lines = [f"{kernel_head(name, threads)}({', '.join(parameters)}) {{", *lines]
-        return Function("\n".join(lines), Stage(name, blocks, threads, shared, meets))
+        return Function("\n".join(lines), Stage(name, blocks, threads, shared, meets), taken)
 
     def segmented(self) -> Function:
         """The function of a segmented kernel, whose blocks find the segment that they are of."""
         points = self.function()
         stage = replace(points.stage, name=self.name)
         whole = f"{kernel_head(self.name, stage.threads)}{self._chosen_segment()}"
-        return Function("\n".join([*self._segment(), points.text, whole]), stage)
+        return Function("\n".join([*self._segment(), points.text, whole]), stage, points.taken)
+
+    @property
+    def taken(self) -> tuple[Buffer, ...]:
+        """The buffers that the function needs."""
+        used = {*self.kernel.inputs, *self.kernel.outputs}
+        return tuple(b for b in self.whole.buffers if b in used)
 
     @property
     def own_block(self) -> str:
         """The number of the block among those of the function."""
         return "own_block" if self.shares else "blockIdx.x"
 
-    def parameters(self) -> list[str]:
-        """The parameters of the functions of the kernel."""
-        found = [self._parameter(b) for b in self.kernel.buffers]
+    def parameters(self, buffers: Sequence[Buffer]) -> list[str]:
+        """The parameters of a function that takes some buffers."""
+        found = [self._parameter(b) for b in buffers]
         found += [f"td_index {s}" for s in self.whole.symbols]
         return [*found, "TD_BYTES scratch"] if self.scratch.memory.bytes != 0 else found
 
@@ -184,7 +196,7 @@ class Writer:
 
     def _chosen_segment(self) -> str:
         """The rest of a function whose blocks find the segment that they are of."""
-        fields = [*self.pointers.values(), *self.kernel.symbols]
+        fields = [*(self.pointers[b] for b in self.taken), *self.kernel.symbols]
         given = ", ".join(f"s.{f}" for f in fields)
         return f"""(const TD_PARAMETER {self.name}_segments segments, int count) {{
   int low = 0, high = count - 1;

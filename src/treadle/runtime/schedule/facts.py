@@ -81,9 +81,14 @@ class Facts:
         """Workspace of a kernel; None where it has no code, and the NumPy form of kernels runs."""
         return Needs(0, 0)
 
-    def joins(self, first: Kernel, second: Kernel, joined: Kernel) -> bool:
-        """Whether two independent kernels are better launched as one, which does what both do."""
-        return False
+    def share_of_launch(self, kernel: Kernel, extent: int | None) -> float | None:
+        """Which part of a launch a kernel takes, of 1, where it is so small that independent
+        kernels are better one launch; None where it is launched alone.
+
+        Args:
+            extent: the value of a flat kernel's symbol.
+        """
+        return None
 
     def runs(self, node: Node) -> bool:
         """Whether the device runs a loop or a branch by itself, with all that is in it: the host

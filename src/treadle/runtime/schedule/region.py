@@ -102,7 +102,7 @@ class RegionBuilder:
             self.steps.block.steps = merged if self._has_code(merged) else self.steps.block.steps
         facts = self.program.facts
         if self.program.fusing and not facts.unified and is_on("side_by_side"):
-            self.steps.block.steps = join_side_by_side(self.steps.block.steps, facts.joins)
+            self.steps.block.steps = join_side_by_side(self.steps.block.steps, facts)
         self.steps.block.results = [self.program.operand(v) for v in self.region.results]
         return self.steps.block
 
