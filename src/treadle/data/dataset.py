@@ -387,6 +387,7 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
             )
         if context.recorder is not None:
             raise RuntimeError(f"save() cannot be used inside a function{at(user_origin())}")
+        devices.check_on_host(self._stage, "save")
         shard = storing.shard_function(storing.sharding(shard_func, self.element_spec, "save"))
         storing.save(self._stage, _path(path), _compression(compression, "save"), shard)
 

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -156,13 +157,14 @@ def test_the_host(place: str) -> None:
     assert [x.numpy().sum() for x in dataset.map(lambda x: x * 2)]  # nothing to refuse
 
 
-def test_it_must_be_the_last_transformation(gpu: Device) -> None:
+def test_it_must_be_the_last_transformation(gpu: Device, tmp_path: Path) -> None:
     dataset = td.data.Dataset.from_tensor_slices(X).apply(to_device("GPU:0", 2))
     other = td.data.Dataset.from_tensor_slices(X)
     for follow in (
         lambda: dataset.map(lambda x: x * 2), lambda: dataset.batch(2), lambda: dataset.repeat(),
         lambda: td.data.Dataset.zip((other, dataset)), lambda: other.concatenate(dataset),
-        lambda: dataset.apply(to_device("GPU:0", 2)),
+        lambda: dataset.apply(to_device("GPU:0", 2)), lambda: dataset.save(str(tmp_path)),
+        lambda: dataset.apply(td.data.experimental.ignore_errors()),
     ):  # fmt: skip
         with pytest.raises(td.errors.InvalidArgumentError, match="must be the last transformation"):
             follow()

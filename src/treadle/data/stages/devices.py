@@ -47,11 +47,21 @@ def check_last(stage: Stage) -> None:
         return
     for value in vars(stage).values():
         for part in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(part, Stage) and _is_on_a_device(part):
-                raise invalid(
-                    "prefetch_to_device and copy_to_device must be the last transformation of a "
-                    f"dataset, but {type(stage).__name__} follows: pipelines run on the host"
-                )
+            if isinstance(part, Stage):
+                check_on_host(part, type(stage).__name__)
+
+
+def check_on_host(stage: Stage, follows: str) -> None:
+    """Refuse what reads the elements of a stage that are on another device than the host.
+
+    Raises:
+        InvalidArgumentError: they are.
+    """
+    if _is_on_a_device(stage):
+        raise invalid(
+            "prefetch_to_device and copy_to_device must be the last transformation of a dataset, "
+            f"but {follows} follows: pipelines run on the host"
+        )
 
 
 def _is_on_a_device(stage: Stage) -> bool:
