@@ -353,3 +353,19 @@ def test_a_state_of_another_pipeline_is_refused() -> None:
     with pytest.raises(ValueError, match="Shuffle < Range, than this one: Range"):
         iter(Dataset.range(5))._load_state_dict(state)
 
+
+
+def test_an_iterator_in_a_checkpoint(tmp_path: Path) -> None:
+    def make() -> Any:
+        return Dataset.range(20).shuffle(20).batch(3)
+
+    iterator = iter(make())
+    plain(iterator, 2)
+    path = td.train.Checkpoint(iterator=iterator, step=td.Variable(2)).save(tmp_path / "c")
+    rest = plain(iterator)
+    again, step = iter(make()), td.Variable(0)
+    td.train.Checkpoint(iterator=again, step=step).restore(path).assert_consumed()
+    assert plain(again) == rest and len(rest) == 5 and int(step) == 2
+    other = iter(Dataset.range(20))
+    with pytest.raises(ValueError, match="over other stages"):
+        td.train.Checkpoint(iterator=other, step=step).restore(path)

@@ -67,7 +67,8 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         devices.check_last(stage)
         self._stage, self._options = stage, options or Options()
         if stage.origin is None:
-            stage.origin = user_origin()
+            place = user_origin()
+            stage.origin = None if place is None else str(place)
         self._handle_in_graph: Any = None
 
     def _then(self, stage: Stage) -> Dataset:

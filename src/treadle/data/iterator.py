@@ -76,7 +76,6 @@ class Cursor(ElementSource):
 
     def __init__(self, stage: Any) -> None:
         self._dataset, self._stage = stage, forked(stage)
-        self._random = [r.state() for r in randomness_in(self._stage)]
         self._leaves: Iterator[Leaves] = self._stage.open()
         self._ahead: Leaves | None = None
         self._taken = 0  # elements that were given out, and the one that is read ahead
@@ -133,7 +132,8 @@ class Cursor(ElementSource):
         """Where the pass is: `restore` goes on there, in another process too."""
         with self._lock:
             taken = self._taken - (self._ahead is not None)
-            return {"pipeline": outline(self._stage), "taken": taken, "random": self._random}
+            random = [randomness.state() for randomness in randomness_in(self._stage)]
+            return {"pipeline": outline(self._stage), "taken": taken, "random": random}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where a pass over an equal pipeline was.
@@ -151,7 +151,7 @@ class Cursor(ElementSource):
         stage = restored(self._dataset, random)
         with self._lock:
             self.close()
-            self._stage, self._random, self._taken = stage, random, int(state["taken"])
+            self._stage, self._taken = stage, int(state["taken"])
             self._leaves = stage.resume(self._taken)
 
 

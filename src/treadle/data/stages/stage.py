@@ -16,6 +16,7 @@ from treadle.data.stages.randomness import Randomness
 from treadle.iteration import SymbolicTensor, at, is_symbolic, user_origin
 
 INFINITE, UNKNOWN = -1, -2
+_DESCRIPTIONS = {"spec", "origin"}  # attributes of stages that are no parts of the pipeline
 
 
 class Stage:
@@ -29,7 +30,7 @@ class Stage:
     """
 
     spec: Any = None
-    origin: Any = None  # the line of the user that made it
+    origin: str | None = None  # the line of the user that made it
 
     def open(self) -> Iterator[Leaves]:
         """A new pass over the elements."""
@@ -74,7 +75,7 @@ def _find_symbols(value: Any, found: dict[int, Any], seen: set[int]) -> None:
 
 def _parts(value: Any) -> Iterable[Any]:
     if isinstance(value, Stage):
-        return vars(value).values()
+        return [part for name, part in vars(value).items() if name not in _DESCRIPTIONS]
     if isinstance(value, list | tuple):
         return value
     if isinstance(value, Mapping):
@@ -102,6 +103,8 @@ def _replaced(
     if isinstance(value, Stage):
         other = None
         for name, part in vars(value).items():
+            if name in _DESCRIPTIONS:
+                continue
             given = _replaced(part, wanted, new, then)
             if given is not part:
                 other = copy.copy(value) if other is None else other
@@ -141,6 +144,8 @@ def _nothing(stage: Stage) -> None:
 
 def forked(stage: Stage) -> Stage:
     """The pipeline of a new iterator, which does not depend on others of its dataset."""
+    if not randomness_in(stage):
+        return stage
     found: Stage = _replaced(
         stage, lambda part: isinstance(part, Randomness), Randomness.fork, _nothing
     )
