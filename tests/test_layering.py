@@ -134,11 +134,14 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "activations callbacks config constraints initializers losses metrics naming regularizers"
-        " serialization utils",
+        "config masks naming progress serialization",
+        "dtype_policies",
+        "activations callbacks constraints initializers regularizers utils",
+        "losses",
+        "metrics",
         "layers",
         "optimizers",
-        "backend models",
+        "backend mixed_precision models",
         "saving",
     ),
 }

@@ -1,11 +1,16 @@
 """Interfaces of losses and metrics (values are in test_facts)."""
 
+import json
+
 import numpy as np
 import pytest
 
 import treadle as td
+from tests.keras.facts.cases import METRICS
+from tests.keras.training import cases as training
 from treadle import keras
 from treadle.keras import losses, metrics
+from treadle.keras.masks import set_mask
 
 
 def test_names_and_classes():
@@ -41,7 +46,7 @@ def test_a_loss_of_ones_own():
         losses.Loss()(1.0, 2.0)
 
 
-@pytest.mark.parametrize("name", sorted(metrics._CLASSES))
+@pytest.mark.parametrize("name", METRICS)
 def test_traced_metrics_equal_eager_ones(name):
     def run(wrap):
         metric = metrics._CLASSES[name]()
@@ -72,6 +77,146 @@ def test_metric_life():
     assert float(wrapped.result()) == 3.0
     with pytest.raises(ValueError, match="Unknown metric 'f1'"):
         metrics.get("f1")
+
+
+@pytest.mark.parametrize("name", training.METRICS)
+def test_metrics_as_data(name):
+    kind, settings, _ = training.METRICS[name]
+    metric = getattr(metrics, kind)(**settings)
+    data = json.loads(json.dumps(metrics.serialize(metric)))
+    assert data["module"] == "keras.metrics" and data["class_name"] == kind
+    twin = metrics.deserialize(data)
+    assert type(twin) is type(metric) and twin.get_config() == metric.get_config()
+    for key, value in settings.items():
+        assert twin.get_config()[key] == value
+
+
+@pytest.mark.parametrize("name", training.LOSSES)
+def test_losses_as_data(name):
+    kind, settings, _ = training.LOSSES[name]
+    loss = getattr(losses, kind)(reduction="sum", **settings)
+    data = json.loads(json.dumps(losses.serialize(loss)))
+    assert data["module"] == "keras.losses" and data["class_name"] == kind
+    twin = losses.get(data)
+    assert type(twin) is type(loss) and twin.get_config() == loss.get_config()
+    assert twin.reduction == "sum" and settings.items() <= twin.get_config().items()
+
+
+def test_functions_as_data():
+    assert losses.deserialize(losses.serialize(losses.mse)) is losses.mse
+    assert losses.deserialize("mse") is losses.mse
+    with pytest.raises(TypeError, match="cannot be saved"):
+        losses.serialize(lambda t, p: t)
+    with pytest.raises(ValueError, match="Could not find function 'own'"):
+        losses.deserialize({"module": "builtins", "class_name": "function", "config": "own"})
+
+    def own(y_true, y_pred):
+        return y_pred
+
+    data = losses.serialize(own)
+    assert losses.deserialize(data, {"own": own}) is own
+    with keras.utils.custom_object_scope({"own": own}):
+        assert losses.deserialize(data) is own
+
+
+def test_no_code_is_taken_from_data():
+    for module in ("os", "keras.losses.os", "treadle.keras.losses", None):
+        with pytest.raises(ValueError, match="Could not find 'system'"):
+            keras.utils.deserialize_keras_object(
+                {"module": module, "class_name": "system", "config": {"command": "true"}}
+            )
+    with pytest.raises(ValueError, match="lambda, which is code"):
+        keras.utils.deserialize_keras_object({"class_name": "__lambda__", "config": {"value": ""}})
+
+
+def test_registered_classes():
+    @keras.utils.register_keras_serializable("mine")
+    class Halved(losses.Loss):
+        def call(self, y_true, y_pred):
+            return y_pred / 2
+
+    assert keras.utils.get_registered_name(Halved) == "mine>Halved"
+    data = losses.serialize(Halved(name="h"))
+    assert data["registered_name"] == "mine>Halved"
+    assert type(losses.deserialize(data)) is Halved
+    del keras.utils.get_custom_objects()["mine>Halved"]
+    with pytest.raises(ValueError, match="Could not find 'Halved'"):
+        losses.deserialize(data)
+    with pytest.raises(ValueError, match="does not have a get_config"):
+        keras.utils.register_keras_serializable()(type("Bare", (), {}))
+
+
+def test_masks_count_in_losses_and_metrics():
+    true, pred = td.zeros([2, 3]), td.constant([[1.0, 2.0, 4.0], [8.0, 16.0, 32.0]])
+    set_mask(pred, td.constant([True, False]))
+    assert float(losses.MeanSquaredError()(true, pred)) == 7.0
+    assert float(losses.MeanSquaredError(reduction="sum")(true, pred)) == 7.0
+    metric = metrics.MeanSquaredError()
+    metric.update_state(true, pred)
+    assert float(metric.result()) == 7.0
+    weight = td.constant([2.0, 5.0])
+    assert float(losses.MeanSquaredError()(true, pred, weight)) == 14.0
+    positives = metrics.FalsePositives()
+    positives.update_state(true, pred)
+    assert float(positives.result()) == 3.0
+
+
+def test_tensors_and_relative_errors():
+    mean = metrics.MeanTensor()
+    mean.update_state([[1.0, 2.0]], sample_weight=[1.0])
+    mean.update_state([[4.0, 6.0]], sample_weight=[2.0])
+    np.testing.assert_allclose(mean.result(), [[3.0, 14 / 3]], rtol=1e-6)
+    with pytest.raises(ValueError, match="have shape"):
+        mean.update_state([1.0])
+    with pytest.raises(ValueError, match="no values"):
+        metrics.MeanTensor().result()
+    relative = metrics.MeanRelativeError(normalizer=[1.0, 2.0, 0.0])
+    relative.update_state([1.0, 4.0, 1.0], [2.0, 1.0, 9.0])
+    np.testing.assert_allclose(relative.result(), (1 + 1.5 + 0) / 3, rtol=1e-6)
+
+
+def test_metrics_in_metrics():
+    class Both(metrics.Metric):
+        def __init__(self, **settings):
+            super().__init__(**settings)
+            self.inner, self.own = metrics.Mean(), td.Variable(0.0)
+
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            self.inner.update_state(y_pred)
+            self.own.assign_add(1.0)
+
+        def result(self):
+            return self.inner.result() + self.own
+
+    both = Both(name="both")
+    assert len(both.variables) == 3 and float(both(0.0, [1.0, 3.0])) == 3.0
+    both.reset_state()
+    assert [float(v) for v in both.variables] == [0.0] * 3
+
+
+def test_arguments():
+    with pytest.raises(ValueError, match=r"Thresholds must be in \[0, 1\]"):
+        metrics.Precision(thresholds=1.5)
+    with pytest.raises(TypeError, match="unsupported arguments: limit"):
+        metrics.BinaryAccuracy(limit=0.5)
+    with pytest.raises(ValueError, match="curve must be"):
+        metrics.AUC(curve="XY")
+    with pytest.raises(ValueError, match="class 3 is not among the 3 classes"):
+        metrics.IoU(3, [3])
+    with pytest.raises(ValueError, match="shape"):
+        metrics.F1Score().update_state([1.0], [1.0])
+    with pytest.raises(NotImplementedError, match="CTC losses are not provided"):
+        losses.CTC()
+    with pytest.raises(NotImplementedError, match="CTC losses are not provided"):
+        losses.get("ctc")(1, 2)
+
+
+@pytest.mark.parametrize("name", ["auc", "AUC", "f1_score", "Precision", "kld", "r2_score"])
+def test_metrics_by_name_in_fit(name):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2, activation="softmax")])
+    model.compile("sgd", "bce", metrics=[name])
+    x, y = np.ones((4, 2), "f"), np.eye(2, dtype="f")[[0, 1, 1, 0]]
+    assert name in model.fit(x, y, verbose=0).history
 
 
 def test_unsupported_names_fail_with_one_line():

@@ -1,11 +1,15 @@
 """Optimizers: state, tracing, rates, clipping arguments (values are in test_facts)."""
 
+import json
+
 import numpy as np
 import pytest
 
 import treadle as td
 from tests.keras.facts.cases import OPTIMIZERS, wave
+from tests.keras.training import cases as training
 from treadle import keras
+from treadle.keras.optimizers import Adam
 
 
 def make(name):
@@ -109,9 +113,9 @@ def test_arguments():
     with pytest.raises(ValueError, match="momentum"):
         keras.optimizers.SGD(momentum=2.0)
     assert isinstance(keras.optimizers.get("Adam"), keras.optimizers.Adam)
-    known = "adadelta, adagrad, adam, adamax, adamw, nadam, rmsprop, sgd"
+    known = "adadelta, adafactor, adagrad, adam, adamax, adamw, ftrl, lamb, lion, nadam, rmsprop"
     with pytest.raises(ValueError, match=known):
-        keras.optimizers.get("lion")
+        keras.optimizers.get("lyon")
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -125,3 +129,106 @@ def test_build_makes_slots_at_once():
     opt, w = keras.optimizers.Adam(), td.Variable([1.0, 2.0])
     opt.build([w])
     assert [v.shape.as_list() for v in opt.variables] == [[], [], [2], [2]]
+
+
+@pytest.mark.parametrize("name", training.OPTIMIZERS)
+def test_optimizers_as_data(name):
+    kind, settings = training.OPTIMIZERS[name]
+    opt = getattr(keras.optimizers, kind)(**settings)
+    data = json.loads(json.dumps(keras.optimizers.serialize(opt)))
+    assert data["module"] == "keras.optimizers" and data["class_name"] == kind
+    twin = keras.optimizers.deserialize(data)
+    assert type(twin) is type(opt) and twin.get_config() == opt.get_config()
+    found = twin.get_config()
+    assert all(found[key] == pytest.approx(value) for key, value in settings.items())
+
+
+def test_schedules_and_scaled_optimizers_as_data():
+    rate = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5, staircase=True)
+    opt = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(rate), initial_scale=8.0)
+    twin = keras.optimizers.get(json.loads(json.dumps(keras.optimizers.serialize(opt))))
+    assert twin.get_config() == opt.get_config() and twin.initial_scale == 8.0
+    assert float(twin.inner_optimizer._schedule(10)) == pytest.approx(0.05)
+    assert isinstance(keras.optimizers.get({"class_name": "adam", "config": {}}), Adam)
+
+
+def test_optimizers_of_keras_2():
+    assert keras.optimizers.legacy.Adam is Adam
+    assert isinstance(keras.optimizers.get(Adam), Adam)
+    opt = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.5), initial_scale=4.0)
+    w = td.Variable([1.0, 2.0])
+    with td.GradientTape() as tape:
+        loss = opt.get_scaled_loss(td.reduce_sum(w * w))
+    assert float(loss) == 20.0
+    grads = opt.get_unscaled_gradients(tape.gradient(loss, [w]))
+    np.testing.assert_allclose(grads[0], [2.0, 4.0])
+    opt.apply_gradients([(grads[0], w)])
+    np.testing.assert_allclose(w, [0.0, 0.0])
+
+
+def test_a_rate_that_is_a_function():
+    w, rates = td.Variable(0.0), iter([1.0, 0.5])
+    opt = keras.optimizers.SGD(lambda: next(rates))
+    opt.apply_gradients([(td.constant(1.0), w)])
+    opt.apply_gradients([(td.constant(1.0), w)])
+    assert float(w) == -1.5
+
+
+class Signs(keras.optimizers.Optimizer):
+    """As programs of Keras 3 write their own."""
+
+    def build(self, variables):
+        super().build(variables)
+        self.momentums = self.add_optimizer_variables(variables, "momentum")
+
+    def update_step(self, gradient, variable, learning_rate):
+        m = self.momentums[self._get_variable_index(variable)]
+        self.assign(m, m * 0.5 + gradient)
+        self.assign_sub(variable, learning_rate * td.sign(m))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, td.function])
+def test_an_optimizer_of_ones_own(wrap):
+    opt, a, b = Signs(0.25), td.Variable([1.0, 2.0]), td.Variable(3.0)
+    step = wrap(lambda g, h: opt.apply([g, h], [a, b]))
+    for _ in range(2):
+        step(td.constant([1.0, -3.0]), td.constant(2.0))
+    np.testing.assert_allclose(a, [0.5, 2.5])
+    assert float(b) == 2.5 and float(opt.momentums[1]) == 3.0
+    assert int(opt.iterations) == 2 and len(opt.variables) == 4
+    with pytest.raises(ValueError, match="1 gradients for 2 weights"):
+        opt.apply([td.constant(1.0)])
+    opt.apply([td.constant([1.0, 1.0]), td.constant(1.0)])
+    assert int(opt.iterations) == 3
+
+
+def test_weights_that_do_not_decay():
+    a, b = td.Variable([1.0]), td.Variable([1.0])
+    opt = keras.optimizers.SGD(0.1, weight_decay=0.5)
+    opt.exclude_from_weight_decay(var_list=[b])
+    opt.apply_gradients([(td.constant([0.0]), a), (td.constant([0.0]), b)])
+    assert float(a[0]) == pytest.approx(0.95) and float(b[0]) == 1.0
+
+
+def test_rows_of_a_table_accumulate():
+    table = td.Variable(np.zeros((4, 2), "f"))
+    opt = keras.optimizers.SGD(1.0, gradient_accumulation_steps=2)
+    for rows in ([0, 2], [2, 3]):
+        with td.GradientTape() as tape:
+            loss = td.reduce_sum(td.gather(table, rows))
+        opt.apply_gradients([(tape.gradient(loss, table), table)])
+    np.testing.assert_allclose(table.numpy()[:, 0], [-0.5, 0.0, -1.0, -0.5])
+
+
+@pytest.mark.parametrize("settings, text", [
+    ({"gradient_accumulation_steps": 1}, "from 2 on"),
+    ({"use_ema": True, "ema_momentum": 1.5}, "ema_momentum"),
+    ({"use_ema": True, "ema_overwrite_frequency": 0}, "ema_overwrite_frequency"),
+])  # fmt: skip
+def test_settings_out_of_range(settings, text):
+    with pytest.raises(ValueError, match=text):
+        keras.optimizers.SGD(**settings)
+    with pytest.raises(ValueError, match="l1_regularization_strength"):
+        keras.optimizers.Ftrl(l1_regularization_strength=-1.0)
+    with pytest.raises(ValueError, match="dynamic=False"):
+        keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(), dynamic=False)

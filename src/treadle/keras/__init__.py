@@ -6,24 +6,27 @@ from treadle.keras import (
     callbacks,
     config,
     constraints,
+    dtype_policies,
     initializers,
     layers,
     losses,
     metrics,
+    mixed_precision,
     models,
     optimizers,
     regularizers,
     saving,
     utils,
 )
+from treadle.keras.dtype_policies import DTypePolicy
 from treadle.keras.layers import Input
 from treadle.keras.models import Model, Sequential
 from treadle.names import missing_name
 
 __all__ = [
-    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "config", "constraints",
-    "initializers", "layers", "losses", "metrics", "models", "optimizers", "regularizers",
-    "saving", "utils",
+    "DTypePolicy", "Input", "Model", "Sequential", "activations", "backend", "callbacks", "config",
+    "constraints", "dtype_policies", "initializers", "layers", "losses", "metrics",
+    "mixed_precision", "models", "optimizers", "regularizers", "saving", "utils",
 ]  # fmt: skip
 
 

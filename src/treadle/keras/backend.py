@@ -18,6 +18,7 @@ from treadle.keras.config import (
     set_image_data_format,
 )
 from treadle.keras.layers.symbolic import KerasTensor
+from treadle.keras.losses.functions import elementwise_binary_crossentropy
 from treadle.keras.utils import clear_session
 from treadle.names import missing_in
 
@@ -227,7 +228,7 @@ def sparse_categorical_crossentropy(
 
 def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> td.Tensor:
     """Cross-entropy of binary labels, an element each."""
-    return losses.elementwise_binary_crossentropy(target, output, from_logits)
+    return elementwise_binary_crossentropy(target, output, from_logits)
 
 
 __all__ = [

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import treadle as td
-from treadle.names import missing_in
+from treadle.names import provided
+
+if TYPE_CHECKING:
+    from treadle.keras.dtype_policies import dtype_policy as dtype_policy
+    from treadle.keras.dtype_policies import set_dtype_policy as set_dtype_policy
 
 _floatx = "float32"
 _epsilon = 1e-7
@@ -51,4 +57,6 @@ def set_image_data_format(data_format: str) -> None:
     _image_data_format = data_format
 
 
-__getattr__ = missing_in(__name__)
+__getattr__ = provided(
+    __name__, {"treadle.keras.dtype_policies": "dtype_policy set_dtype_policy"}
+)

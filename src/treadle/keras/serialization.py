@@ -5,7 +5,6 @@ An object is ``{"module", "class_name", "config", "registered_name"}``, as in Ke
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import threading
@@ -72,15 +71,46 @@ def register_keras_serializable(
     return register
 
 
-@contextlib.contextmanager
-def custom_object_scope(custom_objects: Mapping[str, Any]) -> Iterator[None]:
-    """Within the block classes and functions are known by the given names."""
-    before = _scope.objects
-    _scope.objects = {**before, **custom_objects}
-    try:
-        yield
-    finally:
-        _scope.objects = before
+class CustomObjectScope:
+    """``with custom_object_scope({"Own": Own}):`` classes and functions are known by these names
+    within the block."""
+
+    def __init__(self, custom_objects: Mapping[str, Any] | None) -> None:
+        self.custom_objects = dict(custom_objects or {})
+        self._before: Mapping[str, Any] = {}
+
+    def __enter__(self) -> CustomObjectScope:
+        self._before = _scope.objects
+        _scope.objects = {**self._before, **self.custom_objects}
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _scope.objects = self._before
+
+
+custom_object_scope = CustomObjectScope
+
+
+def get_custom_objects() -> dict[str, Any]:
+    """What `register_keras_serializable` was given, by ``package>name``; programs may add to it."""
+    return _registered
+
+
+def get_registered_name(item: Any) -> str:
+    """The name that a class or function was registered by, or else its own."""
+    return next((key for key, other in _registered.items() if other is item), item.__name__)
+
+
+def get_registered_object(
+    name: str, custom_objects: Mapping[str, Any] | None = None,
+    module_objects: Mapping[str, Any] | None = None,
+) -> Any:  # fmt: skip
+    """What has the name in the scope, among the registered objects or in the given ones; else
+    None."""
+    for known in (_scope.objects, _registered, custom_objects or {}, module_objects or {}):
+        if name in known:
+            return known[name]
+    return None
 
 
 def arguments_of(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

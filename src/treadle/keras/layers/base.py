@@ -11,7 +11,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 import treadle as td
-from treadle.keras import config, constraints, initializers, naming, regularizers, serialization
+from treadle.keras import (
+    constraints,
+    dtype_policies,
+    initializers,
+    naming,
+    regularizers,
+    serialization,
+)
+from treadle.keras.dtype_policies import casting
 from treadle.keras.layers import symbolic
 
 
@@ -91,17 +99,20 @@ class Layer(td.Module):
     Args:
         trainable: whether the layer's weights are among the trainable ones.
         name: the layer's name; numbered by class when omitted.
-        dtype: of the weights and of the computation; floating inputs are cast to it.
+        dtype: of the weights and of the computation; floating inputs are cast to it. Or a policy
+            such as "mixed_float16".
         input_shape: the shape of one example, for the first layer of a Sequential.
     """
 
     input_spec: InputSpec | None = None
     # Whether `compute_output_shape` of a class of this package tells what `call` gives.
     has_shape_rule: ClassVar[bool] = True
+    # Whether the layer computes in float32 where others compute in 16 bits.
+    in_float32: ClassVar[bool] = False
     _ignored_attributes: ClassVar[frozenset[str]] = frozenset({
         "_added_weights", "_trainable", "_name", "_penalties", "_call_losses", "_loss_layers",
         "_example_shape", "_output_shape", "_regularizers", "_constraints", "_nodes", "built",
-        "dtype", "_arguments", "_build_shape",
+        "dtype", "dtype_policy", "_arguments", "_build_shape",
     })  # fmt: skip
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
     _build_shape: Any = None
@@ -132,7 +143,8 @@ class Layer(td.Module):
             raise TypeError(f"{type(self).__name__} got unsupported arguments: {unknown}")
         self._name = name or naming.unique_name(type(self).__name__)
         self._trainable = trainable
-        self.dtype = td.as_dtype(dtype or config.floatx()).name
+        self.dtype_policy = dtype_policies.get(dtype)
+        self.dtype = self.dtype_policy.variable_dtype
         self.built = False
         self._added_weights: list[td.Variable] = []
         self._penalties: list[tuple[Any, td.Variable]] = []
@@ -155,12 +167,23 @@ class Layer(td.Module):
             trainable: False for statistics and counters.
             regularizer: a name or a function whose value is added to `losses`.
             constraint: a function that optimizers apply to the updated weight.
+            autocast: False: `call` reads the weight in its own dtype, not that of the computation.
             name: the weight's name.
         """
         if args and isinstance(args[0], str):
             given = dict(zip(("name", "shape", "dtype", "initializer"), args, strict=False))
             return self._new_weight(**(given | kwargs))
         return self._new_weight(*args, **kwargs)
+
+    @property
+    def compute_dtype(self) -> str:
+        """The dtype of the computation, of inputs and of results."""
+        return self.dtype_policy.compute_dtype
+
+    @property
+    def variable_dtype(self) -> str:
+        """The dtype of weights."""
+        return self.dtype_policy.variable_dtype
 
     def add_variable(self, *args: Any, **kwargs: Any) -> td.Variable:
         """`add_weight`, as Keras 2 called it too."""
@@ -175,6 +198,7 @@ class Layer(td.Module):
         regularizer: Any = None,
         constraint: Any = None,
         name: str | None = None,
+        autocast: bool = True,
         **kwargs: Any,
     ) -> td.Variable:
         sizes = (shape,) if isinstance(shape, int) else shape or ()
@@ -183,7 +207,8 @@ class Layer(td.Module):
         make = initializers.get(initializer)
         if make is None:
             make = initializers.GlorotUniform() if kind.is_floating else initializers.Zeros()
-        variable = td.Variable(
+        mixed = autocast and kind.is_floating and self.compute_dtype != self.variable_dtype
+        variable = (dtype_policies.CastVariable if mixed else td.Variable)(
             lambda: make(dims, dtype=kind), trainable=trainable,
             name=f"{self.name}/{name or 'weight'}",
             constraint=constraints.get(constraint),
@@ -365,13 +390,17 @@ class Layer(td.Module):
         if self.input_spec is not None and args:
             self._check_input(args[0])
         args, kwargs, training = self._with_training(args, kwargs)
-        before, outermost = _calls.training, _calls.outermost
+        before, outermost, read_in = _calls.training, _calls.outermost, casting.dtype
         try:  # without calls between a change and its end, an interrupt comes before or after both
             _calls.training = (*before, training)
             if outermost is None:
                 self._start_outermost()
+            casting.dtype = self._read_in()
             outputs = self._converted_call()(*args, **kwargs)
+            if self.in_float32:
+                outputs = td.nest.map_structure(self._as_result, outputs)
         finally:
+            casting.dtype = read_in
             _calls.training = before
             _calls.outermost = outermost
         self._output_shape = td.nest.map_structure(_shape_of, outputs)
@@ -430,9 +459,21 @@ class Layer(td.Module):
         return self._autocast(value) if isinstance(value, td.Tensor) else value
 
     def _autocast(self, tensor: td.Tensor) -> td.Tensor:
-        if tensor.dtype.is_floating and tensor.dtype.name != self.dtype:
-            return td.cast(tensor, self.dtype)
+        kind = self.variable_dtype if self.in_float32 else self.compute_dtype
+        if tensor.dtype.is_floating and tensor.dtype.name != kind:
+            return td.cast(tensor, kind)
         return tensor
+
+    def _read_in(self) -> str | None:
+        """The dtype that `call` reads weights in; None: their own."""
+        policy = self.dtype_policy
+        own = self.in_float32 or policy.compute_dtype == policy.variable_dtype
+        return None if own else policy.compute_dtype
+
+    def _as_result(self, value: Any) -> Any:
+        """A result of a layer that computes in float32, in the dtype of results."""
+        floating = isinstance(value, td.Tensor) and value.dtype.is_floating
+        return td.cast(value, self.compute_dtype) if floating else value
 
     def _build(self, inputs: Any) -> None:
         shape = td.nest.map_structure(_shape_of, inputs)
@@ -458,7 +499,8 @@ class Layer(td.Module):
         """The arguments that make an equal layer: those that it was made with, objects among them
         as their configs."""
         kind = type(self)
-        found = {"name": self.name, "trainable": self._trainable, "dtype": self.dtype}
+        policy = self.dtype_policy.name
+        found = {"name": self.name, "trainable": self._trainable, "dtype": policy}
         found = {name: value for name, value in found.items() if serialization.takes(kind, name)}
         args, kwargs = self._arguments
         given = serialization.arguments_of(self, args, kwargs)

@@ -19,6 +19,8 @@ class BatchNormalization(Layer):
         center, scale: whether to add beta and multiply by gamma.
     """
 
+    in_float32 = True
+
     def __init__(
         self,
         axis: int = -1,
@@ -104,6 +106,8 @@ class BatchNormalization(Layer):
 
 class LayerNormalization(Layer):
     """Normalizes each example over the given axes."""
+
+    in_float32 = True
 
     def __init__(
         self,

@@ -125,7 +125,7 @@ def _by_rule(layer: Layer, source: KerasTensor) -> Any:
     if not layer.built:
         layer.build(shape)
         layer.built = True
-    return KerasTensor(layer.compute_output_shape(shape), layer.dtype)
+    return KerasTensor(layer.compute_output_shape(shape), layer.compute_dtype)
 
 
 def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 import treadle as td
+from treadle.keras import config
+from treadle.keras.utils.datasets import PyDataset
 
 
 def unpack(data: Any) -> tuple[Any, Any, Any]:
@@ -111,6 +114,27 @@ def _check_dataset(y: Any, sample_weight: Any, batch_size: int | None) -> None:
             )
 
 
+class Items:
+    """The batches of a `PyDataset`.
+
+    Args:
+        shuffle: whether each pass takes the batches in a new order.
+    """
+
+    def __init__(self, data: PyDataset, shuffle: bool) -> None:
+        self.data, self.shuffle = data, shuffle
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[Any]:
+        self.data.on_epoch_begin()
+        order = np.arange(len(self.data))
+        for place in np.asarray(td.random.shuffle(order)) if self.shuffle else order:
+            yield self.data[int(place)]
+        self.data.on_epoch_end()
+
+
 class Continued:
     """Batches that go on where the last pass stopped, for epochs of a given number of steps."""
 
@@ -134,6 +158,9 @@ def batches(x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle:
     if isinstance(x, td.data.Dataset):
         _check_dataset(y, sample_weight, batch_size)
         return x
+    if isinstance(x, PyDataset):
+        _check_dataset(y, sample_weight, batch_size)
+        return Items(x, shuffle)
     if is_arrays(x):
         parts = tuple(p for p in (x, y, sample_weight) if p is not None)
         if y is None and sample_weight is not None:
@@ -142,3 +169,27 @@ def batches(x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle:
     if y is not None:
         raise ValueError("y is taken from x when x is an iterable of batches")
     return x
+
+
+def number_of(data: Any) -> int | None:
+    """How many batches there are, None where it is not known."""
+    if isinstance(data, td.data.Dataset):
+        count = int(data.cardinality())
+        return count if count >= 0 else None
+    return len(data) if hasattr(data, "__len__") else None
+
+
+def first_of(data: Any, steps: int | None) -> Iterable[Any]:
+    """The first batches; all of them for None."""
+    return data if steps is None else itertools.islice(data, steps)
+
+
+def as_tensors(batch: Any) -> Any:
+    """A batch with its arrays as tensors; float64 examples take the dtype of layers."""
+    return td.nest.map_structure(_as_tensor, batch)
+
+
+def _as_tensor(leaf: Any) -> Any:
+    if isinstance(leaf, np.ndarray | np.generic) and leaf.dtype == np.float64:
+        leaf = np.asarray(leaf, config.floatx())
+    return td.convert_to_tensor(leaf)

@@ -41,7 +41,8 @@ class Model(Trainer, Layer):
     has_shape_rule: ClassVar[bool] = False
     _takes_any_config: ClassVar[bool] = True  # one of layers, too
     _ignored_attributes: ClassVar[frozenset[str]] = Layer._ignored_attributes | {
-        "_compiled", "_functions", "_network", "_start", "_called", "optimizer",
+        "_compiled", "_functions", "_network", "_start", "_called", "_added_metrics",
+        "compiled_loss", "compiled_metrics", "history", "optimizer",
     }  # fmt: skip
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -56,6 +57,7 @@ class Model(Trainer, Layer):
         super().__init__(**kwargs)
         self._compiled: Any = None
         self._functions: dict[str, Any] = {}
+        self._added_metrics: dict[str, Any] = {}
         self._network: Network | None = None
         if given:
             self._network = Network(given["inputs"], given["outputs"])

@@ -1,41 +1,66 @@
 """Optimizers, by Keras's names."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
-from treadle.keras.optimizers import schedules
+from treadle.keras.optimizers import legacy, schedules
 from treadle.keras.optimizers.base import Optimizer
+from treadle.keras.optimizers.loss_scale import LossScaleOptimizer
 from treadle.keras.optimizers.rules import (
     SGD,
     Adadelta,
+    Adafactor,
     Adagrad,
     Adam,
     Adamax,
     AdamW,
+    Ftrl,
+    Lamb,
+    Lion,
     Nadam,
     RMSprop,
 )
+from treadle.keras.serialization import deserialize_keras_object, serialize_keras_object
 from treadle.names import missing_in
 
-_BY_NAME: dict[str, Callable[[], Optimizer]] = {
-    "sgd": SGD, "adam": Adam, "adamw": AdamW, "rmsprop": RMSprop, "adagrad": Adagrad,
-    "adadelta": Adadelta, "adamax": Adamax, "nadam": Nadam,
-}  # fmt: skip
+_CLASSES: tuple[type[Optimizer], ...] = (
+    SGD, Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Ftrl, Lamb, Lion, Nadam, RMSprop,
+)  # fmt: skip
+_BY_NAME = {c.__name__.lower(): c for c in _CLASSES}
 
 
-def get(identifier: Any) -> Optimizer:
-    """An optimizer from its name, its class's name or an instance."""
+def serialize(optimizer: Optimizer) -> dict[str, Any]:
+    """An optimizer as data, without its state."""
+    found: dict[str, Any] = serialize_keras_object(optimizer)
+    return found
+
+
+def deserialize(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The optimizer that `serialize` described; Keras 2 had class names in any case."""
+    name = _BY_NAME.get(str(config["class_name"]).lower())
+    if "module" not in config and name is not None:
+        config = {**config, "class_name": name.__name__}
+    return deserialize_keras_object(config, custom_objects)
+
+
+def get(identifier: Any) -> Any:
+    """An optimizer from its name, its class's name, its class, a configuration, or itself."""
     if isinstance(identifier, Optimizer):
         return identifier
+    if isinstance(identifier, Mapping):
+        return deserialize(identifier)
+    if isinstance(identifier, type) and issubclass(identifier, Optimizer):
+        return identifier()  # type: ignore[call-arg]
     found = _BY_NAME.get(str(identifier).lower())
     if found is None:
         raise ValueError(f"Unknown optimizer {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")
-    return found()
+    return found()  # type: ignore[call-arg]
 
 
 __all__ = [
-    "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Nadam", "Optimizer", "RMSprop",
-    "get", "schedules",
+    "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion",
+    "LossScaleOptimizer", "Nadam", "Optimizer", "RMSprop", "deserialize", "get", "legacy",
+    "schedules", "serialize",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import treadle as td
-from treadle.keras import naming, serialization
-from treadle.keras.optimizers.rows import Gradient
+from treadle.keras import initializers, naming, serialization
+from treadle.keras.optimizers.rows import Gradient, whole
+from treadle.keras.optimizers.schedules import LearningRateSchedule
+
+# The slots that every optimizer may have, in Keras's order.
+_FOR_ALL = ("average", "gradient_accumulator")
 
 # The names of slots in checkpoints of Keras 2.
 _KERAS_2 = {
@@ -24,15 +30,24 @@ class Optimizer:
     """Base of optimizers.
 
     Args:
-        learning_rate: a number, a tensor, or a schedule: a function of the iteration.
+        learning_rate: a number, a tensor, a schedule (a function of the iteration), or a function
+            without arguments.
         weight_decay: the fraction of each weight that an update takes away, times the rate.
         clipnorm: the largest norm of each gradient.
         clipvalue: the largest absolute value in each gradient.
         global_clipnorm: the largest norm of all gradients together.
+        use_ema: keep a running average of each weight, which `finalize_variable_values` (at the
+            end of `fit`) puts in its place.
+        ema_momentum: how much of the average stays with each update.
+        ema_overwrite_frequency: put the averages in place after so many updates, too.
+        loss_scale_factor: what `scale_loss` multiplies the loss by; gradients are divided by it.
+        gradient_accumulation_steps: make one update from the mean of the gradients of so many
+            calls.
         name: the optimizer's name.
         lr: Keras 2's name of the learning rate.
 
     Subclasses say which slot variables a weight needs (`slots`) and how it changes (`update`).
+    Those of programs may do as in Keras 3: make variables in `build` and define `update_step`.
     """
 
     slots: tuple[str, ...] = ()
@@ -44,6 +59,11 @@ class Optimizer:
         clipnorm: float | None = None,
         clipvalue: float | None = None,
         global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -59,10 +79,35 @@ class Optimizer:
             raise TypeError(f"{type(self).__name__} got unsupported arguments: {unknown}")
         if sum(c is not None for c in (clipnorm, clipvalue, global_clipnorm)) > 1:
             raise ValueError("Give only one of clipnorm, clipvalue and global_clipnorm")
+        if gradient_accumulation_steps is not None and gradient_accumulation_steps < 2:
+            raise ValueError(
+                "gradient_accumulation_steps must be an int from 2 on, got "
+                f"{gradient_accumulation_steps}"
+            )
+        if use_ema and not 0 <= ema_momentum <= 1:
+            raise ValueError(f"ema_momentum must be in [0, 1], got {ema_momentum}")
+        if use_ema and ema_overwrite_frequency is not None and ema_overwrite_frequency < 1:
+            raise ValueError(
+                f"ema_overwrite_frequency must be positive, got {ema_overwrite_frequency}"
+            )
         self.name = name or naming.unique_name(type(self).__name__)
         self.weight_decay, self.clipnorm = weight_decay, clipnorm
         self.clipvalue, self.global_clipnorm = clipvalue, global_clipnorm
-        self._schedule = learning_rate if callable(learning_rate) else None
+        self.use_ema, self.ema_momentum = use_ema, ema_momentum
+        self.ema_overwrite_frequency = ema_overwrite_frequency
+        self.loss_scale_factor = loss_scale_factor
+        self.gradient_accumulation_steps = gradient_accumulation_steps
+        self.slots = (
+            *(("average",) if use_ema else ()),
+            *(("gradient_accumulator",) if gradient_accumulation_steps else ()),
+            *self.slots,
+        )
+        self.built = False
+        self._weights: list[td.Variable] = []  # that were built for
+        self._own_variables: list[td.Variable] = []  # made by `add_variable`
+        self._undecayed: set[int] = set()
+        self._undecayed_names: list[str] = []
+        self._schedule = _schedule(learning_rate)
         self._start_rate = None if self._schedule else learning_rate
         self._rate: td.Variable | None = None
         self._iterations: td.Variable | None = None
@@ -85,8 +130,14 @@ class Optimizer:
             )
 
     @property
-    def iterations(self) -> td.Variable:
+    def iterations(self) -> Any:
         """How many updates were made, an int64 scalar."""
+        count = self._calls()
+        steps = self.gradient_accumulation_steps
+        return count if steps is None else count.value() // steps
+
+    def _calls(self) -> td.Variable:
+        """How often gradients were applied."""
         self._make_counters()
         assert self._iterations is not None
         return self._iterations
@@ -94,14 +145,14 @@ class Optimizer:
     @property
     def learning_rate(self) -> Any:
         """The rate: a variable that may be assigned, or the schedule's current value."""
-        self._make_counters()
-        return self._schedule(self.iterations) if self._schedule else self._rate
+        calls = self._calls()
+        return self._schedule(calls) if self._schedule else self._rate
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
         self._make_counters()
         if callable(value):
-            self._schedule, self._rate = value, None
+            self._schedule, self._rate = _schedule(value), None
         elif self._schedule is not None:
             self._schedule, self._start_rate = None, value
             self._make_counters()
@@ -115,7 +166,8 @@ class Optimizer:
     def variables(self) -> list[td.Variable]:
         """The counter, the rate and all slots."""
         own = [v for v in (self._iterations, self._rate) if v is not None]
-        return own + [s for _, slots in self._slots.values() for s in slots.values()]
+        slots = [s for _, slots in self._slots.values() for s in slots.values()]
+        return own + slots + self._own_variables
 
     # What checkpoints find here; Keras 2 had other names.
 
@@ -139,22 +191,89 @@ class Optimizer:
     def _groups(self) -> list[tuple[str, ...]]:
         """The slots in the order in which files of Keras have them: all of a group for the first
         weight, then for the next one."""
-        return [self.slots]
+        return [self._rule_slots]
+
+    @property
+    def _rule_slots(self) -> tuple[str, ...]:
+        """The slots of the update rule."""
+        return tuple(name for name in self.slots if name not in _FOR_ALL)
 
     def _in_file(self, variables: Sequence[td.Variable]) -> list[td.Variable]:
         """The counter, the rate and the slots of the given weights in the order of Keras's files.
         """
         self.build(variables)
         own = [v for v in (self._iterations, self._rate) if v is not None]
-        for group in self._groups():
+        for group in [*((name,) for name in _FOR_ALL if name in self.slots), *self._groups()]:
             own += [self._slots_of(v)[name] for v in variables for name in group]
         return own
 
-    def build(self, var_list: Iterable[td.Variable]) -> None:
+    def build(self, variables: Iterable[td.Variable]) -> None:
         """Make the slots of the given weights now instead of on the first update."""
         self._make_counters()
-        for variable in var_list:
+        known = {id(v) for v in self._weights}
+        for variable in variables:
             self._slots_of(variable)
+            if id(variable.identity()) not in known:
+                self._weights.append(variable.identity())
+        self.built = True
+
+    def add_variable(
+        self, shape: Any, initializer: Any = "zeros", dtype: Any = None, name: str | None = None,
+        **kwargs: Any,
+    ) -> td.Variable:  # fmt: skip
+        """A new variable of the optimizer, for `build` of subclasses."""
+        make, kind = initializers.get(initializer), td.as_dtype(dtype or td.float32)
+        made = td.Variable(lambda: make(tuple(shape), dtype=kind), trainable=False, name=name)
+        self._own_variables.append(made)
+        return made
+
+    def add_variable_from_reference(
+        self, reference_variable: td.Variable, name: str | None = None, initializer: Any = "zeros"
+    ) -> td.Variable:
+        """`add_variable` with the shape and dtype of a weight."""
+        label = f"{reference_variable.name.removesuffix(':0')}/{name or 'var'}"
+        shape, dtype = reference_variable.shape, reference_variable.dtype
+        return self.add_variable(shape, initializer, dtype, label)
+
+    def add_optimizer_variables(
+        self, trainable_variables: Iterable[td.Variable], name: Any, initializer: Any = "zeros"
+    ) -> Any:
+        """A variable for each weight: a list, or a tuple of lists for several names."""
+        names = [name] if isinstance(name, str) else list(name)
+        makers = initializer if isinstance(initializer, list) else [initializer] * len(names)
+        made: tuple[list[td.Variable], ...] = tuple([] for _ in names)
+        for variable in trainable_variables:
+            for found, label, make in zip(made, names, makers, strict=True):
+                found.append(self.add_variable_from_reference(variable, label, make))
+        return made[0] if isinstance(name, str) else made
+
+    def _get_variable_index(self, variable: td.Variable) -> int:
+        weight = variable.identity()
+        return next(n for n, known in enumerate(self._weights) if known is weight)
+
+    def assign(self, variable: td.Variable, value: Any) -> None:
+        """``variable.assign``, as subclasses of Keras's optimizers call it."""
+        variable.assign(value)
+
+    def assign_add(self, variable: td.Variable, value: Any) -> None:
+        """``variable.assign_add``."""
+        variable.assign_add(value)
+
+    def assign_sub(self, variable: td.Variable, value: Any) -> None:
+        """``variable.assign_sub``."""
+        variable.assign_sub(value)
+
+    def exclude_from_weight_decay(
+        self, var_list: Iterable[td.Variable] | None = None,
+        var_names: Iterable[str] | None = None,
+    ) -> None:  # fmt: skip
+        """Let these weights, and those whose names contain one of the given patterns, not decay."""
+        self._undecayed = {id(v.identity()) for v in var_list or ()}
+        self._undecayed_names = list(var_names or ())
+
+    def _decays(self, variable: td.Variable) -> bool:
+        named = any(re.search(pattern, variable.name) for pattern in self._undecayed_names)
+        return not named and id(variable.identity()) not in self._undecayed
 
     def _slots_of(self, variable: td.Variable) -> dict[str, td.Variable]:
         if not self.slots:
@@ -167,11 +286,16 @@ class Optimizer:
         return found[1]
 
     def _new_slot(self, name: str, variable: td.Variable) -> td.Variable:
-        shape, dtype, value = tuple(variable.shape), variable.dtype, self.slot_start(name)
+        shape, dtype = self.slot_shape(name, variable), variable.dtype
+        value = self.slot_start(name)
         label = f"{variable.name.removesuffix(':0')}/{name}"
         return td.Variable(
             lambda: td.fill(shape, td.cast(value, dtype)), trainable=False, name=label
         )
+
+    def slot_shape(self, name: str, variable: td.Variable) -> tuple[int, ...]:
+        """The shape of a slot; that of its weight."""
+        return tuple(d or 0 for d in variable.shape)
 
     def slot_start(self, name: str) -> float:
         """The value that a slot starts from."""
@@ -189,8 +313,17 @@ class Optimizer:
         variables = list(var_list() if callable(var_list) else var_list)
         return self.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
 
-    def apply(self, grads: Sequence[Any], trainable_variables: Sequence[td.Variable]) -> None:
-        """`apply_gradients` with two lists."""
+    def apply(
+        self, grads: Sequence[Any], trainable_variables: Sequence[td.Variable] | None = None
+    ) -> None:
+        """`apply_gradients` with two lists; without variables those that `build` was given."""
+        if trainable_variables is None:
+            if len(grads) != len(self._weights):
+                raise ValueError(
+                    f"apply: {len(grads)} gradients for {len(self._weights)} weights: give the "
+                    "variables, or build the optimizer with them"
+                )
+            trainable_variables = self._weights
         self.apply_gradients(zip(grads, trainable_variables, strict=True))
 
     def apply_gradients(
@@ -204,21 +337,95 @@ class Optimizer:
         Raises:
             ValueError: no variable has a gradient, or a gradient has another shape.
         """
-        pairs = self._with_gradients(list(grads_and_vars))
-        self._make_counters()
-        for _, variable in pairs:
+        given = list(grads_and_vars)
+        pairs = self._with_gradients(given)
+        if not self.built:
+            self.build([v for _, v in given])
+        variables = [v for _, v in pairs]
+        for variable in variables:
             self._slots_of(variable)
-        grads = self._clipped([g for g, _ in pairs])
+        grads = [g for g, _ in pairs]
+        if self.loss_scale_factor is not None:
+            grads = [td.scalar_mul(1.0 / self.loss_scale_factor, g) for g in grads]
+        if self.gradient_accumulation_steps is None:
+            self._step(grads, variables)
+        else:
+            self._accumulate(grads, variables, self.gradient_accumulation_steps)
+        if self.use_ema:
+            self._average()
+        for variable in variables:
+            if variable.constraint is not None:
+                variable.assign(variable.constraint(variable.value()))
+        calls = self._calls()
+        calls.assign_add(1)
+        return calls
+
+    def _step(self, grads: list[Gradient], variables: list[td.Variable]) -> None:
+        """One update of each variable."""
         rate = td.convert_to_tensor(self.learning_rate)
-        step = self.iterations.value() + 1
+        step = td.convert_to_tensor(self.iterations) + 1
         common: dict[Any, Any] = {}
-        for grad, (_, variable) in zip(grads, pairs, strict=True):
+        for grad, variable in zip(self._clipped(grads), variables, strict=True):
             dtype = variable.dtype
             if dtype.name not in common:
                 common[dtype.name] = self.factors(td.cast(rate, dtype), td.cast(step, dtype))
             self._update_one(variable, td.cast(grad, dtype), common[dtype.name])
-        self.iterations.assign(step)
-        return self.iterations
+        self.finish(step)
+
+    def finish(self, step: td.Tensor) -> None:
+        """Called when all variables are updated, for state that belongs to none of them."""
+
+    def _accumulate(self, grads: list[Gradient], variables: list[td.Variable], steps: int) -> None:
+        """Add gradients up; every so many calls make an update of their mean."""
+        kept = [self._slots_of(v)["gradient_accumulator"] for v in variables]
+        sums = [
+            td.cast(whole(g, v), v.dtype) + slot.value()
+            for g, v, slot in zip(grads, variables, kept, strict=True)
+        ]
+
+        def update() -> td.Tensor:
+            self._step([total / steps for total in sums], variables)
+            for slot in kept:
+                slot.assign(td.zeros_like(slot))
+            return td.constant(True)
+
+        def add() -> td.Tensor:
+            for slot, total in zip(kept, sums, strict=True):
+                slot.assign(total)
+            return td.constant(False)
+
+        td.cond((self._calls().value() + 1) % steps == 0, update, add)
+
+    def _average(self) -> None:
+        """Bring the averages of the weights up to date."""
+        iterations = td.convert_to_tensor(self.iterations)
+        for variable in self._weights:
+            average = self._slots_of(variable)["average"]
+            kept = td.cast(iterations != 0, variable.dtype) * self.ema_momentum
+            average.assign(kept * average.value() + (1.0 - kept) * variable.value())
+        if self.ema_overwrite_frequency is None:
+            return
+
+        def overwrite() -> td.Tensor:
+            self.finalize_variable_values(self._weights)
+            return td.constant(True)
+
+        now = (iterations + 1) % self.ema_overwrite_frequency == 0
+        td.cond(now, overwrite, lambda: td.constant(False))
+
+    def averages(self) -> list[tuple[td.Variable, td.Variable]]:
+        """The weights with their averages, where `use_ema` is True."""
+        return [(v, self._slots_of(v)["average"]) for v in self._weights if self.use_ema]
+
+    def finalize_variable_values(self, var_list: Iterable[td.Variable]) -> None:
+        """Put the averages of the weights in their place, where there are any."""
+        if self.use_ema:
+            for variable in var_list:
+                variable.assign(self._slots_of(variable)["average"].value())
+
+    def scale_loss(self, loss: Any) -> Any:
+        """The loss times `loss_scale_factor`."""
+        return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
 
     def _with_gradients(
         self, pairs: list[tuple[Any, td.Variable]]
@@ -246,13 +453,11 @@ class Optimizer:
         return grads
 
     def _update_one(self, variable: td.Variable, grad: Gradient, factors: dict[str, Any]) -> None:
-        if self.weight_decay:
+        if self.weight_decay and self._decays(variable):
             decay = factors["rate"] * self.weight_decay
             value = variable.value()
             variable.assign(value - value * decay)
         self.update(variable, grad, self._slots_of(variable), factors)
-        if variable.constraint is not None:
-            variable.assign(variable.constraint(variable.value()))
 
     def factors(self, rate: td.Tensor, step: td.Tensor) -> dict[str, Any]:
         """Scalars that all updates of a step share; `rate` must be among them."""
@@ -267,13 +472,22 @@ class Optimizer:
         Args:
             grad: a tensor; or `td.IndexedSlices` where only rows of the variable were read.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define update()")
+        self.update_step(whole(grad, variable), variable, factors["rate"])
+
+    def update_step(
+        self, gradient: td.Tensor, variable: td.Variable, learning_rate: td.Tensor
+    ) -> None:
+        """`update` as subclasses of Keras 3 define it."""
+        raise NotImplementedError(f"{type(self).__name__} must define update() or update_step()")
 
     # -- configuration ---------------------------------------------------------------------------
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal optimizer."""
-        rate = self._schedule or float(np.asarray(td.convert_to_tensor(self.learning_rate)))
+        if self._schedule is not None:
+            rate = serialization.serialize_keras_object(self._schedule)
+        else:
+            rate = float(np.asarray(td.convert_to_tensor(self.learning_rate)))
         return {
             "name": self.name,
             "learning_rate": rate,
@@ -281,12 +495,30 @@ class Optimizer:
             "clipnorm": self.clipnorm,
             "clipvalue": self.clipvalue,
             "global_clipnorm": self.global_clipnorm,
+            "use_ema": self.use_ema,
+            "ema_momentum": self.ema_momentum,
+            "ema_overwrite_frequency": self.ema_overwrite_frequency,
+            "loss_scale_factor": self.loss_scale_factor,
+            "gradient_accumulation_steps": self.gradient_accumulation_steps,
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Optimizer:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Optimizer:
         """An optimizer from what `get_config` gave."""
-        return cls(**{key: serialization.deserialize_keras_object(v) for key, v in config.items()})
+        found = {
+            key: serialization.deserialize_keras_object(v, custom_objects)
+            for key, v in config.items()
+        }
+        return cls(**found)
+
+
+def _schedule(rate: Any) -> Callable[[Any], Any] | None:
+    """A rate that changes, as a function of the iteration; None for a number."""
+    if not callable(rate) or isinstance(rate, LearningRateSchedule):
+        return rate if callable(rate) else None
+    parameters = inspect.signature(rate).parameters.values()
+    takes_one = any(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters)
+    return rate if takes_one else lambda step: rate()
 
 
 def _as_gradient(value: Any) -> Gradient:

@@ -74,7 +74,7 @@ class Adam(Optimizer):
         self.beta_1, self.beta_2, self.epsilon, self.amsgrad = beta_1, beta_2, epsilon, amsgrad
 
     def _groups(self) -> list[tuple[str, ...]]:
-        return [self.slots[:2], self.slots[2:]]
+        return [self._rule_slots[:2], self._rule_slots[2:]]
 
     def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
         first = 1.0 - td.pow(td.cast(self.beta_1, step.dtype), step)
@@ -278,12 +278,10 @@ class Nadam(Adamax):
         assert self._u_product is not None
         return [*own, self._u_product]
 
-    def apply_gradients(self, grads_and_vars: Any, name: str | None = None) -> td.Variable:
-        iterations = super().apply_gradients(grads_and_vars, name)
+    def finish(self, step: td.Tensor) -> None:
         assert self._u_product is not None
-        weight = self._weight(td.cast(iterations, td.float32))
+        weight = self._weight(td.cast(step, td.float32))
         self._u_product.assign(self._u_product.value() * weight)
-        return iterations
 
     def _weight(self, step: td.Tensor) -> td.Tensor:
         return self.beta_1 * (1.0 - 0.5 * td.pow(td.cast(0.96, step.dtype), step))
@@ -306,6 +304,190 @@ class Nadam(Adamax):
         step = m * factors["of_momentum"] + whole(own, variable)
         root = td.sqrt(v / factors["second"]) + self.epsilon
         variable.assign_sub(step * factors["rate"] / root)
+
+
+class Ftrl(Optimizer):
+    """Follows the regularized leader: weights come from the sums of all gradients, those whose sum
+    stays below `l1_regularization_strength` are 0.
+
+    ``a_new = a + g*g; z += g - (a_new**p - a**p) / rate * w;``
+    ``w = (clip(z, -l1, l1) - z) / (a_new**p / rate + 2 * l2 + beta / rate)``
+    with ``p = -learning_rate_power``.
+    """
+
+    slots: tuple[str, ...] = ("accumulator", "linear")
+
+    def __init__(
+        self, learning_rate: Any = 0.001, learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1, l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0, l2_shrinkage_regularization_strength: float = 0.0,
+        beta: float = 0.0, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(learning_rate, **kwargs)
+        least = {
+            "initial_accumulator_value": initial_accumulator_value,
+            "l1_regularization_strength": l1_regularization_strength,
+            "l2_regularization_strength": l2_regularization_strength,
+            "l2_shrinkage_regularization_strength": l2_shrinkage_regularization_strength,
+        }
+        for name, value in least.items():
+            if value < 0.0:
+                raise ValueError(f"Ftrl: {name} must not be negative, got {value}")
+        if learning_rate_power > 0.0:
+            raise ValueError(
+                f"Ftrl: learning_rate_power must not be above 0, got {learning_rate_power}"
+            )
+        self.learning_rate_power, self.beta = learning_rate_power, beta
+        self.initial_accumulator_value = initial_accumulator_value
+        self.l1_regularization_strength = l1_regularization_strength
+        self.l2_regularization_strength = l2_regularization_strength
+        self.l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
+
+    def slot_start(self, name: str) -> float:
+        return self.initial_accumulator_value if name == "accumulator" else 0.0
+
+    def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
+        rate, weight = factors["rate"], variable.value()
+        before = slots["accumulator"].value()
+        after = before + whole(each(td.square, grad), variable)
+        power, l1 = -self.learning_rate_power, self.l1_regularization_strength
+        shrunk = whole(grad, variable) + 2.0 * self.l2_shrinkage_regularization_strength * weight
+        grown = td.pow(after, power)
+        linear = slots["linear"].value() + shrunk - (grown - td.pow(before, power)) / rate * weight
+        l2 = self.l2_regularization_strength + self.beta / (2.0 * rate)
+        variable.assign((td.clip_by_value(linear, -l1, l1) - linear) / (grown / rate + 2.0 * l2))
+        slots["linear"].assign(linear)
+        slots["accumulator"].assign(after)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "learning_rate_power": self.learning_rate_power,
+            "initial_accumulator_value": self.initial_accumulator_value,
+            "l1_regularization_strength": self.l1_regularization_strength,
+            "l2_regularization_strength": self.l2_regularization_strength,
+            "l2_shrinkage_regularization_strength": self.l2_shrinkage_regularization_strength,
+            "beta": self.beta,
+        }
+
+
+class Lion(Optimizer):
+    """``w -= rate * sign(beta_1 * m + (1 - beta_1) * g); m = beta_2 * m + (1 - beta_2) * g``."""
+
+    slots: tuple[str, ...] = ("momentum",)
+
+    def __init__(
+        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.99, **kwargs: Any
+    ) -> None:
+        super().__init__(learning_rate, **kwargs)
+        if not 0 < beta_1 <= 1:
+            raise ValueError(f"Lion: beta_1 must be in (0, 1], got {beta_1}")
+        self.beta_1, self.beta_2 = beta_1, beta_2
+
+    def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
+        momentum, dense = slots["momentum"].value(), whole(grad, variable)
+        way = td.sign(momentum * self.beta_1 + dense * (1.0 - self.beta_1))
+        variable.assign_sub(factors["rate"] * way)
+        slots["momentum"].assign(momentum * self.beta_2 + dense * (1.0 - self.beta_2))
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"beta_1": self.beta_1, "beta_2": self.beta_2}
+
+
+class Lamb(Adam):
+    """Adam's step, as long as the weight's norm times the rate.
+
+    ``u = (m / (1 - beta_1**t)) / (sqrt(v / (1 - beta_2**t)) + epsilon);``
+    ``w -= rate * norm(w) / norm(u) * u``
+    """
+
+    def __init__(
+        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
+        epsilon: float = 1e-7, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, **kwargs)
+
+    def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
+        first = 1.0 - td.pow(td.cast(self.beta_1, step.dtype), step)
+        second = 1.0 - td.pow(td.cast(self.beta_2, step.dtype), step)
+        return {"rate": rate, "first": first, "second": second}
+
+    def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
+        _follow_moments(slots, grad, self.beta_1, self.beta_2)
+        m, v = slots["momentum"].value(), slots["velocity"].value()
+        step = m / factors["first"] / (td.sqrt(v / factors["second"]) + self.epsilon)
+        norm, length = (
+            td.sqrt(td.reduce_sum(td.square(x))) for x in (variable.value(), step)
+        )
+        ratio = td.where((norm > 0.0) & (length > 0.0), norm / length, td.ones_like(norm))
+        variable.assign_sub(ratio * factors["rate"] * step)
+
+    def get_config(self) -> dict[str, Any]:
+        settings = super().get_config()
+        del settings["amsgrad"]
+        return settings
+
+
+class Adafactor(Optimizer):
+    """Steps relative to the weights' sizes, whose second moments are kept as the means of rows
+    and columns.
+
+    Args:
+        relative_step: the rate is at most ``1 / sqrt(iteration)``.
+    """
+
+    slots: tuple[str, ...] = ("row", "column", "velocity")
+
+    def __init__(
+        self, learning_rate: Any = 0.001, beta_2_decay: float = -0.8, epsilon_1: float = 1e-30,
+        epsilon_2: float = 1e-3, clip_threshold: float = 1.0, relative_step: bool = True,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(learning_rate, **kwargs)
+        self.beta_2_decay, self.epsilon_1, self.epsilon_2 = beta_2_decay, epsilon_1, epsilon_2
+        self.clip_threshold, self.relative_step = clip_threshold, relative_step
+
+    def slot_shape(self, name: str, variable: td.Variable) -> tuple[int, ...]:
+        shape = super().slot_shape(name, variable)
+        if name == "row":
+            return shape[:-1] if len(shape) > 1 else ()
+        if name == "column":
+            return (*shape[:-2], shape[-1]) if len(shape) > 1 else ()
+        return shape
+
+    def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
+        highest = 1.0 / td.sqrt(step)
+        if self._schedule is None and self.relative_step:
+            rate = td.minimum(rate, highest)
+        kept = 1.0 - td.pow(step, self.beta_2_decay)
+        return {"rate": rate, "relative": td.minimum(rate, highest), "kept": kept}
+
+    def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
+        weight, dense, kept = variable.value(), whole(grad, variable), factors["kept"]
+        size = td.maximum(td.cast(self.epsilon_2, weight.dtype), _root_mean_square(weight))
+        square = td.square(dense) + self.epsilon_1
+        velocity = slots["velocity"]
+        if len(variable.shape) < 2:
+            velocity.assign(kept * velocity.value() + (1.0 - kept) * square)
+        else:
+            row, column = slots["row"], slots["column"]
+            row.assign(kept * row.value() + (1.0 - kept) * td.reduce_mean(square, -1))
+            column.assign(kept * column.value() + (1.0 - kept) * td.reduce_mean(square, -2))
+            share = row.value() / td.reduce_mean(row.value(), -1, keepdims=True)
+            velocity.assign(td.expand_dims(share, -1) * td.expand_dims(column.value(), -2))
+        step = dense / td.sqrt(velocity.value())
+        step = step / td.maximum(1.0, _root_mean_square(step) / self.clip_threshold)
+        variable.assign_sub(size * factors["relative"] * step)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "beta_2_decay": self.beta_2_decay, "epsilon_1": self.epsilon_1,
+            "epsilon_2": self.epsilon_2, "clip_threshold": self.clip_threshold,
+            "relative_step": self.relative_step,
+        }  # fmt: skip
+
+
+def _root_mean_square(x: td.Tensor) -> td.Tensor:
+    return td.sqrt(td.reduce_mean(td.square(x)))
 
 
 def _follow_moments(slots: Slots, grad: Gradient, beta_1: float, beta_2: float) -> None:

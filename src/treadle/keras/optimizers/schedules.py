@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import treadle as td
+from treadle.keras.serialization import deserialize_keras_object, serialize_keras_object
 
 
 class LearningRateSchedule:
@@ -127,3 +128,13 @@ class CosineDecay(LearningRateSchedule):
         done = td.minimum(step / self.decay_steps, 1.0)
         wave = 0.5 * (1.0 + td.cos(math.pi * done))
         return top * ((1.0 - self.alpha) * wave + self.alpha)
+
+
+def serialize(learning_rate_schedule: LearningRateSchedule) -> Any:
+    """A schedule as data."""
+    return serialize_keras_object(learning_rate_schedule)
+
+
+def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The schedule that `serialize` described."""
+    return deserialize_keras_object(config, custom_objects)

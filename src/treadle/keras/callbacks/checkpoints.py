@@ -1,0 +1,158 @@
+"""Callbacks that save the model as it is trained."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from treadle.keras.callbacks.base import Callback, Logs
+from treadle.keras.callbacks.training import sign_of
+from treadle.keras.progress import message
+from treadle.train.state_file import exists, remove
+
+
+class _Frequency:
+    """Says after which batches something is saved.
+
+    Args:
+        every: "epoch", after no batch; or a number of batches, counted on through epochs.
+    """
+
+    def __init__(self, every: Any, name: str) -> None:
+        if every != "epoch" and not isinstance(every, int):
+            raise ValueError(
+                f"{name}: save_freq is 'epoch' or a number of batches, not {every!r}"
+            )
+        self.every, self.seen = every, 0
+
+    @property
+    def is_epoch(self) -> bool:
+        return bool(self.every == "epoch")
+
+    def is_due(self) -> bool:
+        """Count a batch, and say whether to save now."""
+        self.seen += 1
+        due = not self.is_epoch and self.seen >= self.every
+        if due:
+            self.seen = 0
+        return due
+
+
+class ModelCheckpoint(Callback):
+    """Saves the model, or its weights, as it is trained.
+
+    Args:
+        filepath: where; ``{epoch}`` (from 1 on), ``{batch}`` and the names of values in it are
+            filled in: ``"{epoch:02d}-{val_loss:.2f}.keras"``. `Model.save` and, with
+            `save_weights_only`, `Model.save_weights` say which endings there are.
+        monitor: the name of the value that tells which model is best.
+        save_best_only: save only when that value is better than all before.
+        mode: "min", "max", or "auto": max for accuracies.
+        save_freq: "epoch", or the number of batches between two savings.
+        initial_value_threshold: only better values than this one count.
+    """
+
+    def __init__(
+        self, filepath: Any, monitor: str = "val_loss", verbose: int = 0,
+        save_best_only: bool = False, save_weights_only: bool = False, mode: str = "auto",
+        save_freq: Any = "epoch", initial_value_threshold: float | None = None,
+    ) -> None:  # fmt: skip
+        self.filepath, self.monitor, self.verbose = os.fspath(filepath), monitor, verbose
+        self.save_best_only, self.save_weights_only = save_best_only, save_weights_only
+        self.sign = sign_of(mode, monitor)
+        self.best = initial_value_threshold
+        self._frequency = _Frequency(save_freq, "ModelCheckpoint")
+        self._epoch = 0
+
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
+        self._epoch = epoch
+
+    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        if self._frequency.is_due():
+            self._save(self._epoch, logs or {}, batch=batch + 1)
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        if self._frequency.is_epoch:
+            self._save(epoch, logs or {})
+
+    def _save(self, epoch: int, logs: dict[str, Any], **more: Any) -> None:
+        values = {name: float(np.asarray(value)) for name, value in logs.items()}
+        try:
+            path = self.filepath.format(**{"epoch": epoch + 1, **more, **values})
+        except KeyError as error:
+            raise KeyError(
+                f"ModelCheckpoint: {self.filepath!r} has {error}, known are epoch and "
+                f"{sorted(values)}"
+            ) from None
+        if not self._is_due(values):
+            return
+        if self.verbose:
+            message(f"\nEpoch {epoch + 1}: saving model to {path}")
+        save = self.model.save_weights if self.save_weights_only else self.model.save
+        save(path, overwrite=True)
+
+    def _is_due(self, values: dict[str, float]) -> bool:
+        if not self.save_best_only:
+            return True
+        value = values.get(self.monitor)
+        if value is None:
+            warnings.warn(
+                f"ModelCheckpoint: no {self.monitor!r} among {sorted(values)}, so every model is "
+                "saved", stacklevel=2,
+            )  # fmt: skip
+            return True
+        if self.best is not None and self.sign * value <= self.sign * self.best:
+            return False
+        self.best = value
+        return True
+
+
+class BackupAndRestore(Callback):
+    """Lets `fit` go on where it was interrupted: saves the model and its optimizer as it goes, and
+    restores them when the same `fit` begins again. An interrupted epoch begins anew.
+
+    Args:
+        backup_dir: a directory for this alone.
+        save_freq: "epoch", or the number of batches between two savings.
+        double_checkpoint: taken for Keras's programs; a backup is replaced when the next one is
+            whole.
+        delete_checkpoint: whether the backup is deleted when `fit` is done.
+    """
+
+    def __init__(
+        self, backup_dir: Any, save_freq: Any = "epoch", double_checkpoint: bool = False,
+        delete_checkpoint: bool = True,
+    ) -> None:  # fmt: skip
+        if not backup_dir:
+            raise ValueError("BackupAndRestore: backup_dir is empty")
+        self.backup_dir, self.delete_checkpoint = os.fspath(backup_dir), delete_checkpoint
+        self._prefix = os.path.join(self.backup_dir, "latest")
+        self._frequency = _Frequency(save_freq, "BackupAndRestore")
+        self._epoch = td.Variable(np.int64(0), trainable=False, name="epoch")
+
+    def _checkpoint(self) -> Any:
+        return td.train.Checkpoint(
+            model=self.model, optimizer=self.model.optimizer, epoch=self._epoch
+        )
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        if exists(self._prefix):
+            self._checkpoint().read(self._prefix)  # what is not made yet is restored when it is
+            self.model._initial_epoch = int(self._epoch.numpy())
+
+    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        if self._frequency.is_due():
+            self._checkpoint().write(self._prefix)
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        self._epoch.assign(epoch + 1)
+        if self._frequency.is_epoch:
+            self._checkpoint().write(self._prefix)
+
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        if self.delete_checkpoint:
+            remove(self._prefix)

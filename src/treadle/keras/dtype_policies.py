@@ -1,0 +1,147 @@
+"""Policies of dtypes: what layers compute in, and what their weights are kept in."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import treadle as td
+from treadle.keras import config, serialization
+from treadle.names import missing_in
+
+_MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
+
+
+class DTypePolicy:
+    """What a layer computes in, and what its weights are.
+
+    Args:
+        name: a dtype's name for both; or "mixed_float16", "mixed_bfloat16": computations in 16
+            bits with weights of float32.
+
+    Raises:
+        TypeError: it is neither.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = name or config.floatx()
+        if self._name in _MIXED:
+            self._compute, self._variable = _MIXED[self._name], "float32"
+        else:
+            self._compute = self._variable = td.as_dtype(self._name).name
+
+    @property
+    def name(self) -> str:
+        """The name that it was made from."""
+        return self._name
+
+    @property
+    def compute_dtype(self) -> str:
+        """The dtype of inputs and results."""
+        return self._compute
+
+    @property
+    def variable_dtype(self) -> str:
+        """The dtype of weights."""
+        return self._variable
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal policy."""
+        return {"name": self.name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> DTypePolicy:
+        return cls(**config)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DTypePolicy) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f'<DTypePolicy "{self.name}">'
+
+
+Policy = DTypePolicy
+_global: DTypePolicy | None = None
+
+
+def dtype_policy() -> DTypePolicy:
+    """The policy of layers that are given none: that of `keras.config.floatx()` unless set."""
+    return _global or DTypePolicy()
+
+
+def set_dtype_policy(policy: Any) -> None:
+    """Set `dtype_policy`; None goes back to that of floatx."""
+    global _global
+    _global = None if policy is None else get(policy)
+
+
+def get(identifier: Any) -> DTypePolicy:
+    """A policy from its name, a dtype, its configuration or itself; None is the global one."""
+    if identifier is None:
+        return dtype_policy()
+    if isinstance(identifier, DTypePolicy):
+        return identifier
+    if isinstance(identifier, Mapping):
+        return deserialize(identifier)
+    if isinstance(identifier, str) and identifier in _MIXED:
+        return DTypePolicy(identifier)
+    return DTypePolicy(td.as_dtype(identifier).name)
+
+
+def serialize(policy: DTypePolicy) -> Any:
+    """A policy as data."""
+    return serialization.serialize_keras_object(policy)
+
+
+def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> DTypePolicy:
+    """The policy that `serialize` described."""
+    return get(serialization.deserialize_keras_object(config, custom_objects))
+
+
+class _Casting(threading.local):
+    """The dtype that weights are read in by the layer being called; None: their own."""
+
+    dtype: str | None = None
+
+
+casting = _Casting()
+
+
+class CastVariable(td.Variable):
+    """A weight that a layer's `call` reads in the dtype that the layer computes in."""
+
+    __slots__ = ()
+
+    def value(self) -> td.Tensor:
+        """The current value; in the dtype of the computation while a layer is called."""
+        value = super().value()
+        return value if casting.dtype is None else td.cast(value, casting.dtype)
+
+    read_value = value
+
+    def assign(self, value: Any, *args: Any, **kwargs: Any) -> td.Variable:
+        """Assign a value, which may have the dtype of the computation."""
+        return super().assign(self._own(value), *args, **kwargs)
+
+    def assign_add(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
+        """Add a value, which may have the dtype of the computation."""
+        return super().assign(super().value() + self._own(delta), *args, **kwargs)
+
+    def assign_sub(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
+        """Subtract a value, which may have the dtype of the computation."""
+        return super().assign(super().value() - self._own(delta), *args, **kwargs)
+
+    def _own(self, value: Any) -> td.Tensor:
+        return td.cast(td.convert_to_tensor(value), self.dtype)
+
+
+__all__ = [
+    "CastVariable", "DTypePolicy", "Policy", "deserialize", "dtype_policy", "get", "serialize",
+    "set_dtype_policy",
+]  # fmt: skip
+
+__getattr__ = missing_in(__name__)

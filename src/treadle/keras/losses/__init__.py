@@ -1,0 +1,142 @@
+"""Losses, by Keras's names."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from treadle.keras.losses.base import Loss, LossFunctionWrapper
+from treadle.keras.losses.classes import (
+    CTC,
+    BinaryCrossentropy,
+    BinaryFocalCrossentropy,
+    CategoricalCrossentropy,
+    CategoricalFocalCrossentropy,
+    CategoricalGeneralizedCrossEntropy,
+    CategoricalHinge,
+    CosineSimilarity,
+    Dice,
+    Hinge,
+    Huber,
+    KLDivergence,
+    LogCosh,
+    MeanAbsoluteError,
+    MeanAbsolutePercentageError,
+    MeanSquaredError,
+    MeanSquaredLogarithmicError,
+    Poisson,
+    Reduction,
+    SparseCategoricalCrossentropy,
+    SquaredHinge,
+    Tversky,
+    ctc,
+)
+from treadle.keras.losses.functions import (
+    BCE,
+    KLD,
+    MAE,
+    MAPE,
+    MSE,
+    MSLE,
+    bce,
+    binary_crossentropy,
+    binary_focal_crossentropy,
+    categorical_crossentropy,
+    categorical_focal_crossentropy,
+    categorical_generalized_cross_entropy,
+    categorical_hinge,
+    cosine_similarity,
+    dice,
+    hinge,
+    huber,
+    kl_divergence,
+    kld,
+    kullback_leibler_divergence,
+    log_cosh,
+    logcosh,
+    mae,
+    mape,
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    mean_squared_error,
+    mean_squared_logarithmic_error,
+    mse,
+    msle,
+    poisson,
+    sparse_categorical_crossentropy,
+    squared_hinge,
+    tversky,
+)
+from treadle.keras.serialization import deserialize_keras_object, serialize_keras_object
+from treadle.names import missing_in
+
+_FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy,
+    binary_focal_crossentropy, categorical_focal_crossentropy,
+    categorical_generalized_cross_entropy, mean_squared_error, mean_absolute_error, huber,
+    log_cosh, kl_divergence, hinge, squared_hinge, categorical_hinge,
+    mean_absolute_percentage_error, mean_squared_logarithmic_error, poisson, cosine_similarity,
+    dice, tversky, ctc,
+)  # fmt: skip
+_CLASSES: tuple[Any, ...] = (
+    SparseCategoricalCrossentropy, CategoricalCrossentropy, BinaryCrossentropy,
+    BinaryFocalCrossentropy, CategoricalFocalCrossentropy, CategoricalGeneralizedCrossEntropy,
+    MeanSquaredError, MeanAbsoluteError, LogCosh, KLDivergence, Hinge, Huber, SquaredHinge,
+    CategoricalHinge, MeanAbsolutePercentageError, MeanSquaredLogarithmicError, Poisson,
+    CosineSimilarity, Dice, Tversky,
+)  # fmt: skip
+_BY_NAME: dict[str, Any] = (
+    {f.__name__: f for f in _FUNCTIONS}
+    | {c.__name__: c for c in _CLASSES}
+    | {"mse": mse, "MSE": mse, "mae": mae, "MAE": mae, "mape": mape, "MAPE": mape}
+    | {"msle": msle, "MSLE": msle, "bce": bce, "BCE": bce, "kld": kld, "KLD": kld}
+    | {"kullback_leibler_divergence": kld, "logcosh": log_cosh, "huber_loss": huber, "CTC": CTC}
+)
+
+
+def serialize(loss: Any) -> Any:
+    """A loss, or a loss function, as data."""
+    return serialize_keras_object(loss)
+
+
+def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The loss or loss function that `serialize` described, or that has the name."""
+    if isinstance(name, str) and name in _BY_NAME:
+        return _BY_NAME[name]
+    return deserialize_keras_object(name, custom_objects)
+
+
+def get(identifier: Any) -> Any:
+    """A loss from its name, class, configuration or a function; None stays None."""
+    if isinstance(identifier, Mapping):
+        return deserialize(identifier)
+    if isinstance(identifier, type):
+        return identifier()
+    if identifier is None or callable(identifier):
+        return identifier
+    if identifier in _BY_NAME:
+        return get(_BY_NAME[identifier])
+    raise ValueError(f"Unknown loss {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")
+
+
+def as_loss(identifier: Any) -> Loss:
+    """What `compile` was given, as a Loss."""
+    found = get(identifier)
+    return found if isinstance(found, Loss) else LossFunctionWrapper(found)
+
+
+__all__ = [
+    "BCE", "CTC", "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy",
+    "BinaryFocalCrossentropy", "CategoricalCrossentropy", "CategoricalFocalCrossentropy",
+    "CategoricalGeneralizedCrossEntropy", "CategoricalHinge", "CosineSimilarity", "Dice", "Hinge",
+    "Huber", "KLDivergence", "LogCosh", "Loss", "LossFunctionWrapper", "MeanAbsoluteError",
+    "MeanAbsolutePercentageError", "MeanSquaredError", "MeanSquaredLogarithmicError", "Poisson",
+    "Reduction", "SparseCategoricalCrossentropy", "SquaredHinge", "Tversky", "bce",
+    "binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy",
+    "categorical_focal_crossentropy", "categorical_generalized_cross_entropy",
+    "categorical_hinge", "cosine_similarity", "ctc", "deserialize", "dice", "get", "hinge",
+    "huber", "kl_divergence", "kld", "kullback_leibler_divergence", "log_cosh", "logcosh", "mae",
+    "mape", "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error",
+    "mean_squared_logarithmic_error", "mse", "msle", "poisson", "serialize",
+    "sparse_categorical_crossentropy", "squared_hinge", "tversky",
+]  # fmt: skip
+
+__getattr__ = missing_in(__name__)

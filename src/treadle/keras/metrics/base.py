@@ -1,0 +1,105 @@
+"""Metric: a running value in variables, updated batch by batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import treadle as td
+from treadle.keras import config, initializers, naming, serialization
+
+
+class Metric:
+    """Base of metrics: `update_state` adds a batch, `result` gives the value, `reset_state`
+    starts anew. Calling the metric updates it and gives the result.
+    """
+
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        metric: Any = super().__new__(cls)
+        metric._arguments = args, kwargs  # for `get_config`
+        return metric
+
+    def __init__(self, name: str | None = None, dtype: Any = None) -> None:
+        self.name = name or naming.unique_name(type(self).__name__)
+        self.dtype = td.as_dtype(dtype or config.floatx()).name
+        self._variables: list[td.Variable] = []
+
+    def add_variable(self, *args: Any, **kwargs: Any) -> td.Variable:
+        """A new state variable, set to zeros by `reset_state`.
+
+        Args:
+            shape, initializer, dtype, name: as for a layer's weight. A string that comes first is
+                the name, which Keras 2 had before the shape.
+        """
+        if args and isinstance(args[0], str):
+            given = dict(zip(("name", "shape"), args, strict=False))
+            return self._new_variable(**(given | kwargs))
+        return self._new_variable(*args, **kwargs)
+
+    def _new_variable(
+        self, shape: Any = (), initializer: Any = "zeros", dtype: Any = None,
+        name: str | None = None, aggregation: Any = None,
+    ) -> td.Variable:  # fmt: skip
+        kind, dims = dtype or self.dtype, tuple(shape)
+        make = initializers.get(initializer or "zeros")
+        variable = td.Variable(
+            lambda: make(dims, dtype=kind), trainable=False, name=f"{self.name}/{name or 'state'}"
+        )
+        self._variables.append(variable)
+        return variable
+
+    def add_weight(self, *args: Any, **kwargs: Any) -> td.Variable:
+        """`add_variable`, as Keras 2 called it too."""
+        return self.add_variable(*args, **kwargs)
+
+    @property
+    def variables(self) -> list[td.Variable]:
+        """The state, that of metrics held in attributes included."""
+        found = {id(v): v for v in self._variables}
+        for value in vars(self).values():
+            if isinstance(value, td.Variable):
+                found.setdefault(id(value), value)
+            elif isinstance(value, Metric):
+                found.update((id(v), v) for v in value.variables)
+        return list(found.values())
+
+    def update_state(self, *args: Any, **kwargs: Any) -> Any:
+        """Add a batch."""
+        raise NotImplementedError(f"{type(self).__name__} must define update_state()")
+
+    def result(self) -> Any:
+        """The value so far."""
+        raise NotImplementedError(f"{type(self).__name__} must define result()")
+
+    def reset_state(self) -> None:
+        """Forget all batches."""
+        for variable in self.variables:
+            variable.assign(td.zeros(variable.shape, variable.dtype))
+
+    reset_states = reset_state
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.update_state(*args, **kwargs)
+        return self.result()
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal metric."""
+        args, kwargs = self._arguments
+        given = serialization.arguments_of(self, args, kwargs)
+        own = {"name": self.name, "dtype": self.dtype}
+        kind = type(self)
+        return given | {k: v for k, v in own.items() if serialization.takes(kind, k)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Metric:
+        """A metric from what `get_config` gave."""
+        return cls(**{key: serialization.deserialize_keras_object(v) for key, v in config.items()})
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} name={self.name}>"
+
+
+def numbers(value: Any, dtype: Any) -> td.Tensor:
+    """A tensor of the dtype."""
+    return td.cast(td.convert_to_tensor(value), dtype)
