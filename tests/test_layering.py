@@ -134,8 +134,8 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "activations callbacks config constraints initializers losses metrics naming regularizers"
-        " serialization utils",
+        "config masks naming serialization",
+        "activations callbacks constraints initializers losses metrics regularizers utils",
         "layers",
         "optimizers",
         "backend models",

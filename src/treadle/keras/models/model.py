@@ -40,6 +40,7 @@ class Model(Trainer, Layer):
 
     has_shape_rule: ClassVar[bool] = False
     _takes_any_config: ClassVar[bool] = True  # one of layers, too
+    _passes_masks: ClassVar[bool] = True
     _ignored_attributes: ClassVar[frozenset[str]] = Layer._ignored_attributes | {
         "_compiled", "_functions", "_network", "_start", "_called", "optimizer",
     }  # fmt: skip
