@@ -109,7 +109,23 @@ from treadle.keras.layers.pooling import (
     MaxPooling2D,
     MaxPooling3D,
 )
+from treadle.keras.layers.preprocessing.augmentation import (
+    RandomBrightness,
+    RandomContrast,
+    RandomCrop,
+    RandomFlip,
+    RandomRotation,
+    RandomTranslation,
+    RandomZoom,
+)
+from treadle.keras.layers.preprocessing.categories import CategoryEncoding, Discretization, Hashing
+from treadle.keras.layers.preprocessing.images import CenterCrop, Resizing
 from treadle.keras.layers.preprocessing.scaling import Normalization, Rescaling
+from treadle.keras.layers.preprocessing.vocabularies import (
+    IntegerLookup,
+    StringLookup,
+    TextVectorization,
+)
 from treadle.keras.layers.recurrent import GRU, LSTM, RNN, SimpleRNN
 from treadle.keras.layers.resizing import (
     Cropping1D,
@@ -133,25 +149,29 @@ from treadle.names import missing_in
 __all__ = [
     "Activation", "ActivityRegularization", "Add", "AdditiveAttention", "AlphaDropout", "Attention",
     "Average", "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "AvgPool1D", "AvgPool2D",
-    "AvgPool3D", "BatchNormalization", "Bidirectional", "Concatenate", "Conv1D", "Conv1DTranspose",
-    "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "ConvLSTM1D", "ConvLSTM2D",
-    "ConvLSTM3D", "Convolution1D", "Convolution1DTranspose", "Convolution2D",
-    "Convolution2DTranspose", "Convolution3D", "Convolution3DTranspose", "Cropping1D", "Cropping2D",
-    "Cropping3D", "Dense", "DepthwiseConv1D", "DepthwiseConv2D", "Dot", "Dropout", "ELU",
-    "EinsumDense", "Embedding", "Flatten", "GRU", "GRUCell", "GaussianDropout", "GaussianNoise",
-    "GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalAvgPool1D",
-    "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D",
+    "AvgPool3D", "BatchNormalization", "Bidirectional", "CategoryEncoding", "CenterCrop",
+    "Concatenate", "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D",
+    "Conv3DTranspose", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "Convolution1D",
+    "Convolution1DTranspose", "Convolution2D", "Convolution2DTranspose", "Convolution3D",
+    "Convolution3DTranspose", "Cropping1D", "Cropping2D", "Cropping3D", "Dense", "DepthwiseConv1D",
+    "DepthwiseConv2D", "Discretization", "Dot", "Dropout", "ELU", "EinsumDense", "Embedding",
+    "Flatten", "GRU", "GRUCell", "GaussianDropout", "GaussianNoise", "GlobalAveragePooling1D",
+    "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalAvgPool1D", "GlobalAvgPool2D",
+    "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D",
     "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D", "GroupNormalization",
-    "GroupQueryAttention", "Identity", "Input", "InputLayer", "InputSpec", "LSTM", "LSTMCell",
-    "Lambda", "Layer", "LayerNormalization", "LeakyReLU", "Masking", "MaxPool1D", "MaxPool2D",
-    "MaxPool3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "Maximum", "Minimum",
-    "MultiHeadAttention", "Multiply", "Normalization", "PReLU", "Permute", "RMSNormalization",
-    "RNN", "ReLU", "RepeatVector", "Rescaling", "Reshape", "SeparableConv1D", "SeparableConv2D",
+    "GroupQueryAttention", "Hashing", "Identity", "Input", "InputLayer", "InputSpec",
+    "IntegerLookup", "LSTM", "LSTMCell", "Lambda", "Layer", "LayerNormalization", "LeakyReLU",
+    "Masking", "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D",
+    "MaxPooling3D", "Maximum", "Minimum", "MultiHeadAttention", "Multiply", "Normalization",
+    "PReLU", "Permute", "RMSNormalization", "RNN", "RandomBrightness", "RandomContrast",
+    "RandomCrop", "RandomFlip", "RandomRotation", "RandomTranslation", "RandomZoom", "ReLU",
+    "RepeatVector", "Rescaling", "Reshape", "Resizing", "SeparableConv1D", "SeparableConv2D",
     "SeparableConvolution1D", "SeparableConvolution2D", "SimpleRNN", "SimpleRNNCell", "Softmax",
     "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "SpectralNormalization",
-    "StackedRNNCells", "Subtract", "TimeDistributed", "UnitNormalization", "UpSampling1D",
-    "UpSampling2D", "UpSampling3D", "Wrapper", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D",
-    "add", "average", "concatenate", "dot", "maximum", "minimum", "multiply", "subtract",
+    "StackedRNNCells", "StringLookup", "Subtract", "TextVectorization", "TimeDistributed",
+    "UnitNormalization", "UpSampling1D", "UpSampling2D", "UpSampling3D", "Wrapper", "ZeroPadding1D",
+    "ZeroPadding2D", "ZeroPadding3D", "add", "average", "concatenate", "dot", "maximum", "minimum",
+    "multiply", "subtract",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

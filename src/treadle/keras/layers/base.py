@@ -62,6 +62,7 @@ class _Parameters(NamedTuple):
     names: tuple[str, ...]  # of what may be given by position
     training_at: int | None  # the position of `training`; None: keyword only or absent
     takes_training: bool
+    trains: bool  # the default of `training`, False where there is none
     masks: tuple[tuple[str, str], ...]  # a parameter that takes a mask, and whose mask that is
 
     def by_name(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,7 +83,9 @@ def _parameters(function: Callable[..., Any]) -> _Parameters:
         masks = [(f"{n}_mask", n) for n in names if f"{n}_mask" in parameters]
         if "mask" in parameters and names:
             masks.append(("mask", names[0]))
-        found = _Parameters(names, position, "training" in parameters, tuple(masks))
+        takes = "training" in parameters
+        trains = takes and parameters["training"].default is True
+        found = _Parameters(names, position, takes, trains, tuple(masks))
         _signatures[key] = found
     return found
 
@@ -124,7 +127,7 @@ class Layer(td.Module):
 
     Subclasses make their weights in `build` (or `__init__`) with `add_weight`, and compute in
     `call`, which may take a `training` argument: without one given, the value of the enclosing
-    layer's call is used, False at the top.
+    layer's call is used; at the top the default of the argument, where that is True, else False.
 
     A `mask` argument of `call` is given the mask of the inputs, where they have one; a layer whose
     `supports_masking` is True gives its results the mask that `compute_mask` makes of it.
@@ -533,9 +536,9 @@ class Layer(td.Module):
             return args, kwargs, args[position]
         training = kwargs.pop("training", None)
         if training is None:
-            training = _calls.training[-1] if _calls.training else False
+            training = _calls.training[-1] if _calls.training else None
         if parameters.takes_training:
-            kwargs["training"] = training
+            kwargs["training"] = parameters.trains if training is None else training
         return args, kwargs, training
 
     def _convert(self, inputs: Any) -> Any:

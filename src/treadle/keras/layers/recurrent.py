@@ -86,14 +86,11 @@ class RNN(Layer):
                 self.states = [td.Variable(state, trainable=False) for state in first]
 
     def reset_state(self, states: Any = None) -> None:
-        """Let the next call start from zeros, or from arrays for the states.
+        """Let the next call of a stateful layer start from zeros, or from arrays for the states.
 
         Raises:
-            AttributeError: the layer is not stateful.
             ValueError: another number of states.
         """
-        if not self.stateful:
-            raise AttributeError(f'Layer "{self.name}" ({type(self).__name__}) is not stateful')
         known = self.states or []
         values = [td.zeros_like(v) for v in known] if states is None else td.nest.flatten(states)
         if len(values) != len(known):

@@ -377,7 +377,7 @@ class Sequential(Model):
         if self._network is not None and isinstance(inputs, td.Tensor):
             outputs = fitted(inputs, self._network.sources[0])
         for layer in self._layers:
-            outputs = layer(outputs, training=training)
+            outputs = layer(outputs)  # inner layers know whether this call trains
         return outputs
 
     def get_config(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 import treadle as td
 from treadle.keras import config
 from treadle.keras.layers.base import Layer
+from treadle.keras.layers.preprocessing.adapting import batches_of
 
 
 class Rescaling(Layer):
@@ -30,18 +30,6 @@ class Rescaling(Layer):
     def call(self, inputs: Any) -> td.Tensor:
         x = td.cast(inputs, self.dtype)
         return x * td.constant(self.scale, self.dtype) + td.constant(self.offset, self.dtype)
-
-
-def batches_of(data: Any) -> Iterator[Any]:
-    """The arrays that `adapt` is given: an array is one batch, a Dataset and a list of batches are
-    several."""
-    if isinstance(data, td.data.Dataset):
-        for batch in data:
-            yield batch.numpy()
-    elif isinstance(data, td.Tensor | td.Variable):
-        yield data.numpy()
-    else:
-        yield np.asarray(data)
 
 
 class Normalization(Layer):
