@@ -286,11 +286,11 @@ class MultiHeadAttention(_Heads):
                 name, f"{free}x,xyz->{free}yz", sizes, "yz", shape, activation
             )
 
-        self._query_dense = into_heads("query", query_shape, self.key_dim)
-        self._key_dense = into_heads("key", key_shape, self.key_dim)
+        self.query_dense = into_heads("query", query_shape, self.key_dim)
+        self.key_dense = into_heads("key", key_shape, self.key_dim)
         if self.use_gate:
             self._gate_dense = into_heads("gate", query_shape, self.value_dim, "sigmoid")
-        self._value_dense = into_heads("value", value_shape, self.value_dim)
+        self.value_dense = into_heads("value", value_shape, self.value_dim)
         rank = len(query_shape) + 1
         axes = self.attention_axes
         if axes is None:
@@ -303,27 +303,11 @@ class MultiHeadAttention(_Heads):
         outputs = self._result_shape or (query_shape[-1],)
         free = string.ascii_lowercase[: rank - 2]
         new = string.ascii_lowercase[rank : rank + len(outputs)]
-        self._output_dense = self._projection(
+        self.output_dense = self._projection(
             "attention_output", f"{free}yz,yz{new}->{free}{new}",
             (*(None,) * (rank - 3), *outputs), new,
             (*query_shape[:-1], self.num_heads, self.value_dim),
         )  # fmt: skip
-
-    @property
-    def query_dense(self) -> EinsumDense:
-        return self._query_dense
-
-    @property
-    def key_dense(self) -> EinsumDense:
-        return self._key_dense
-
-    @property
-    def value_dense(self) -> EinsumDense:
-        return self._value_dense
-
-    @property
-    def output_dense(self) -> EinsumDense:
-        return self._output_dense
 
     def call(
         self, query: Any, value: Any, key: Any = None, query_mask: Any = None,
@@ -336,8 +320,8 @@ class MultiHeadAttention(_Heads):
         masks = (query_mask, value_mask, key_mask)
         kept = self._kept(query, value, masks, attention_mask, use_causal_mask)
         gate = self._gate_dense(_bare(query)) if self.use_gate else None
-        scaled = self._query_dense(_bare(query)) * self.key_dim**-0.5
-        scores = td.einsum(self._equations[0], self._key_dense(_bare(key)), scaled)
+        scaled = self.query_dense(_bare(query)) * self.key_dim**-0.5
+        scores = td.einsum(self._equations[0], self.key_dense(_bare(key)), scaled)
         if kept is not None:
             assert self.attention_axes is not None
             place = -2 * len(self.attention_axes) - 1
@@ -345,8 +329,8 @@ class MultiHeadAttention(_Heads):
                 kept = td.expand_dims(kept, place)
         weights = self._softened(scores, kept, self._softmax, return_attention_scores)
         dropped = self._dropping(weights, training=training)
-        outputs = td.einsum(self._equations[1], dropped, self._value_dense(_bare(value)))
-        outputs = self._output_dense(outputs if gate is None else outputs * gate)
+        outputs = td.einsum(self._equations[1], dropped, self.value_dense(_bare(value)))
+        outputs = self.output_dense(outputs if gate is None else outputs * gate)
         set_mask(outputs, query_mask)
         return (outputs, weights) if return_attention_scores else outputs
 
@@ -373,6 +357,7 @@ class GroupQueryAttention(_Heads):
         seed: as for MultiHeadAttention.
     """
 
+    _name_in_files: ClassVar[str] = "GroupedQueryAttention"
     _settings: ClassVar[tuple[str, ...]] = ("head_dim", "num_query_heads", "num_key_value_heads")
 
     def __init__(

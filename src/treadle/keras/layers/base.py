@@ -147,7 +147,7 @@ class Layer(td.Module):
     input_spec: InputSpec | None = None
     supports_masking: bool = False
     _settings: ClassVar[tuple[str, ...]] = ()
-    _no_settings: ClassVar[tuple[str, ...]] = ()  # of the base classes
+    _no_settings: ClassVar[tuple[str, ...]] = ()  # which base classes have and Keras's has not
     _weights: ClassVar[Mapping[str, str]] = {}
     _keywords: ClassVar[tuple[str, ...]] = ()  # the arguments that `_weights` stands for
     # Whether `compute_output_shape` of a class of this package tells what `call` gives.
@@ -516,6 +516,11 @@ class Layer(td.Module):
             layer._call_losses = []
         self._loss_layers = []
 
+    @property
+    def _trains_by_default(self) -> bool:
+        """Whether a call trains where nobody says otherwise."""
+        return _parameters(self.call).trains
+
     def _takes(self, name: str) -> bool:
         """Whether `call` has a parameter of this name."""
         return name in _parameters(self.call).names
@@ -611,7 +616,10 @@ class Layer(td.Module):
         of programs: those that the layer was made with."""
         kind = type(self)
         own = {"name": self.name, "trainable": self._trainable, "dtype": self.dtype}
-        own = {name: value for name, value in own.items() if serialization.takes(kind, name)}
+        own = {
+            name: value for name, value in own.items()
+            if serialization.takes(kind, name) and name not in self._no_settings
+        }  # fmt: skip
         names = self._setting_names() if kind.__init__.__module__.startswith("treadle.") else []
         if names:
             return own | {name: _as_data(getattr(self, name)) for name in names}

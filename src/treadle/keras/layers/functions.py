@@ -48,18 +48,25 @@ class Lambda(Layer):
 
 
 class Operation(Layer):
-    """An operator on what `keras.Input` gave, such as the sum of two layers' results."""
+    """An operator on what `keras.Input` gave, such as the sum of two layers' results.
+
+    Args:
+        name: the operator's in Python, or that of an operation of Keras.
+        settings: arguments of the function beside tensors.
+    """
 
     has_shape_rule: ClassVar[bool] = False
     _passes_masks = True
 
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, name: str, function: Callable[..., Any], settings: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__()
-        self.operator, self.function = name, function
+        self.operator, self.function, self.settings = name, function, dict(settings or {})
         self.built = True
 
     def call(self, *args: Any) -> Any:
-        return self.function(*args)
+        return self.function(*args, **self.settings)
 
 
 def _add_operators() -> None:

@@ -80,7 +80,7 @@ class _SpatialDropout(Dropout):
 
     rank: ClassVar[int]
     _settings: ClassVar[tuple[str, ...]] = ("data_format",)
-    _no_settings: ClassVar[tuple[str, ...]] = ("noise_shape",)
+    _no_settings: ClassVar[tuple[str, ...]] = ("noise_shape", "trainable")
 
     def __init__(
         self, rate: float, data_format: str | None = None, seed: int | None = None, **kwargs: Any
@@ -98,7 +98,7 @@ class SpatialDropout1D(_SpatialDropout):
     up."""
 
     rank = 1
-    _no_settings: ClassVar[tuple[str, ...]] = ("noise_shape", "data_format")
+    _no_settings: ClassVar[tuple[str, ...]] = ("noise_shape", "trainable", "data_format")
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(rate, "channels_last", seed, **kwargs)

@@ -106,6 +106,7 @@ class Discretization(Layer):
     _settings: ClassVar[tuple[str, ...]] = (
         "bin_boundaries", "num_bins", "epsilon", "output_mode", "sparse",
     )  # fmt: skip
+    _no_settings: ClassVar[tuple[str, ...]] = ("trainable",)
 
     def __init__(
         self, bin_boundaries: Any = None, num_bins: int | None = None, epsilon: float = 0.01,
@@ -170,11 +171,6 @@ class Discretization(Layer):
         indices = td.reshape(flat, td.shape(values))
         dtype = td.int32 if self.output_mode == "int" else self.dtype
         return encoded(indices, self.output_mode, len(self.bin_boundaries) + 1, dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        del config["trainable"]  # which Keras's does not take
-        return config
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
