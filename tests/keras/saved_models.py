@@ -51,6 +51,7 @@ def models(keras: Any) -> Iterator[tuple[str, Any]]:
         model.compile("adam", "mse", metrics=["mae"])
         yield name, model
     yield "calls", calls(keras)
+    yield "masks", masks(keras)
 
 
 def calls(keras: Any) -> Any:
@@ -69,6 +70,34 @@ def calls(keras: Any) -> Any:
     model = keras.Model([a, b], outputs, name="calls")
     rate = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9)
     model.compile(keras.optimizers.SGD(rate, momentum=0.9), "mse")
+    return model
+
+
+def masks(keras: Any) -> Any:
+    """A functional model of masks, attention and layers of steps and images.
+
+    Each attention has tensors of its own: where two share one, what Keras computes of its mask
+    depends on the other layers of the model.
+    """
+    layers = keras.layers
+    a, b = keras.Input((5,), dtype="int32", name="a"), keras.Input((5,), dtype="int32", name="b")
+    table = layers.Embedding(10, 4, mask_zero=True)
+    c, d, e, f = table(a), table(b), table(b), table(b)
+    x = layers.Add()([layers.MultiHeadAttention(2, 2)(c, d), c])
+    x = layers.LSTM(3, return_sequences=True)(layers.Concatenate()([x, c]))
+    x = layers.Bidirectional(layers.GRU(2, return_sequences=True))(x)
+    x = layers.GlobalAveragePooling1D()(x)
+    y = layers.GroupQueryAttention(2, 2, 1)(layers.EinsumDense("abc,cd->abd", (5, 4))(e), f)
+    y = layers.SeparableConv1D(4, 2)(layers.Conv1DTranspose(4, 2, strides=2)(y))
+    y = layers.GroupNormalization(2)(layers.SpatialDropout1D(0.1)(layers.UpSampling1D(2)(y)))
+    y = layers.RNN([layers.LSTMCell(3), layers.GRUCell(2)])(layers.Cropping1D((1, 2))(y))
+    z = layers.GlobalMaxPooling1D()(layers.Attention()([table(a), table(b)]))
+    z = layers.Reshape((2, 2, 1))(z)
+    z = layers.Reshape((1, 4, 4, 1))(layers.Resizing(4, 4)(layers.RandomFlip()(z)))
+    z = layers.ConvLSTM2D(2, 2)(z)
+    z = layers.SpectralNormalization(layers.Dense(2))(layers.GlobalMaxPooling2D()(z))
+    model = keras.Model([a, b], [x, y, z], name="masks")
+    model.compile("sgd", "mse")
     return model
 
 

@@ -299,3 +299,104 @@ def test_a_layer_that_was_built_by_hand_is_not_built_again():
     assert layer.built and built == [(None, 3)]
     assert layer(td.ones([2, 3])).shape == (2, 3)
     assert built == [(None, 3)] and len(layer.weights) == 1
+
+
+def test_noise_has_the_right_spread():
+    x = np.ones((200, 50), "f")
+    for layer in (layers.GaussianDropout(0.2), layers.GaussianNoise(0.5)):
+        y = np.asarray(layer(x, training=True))
+        assert abs(y.mean() - 1) < 0.03 and abs(y.std() - 0.5) < 0.03
+        np.testing.assert_array_equal(layer(x), x)
+
+
+def test_alpha_dropout_keeps_mean_and_variance():
+    x = RNG.normal(size=(400, 50)).astype("f")
+    y = np.asarray(layers.AlphaDropout(0.3)(x, training=True))
+    assert abs(y.mean()) < 0.05 and abs(y.std() - 1) < 0.05
+    values, counts = np.unique(y, return_counts=True)
+    assert abs(counts.max() / x.size - 0.3) < 0.02 and values[counts.argmax()] < -1
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("first", [False, True])
+def test_spatial_dropout_drops_whole_channels(rank, first):
+    settings = {} if rank == 1 else {"data_format": "channels_first" if first else "channels_last"}
+    layer = getattr(layers, f"SpatialDropout{rank}D")(0.5, **settings)
+    shape = (8, 16, *(3,) * rank) if settings and first else (8, *(3,) * rank, 16)
+    y = np.asarray(layer(np.ones(shape, "f"), training=True))
+    channels = np.moveaxis(y, 1, -1) if settings and first else y
+    assert set(np.unique(y)) == {0.0, 2.0}
+    assert (channels.reshape(8, -1, 16).min(1) == channels.reshape(8, -1, 16).max(1)).all()
+    assert type(layer).from_config(layer.get_config()).get_config() == layer.get_config()
+
+
+def test_dropout_fills_open_sizes_of_the_noise_shape():
+    y = np.asarray(layers.Dropout(0.5, noise_shape=(None, 1))(np.ones((50, 4), "f"), training=True))
+    assert (y.min(1) == y.max(1)).all() and set(np.unique(y)) == {0.0, 2.0}
+
+
+def test_activity_regularizers_of_any_layer():
+    layer = layers.Dense(2, activity_regularizer=keras.regularizers.L2(0.1))
+    y = np.asarray(layer(np.ones((4, 3), "f")))
+    np.testing.assert_allclose(layer.losses, [0.1 * (y**2).sum() / 4], rtol=1e-5)
+    twin = layers.Dense.from_config(layer.get_config())
+    assert twin.activity_regularizer.get_config() == {"l2": np.float32(0.1)} or (
+        twin.activity_regularizer.l2 == 0.1
+    )
+
+
+def test_configurations_have_regularizers_constraints_and_inner_layers():
+    layer = layers.TimeDistributed(
+        layers.Dense(2, kernel_regularizer="l1", bias_constraint=keras.constraints.MaxNorm(3))
+    )
+    layer(np.ones((2, 3, 4), "f"))
+    twin = layers.TimeDistributed.from_config(layer.get_config())
+    assert twin.get_config() == layer.get_config()
+    assert twin.layer.kernel_regularizer.l1 == 0.01
+    assert twin.layer.bias_constraint.max_value == 3
+    both = layers.Bidirectional(layers.LSTM(2, return_sequences=True), "sum")
+    again = layers.Bidirectional.from_config(both.get_config())
+    assert again.get_config() == both.get_config()
+
+
+def test_a_build_of_several_shapes():
+    class Scores(layers.Layer):
+        def build(self, query_shape, value_shape):
+            self.kernel = self.add_weight((query_shape[-1], value_shape[-1]), "ones")
+
+        def call(self, query, value, scale=1.0):
+            return td.einsum("bi,ij,bj->b", query, self.kernel, value) * scale
+
+    layer = Scores()
+    np.testing.assert_array_equal(
+        layer(np.ones((2, 3), "f"), value=np.ones((2, 4), "f"), scale=2.0), [24.0, 24.0]
+    )
+    q, v = keras.Input((3,)), keras.Input((4,))
+    model = keras.Model([q, v], Scores()(q, value=v))
+    assert model.output_shape == (None,)
+
+
+def test_wrong_shapes_of_new_layers():
+    one = np.ones((2, 3, 4), "f")
+    with pytest.raises(ValueError, match="leaves nothing"):
+        layers.Cropping1D(2)(one)
+    with pytest.raises(ValueError, match="do not divide"):
+        layers.GroupNormalization(3)(one)
+    with pytest.raises(ValueError, match=r"\[query, value\]"):
+        layers.Attention()(one)
+    with pytest.raises(ValueError, match="num_heads"):
+        layers.MultiHeadAttention(0, 2)
+    with pytest.raises(ValueError, match="must divide"):
+        layers.GroupQueryAttention(2, 3, 2)
+    with pytest.raises(ValueError, match="an equation is"):
+        layers.EinsumDense("ab,bc", 3)
+    with pytest.raises(ValueError, match="does not fit"):
+        layers.EinsumDense("ab,bc->ac", 3)(one)
+    with pytest.raises(ValueError, match="must be below"):
+        layers.Conv1DTranspose(2, 2, strides=2, output_padding=2)
+    with pytest.raises(ValueError, match="must be 1"):
+        layers.Conv3D(2, 2, strides=2, dilation_rate=2)
+    with pytest.raises(ValueError, match="at least 3 axes"):
+        layers.TimeDistributed(layers.Dense(2))(np.ones((2, 3), "f"))
+    with pytest.raises(ValueError, match="a layer is expected"):
+        layers.Wrapper(3)

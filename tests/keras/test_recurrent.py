@@ -88,3 +88,59 @@ def test_sequences_are_trained() -> None:
     words = np.arange(24).reshape(4, 6) % 10
     losses = model.fit(words, np.ones(4), epochs=4, verbose=0).history["loss"]
     assert losses == sorted(losses, reverse=True)
+
+
+def test_stacked_cells_keep_and_return_their_states() -> None:
+    cells = [layers.LSTMCell(3), layers.GRUCell(2)]
+    layer = layers.RNN(cells, return_state=True, stateful=True)
+    _, lstm, gru = layer(X[:, :2])
+    assert [s.shape for s in lstm] == [(2, 3), (2, 3)] and gru.shape == (2, 2)
+    output, *_ = layer(X[:, 2:])
+    layer.reset_states()
+    np.testing.assert_allclose(layer(X)[0], output, rtol=1e-5)
+    twin = layers.RNN.from_config(layer.get_config())
+    twin(X)
+    twin.set_weights(layer.get_weights())
+    layer.reset_states()
+    twin.reset_states()
+    np.testing.assert_allclose(twin(X)[0], layer(X)[0], rtol=1e-6)
+    assert len(layer.weights) == 6  # the states are none
+
+
+def test_states_are_set_by_reset_states() -> None:
+    layer = layers.SimpleRNN(3, stateful=True)
+    layer(X)
+    start = np.ones((2, 3), np.float32)
+    layer.reset_states(states=[start])
+    expected = layers.SimpleRNN(3)
+    expected(X)
+    expected.set_weights(layer.get_weights())
+    np.testing.assert_allclose(layer(X), expected(X, initial_state=[start]), rtol=1e-6)
+    with pytest.raises(ValueError, match="1 states, got 2"):
+        layer.reset_states(states=[start, start])
+
+
+@pytest.mark.parametrize("kind", ["ConvLSTM1D", "ConvLSTM2D"])
+def test_images_drop_the_same_elements_at_every_step(kind: str) -> None:
+    rank = int(kind[-2])
+    shape = (2, 3, *(4,) * rank, 2)
+    x = np.ones(shape, np.float32)
+    layer = getattr(layers, kind)(2, 2, dropout=0.5, recurrent_dropout=0.3)
+    still = np.asarray(layer(x))
+    run = td.function(lambda x: layer(x, training=True), autograph=False)
+    assert run(x).shape == still.shape == layer.compute_output_shape(shape)
+    assert not np.allclose(run(x), run(x))
+    assert layer.filters == 2 and layer.kernel_size == (2,) * rank
+    with pytest.raises(AttributeError, match="no attribute 'window'"):
+        layer.window
+
+
+@pytest.mark.parametrize("kind", ["SimpleRNN", "GRU", "LSTM"])
+def test_cells_drop_inputs_and_states_in_training(kind: str) -> None:
+    cell = getattr(layers, f"{kind}Cell")(3, dropout=0.5, recurrent_dropout=0.5)
+    states = [td.ones([2, 3])] * cell.states
+    x = td.ones([2, 4])
+    still = cell(x, states)[0]
+    np.testing.assert_array_equal(cell(x, states)[0], still)
+    drawn = [np.asarray(cell(x, states, training=True)[0]) for _ in range(4)]
+    assert any(not np.allclose(one, still) for one in drawn)

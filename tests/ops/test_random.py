@@ -150,7 +150,7 @@ def test_uniform_limits():
         td.random.uniform([2], dtype="int32")
     with pytest.raises(td.errors.InvalidArgumentError, match=r"minval must be below maxval"):
         td.random.uniform([2], 5, 5, "int32")
-    with pytest.raises(TypeError, match="must both be int32"):
+    with pytest.raises(ValueError, match="random integers are int32"):
         td.random.uniform([2], 0, 5, "int16")
 
 

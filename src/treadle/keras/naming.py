@@ -11,7 +11,7 @@ _lock = threading.Lock()
 
 def snake_case(name: str) -> str:
     """``MyDense2D`` as ``my_dense2d``, which is Keras's way."""
-    split = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    split = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", split).lower()
 
 

@@ -129,6 +129,8 @@ def arguments_of(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> d
 
 def takes(kind: type, name: str) -> bool:
     """Whether a class can be made with an argument of that name."""
+    if name in getattr(kind, "_keywords", ()):
+        return True
     for base in kind.__mro__:
         if "__init__" not in vars(base):
             continue

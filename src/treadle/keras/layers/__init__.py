@@ -1,27 +1,44 @@
 """Layers, by Keras's names."""
 
+from treadle.keras.layers.attention import (
+    AdditiveAttention,
+    Attention,
+    GroupQueryAttention,
+    MultiHeadAttention,
+)
 from treadle.keras.layers.base import InputSpec, Layer
+from treadle.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
+from treadle.keras.layers.conv_recurrent import ConvLSTM1D, ConvLSTM2D, ConvLSTM3D
 from treadle.keras.layers.convolutional import (
-    AveragePooling2D,
-    AvgPool2D,
+    Conv1D,
+    Conv1DTranspose,
     Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+    Convolution1D,
+    Convolution1DTranspose,
+    Convolution2D,
+    Convolution2DTranspose,
+    Convolution3D,
+    Convolution3DTranspose,
+    DepthwiseConv1D,
     DepthwiseConv2D,
-    GlobalAveragePooling2D,
-    GlobalAvgPool2D,
-    GlobalMaxPool2D,
-    GlobalMaxPooling2D,
-    MaxPool2D,
-    MaxPooling2D,
+    SeparableConv1D,
+    SeparableConv2D,
+    SeparableConvolution1D,
+    SeparableConvolution2D,
 )
 from treadle.keras.layers.core import (
     ELU,
     Activation,
+    ActivityRegularization,
     Dense,
-    Dropout,
     Embedding,
     Flatten,
-    GaussianNoise,
+    Identity,
     LeakyReLU,
+    Masking,
     Permute,
     PReLU,
     ReLU,
@@ -29,6 +46,7 @@ from treadle.keras.layers.core import (
     Reshape,
     Softmax,
 )
+from treadle.keras.layers.einsum import EinsumDense
 from treadle.keras.layers.functions import Lambda
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.merging import (
@@ -49,43 +67,111 @@ from treadle.keras.layers.merging import (
     multiply,
     subtract,
 )
-from treadle.keras.layers.normalization import BatchNormalization, LayerNormalization
-from treadle.keras.layers.one_dimensional import (
+from treadle.keras.layers.noise import (
+    AlphaDropout,
+    Dropout,
+    GaussianDropout,
+    GaussianNoise,
+    SpatialDropout1D,
+    SpatialDropout2D,
+    SpatialDropout3D,
+)
+from treadle.keras.layers.normalization import (
+    BatchNormalization,
+    GroupNormalization,
+    LayerNormalization,
+    RMSNormalization,
+    UnitNormalization,
+)
+from treadle.keras.layers.pooling import (
     AveragePooling1D,
+    AveragePooling2D,
+    AveragePooling3D,
     AvgPool1D,
-    Conv1D,
+    AvgPool2D,
+    AvgPool3D,
     GlobalAveragePooling1D,
+    GlobalAveragePooling2D,
+    GlobalAveragePooling3D,
     GlobalAvgPool1D,
+    GlobalAvgPool2D,
+    GlobalAvgPool3D,
     GlobalMaxPool1D,
+    GlobalMaxPool2D,
+    GlobalMaxPool3D,
     GlobalMaxPooling1D,
+    GlobalMaxPooling2D,
+    GlobalMaxPooling3D,
     MaxPool1D,
+    MaxPool2D,
+    MaxPool3D,
     MaxPooling1D,
+    MaxPooling2D,
+    MaxPooling3D,
 )
-from treadle.keras.layers.recurrent import (
-    GRU,
-    LSTM,
-    RNN,
-    GRUCell,
-    LSTMCell,
-    SimpleRNN,
-    SimpleRNNCell,
+from treadle.keras.layers.preprocessing.augmentation import (
+    RandomBrightness,
+    RandomContrast,
+    RandomCrop,
+    RandomFlip,
+    RandomRotation,
+    RandomTranslation,
+    RandomZoom,
 )
-from treadle.keras.layers.resizing import Conv2DTranspose, Cropping2D, UpSampling2D, ZeroPadding2D
-from treadle.keras.layers.wrappers import Bidirectional, TimeDistributed
+from treadle.keras.layers.preprocessing.categories import CategoryEncoding, Discretization, Hashing
+from treadle.keras.layers.preprocessing.images import CenterCrop, Resizing
+from treadle.keras.layers.preprocessing.scaling import Normalization, Rescaling
+from treadle.keras.layers.preprocessing.vocabularies import (
+    IntegerLookup,
+    StringLookup,
+    TextVectorization,
+)
+from treadle.keras.layers.recurrent import GRU, LSTM, RNN, SimpleRNN
+from treadle.keras.layers.resizing import (
+    Cropping1D,
+    Cropping2D,
+    Cropping3D,
+    UpSampling1D,
+    UpSampling2D,
+    UpSampling3D,
+    ZeroPadding1D,
+    ZeroPadding2D,
+    ZeroPadding3D,
+)
+from treadle.keras.layers.wrappers import (
+    Bidirectional,
+    SpectralNormalization,
+    TimeDistributed,
+    Wrapper,
+)
 from treadle.names import missing_in
 
 __all__ = [
-    "Activation", "Add", "Average", "AveragePooling1D", "AveragePooling2D", "AvgPool1D",
-    "AvgPool2D", "BatchNormalization", "Bidirectional", "Concatenate", "Conv1D", "Conv2D",
-    "Conv2DTranspose", "Cropping2D", "Dense", "DepthwiseConv2D", "Dot", "Dropout", "ELU",
-    "Embedding", "Flatten", "GRU", "GRUCell", "GaussianNoise", "GlobalAveragePooling1D",
-    "GlobalAveragePooling2D", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalMaxPool1D",
-    "GlobalMaxPool2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "Input", "InputLayer",
-    "InputSpec", "LSTM", "LSTMCell", "Lambda", "Layer", "LayerNormalization", "LeakyReLU",
-    "MaxPool1D", "MaxPool2D", "MaxPooling1D", "MaxPooling2D", "Maximum", "Minimum", "Multiply",
-    "PReLU", "Permute", "RNN", "ReLU", "RepeatVector", "Reshape", "SimpleRNN", "SimpleRNNCell",
-    "Softmax", "Subtract", "TimeDistributed", "UpSampling2D", "ZeroPadding2D", "add", "average",
-    "concatenate", "dot", "maximum", "minimum", "multiply", "subtract",
+    "Activation", "ActivityRegularization", "Add", "AdditiveAttention", "AlphaDropout", "Attention",
+    "Average", "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "AvgPool1D", "AvgPool2D",
+    "AvgPool3D", "BatchNormalization", "Bidirectional", "CategoryEncoding", "CenterCrop",
+    "Concatenate", "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D",
+    "Conv3DTranspose", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "Convolution1D",
+    "Convolution1DTranspose", "Convolution2D", "Convolution2DTranspose", "Convolution3D",
+    "Convolution3DTranspose", "Cropping1D", "Cropping2D", "Cropping3D", "Dense", "DepthwiseConv1D",
+    "DepthwiseConv2D", "Discretization", "Dot", "Dropout", "ELU", "EinsumDense", "Embedding",
+    "Flatten", "GRU", "GRUCell", "GaussianDropout", "GaussianNoise", "GlobalAveragePooling1D",
+    "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalAvgPool1D", "GlobalAvgPool2D",
+    "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D",
+    "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D", "GroupNormalization",
+    "GroupQueryAttention", "Hashing", "Identity", "Input", "InputLayer", "InputSpec",
+    "IntegerLookup", "LSTM", "LSTMCell", "Lambda", "Layer", "LayerNormalization", "LeakyReLU",
+    "Masking", "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D",
+    "MaxPooling3D", "Maximum", "Minimum", "MultiHeadAttention", "Multiply", "Normalization",
+    "PReLU", "Permute", "RMSNormalization", "RNN", "RandomBrightness", "RandomContrast",
+    "RandomCrop", "RandomFlip", "RandomRotation", "RandomTranslation", "RandomZoom", "ReLU",
+    "RepeatVector", "Rescaling", "Reshape", "Resizing", "SeparableConv1D", "SeparableConv2D",
+    "SeparableConvolution1D", "SeparableConvolution2D", "SimpleRNN", "SimpleRNNCell", "Softmax",
+    "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "SpectralNormalization",
+    "StackedRNNCells", "StringLookup", "Subtract", "TextVectorization", "TimeDistributed",
+    "UnitNormalization", "UpSampling1D", "UpSampling2D", "UpSampling3D", "Wrapper", "ZeroPadding1D",
+    "ZeroPadding2D", "ZeroPadding3D", "add", "average", "concatenate", "dot", "maximum", "minimum",
+    "multiply", "subtract",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

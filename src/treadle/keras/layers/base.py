@@ -1,17 +1,20 @@
-"""Layer: weights made on the first call, found through attributes; `training` passed down."""
+"""Layer: weights made on the first call, found through attributes; training and masks passed on."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 import treadle as td
 from treadle.keras import (
+    activations,
     constraints,
     dtype_policies,
     initializers,
@@ -21,6 +24,7 @@ from treadle.keras import (
 )
 from treadle.keras.dtype_policies import casting
 from treadle.keras.layers import symbolic
+from treadle.keras.masks import mask_of, set_mask
 
 
 class InputSpec(NamedTuple):
@@ -54,37 +58,67 @@ _calls = _CallState()
 
 
 class _Parameters(NamedTuple):
-    """What matters of call's signature."""
+    """What matters of the signature of `call` or `build`."""
 
-    first: str | None  # the name of the inputs
+    names: tuple[str, ...]  # of what may be given by position
     training_at: int | None  # the position of `training`; None: keyword only or absent
     takes_training: bool
+    trains: bool  # the default of `training`, False where there is none
+    masks: tuple[tuple[str, str], ...]  # a parameter that takes a mask, and whose mask that is
+
+    def by_name(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by the names of their parameters."""
+        return dict(zip(self.names, args, strict=False)) | dict(kwargs)
 
 
 _signatures: dict[Any, _Parameters] = {}
 
 
-def _parameters(call: Callable[..., Any]) -> _Parameters:
-    key = getattr(call, "__func__", call)
+def _parameters(function: Callable[..., Any]) -> _Parameters:
+    key = getattr(function, "__func__", function)
     found = _signatures.get(key)
     if found is None:
-        parameters = inspect.signature(call).parameters
-        names = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        parameters = inspect.signature(function).parameters
+        names = tuple(n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD)
         position = names.index("training") if "training" in names else None
-        first = names[0] if names else None
-        found = _signatures[key] = _Parameters(first, position, "training" in parameters)
+        masks = [(f"{n}_mask", n) for n in names if f"{n}_mask" in parameters]
+        if "mask" in parameters and names:
+            masks.append(("mask", names[0]))
+        takes = "training" in parameters
+        trains = takes and parameters["training"].default is True
+        found = _Parameters(names, position, takes, trains, tuple(masks))
+        _signatures[key] = found
     return found
+
+
+_KINDS: dict[str, Callable[[Any], Any]] = {
+    "initializer": initializers.get, "regularizer": regularizers.get, "constraint": constraints.get,
+}  # fmt: skip
+
+
+def _as_data(value: Any) -> Any:
+    """A setting as it stands in configurations: objects as their configs, activations as their
+    names. Functions of programs stay."""
+    if type(value) in (tuple, list):
+        return type(value)(map(_as_data, value))
+    if callable(value) and not hasattr(value, "get_config"):
+        name = activations.serialize(value)
+        return name if getattr(activations, name, None) is value else value
+    described = hasattr(value, "get_config") and not isinstance(value, type)
+    return serialization.serialize_keras_object(value) if described else value
 
 
 def _then_built(build: Callable[..., Any]) -> Callable[..., Any]:
     """A layer's `build`, after which a call of the layer does not build it once more."""
 
+    parameters = _parameters(build)
+
     @functools.wraps(build)
     def build_once(self: Any, *args: Any, **kwargs: Any) -> None:
         build(self, *args, **kwargs)
         self.built = True
-        if args:
-            self._build_shape = args[0]
+        shapes = parameters.by_name((self, *args), kwargs)
+        self._build_shapes = {name: shapes[name] for name in parameters.names[1:] if name in shapes}
 
     return build_once
 
@@ -94,9 +128,17 @@ class Layer(td.Module):
 
     Subclasses make their weights in `build` (or `__init__`) with `add_weight`, and compute in
     `call`, which may take a `training` argument: without one given, the value of the enclosing
-    layer's call is used, False at the top.
+    layer's call is used; at the top the default of the argument, where that is True, else False.
+
+    A `mask` argument of `call` is given the mask of the inputs, where they have one; a layer whose
+    `supports_masking` is True gives its results the mask that `compute_mask` makes of it.
+
+    A class of this package names in `_settings` the arguments that it keeps as attributes, which
+    `get_config` collects, and in `_weights` the weights that have an initializer, a regularizer and
+    a constraint among its arguments, with their default initializers.
 
     Args:
+        activity_regularizer: its value for the results, divided by the batch's size, is a loss.
         trainable: whether the layer's weights are among the trainable ones.
         name: the layer's name; numbered by class when omitted.
         dtype: of the weights and of the computation; floating inputs are cast to it. Or a policy
@@ -105,17 +147,22 @@ class Layer(td.Module):
     """
 
     input_spec: InputSpec | None = None
+    supports_masking: bool = False
+    _settings: ClassVar[tuple[str, ...]] = ()
+    _no_settings: ClassVar[tuple[str, ...]] = ()  # which base classes have and Keras's has not
+    _weights: ClassVar[Mapping[str, str]] = {}
+    _keywords: ClassVar[tuple[str, ...]] = ()  # the arguments that `_weights` stands for
     # Whether `compute_output_shape` of a class of this package tells what `call` gives.
     has_shape_rule: ClassVar[bool] = True
     # Whether the layer computes in float32 where others compute in 16 bits.
     in_float32: ClassVar[bool] = False
     _ignored_attributes: ClassVar[frozenset[str]] = frozenset({
         "_added_weights", "_trainable", "_name", "_penalties", "_call_losses", "_loss_layers",
-        "_example_shape", "_output_shape", "_regularizers", "_constraints", "_nodes", "built",
-        "dtype", "dtype_policy", "_arguments", "_build_shape",
+        "_example_shape", "_output_shape", "_nodes", "built", "dtype", "dtype_policy", "_arguments",
+        "_build_shapes",
     })  # fmt: skip
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
-    _build_shape: Any = None
+    _build_shapes: Mapping[str, Any] = MappingProxyType({})  # what `build` was given, by name
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         layer = super().__new__(cls)
@@ -126,10 +173,15 @@ class Layer(td.Module):
         super().__init_subclass__(**kwargs)
         if "build" in cls.__dict__:
             cls.build = _then_built(cls.build)  # type: ignore[method-assign]
+        if "compute_mask" in cls.__dict__:
+            cls.supports_masking = True
+        if "_weights" in cls.__dict__:
+            cls._keywords = tuple(f"{w}_{kind}" for w in cls._weights for kind in _KINDS)
 
     def __init__(
         self,
         *,
+        activity_regularizer: Any = None,
         trainable: bool = True,
         name: str | None = None,
         dtype: Any = None,
@@ -138,6 +190,12 @@ class Layer(td.Module):
     ) -> None:
         if "input_dim" in kwargs and input_shape is None:  # Keras 2
             input_shape = (kwargs.pop("input_dim"),)
+        for weight, initializer in self._weights.items():
+            kwargs.setdefault(f"{weight}_initializer", initializer)
+            for kind, get in _KINDS.items():
+                name_of = f"{weight}_{kind}"
+                setattr(self, name_of, get(kwargs.pop(name_of, None)))
+        self.activity_regularizer = regularizers.get(activity_regularizer)
         if kwargs:
             unknown = ", ".join(sorted(kwargs))
             raise TypeError(f"{type(self).__name__} got unsupported arguments: {unknown}")
@@ -218,6 +276,11 @@ class Layer(td.Module):
         if penalty is not None:
             self._penalties.append((penalty, variable))
         return variable
+
+    def _add(self, key: str, shape: Sequence[int], **given: Any) -> td.Variable:
+        """A weight with what the layer's arguments say of the entry `key` of `_weights`."""
+        settings = {kind: getattr(self, f"{key}_{kind}") for kind in _KINDS}
+        return self._new_weight(shape, **({"name": key} | settings | given))
 
     def _attribute_items(self) -> list[tuple[str, Any]]:
         """Attributes in the order of assignment, as Keras lists weights and layers."""
@@ -377,19 +440,25 @@ class Layer(td.Module):
         stated = own or kind.compute_output_shape is not Layer.compute_output_shape
         return kind.has_shape_rule and stated
 
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the results; that of the first argument unless a layer says otherwise."""
+        return mask
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if symbolic.among(args, kwargs):
             return symbolic.call(self, args, kwargs)
-        first = None if args else _parameters(self.call).first
-        if first in kwargs:
-            args = (kwargs.pop(first),)
+        parameters = _parameters(self.call)
+        if not args and parameters.names and parameters.names[0] in kwargs:
+            args = (kwargs.pop(parameters.names[0]),)
         if args:
-            args = (self._convert(args[0]), *args[1:])
+            args = (self._convert(args[0]), *map(self._convert_further, args[1:]))
+        kwargs = {name: self._convert_further(value) for name, value in kwargs.items()}
         if not self.built:
-            self._build(args[0] if args else None)
+            self._build_for(args, kwargs)
         if self.input_spec is not None and args:
             self._check_input(args[0])
         args, kwargs, training = self._with_training(args, kwargs)
+        kwargs, mask = self._with_masks(parameters, args, kwargs)
         before, outermost, read_in = _calls.training, _calls.outermost, casting.dtype
         try:  # without calls between a change and its end, an interrupt comes before or after both
             _calls.training = (*before, training)
@@ -399,12 +468,63 @@ class Layer(td.Module):
             outputs = self._converted_call()(*args, **kwargs)
             if self.in_float32:
                 outputs = td.nest.map_structure(self._as_result, outputs)
+            if self.activity_regularizer is not None:
+                self._penalize(outputs)
         finally:
             casting.dtype = read_in
             _calls.training = before
             _calls.outermost = outermost
         self._output_shape = td.nest.map_structure(_shape_of, outputs)
+        self._mask_outputs(args[0] if args else None, outputs, mask)
         return outputs
+
+    def _penalize(self, outputs: Any) -> None:
+        """Add the activity regularizer's value for the results, an example's on average."""
+        for output in td.nest.flatten(outputs):
+            penalty = self.activity_regularizer(output)
+            if len(output.shape):
+                count = td.cast(td.shape(output)[0], penalty.dtype)
+                penalty = td.math.divide_no_nan(penalty, count)
+            self.add_loss(penalty)
+
+    def _with_masks(
+        self, parameters: _Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[dict[str, Any], Any]:
+        """The arguments with the masks that the parameters take, and the mask of the first one."""
+        given = parameters.by_name(args, kwargs)
+        for name, of in parameters.masks:
+            if given.get(name) is None and name not in parameters.names[: len(args)]:
+                found = td.nest.map_structure(mask_of, given.get(of))
+                if any(mask is not None for mask in td.nest.flatten(found)):
+                    kwargs[name] = given[name] = found
+        first = given.get("mask")
+        if first is None and args:
+            first = td.nest.map_structure(mask_of, args[0])
+        return kwargs, first
+
+    def _mask_outputs(self, inputs: Any, outputs: Any, mask: Any) -> None:
+        """Give the results the mask that `compute_mask` makes, where they have none."""
+        known = any(part is not None for part in td.nest.flatten(mask))
+        if not self.supports_masking:
+            if known and not self._passes_masks:
+                warnings.warn(
+                    f'Layer "{self.name}" ({type(self).__name__}) does not support masking: the '
+                    "mask of its input ends there, layers after it do not see it",
+                    stacklevel=3,
+                )
+            return
+        if not known and type(self).compute_mask is Layer.compute_mask:
+            return
+        results = td.nest.flatten(outputs)
+        if all(mask_of(result) is not None for result in results):
+            return
+        computed = td.nest.flatten(self.compute_mask(inputs, mask))
+        for result, own in zip(results, computed, strict=False):
+            if own is not None and isinstance(result, td.Tensor) and mask_of(result) is None:
+                set_mask(result, own)
+
+    # Whether the layers inside see to the masks of the results, as those of a model do.
+    _passes_masks: ClassVar[bool] = False
 
     def _start_outermost(self) -> None:
         _calls.outermost = self
@@ -418,6 +538,15 @@ class Layer(td.Module):
             layer._call_losses = []
         self._loss_layers = []
 
+    @property
+    def _trains_by_default(self) -> bool:
+        """Whether a call trains where nobody says otherwise."""
+        return _parameters(self.call).trains
+
+    def _takes(self, name: str) -> bool:
+        """Whether `call` has a parameter of this name."""
+        return name in _parameters(self.call).names
+
     def _converted_call(self) -> Callable[..., Any]:
         """`call`, rewritten by AutoGraph while a function is traced: what the user wrote in it may
         branch on tensors. The package's own layers need no rewriting."""
@@ -428,14 +557,15 @@ class Layer(td.Module):
     def _with_training(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-        _, position, takes = _parameters(self.call)
+        parameters = _parameters(self.call)
+        position = parameters.training_at
         if position is not None and len(args) > position:
             return args, kwargs, args[position]
         training = kwargs.pop("training", None)
         if training is None:
-            training = _calls.training[-1] if _calls.training else False
-        if takes:
-            kwargs["training"] = training
+            training = _calls.training[-1] if _calls.training else None
+        if parameters.takes_training:
+            kwargs["training"] = parameters.trains if training is None else training
         return args, kwargs, training
 
     def _convert(self, inputs: Any) -> Any:
@@ -453,6 +583,12 @@ class Layer(td.Module):
             return self._autocast(td.convert_to_tensor(inputs))
         return td.nest.map_structure(self._convert_leaf, inputs)
 
+    def _convert_further(self, value: Any) -> Any:
+        """An argument after the inputs: arrays and tensors in it as those of the inputs."""
+        if isinstance(value, list | tuple | dict):
+            return td.nest.map_structure(self._convert_leaf, value)
+        return self._convert_leaf(value)
+
     def _convert_leaf(self, value: Any) -> Any:
         if isinstance(value, np.ndarray | td.Variable):
             value = td.convert_to_tensor(value)
@@ -461,7 +597,9 @@ class Layer(td.Module):
     def _autocast(self, tensor: td.Tensor) -> td.Tensor:
         kind = self.variable_dtype if self.in_float32 else self.compute_dtype
         if tensor.dtype.is_floating and tensor.dtype.name != kind:
-            return td.cast(tensor, kind)
+            cast = td.cast(tensor, kind)
+            set_mask(cast, mask_of(tensor))
+            return cast
         return tensor
 
     def _read_in(self) -> str | None:
@@ -475,13 +613,25 @@ class Layer(td.Module):
         floating = isinstance(value, td.Tensor) and value.dtype.is_floating
         return td.cast(value, self.compute_dtype) if floating else value
 
+    def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Build the layer for the arguments of its first call. A `build` of several parameters, as
+        ``build(query_shape, value_shape)``, is given the shapes of the arguments so named."""
+        names = [n for n in _parameters(self.build).names if n.endswith("_shape")]
+        if len(names) < 2:
+            self._build(args[0] if args else None)
+            return
+        given = _parameters(self.call).by_name(args, kwargs)
+        shapes = {n: given.get(n.removesuffix("_shape")) for n in names}
+        self.build(**{n: _shapes_of(x) for n, x in shapes.items() if x is not None})
+        self.built = True
+
     def _build(self, inputs: Any) -> None:
-        shape = td.nest.map_structure(_shape_of, inputs)
         if self.input_spec is not None:
             self._check_input(inputs)
+        shape = _shapes_of(inputs)
         self.build(shape)
         self.built = True  # also where `build` is that of a class beside Layer
-        self._build_shape = shape
+        self._build_shapes = {"input_shape": shape}
 
     def _check_input(self, inputs: Any) -> None:
         assert self.input_spec is not None
@@ -496,15 +646,29 @@ class Layer(td.Module):
     # -- configuration ---------------------------------------------------------------------------
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make an equal layer: those that it was made with, objects among them
-        as their configs."""
+        """The arguments that make an equal layer, objects among them as their configs. For classes
+        of programs: those that the layer was made with."""
         kind = type(self)
-        policy = self.dtype_policy.name
-        found = {"name": self.name, "trainable": self._trainable, "dtype": policy}
-        found = {name: value for name, value in found.items() if serialization.takes(kind, name)}
-        args, kwargs = self._arguments
-        given = serialization.arguments_of(self, args, kwargs)
-        return {k: _plain(v) for k, v in given.items() if k not in _OF_EXAMPLES} | found
+        own = {"name": self.name, "trainable": self._trainable, "dtype": self.dtype_policy.name}
+        own = {
+            name: value for name, value in own.items()
+            if serialization.takes(kind, name) and name not in self._no_settings
+        }  # fmt: skip
+        names = self._setting_names() if kind.__init__.__module__.startswith("treadle.") else []
+        if names:
+            return own | {name: _as_data(getattr(self, name)) for name in names}
+        given = serialization.arguments_of(self, *self._arguments)
+        return {k: _as_data(v) for k, v in given.items() if k not in _OF_EXAMPLES} | own
+
+    def _setting_names(self) -> list[str]:
+        """The arguments that configurations have."""
+        names: list[str] = []
+        for kind in reversed(type(self).__mro__):
+            names += kind.__dict__.get("_settings", ())
+        names += [*self._keywords] if names or self._keywords else []
+        if self.activity_regularizer is not None:
+            names.append("activity_regularizer")
+        return [name for name in names if name not in self._no_settings]
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
@@ -513,11 +677,18 @@ class Layer(td.Module):
 
     def get_build_config(self) -> dict[str, Any] | None:
         """The shapes of the inputs that the weights were made for; None where there are none."""
-        shape = self._build_shape
-        return None if shape is None else {"input_shape": _listed(shape)}
+        known = {name: _listed(s) for name, s in self._build_shapes.items() if s is not None}
+        if not known:
+            return None
+        return {"input_shape": next(iter(known.values()))} if len(known) == 1 else {
+            "shapes_dict": known
+        }
 
     def build_from_config(self, config: dict[str, Any]) -> None:
         """Make the weights for the shapes that `get_build_config` gave."""
+        shapes = config.get("shapes_dict")
+        if shapes is not None and not self.built:
+            self.build(**{name: _as_shape(shape) for name, shape in shapes.items()})
         shape = config.get("input_shape")
         if shape is not None and not self.built:
             self.build(_as_shape(shape))
@@ -561,14 +732,6 @@ def _shape_of(value: Any) -> Any:
 _OF_EXAMPLES = ("input_shape", "input_dim", "input_length", "name", "trainable", "dtype")
 
 
-def _plain(value: Any) -> Any:
-    """An argument as data where it is an object with a config; others as they are."""
-    if isinstance(value, list | tuple):
-        return type(value)(_plain(v) for v in value) if type(value) in (list, tuple) else value
-    described = hasattr(value, "get_config") and not isinstance(value, type)
-    return serialization.serialize_keras_object(value) if described else value
-
-
 def _listed(shape: Any) -> Any:
     """A shape, or a structure of shapes, as lists."""
     if isinstance(shape, dict):
@@ -585,3 +748,11 @@ def _as_shape(listed: Any) -> Any:
     if any(isinstance(inner, list | dict) for inner in listed):
         return [_as_shape(inner) for inner in listed]
     return tuple(listed)
+
+
+def _shapes_of(value: Any) -> Any:
+    return td.nest.map_structure(_shape_of, value)
+
+
+# Programs of Keras read and write the mask of a tensor so.
+td.Tensor._keras_mask = property(mask_of, set_mask)  # type: ignore[attr-defined]

@@ -1,328 +1,374 @@
-"""Convolution and pooling layers."""
+"""Convolutions of one, two and three spatial axes: whole, channel by channel, and transposed."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 import treadle as td
-from treadle.keras import activations, config, initializers
-from treadle.keras.layers.base import InputSpec, Layer
+from treadle.keras import activations
+from treadle.keras.layers.base import InputSpec
+from treadle.keras.layers.spatial import Windowed, size_of, sizes
 
 
-def _pair(value: Any, what: str) -> tuple[int, int]:
-    numbers = (value, value) if isinstance(value, int) else tuple(value)
-    if len(numbers) != 2 or any(not isinstance(n, int) or n < 1 for n in numbers):
-        raise ValueError(f"{what} must be a positive int or a pair of them, got {value!r}")
-    return numbers
+class _Convolution(Windowed):
+    """What convolutions share: a window with strides and dilation, a bias and an activation."""
 
+    kernel: Any
+    bias: Any
+    _settings: ClassVar[tuple[str, ...]] = (
+        "kernel_size", "dilation_rate", "activation", "use_bias",
+    )  # fmt: skip
+    _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
 
-def _padding(value: str) -> str:
-    if not isinstance(value, str) or value.lower() not in ("valid", "same"):
-        raise ValueError(f'padding must be "valid" or "same", got {value!r}')
-    return value.lower()
-
-
-def _format(value: str | None) -> str:
-    value = value or config.image_data_format()
-    if value not in ("channels_last", "channels_first"):
-        raise ValueError(f'data_format must be "channels_last" or "channels_first", got {value!r}')
-    return value
-
-
-def _length(size: int | None, window: int, stride: int, dilation: int, padding: str) -> int | None:
-    if size is None:
-        return None
-    reach = 1 if padding == "same" else (window - 1) * dilation + 1
-    return (size - reach) // stride + 1
-
-
-class _Spatial(Layer):
-    """What convolution and pooling share: windows over two axes and a channel axis."""
-
-    window: tuple[int, int]
-    strides: tuple[int, int]
-    padding: str
-    data_format: str
-    dilation: tuple[int, int] = (1, 1)
-
-    def _set_windows(self, window: Any, strides: Any, padding: str, data_format: Any) -> None:
-        self.window = _pair(window, "the window")
-        self.strides = self.window if strides is None else _pair(strides, "strides")
-        self.padding, self.data_format = _padding(padding), _format(data_format)
-        self.input_spec = InputSpec(ndim=4)
-
-    @property
-    def _format_code(self) -> str:
-        return "NHWC" if self.data_format == "channels_last" else "NCHW"
-
-    @property
-    def _channel_axis(self) -> int:
-        return 3 if self.data_format == "channels_last" else 1
-
-    def _with_channels(self, input_shape: Any, channels: int | None) -> Any:
-        first = 1 if self.data_format == "channels_last" else 2
-        size = [
-            _length(input_shape[first + i], self.window[i], self.strides[i], self.dilation[i],
-                    self.padding)
-            for i in range(2)
-        ]  # fmt: skip
-        if any(s is not None and s < 1 for s in size):
+    def __init__(
+        self, kernel_size: Any, strides: Any, padding: str, data_format: str | None,
+        dilation_rate: Any, activation: Any, use_bias: bool, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(kernel_size, strides, padding, data_format, dilation_rate, **kwargs)
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(
-                f'Layer "{self.name}" ({type(self).__name__}): a window of {self.window} does not '
-                f"fit into inputs of shape {tuple(input_shape)}"
+                f"{type(self).__name__}: strides {self.strides} or dilation_rate "
+                f"{self.dilation_rate} must be 1"
             )
-        if self.data_format == "channels_last":
-            return (input_shape[0], *size, channels)
-        return (input_shape[0], channels, *size)
+        self.activation, self.use_bias = activations.get(activation), use_bias
+
+    @property
+    def kernel_size(self) -> tuple[int, ...]:
+        return self.window
+
+    def build(self, input_shape: Any) -> None:
+        channels = self._checked_channels(input_shape)
+        self._build_kernels(channels)
+        self.bias = self._add("bias", (self._outputs_of(channels),)) if self.use_bias else None
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
+
+    def _build_kernels(self, channels: int) -> None:
+        raise NotImplementedError
+
+    def _checked_channels(self, input_shape: Any, groups: int = 1) -> int:
+        channels = input_shape[self._channel_axis]
+        if channels is None or channels % groups:
+            raise ValueError(
+                f'Layer "{self.name}" ({type(self).__name__}) needs a known number of channels, a '
+                f"multiple of groups={groups}; got inputs of shape {tuple(input_shape)}"
+            )
+        return int(channels)
+
+    def _outputs_of(self, channels: int) -> int:
+        """The number of output channels."""
+        raise NotImplementedError
+
+    def call(self, inputs: Any) -> td.Tensor:
+        outputs = self._convolved(inputs)
+        if self.bias is not None:
+            outputs = td.nn.bias_add(
+                outputs, self.bias, "N...C" if self._channels_last else "NC..."
+            )
+        return self.activation(outputs)
+
+    def _convolved(self, inputs: td.Tensor) -> td.Tensor:
+        raise NotImplementedError
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        channels = input_shape[self._channel_axis]
+        return self._with_channels(
+            input_shape, None if channels is None else self._outputs_of(channels)
+        )
 
 
-class Conv2D(_Spatial):
-    """Two-dimensional convolution with bias and activation.
+class _Conv(_Convolution):
+    """A convolution with bias and activation.
 
     Args:
         filters: the number of output channels.
-        kernel_size, strides, dilation_rate: an int or a pair.
-        padding: "valid" or "same".
+        kernel_size, strides, dilation_rate: an int, or one for each spatial axis.
+        padding: "valid" or "same"; for one axis also "causal": no step sees a later one.
         data_format: "channels_last" or "channels_first".
         groups: the channels are split into so many groups with filters of their own.
         activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer,
-        bias_regularizer: as for Dense.
+        bias_regularizer, kernel_constraint, bias_constraint: as for Dense.
     """
+
+    _settings: ClassVar[tuple[str, ...]] = ("filters", "groups")
 
     def __init__(
         self,
         filters: int,
         kernel_size: Any,
-        strides: Any = (1, 1),
+        strides: Any = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
+        dilation_rate: Any = 1,
         groups: int = 1,
         activation: Any = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(
+            kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
+            **kwargs,
+        )  # fmt: skip
         if not isinstance(filters, int | np.integer) or filters < 1 or filters % groups:
             raise ValueError(
                 f"{type(self).__name__}: filters must be a positive multiple of groups={groups}, "
                 f"got {filters!r}"
             )
-        self._set_windows(kernel_size, strides, padding, data_format)
         self.filters, self.groups = int(filters), groups
-        self.dilation = _pair(dilation_rate, "dilation_rate")
-        self.activation, self.use_bias = activations.get(activation), use_bias
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self._regularizers = (kernel_regularizer, bias_regularizer)
 
-    @property
-    def kernel_size(self) -> tuple[int, int]:
-        return self.window
+    def _checked_channels(self, input_shape: Any, groups: int = 1) -> int:
+        return super()._checked_channels(input_shape, self.groups)
 
-    def build(self, input_shape: Any) -> None:
-        channels = self._checked_channels(input_shape)
-        self.kernel = self.add_weight(
-            (*self.window, channels // self.groups, self.filters), self.kernel_initializer,
-            name="kernel", regularizer=self._regularizers[0],
+    def _build_kernels(self, channels: int) -> None:
+        shape = (*self.window, channels // self.groups, self.filters)
+        self.kernel = self._add("kernel", shape)
+
+    def _outputs_of(self, channels: int) -> int:
+        return self.filters
+
+    def _convolved(self, inputs: td.Tensor) -> td.Tensor:
+        padding = self.padding.upper()
+        if padding == "CAUSAL":  # zeros before the first step
+            around = [(0, 0)] * 3
+            around[self._axes[0]] = ((self.window[0] - 1) * self.dilation_rate[0], 0)
+            inputs, padding = td.pad(inputs, around), "VALID"
+        return td.nn.convolution(
+            inputs, self.kernel, list(self.strides), padding, self._format_code,
+            list(self.dilation_rate),
         )  # fmt: skip
-        self._build_bias(self.filters)
-        self.input_spec = InputSpec(ndim=4, axes={self._channel_axis: channels})
-        self.built = True
 
-    def _checked_channels(self, input_shape: Any) -> int:
-        channels = input_shape[self._channel_axis]
-        if channels is None or channels % self.groups:
+
+class Conv1D(_Conv):
+    __doc__ = _Conv.__doc__
+    rank = 1
+    _further_paddings = ("causal",)
+
+
+class Conv2D(_Conv):
+    __doc__ = _Conv.__doc__
+    rank = 2
+
+
+class Conv3D(_Conv):
+    __doc__ = _Conv.__doc__
+    rank = 3
+
+
+class _OfChannels(_Convolution):
+    """What convolutions of single channels share.
+
+    The windows of one axis are those of an image of one row.
+    """
+
+    depth_multiplier: int
+    _settings: ClassVar[tuple[str, ...]] = ("depth_multiplier",)
+
+    def _set_multiplier(self, depth_multiplier: int) -> None:
+        if not isinstance(depth_multiplier, int | np.integer) or depth_multiplier < 1:
             raise ValueError(
-                f'Layer "{self.name}" ({type(self).__name__}) needs a known number of channels, a '
-                f"multiple of groups={self.groups}; got inputs of shape {tuple(input_shape)}"
+                f"{type(self).__name__}: depth_multiplier must be a positive int, got "
+                f"{depth_multiplier!r}"
             )
-        return int(channels)
+        self.depth_multiplier = int(depth_multiplier)
 
-    def _build_bias(self, channels: int) -> None:
-        self.bias = None
-        if self.use_bias:
-            self.bias = self.add_weight(
-                (channels,), self.bias_initializer, name="bias", regularizer=self._regularizers[1]
-            )
-
-    def call(self, inputs: Any) -> td.Tensor:
-        outputs = td.nn.conv2d(
-            inputs, self.kernel, list(self.strides), self.padding.upper(), self._format_code,
-            list(self.dilation),
-        )  # fmt: skip
-        return self._finished(outputs)
-
-    def _finished(self, outputs: td.Tensor) -> td.Tensor:
-        if self.bias is not None:
-            outputs = td.nn.bias_add(outputs, self.bias, self._format_code)
-        return self.activation(outputs)
-
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        return self._with_channels(input_shape, self.filters)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "filters": self.filters,
-            "kernel_size": self.window,
-            "strides": self.strides,
-            "padding": self.padding,
-            "data_format": self.data_format,
-            "dilation_rate": self.dilation,
-            "groups": self.groups,
-            "activation": activations.serialize(self.activation),
-            "use_bias": self.use_bias,
-            "kernel_initializer": initializers.serialize(self.kernel_initializer),
-            "bias_initializer": initializers.serialize(self.bias_initializer),
-        }
-
-
-class DepthwiseConv2D(Conv2D):
-    """Convolution of each channel with `depth_multiplier` filters of its own."""
-
-    def __init__(
-        self,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: str = "valid",
-        depth_multiplier: int = 1,
-        depthwise_initializer: Any = "glorot_uniform",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            depth_multiplier, kernel_size, strides, padding,
-            kernel_initializer=depthwise_initializer, **kwargs,
-        )  # fmt: skip
-        self.depth_multiplier = depth_multiplier
-
-    def build(self, input_shape: Any) -> None:
-        channels = self._checked_channels(input_shape)
-        self.kernel = self.add_weight(
-            (*self.window, channels, self.depth_multiplier), self.kernel_initializer, name="kernel"
-        )
-        self._build_bias(channels * self.depth_multiplier)
-        self.input_spec = InputSpec(ndim=4, axes={self._channel_axis: channels})
-        self.built = True
-
-    def call(self, inputs: Any) -> td.Tensor:
+    def _by_channel(self, inputs: td.Tensor, kernel: Any) -> td.Tensor:
+        code, strides, dilation = self._format_code, self.strides, self.dilation_rate
+        row = self._axes[0]
+        if self.rank == 1:
+            inputs, kernel = td.expand_dims(inputs, row), kernel.value()[None]
+            code, strides, dilation = code.replace("W", "HW"), strides * 2, (1, *dilation)
+        steps = [1, *strides, 1] if self._channels_last else [1, 1, *strides]
         outputs = td.nn.depthwise_conv2d(
-            inputs, self.kernel, [1, *self.strides, 1] if self._channel_axis == 3
-            else [1, 1, *self.strides], self.padding.upper(), self._format_code,
-            list(self.dilation),
-        )  # fmt: skip
-        return self._finished(outputs)
-
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        channels = input_shape[self._channel_axis]
-        multiplied = None if channels is None else channels * self.depth_multiplier
-        return self._with_channels(input_shape, multiplied)
-
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        for key in ("filters", "groups"):
-            del config[key]
-        initializer = config.pop("kernel_initializer")
-        return config | {
-            "depth_multiplier": self.depth_multiplier, "depthwise_initializer": initializer,
-        }  # fmt: skip
+            inputs, kernel, steps, self.padding.upper(), code, list(dilation)
+        )
+        return td.squeeze(outputs, row) if self.rank == 1 else outputs
 
 
-class _Pooling2D(_Spatial):
+class _DepthwiseConv(_OfChannels):
+    """Convolution of each channel with `depth_multiplier` filters of its own.
+
+    Args:
+        kernel_size, strides, dilation_rate: an int, or one for each spatial axis.
+        depth_multiplier: the number of filters of a channel.
+        padding, data_format, activation, use_bias: as for Conv2D.
+        depthwise_initializer, depthwise_regularizer, depthwise_constraint: of the filters.
+    """
+
+    _weights: ClassVar[dict[str, str]] = {"depthwise": "glorot_uniform", "bias": "zeros"}
+
     def __init__(
-        self,
-        pool_size: Any = (2, 2),
-        strides: Any = None,
-        padding: str = "valid",
-        data_format: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self._set_windows(pool_size, strides, padding, data_format)
-        self.built = True
+        self, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        depth_multiplier: int = 1, data_format: str | None = None, dilation_rate: Any = 1,
+        activation: Any = None, use_bias: bool = True, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
+            **kwargs,
+        )  # fmt: skip
+        self._set_multiplier(depth_multiplier)
 
-    @property
-    def pool_size(self) -> tuple[int, int]:
-        return self.window
+    def _build_kernels(self, channels: int) -> None:
+        shape = (*self.window, channels, self.depth_multiplier)
+        self.kernel = self._add("depthwise", shape, name="kernel")
 
-    def call(self, inputs: Any) -> td.Tensor:
-        return self._pool(
-            inputs, list(self.window), list(self.strides), self.padding.upper(), self._format_code
+    def _outputs_of(self, channels: int) -> int:
+        return channels * self.depth_multiplier
+
+    def _convolved(self, inputs: td.Tensor) -> td.Tensor:
+        return self._by_channel(inputs, self.kernel)
+
+
+class DepthwiseConv1D(_DepthwiseConv):
+    __doc__ = _DepthwiseConv.__doc__
+    rank = 1
+
+
+class DepthwiseConv2D(_DepthwiseConv):
+    __doc__ = _DepthwiseConv.__doc__
+    rank = 2
+
+
+class _SeparableConv(_OfChannels):
+    """A convolution of each channel, whose results are mixed by a convolution of single elements.
+
+    Args:
+        filters: the number of output channels.
+        kernel_size, strides, dilation_rate: an int, or one for each spatial axis.
+        depth_multiplier: the number of filters of a channel.
+        padding, data_format, activation, use_bias: as for Conv2D.
+        depthwise_initializer, pointwise_initializer, and the same for regularizer and constraint:
+            of the filters of channels, and of those that mix them.
+    """
+
+    depthwise_kernel: Any
+    pointwise_kernel: Any
+    _settings: ClassVar[tuple[str, ...]] = ("filters",)
+    _weights: ClassVar[dict[str, str]] = {
+        "depthwise": "glorot_uniform", "pointwise": "glorot_uniform", "bias": "zeros",
+    }  # fmt: skip
+
+    def __init__(
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        data_format: str | None = None, dilation_rate: Any = 1, depth_multiplier: int = 1,
+        activation: Any = None, use_bias: bool = True, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
+            **kwargs,
+        )  # fmt: skip
+        if not isinstance(filters, int | np.integer) or filters < 1:
+            raise ValueError(
+                f"{type(self).__name__}: filters must be a positive int, got {filters!r}"
+            )
+        self.filters = int(filters)
+        self._set_multiplier(depth_multiplier)
+
+    def _build_kernels(self, channels: int) -> None:
+        multiplier = self.depth_multiplier
+        self.depthwise_kernel = self._add(
+            "depthwise", (*self.window, channels, multiplier), name="depthwise_kernel"
+        )
+        self.pointwise_kernel = self._add(
+            "pointwise", (*(1,) * self.rank, channels * multiplier, self.filters),
+            name="pointwise_kernel",
+        )  # fmt: skip
+
+    def _outputs_of(self, channels: int) -> int:
+        return self.filters
+
+    def _convolved(self, inputs: td.Tensor) -> td.Tensor:
+        of_channels = self._by_channel(inputs, self.depthwise_kernel)
+        return td.nn.convolution(
+            of_channels, self.pointwise_kernel, 1, "VALID", self._format_code
         )
 
-    def _pool(self, *args: Any) -> td.Tensor:
-        raise NotImplementedError
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        return self._with_channels(input_shape, input_shape[self._channel_axis])
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "pool_size": self.window,
-            "strides": self.strides,
-            "padding": self.padding,
-            "data_format": self.data_format,
-        }
+class SeparableConv1D(_SeparableConv):
+    __doc__ = _SeparableConv.__doc__
+    rank = 1
 
 
-class MaxPooling2D(_Pooling2D):
-    """The maximum of each window."""
-
-    def _pool(self, *args: Any) -> td.Tensor:
-        return td.nn.max_pool2d(*args)
+class SeparableConv2D(_SeparableConv):
+    __doc__ = _SeparableConv.__doc__
+    rank = 2
 
 
-class AveragePooling2D(_Pooling2D):
-    """The mean of each window, padding not counted."""
+class _ConvTranspose(_Convolution):
+    """The transpose of a convolution, by which the spatial axes grow.
 
-    def _pool(self, *args: Any) -> td.Tensor:
-        return td.nn.avg_pool2d(*args)
+    Args:
+        output_padding: how much longer than the shortest possible an axis is to be, less than its
+            stride: an int, or one for each spatial axis.
+        filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
+        kernel_initializer, bias_initializer: as for Conv2D.
+    """
 
+    output_padding: tuple[int, ...] | None
+    _settings: ClassVar[tuple[str, ...]] = ("filters", "output_padding")
 
-MaxPool2D, AvgPool2D = MaxPooling2D, AveragePooling2D
-
-
-class _GlobalPooling2D(Layer):
     def __init__(
-        self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.data_format, self.keepdims = _format(data_format), keepdims
-        self.input_spec = InputSpec(ndim=4)
-        self.built = True
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        output_padding: Any = None, data_format: str | None = None, dilation_rate: Any = 1,
+        activation: Any = None, use_bias: bool = True, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
+            **kwargs,
+        )  # fmt: skip
+        if not isinstance(filters, int | np.integer) or filters < 1:
+            raise ValueError(
+                f"{type(self).__name__}: filters must be a positive int, got {filters!r}"
+            )
+        self.filters, self.output_padding = int(filters), None
+        if output_padding is not None:
+            self.output_padding = sizes(output_padding, self.rank, "output_padding", least=0)
+            pairs = zip(self.output_padding, self.strides, strict=True)
+            if any(more >= step for more, step in pairs):
+                raise ValueError(
+                    f"{type(self).__name__}: output_padding {self.output_padding} must be below "
+                    f"the strides {self.strides}"
+                )
 
-    @property
-    def _axes(self) -> list[int]:
-        return [1, 2] if self.data_format == "channels_last" else [2, 3]
+    def _build_kernels(self, channels: int) -> None:
+        self.kernel = self._add("kernel", (*self.window, self.filters, channels))
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        if self.keepdims:
-            return tuple(1 if i in self._axes else d for i, d in enumerate(input_shape))
-        return tuple(d for i, d in enumerate(input_shape) if i not in self._axes)
+    def _outputs_of(self, channels: int) -> int:
+        return self.filters
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "data_format": self.data_format, "keepdims": self.keepdims,
-        }  # fmt: skip
+    def _length(self, size: Any, number: int) -> Any:
+        step = self.strides[number]
+        reach = (self.window[number] - 1) * self.dilation_rate[number] + 1
+        if self.output_padding is None:
+            return size * step + (max(reach - step, 0) if self.padding == "valid" else 0)
+        least = reach if self.padding == "valid" else reach % 2
+        return (size - 1) * step + least + self.output_padding[number]
 
-
-class GlobalAveragePooling2D(_GlobalPooling2D):
-    """The mean over height and width."""
-
-    def call(self, inputs: Any) -> td.Tensor:
-        return td.reduce_mean(inputs, self._axes, keepdims=self.keepdims)
-
-
-class GlobalMaxPooling2D(_GlobalPooling2D):
-    """The maximum over height and width."""
-
-    def call(self, inputs: Any) -> td.Tensor:
-        return td.reduce_max(inputs, self._axes, keepdims=self.keepdims)
+    def _convolved(self, inputs: td.Tensor) -> td.Tensor:
+        shape = [size_of(inputs, axis) for axis in range(self.rank + 2)]
+        return td.nn.conv_transpose(
+            inputs, self.kernel, list(self._with_sizes(shape, self._length, self.filters)),
+            list(self.strides), self.padding, self._format_code,
+            list(self.dilation_rate),
+        )  # fmt: skip
 
 
-GlobalAvgPool2D, GlobalMaxPool2D = GlobalAveragePooling2D, GlobalMaxPooling2D
+class Conv1DTranspose(_ConvTranspose):
+    __doc__ = _ConvTranspose.__doc__
+    rank = 1
+
+
+class Conv2DTranspose(_ConvTranspose):
+    __doc__ = _ConvTranspose.__doc__
+    rank = 2
+
+
+class Conv3DTranspose(_ConvTranspose):
+    __doc__ = _ConvTranspose.__doc__
+    rank = 3
+
+
+Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
+Convolution1DTranspose, Convolution2DTranspose = Conv1DTranspose, Conv2DTranspose
+Convolution3DTranspose = Conv3DTranspose
+SeparableConvolution1D, SeparableConvolution2D = SeparableConv1D, SeparableConv2D

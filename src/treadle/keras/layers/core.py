@@ -1,15 +1,16 @@
-"""Dense, Embedding, Activation, Dropout and the layers that only move elements."""
+"""Dense, Embedding, Masking, activations and the layers that only move elements."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 import treadle as td
-from treadle.keras import activations, constraints, initializers
+from treadle.keras import activations, regularizers
 from treadle.keras.layers.base import InputSpec, Layer
+from treadle.keras.layers.spatial import format_name
 
 
 class Dense(Layer):
@@ -21,7 +22,12 @@ class Dense(Layer):
         use_bias: whether to add a bias.
         kernel_initializer, bias_initializer: see `keras.initializers`.
         kernel_regularizer, bias_regularizer: see `keras.regularizers`.
+        kernel_constraint, bias_constraint: see `keras.constraints`.
     """
+
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = ("units", "activation", "use_bias")
+    _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
 
     def __init__(
         self,
@@ -30,22 +36,16 @@ class Dense(Layer):
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer, **kwargs
+        )
         if not isinstance(units, int | np.integer) or units < 1:
             raise ValueError(f"Dense: units must be a positive int, got {units!r}")
         self.units = int(units)
         self.activation = activations.get(activation)
         self.use_bias = use_bias
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self._regularizers = (kernel_regularizer, bias_regularizer)
-        self._constraints = (constraints.get(kernel_constraint), constraints.get(bias_constraint))
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: Any) -> None:
@@ -54,16 +54,8 @@ class Dense(Layer):
             raise ValueError(
                 f'Layer "{self.name}" (Dense) needs a known last axis, got {input_shape}'
             )
-        self.kernel = self.add_weight(
-            (size, self.units), self.kernel_initializer, name="kernel",
-            regularizer=self._regularizers[0], constraint=self._constraints[0],
-        )  # fmt: skip
-        self.bias = None
-        if self.use_bias:
-            self.bias = self.add_weight(
-                (self.units,), self.bias_initializer, name="bias",
-                regularizer=self._regularizers[1], constraint=self._constraints[1],
-            )  # fmt: skip
+        self.kernel = self._add("kernel", (size, self.units))
+        self.bias = self._add("bias", (self.units,)) if self.use_bias else None
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
         self.built = True
 
@@ -82,18 +74,18 @@ class Dense(Layer):
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape[:-1], self.units)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "units": self.units,
-            "activation": activations.serialize(self.activation),
-            "use_bias": self.use_bias,
-            "kernel_initializer": initializers.serialize(self.kernel_initializer),
-            "bias_initializer": initializers.serialize(self.bias_initializer),
-        }
-
 
 class Embedding(Layer):
-    """Rows of a table: ints in [0, input_dim) become vectors of output_dim."""
+    """Rows of a table: ints in [0, input_dim) become vectors of output_dim.
+
+    Args:
+        mask_zero: 0 fills sequences up: the mask of the results is where the inputs are not 0.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: of the table.
+        weights: a list of the table to start from.
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("input_dim", "output_dim", "mask_zero")
+    _weights: ClassVar[dict[str, str]] = {"embeddings": "uniform"}
 
     def __init__(
         self,
@@ -101,21 +93,27 @@ class Embedding(Layer):
         output_dim: int,
         embeddings_initializer: Any = "uniform",
         embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        weights: Any = None,
         input_length: int | None = None,
         **kwargs: Any,
     ) -> None:
         if input_length is not None:  # Keras 2
             kwargs.setdefault("input_shape", (input_length,))
-        super().__init__(**kwargs)
-        self.input_dim, self.output_dim = input_dim, output_dim
-        self.embeddings_initializer = initializers.get(embeddings_initializer)
-        self._regularizer = embeddings_regularizer
+        super().__init__(
+            embeddings_initializer=embeddings_initializer,
+            embeddings_regularizer=embeddings_regularizer,
+            embeddings_constraint=embeddings_constraint,
+            **kwargs,
+        )
+        self.input_dim, self.output_dim, self.mask_zero = input_dim, output_dim, mask_zero
+        if weights is not None:
+            self.build(None)
+            self.set_weights(weights if isinstance(weights, list) else [weights])
 
     def build(self, input_shape: Any) -> None:
-        self.embeddings = self.add_weight(
-            (self.input_dim, self.output_dim), self.embeddings_initializer, name="embeddings",
-            regularizer=self._regularizer,
-        )  # fmt: skip
+        self.embeddings = self._add("embeddings", (self.input_dim, self.output_dim))
         self.built = True
 
     def call(self, inputs: Any) -> td.Tensor:
@@ -123,19 +121,73 @@ class Embedding(Layer):
             inputs = td.cast(inputs, "int32")
         return td.gather(self.embeddings, inputs)
 
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """Where the inputs are not 0, with `mask_zero`."""
+        return td.not_equal(inputs, td.zeros_like(inputs)) if self.mask_zero else None
+
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape, self.output_dim)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "input_dim": self.input_dim,
-            "output_dim": self.output_dim,
-            "embeddings_initializer": initializers.serialize(self.embeddings_initializer),
-        }
+
+class Identity(Layer):
+    """Its inputs, unchanged."""
+
+    supports_masking = True
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.built = True
+
+    def call(self, inputs: Any) -> Any:
+        return inputs
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        return input_shape
+
+
+class Masking(Layer):
+    """Leaves out steps: those of (batch, time, features) whose features all equal `mask_value`.
+
+    Their features become 0, and the mask of the results is False there.
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("mask_value",)
+
+    def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.mask_value = mask_value
+        self.built = True
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """Where a feature differs from the value."""
+        return td.reduce_any(td.not_equal(inputs, self.mask_value), -1)
+
+    def call(self, inputs: Any) -> td.Tensor:
+        kept = td.reduce_any(td.not_equal(inputs, self.mask_value), -1, keepdims=True)
+        return td.where(kept, inputs, td.zeros_like(inputs))
+
+
+class ActivityRegularization(Identity):
+    """Its inputs, unchanged: a penalty on them is added to the loss.
+
+    Args:
+        l1, l2: factors of the sums of absolute values and of squares; the penalty is divided by
+            the batch's size.
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("l1", "l2")
+    _no_settings: ClassVar[tuple[str, ...]] = ("activity_regularizer",)
+
+    def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **kwargs)
+        self.l1, self.l2 = l1, l2
 
 
 class Activation(Layer):
     """Applies an activation function."""
+
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = ("activation",)
 
     def __init__(self, activation: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -145,12 +197,12 @@ class Activation(Layer):
     def call(self, inputs: Any) -> td.Tensor:
         return self.activation(inputs)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"activation": activations.serialize(self.activation)}
-
 
 class ReLU(Layer):
     """The rectifier; see `keras.activations.relu`."""
+
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = ("max_value", "negative_slope", "threshold")
 
     def __init__(
         self, max_value: float | None = None, negative_slope: float = 0.0, threshold: float = 0.0,
@@ -163,16 +215,12 @@ class ReLU(Layer):
     def call(self, inputs: Any) -> td.Tensor:
         return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "max_value": self.max_value,
-            "negative_slope": self.negative_slope,
-            "threshold": self.threshold,
-        }
-
 
 class ELU(Layer):
     """The exponential linear unit."""
+
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = ("alpha",)
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -182,23 +230,27 @@ class ELU(Layer):
     def call(self, inputs: Any) -> td.Tensor:
         return activations.elu(inputs, self.alpha)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"alpha": self.alpha}
-
 
 class PReLU(Layer):
     """The rectifier with a slope below zero that is learnt, for each element of an example.
 
     Args:
         shared_axes: axes (the batch is 0) along which one slope serves all.
+        alpha_initializer, alpha_regularizer, alpha_constraint: of the slopes.
     """
+
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = ("shared_axes",)
+    _weights: ClassVar[dict[str, str]] = {"alpha": "zeros"}
 
     def __init__(
         self, alpha_initializer: Any = "zeros", alpha_regularizer: Any = None,
         alpha_constraint: Any = None, shared_axes: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(**kwargs)
-        self._settings = (initializers.get(alpha_initializer), alpha_regularizer, alpha_constraint)
+        super().__init__(
+            alpha_initializer=alpha_initializer, alpha_regularizer=alpha_regularizer,
+            alpha_constraint=alpha_constraint, **kwargs,
+        )  # fmt: skip
         given = shared_axes or ()
         self.shared_axes = (given,) if isinstance(given, int) else tuple(given)
 
@@ -209,10 +261,7 @@ class PReLU(Layer):
                 f'Layer "{self.name}" (PReLU): give the open axes of {tuple(input_shape)} as '
                 "shared_axes"
             )
-        initializer, regularizer, constraint = self._settings
-        self.alpha = self.add_weight(
-            shape, initializer, name="alpha", regularizer=regularizer, constraint=constraint
-        )
+        self.alpha = self._add("alpha", shape)
         self.built = True
 
     def call(self, inputs: Any) -> td.Tensor:
@@ -221,6 +270,8 @@ class PReLU(Layer):
 
 class RepeatVector(Layer):
     """(batch, features) `n` times along a new time axis."""
+
+    _settings: ClassVar[tuple[str, ...]] = ("n",)
 
     def __init__(self, n: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -236,32 +287,12 @@ class RepeatVector(Layer):
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (input_shape[0], self.n, input_shape[1])
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"n": self.n}
-
-
-class GaussianNoise(Layer):
-    """While training, adds normally distributed noise."""
-
-    def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        if not 0 <= stddev <= 1:
-            raise ValueError(f"GaussianNoise: stddev must be in [0, 1], got {stddev}")
-        self.stddev, self.seed = stddev, seed
-        self.built = True
-
-    def call(self, inputs: Any, training: Any = False) -> td.Tensor:
-        if not training:
-            return inputs  # type: ignore[no-any-return]
-        noise = td.random.normal(td.shape(inputs), 0.0, self.stddev, inputs.dtype, self.seed)
-        return inputs + noise  # type: ignore[no-any-return]
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"stddev": self.stddev, "seed": self.seed}
-
 
 class LeakyReLU(Layer):
     """The leaky rectifier."""
+
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = ("negative_slope",)
 
     def __init__(self, negative_slope: float = 0.3, **kwargs: Any) -> None:
         negative_slope = kwargs.pop("alpha", negative_slope)  # Keras 2's name
@@ -272,68 +303,54 @@ class LeakyReLU(Layer):
     def call(self, inputs: Any) -> td.Tensor:
         return td.nn.leaky_relu(inputs, self.negative_slope)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"negative_slope": self.negative_slope}
-
 
 class Softmax(Layer):
-    """Softmax along `axis`."""
+    """Softmax along `axis`, or along several together; what the mask leaves out gets 0.
 
-    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+    The mask has the inputs' shape, or sizes of 1 in it.
+    """
+
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = ("axis",)
+
+    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.axis = axis
         self.built = True
 
-    def call(self, inputs: Any) -> td.Tensor:
-        return td.nn.softmax(inputs, axis=self.axis)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"axis": self.axis}
-
-
-class Dropout(Layer):
-    """While training, zeroes a fraction `rate` of the inputs and scales the rest up."""
-
-    def __init__(
-        self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        if not 0 <= rate <= 1:
-            raise ValueError(f"Dropout: rate must be in [0, 1], got {rate}")
-        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
-        self.built = True
-
-    def call(self, inputs: Any, training: Any = False) -> td.Tensor:
-        if self.rate == 0:
-            return inputs  # type: ignore[no-any-return]
-        if isinstance(training, td.Tensor):
-            chosen: td.Tensor = td.cond(
-                training, lambda: self._dropped(inputs), lambda: td.identity(inputs)
-            )
-            return chosen
-        return self._dropped(inputs) if training else inputs
-
-    def _dropped(self, inputs: td.Tensor) -> td.Tensor:
-        if self.rate == 1:
-            return td.zeros_like(inputs)
-        return td.nn.dropout(inputs, self.rate, self.noise_shape, self.seed)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "rate": self.rate, "noise_shape": self.noise_shape, "seed": self.seed,
-        }  # fmt: skip
+    def call(self, inputs: Any, mask: Any = None) -> td.Tensor:
+        if mask is not None:
+            mask = td.cast(mask, td.bool)
+            low = -3e4 if inputs.dtype == td.float16 else -1e9
+            inputs = td.where(mask, inputs, td.constant(low, inputs.dtype))
+        if isinstance(self.axis, int):
+            outputs = td.nn.softmax(inputs, axis=self.axis)
+        else:
+            axes = list(self.axis)
+            outputs = td.exp(inputs - td.reduce_logsumexp(inputs, axes, keepdims=True))
+        return outputs if mask is None else td.where(mask, outputs, td.zeros_like(outputs))
 
 
 class Flatten(Layer):
-    """All axes but the batch's become one."""
+    """All axes but the batch's become one.
 
-    def __init__(self, **kwargs: Any) -> None:
+    Args:
+        data_format: with "channels_first" the channels are moved behind the other axes first.
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("data_format",)
+
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.data_format = format_name(data_format)
         self.built = True
 
     def call(self, inputs: Any) -> td.Tensor:
-        if len(inputs.shape) == 1:
+        rank = len(inputs.shape)
+        if rank == 1:
             return inputs[:, None]  # type: ignore[no-any-return]
+        if self.data_format == "channels_first" and rank > 2:
+            inputs = td.transpose(inputs, [0, *range(2, rank), 1])
         size = inputs.shape[1:].num_elements()
         if size is None:
             return td.reshape(inputs, [td.shape(inputs)[0], -1])
@@ -346,6 +363,8 @@ class Flatten(Layer):
 
 class Reshape(Layer):
     """Gives each example another shape; one entry may be -1."""
+
+    _settings: ClassVar[tuple[str, ...]] = ("target_shape",)
 
     def __init__(self, target_shape: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -372,12 +391,11 @@ class Reshape(Layer):
             )
         return (input_shape[0], *(size // known if d == -1 else d for d in target))
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"target_shape": self.target_shape}
-
 
 class Permute(Layer):
     """Reorders the axes after the batch axis; `dims` counts from 1."""
+
+    _settings: ClassVar[tuple[str, ...]] = ("dims",)
 
     def __init__(self, dims: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -389,6 +407,3 @@ class Permute(Layer):
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (input_shape[0], *(input_shape[d] for d in self.dims))
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"dims": self.dims}

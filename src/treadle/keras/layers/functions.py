@@ -16,8 +16,9 @@ class Lambda(Layer):
     """A function of tensors as a layer.
 
     Args:
-        function: takes the inputs, and may take `training`.
+        function: takes the inputs, and may take `mask` and `training`.
         output_shape: accepted for Keras programs; the shape is found by tracing.
+        mask: the mask of the results, or a function of (inputs, mask) that gives it.
         arguments: further keyword arguments of the function.
     """
 
@@ -29,11 +30,17 @@ class Lambda(Layer):
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
         self.function, self.arguments = function, dict(arguments or {})
-        self._takes_training = "training" in inspect.signature(function).parameters
+        self.mask = mask
+        self._taken = inspect.signature(function).parameters
         self.built = True
 
-    def call(self, inputs: Any, training: Any = None) -> Any:
-        given = {"training": training} if self._takes_training else {}
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """What the layer was given as `mask`."""
+        return self.mask(inputs, mask) if callable(self.mask) else self.mask
+
+    def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:
+        known = {"mask": mask, "training": training}
+        given = {name: value for name, value in known.items() if name in self._taken}
         function = self.function
         if not td.executing_eagerly():
             function = td.autograph.tf_convert(function)
@@ -41,17 +48,25 @@ class Lambda(Layer):
 
 
 class Operation(Layer):
-    """An operator on what `keras.Input` gave, such as the sum of two layers' results."""
+    """An operator on what `keras.Input` gave, such as the sum of two layers' results.
+
+    Args:
+        name: the operator's in Python, or that of an operation of Keras.
+        settings: arguments of the function beside tensors.
+    """
 
     has_shape_rule: ClassVar[bool] = False
+    _passes_masks = True
 
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, name: str, function: Callable[..., Any], settings: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__()
-        self.operator, self.function = name, function
+        self.operator, self.function, self.settings = name, function, dict(settings or {})
         self.built = True
 
     def call(self, *args: Any) -> Any:
-        return self.function(*args)
+        return self.function(*args, **self.settings)
 
 
 def _add_operators() -> None:

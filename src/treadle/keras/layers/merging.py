@@ -32,6 +32,12 @@ class _Merge(Layer):
     def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
         raise NotImplementedError
 
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """Where any of the masks is True; None where an input has none."""
+        if mask is None or any(m is None for m in mask):
+            return None
+        return functools.reduce(td.logical_or, mask)
+
 
 def _expanded(inputs: list[td.Tensor]) -> list[td.Tensor]:
     """Inputs of one rank: sizes of 1 are put after the batch axis, as Keras does."""
@@ -96,6 +102,8 @@ class Subtract(_Elementwise):
 class Concatenate(_Merge):
     """The inputs one after the other along an axis."""
 
+    _settings: ClassVar[tuple[str, ...]] = ("axis",)
+
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.axis = axis
@@ -103,8 +111,18 @@ class Concatenate(_Merge):
     def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
         return td.concat(inputs, self.axis)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"axis": self.axis}
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The masks one after the other, along the axis that they have of the inputs; where an
+        input has none, nothing is left out."""
+        if mask is None or all(m is None for m in mask):
+            return None
+        whole = [td.ones_like(x, td.bool) for x in inputs]
+        parts = [
+            all_kept if m is None else td.expand_dims(m, -1) & all_kept
+            if len(m.shape) < len(all_kept.shape) else m
+            for m, all_kept in zip(mask, whole, strict=True)
+        ]  # fmt: skip
+        return td.reduce_any(td.concat(parts, self.axis), -1)
 
 
 class Dot(_Merge):
@@ -116,6 +134,7 @@ class Dot(_Merge):
     """
 
     _least = 2
+    _settings: ClassVar[tuple[str, ...]] = ("axes", "normalize")
 
     def __init__(self, axes: Any, normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -133,8 +152,9 @@ class Dot(_Merge):
         result = td.einsum(f"{left},{right}->{kept}", x, y)
         return td.expand_dims(result, -1) if len(kept) == 1 else result
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"axes": self.axes, "normalize": self.normalize}
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """None."""
+        return None
 
 
 def add(inputs: Any, **kwargs: Any) -> Any:

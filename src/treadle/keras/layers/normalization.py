@@ -1,15 +1,69 @@
-"""Batch and layer normalization."""
+"""Normalization over batches, examples and groups of channels."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras import initializers
+from treadle.keras import config
 from treadle.keras.layers.base import InputSpec, Layer
 
 
-class BatchNormalization(Layer):
+class _Normalization(Layer):
+    """What layers share that normalize and then multiply by gamma and add beta."""
+
+    gamma: Any
+    beta: Any
+    scale: Any  # whether to multiply by gamma
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = ("axis", "epsilon", "center", "scale")
+    _weights: ClassVar[dict[str, str]] = {"gamma": "ones", "beta": "zeros"}
+
+    def __init__(
+        self, axis: Any, epsilon: float, center: bool, scale: bool, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis if isinstance(axis, int) else list(axis)
+        self.epsilon, self.center, self.scale = epsilon, center, scale
+
+    def _axes(self, rank: int) -> list[int]:
+        axes = [self.axis] if isinstance(self.axis, int) else self.axis
+        if any(not -rank <= a < rank for a in axes):
+            raise ValueError(
+                f'Layer "{self.name}" ({type(self).__name__}): axis {self.axis} is not one of the '
+                f"{rank} axes of the inputs"
+            )
+        return sorted(a % rank for a in axes)
+
+    def build(self, input_shape: Any) -> None:
+        axes = self._axes(len(input_shape))
+        shape = [input_shape[a] for a in axes]
+        if None in shape:
+            named = axes[0] if len(axes) == 1 else axes
+            raise ValueError(
+                f'Layer "{self.name}" ({type(self).__name__}) needs a known axis {named}, got '
+                f"inputs of shape {tuple(input_shape)}"
+            )
+        self._build_weights(shape)
+        given = [self.axis] if isinstance(self.axis, int) else self.axis
+        self.input_spec = InputSpec(
+            ndim=len(input_shape), axes={axis: input_shape[axis] for axis in given}
+        )
+
+    def _build_weights(self, shape: list[int]) -> None:
+        self.gamma = self._add("gamma", shape) if self.scale else None
+        self.beta = self._add("beta", shape) if self.center else None
+
+    def _spread(self, parameter: Any, x: td.Tensor) -> Any:
+        """A parameter with sizes of 1 where the inputs' other axes are."""
+        rank = len(x.shape)
+        axes = self._axes(rank)
+        if parameter is None or axes == list(range(rank - len(axes), rank)):
+            return parameter
+        return td.reshape(parameter, [x.shape[i] if i in axes else 1 for i in range(rank)])
+
+
+class BatchNormalization(_Normalization):
     """Normalizes each channel over the batch; at inference by moving statistics.
 
     Args:
@@ -17,9 +71,20 @@ class BatchNormalization(Layer):
         momentum: of the moving mean and variance.
         epsilon: added to the variance.
         center, scale: whether to add beta and multiply by gamma.
+        beta_initializer, gamma_initializer, beta_regularizer, gamma_regularizer, beta_constraint,
+        gamma_constraint: of these weights.
+        moving_mean_initializer, moving_variance_initializer: of the statistics.
     """
 
     in_float32 = True
+    _settings: ClassVar[tuple[str, ...]] = ("momentum",)
+    _weights: ClassVar[dict[str, str]] = {
+        "gamma": "ones", "beta": "zeros", "moving_mean": "zeros", "moving_variance": "ones",
+    }  # fmt: skip
+    _no_settings: ClassVar[tuple[str, ...]] = (
+        "moving_mean_regularizer", "moving_mean_constraint", "moving_variance_regularizer",
+        "moving_variance_constraint",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -30,52 +95,38 @@ class BatchNormalization(Layer):
         scale: bool = True,
         beta_initializer: Any = "zeros",
         gamma_initializer: Any = "ones",
-        moving_mean_initializer: Any = "zeros",
-        moving_variance_initializer: Any = "ones",
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.axis, self.momentum, self.epsilon = axis, momentum, epsilon
-        self.center, self.scale = center, scale
-        self._initializers = {
-            "gamma": initializers.get(gamma_initializer),
-            "beta": initializers.get(beta_initializer),
-            "moving_mean": initializers.get(moving_mean_initializer),
-            "moving_variance": initializers.get(moving_variance_initializer),
-        }
+        super().__init__(
+            axis, epsilon, center, scale, beta_initializer=beta_initializer,
+            gamma_initializer=gamma_initializer, **kwargs,
+        )  # fmt: skip
+        self.momentum = momentum
 
-    def build(self, input_shape: Any) -> None:
-        size = input_shape[self.axis]
-        if size is None:
-            raise ValueError(
-                f'Layer "{self.name}" (BatchNormalization) needs a known axis {self.axis}, got '
-                f"inputs of shape {tuple(input_shape)}"
-            )
-        self.gamma = self._weight("gamma", size) if self.scale else None
-        self.beta = self._weight("beta", size) if self.center else None
-        self.moving_mean = self._weight("moving_mean", size, trainable=False)
-        self.moving_variance = self._weight("moving_variance", size, trainable=False)
-        self.input_spec = InputSpec(ndim=len(input_shape), axes={self.axis: size})
-        self.built = True
+    def _build_weights(self, shape: list[int]) -> None:
+        super()._build_weights(shape)
+        self.moving_mean = self._add("moving_mean", shape, trainable=False)
+        self.moving_variance = self._add("moving_variance", shape, trainable=False)
 
-    def _weight(self, name: str, size: int, trainable: bool = True) -> td.Variable:
-        return self.add_weight((size,), self._initializers[name], name=name, trainable=trainable)
-
-    def call(self, inputs: Any, training: Any = False) -> td.Tensor:
+    def call(self, inputs: Any, training: Any = False, mask: Any = None) -> td.Tensor:
         if isinstance(training, td.Tensor):
             chosen: td.Tensor = td.cond(
-                training, lambda: self._by_batch(inputs), lambda: self._by_statistics(inputs)
+                training,
+                lambda: self._by_batch(inputs, mask),
+                lambda: self._by_statistics(inputs),
             )
             return chosen
-        # Frozen layers run in inference mode, as in Keras.
-        return (
-            self._by_batch(inputs) if training and self.trainable else self._by_statistics(inputs)
-        )
+        if training and self.trainable:
+            return self._by_batch(inputs, mask)
+        return self._by_statistics(inputs)  # frozen layers, too, as in Keras
 
-    def _by_batch(self, inputs: td.Tensor) -> td.Tensor:
+    def _by_batch(self, inputs: td.Tensor, mask: Any) -> td.Tensor:
         rank = len(inputs.shape)
-        axes = [i for i in range(rank) if i != self.axis % rank]
-        mean, variance = td.nn.moments(inputs, axes)
+        axes = [i for i in range(rank) if i not in self._axes(rank)]
+        if mask is None:
+            mean, variance = td.nn.moments(inputs, axes)
+        else:
+            mean, variance = _masked_moments(inputs, axes, mask)
         for moving, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
             moving.assign(moving.value() * self.momentum + value * (1 - self.momentum))
         return self._normalized(inputs, mean, variance)
@@ -84,28 +135,37 @@ class BatchNormalization(Layer):
         return self._normalized(inputs, self.moving_mean.value(), self.moving_variance.value())
 
     def _normalized(self, x: td.Tensor, mean: td.Tensor, variance: td.Tensor) -> td.Tensor:
-        m, v, b, g = (self._along_axis(x, p) for p in (mean, variance, self.beta, self.gamma))
+        m, v, b, g = (self._spread(p, x) for p in (mean, variance, self.beta, self.gamma))
         return td.nn.batch_normalization(x, m, v, b, g, self.epsilon)
 
-    def _along_axis(self, x: td.Tensor, parameter: Any) -> Any:
-        rank = len(x.shape)
-        trailing = rank - 1 - self.axis % rank
-        if parameter is None or not trailing:
-            return parameter
-        return td.reshape(parameter, [-1] + [1] * trailing)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "axis": self.axis,
-            "momentum": self.momentum,
-            "epsilon": self.epsilon,
-            "center": self.center,
-            "scale": self.scale,
-        }
+def _masked_moments(
+    x: td.Tensor, axes: list[int], mask: td.Tensor
+) -> tuple[td.Tensor, td.Tensor]:
+    """Mean and variance along the axes of what the mask, which has no last axis, does not leave
+    out."""
+    if len(mask.shape) != len(x.shape) - 1:
+        raise ValueError(
+            f"BatchNormalization: a mask has one axis less than the inputs of shape {x.shape}, "
+            f"got {mask.shape}"
+        )
+    kept = td.broadcast_to(td.expand_dims(td.cast(mask, td.bool), -1), td.shape(x))
+    count = td.reduce_sum(td.cast(kept, x.dtype), axes, keepdims=True) + config.epsilon()
+    zero = td.zeros_like(x)
+    mean = td.reduce_sum(td.where(kept, x, zero), axes, keepdims=True) / count
+    squares = td.square(td.where(kept, x - mean, zero))
+    variance = td.reduce_sum(squares, axes, keepdims=True) / count
+    return td.squeeze(mean, axes), td.squeeze(variance, axes)
 
 
-class LayerNormalization(Layer):
-    """Normalizes each example over the given axes."""
+class LayerNormalization(_Normalization):
+    """Normalizes each example over the given axes.
+
+    Args:
+        axis: an axis or a list of them.
+        epsilon: added to the variance.
+        center, scale: whether to add beta and multiply by gamma.
+    """
 
     in_float32 = True
 
@@ -115,51 +175,107 @@ class LayerNormalization(Layer):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.axis = axis if isinstance(axis, int) else list(axis)
-        self.epsilon, self.center, self.scale = epsilon, center, scale
-        self.beta_initializer = initializers.get(beta_initializer)
-        self.gamma_initializer = initializers.get(gamma_initializer)
+        super().__init__(axis, epsilon, center, scale, **kwargs)
 
-    def _axes(self, rank: int) -> list[int]:
-        axes = [self.axis] if isinstance(self.axis, int) else self.axis
-        return sorted(a % rank for a in axes)
+    def call(self, inputs: Any) -> td.Tensor:
+        axes = self._axes(len(inputs.shape))
+        mean, variance = td.nn.moments(inputs, axes, keepdims=True)
+        gamma, beta = (self._spread(p, inputs) for p in (self.gamma, self.beta))
+        return td.nn.batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
 
-    def build(self, input_shape: Any) -> None:
-        axes = self._axes(len(input_shape))
-        shape = [input_shape[a] for a in axes]
-        if None in shape:
+
+class GroupNormalization(_Normalization):
+    """Normalizes each example over groups of channels.
+
+    Args:
+        groups: the number of groups, which divides that of the channels; -1: one for a channel.
+        axis: the channel axis.
+        epsilon: added to the variance.
+        center, scale: whether to add beta and multiply by gamma.
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("groups",)
+
+    def __init__(
+        self, groups: int = 32, axis: int = -1, epsilon: float = 1e-3, center: bool = True,
+        scale: bool = True, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(axis, epsilon, center, scale, **kwargs)
+        if not isinstance(groups, int) or (groups < 1 and groups != -1):
+            raise ValueError(f"GroupNormalization: groups is a positive int or -1, got {groups!r}")
+        self.groups = groups
+
+    def _build_weights(self, shape: list[int]) -> None:
+        (channels,) = shape
+        if self.groups == -1:
+            self.groups = channels
+        if channels % self.groups:
             raise ValueError(
-                f'Layer "{self.name}" (LayerNormalization) needs known axes {axes}, got inputs of '
-                f"shape {tuple(input_shape)}"
+                f'Layer "{self.name}" (GroupNormalization): {self.groups} groups do not divide '
+                f"{channels} channels"
             )
-        self.gamma = self.beta = None
-        if self.scale:
-            self.gamma = self.add_weight(shape, self.gamma_initializer, name="gamma")
-        if self.center:
-            self.beta = self.add_weight(shape, self.beta_initializer, name="beta")
-        self.input_spec = InputSpec(ndim=len(input_shape), axes=dict(zip(axes, shape, strict=True)))
-        self.built = True
+        super()._build_weights(shape)
 
     def call(self, inputs: Any) -> td.Tensor:
         rank = len(inputs.shape)
-        axes = self._axes(rank)
-        mean, variance = td.nn.moments(inputs, axes, keepdims=True)
-        shape = [inputs.shape[i] if i in axes else 1 for i in range(rank)]
-        gamma, beta = (self._spread(p, shape, axes, rank) for p in (self.gamma, self.beta))
-        return td.nn.batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
+        (axis,) = self._axes(rank)
+        shape = [td.shape(inputs)[i] if d is None else d for i, d in enumerate(inputs.shape)]
+        width = inputs.shape[axis] // self.groups
+        grouped = td.reshape(inputs, [*shape[:axis], self.groups, width, *shape[axis + 1 :]])
+        others = [i for i in range(1, rank + 1) if i != axis]
+        mean, variance = td.nn.moments(grouped, others, keepdims=True)
+        of_group = [1] * (rank + 1)
+        of_group[axis], of_group[axis + 1] = self.groups, width
+        gamma, beta = (
+            None if p is None else td.reshape(p, of_group) for p in (self.gamma, self.beta)
+        )
+        normalized = td.nn.batch_normalization(grouped, mean, variance, beta, gamma, self.epsilon)
+        return td.reshape(normalized, shape)
 
-    @staticmethod
-    def _spread(parameter: Any, shape: list[Any], axes: list[int], rank: int) -> Any:
-        if parameter is None or axes == list(range(rank - len(axes), rank)):
-            return parameter
-        return td.reshape(parameter, shape)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "axis": self.axis, "epsilon": self.epsilon, "center": self.center, "scale": self.scale,
-        }  # fmt: skip
+class RMSNormalization(_Normalization):
+    """Divides each example by the root of its mean square over the given axes, times a learnt
+    scale.
+
+    Args:
+        axis: an axis or a list of them.
+        epsilon: added to the mean square.
+    """
+
+    supports_masking = False
+    _weights: ClassVar[dict[str, str]] = {}
+    _no_settings: ClassVar[tuple[str, ...]] = ("center", "scale")
+
+    def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **kwargs: Any) -> None:
+        super().__init__(axis, epsilon, False, True, **kwargs)
+
+    def _build_weights(self, shape: list[int]) -> None:
+        self.scale = self.add_weight(shape, "ones", name="scale")
+
+    def call(self, inputs: Any) -> td.Tensor:
+        axes = self._axes(len(inputs.shape))
+        mean_square = td.reduce_mean(td.square(inputs), axes, keepdims=True)
+        root = td.math.rsqrt(mean_square + self.epsilon)
+        return td.multiply(inputs * root, self._spread(self.scale, inputs))
+
+
+class UnitNormalization(Layer):
+    """Each example over its Euclidean norm along the given axes.
+
+    Args:
+        axis: an axis or a list of them.
+    """
+
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = ("axis",)
+
+    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis if isinstance(axis, int) else list(axis)
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        square = td.reduce_sum(td.square(inputs), self.axis, keepdims=True)
+        return td.multiply(inputs, td.minimum(td.math.rsqrt(square), 1e12))

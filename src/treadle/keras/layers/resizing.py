@@ -1,139 +1,188 @@
-"""Transposed convolution, padding, repetition and cropping of images."""
+"""Padding, cropping and repetition along one, two and three spatial axes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras.layers.base import Layer
-from treadle.keras.layers.convolutional import Conv2D, _format, _pair
+from treadle.keras.layers.spatial import Spatial, sizes
 
 
-class Conv2DTranspose(Conv2D):
-    """The transpose of a convolution, by which images grow. Arguments as for Conv2D."""
-
-    def build(self, input_shape: Any) -> None:
-        channels = self._checked_channels(input_shape)
-        if self.groups != 1 or self.dilation != (1, 1):
-            raise ValueError(f'Layer "{self.name}" (Conv2DTranspose): no groups or dilation_rate')
-        self.kernel = self.add_weight(
-            (*self.window, self.filters, channels), self.kernel_initializer, name="kernel",
-            regularizer=self._regularizers[0],
-        )  # fmt: skip
-        self._build_bias(self.filters)
-        self.built = True
-
-    def _grown(self, size: Any, axis: int) -> Any:
-        step, window = self.strides[axis], self.window[axis]
-        return size * step + (max(window - step, 0) if self.padding == "valid" else 0)
-
-    def call(self, inputs: Any) -> td.Tensor:
-        first = 1 if self._channel_axis == 3 else 2
-        sizes = [
-            td.shape(inputs)[first + i] if inputs.shape[first + i] is None
-            else inputs.shape[first + i]
-            for i in range(2)
-        ]  # fmt: skip
-        grown = [self._grown(size, i) for i, size in enumerate(sizes)]
-        batch = td.shape(inputs)[0]
-        shape = [batch, *grown, self.filters] if first == 1 else [batch, self.filters, *grown]
-        outputs = td.nn.conv2d_transpose(
-            inputs, self.kernel, shape, list(self.strides), self.padding.upper(), self._format_code
+def _margins(given: Any, rank: int, what: str) -> tuple[tuple[int, int], ...]:
+    """(before, after) for each axis: from an int, from an int for each axis, or from pairs. For
+    one axis, (before, after) itself."""
+    parts = (given,) * rank if isinstance(given, int) else tuple(given)
+    if rank == 1 and len(parts) == 2:
+        parts = (parts,)
+    pairs = tuple((m, m) if isinstance(m, int) else tuple(m) for m in parts)
+    if len(pairs) != rank or any(len(p) != 2 or min(p) < 0 for p in pairs):
+        raise ValueError(
+            f"{what} must be an int, or for each of the {rank} axes an int or a pair of them, got "
+            f"{given!r}"
         )
-        return self._finished(outputs)
-
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        first = 1 if self._channel_axis == 3 else 2
-        grown = [
-            None if input_shape[first + i] is None else self._grown(input_shape[first + i], i)
-            for i in range(2)
-        ]
-        if first == 1:
-            return (input_shape[0], *grown, self.filters)
-        return (input_shape[0], self.filters, *grown)
-
-    def get_config(self) -> dict[str, Any]:
-        return {key: value for key, value in super().get_config().items() if key != "groups"}
+    return pairs
 
 
-class _OfImages(Layer):
-    def __init__(self, data_format: str | None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.data_format = _format(data_format)
-        self._first = 1 if self.data_format == "channels_last" else 2
-        self.built = True
+class _ZeroPadding(Spatial):
+    """Zeros around the spatial axes.
 
-    def _with_sizes(self, shape: Any, change: Any) -> Any:
-        """The shape with both sizes of the image changed."""
-        inside = range(self._first, self._first + 2)
-        return tuple(
-            change(d, i - self._first) if i in inside and d is not None else d
-            for i, d in enumerate(shape)
-        )
+    Args:
+        padding: an int, an int for each axis, or (before, after) for each axis.
+        data_format: "channels_last" or "channels_first".
+    """
 
+    _settings: ClassVar[tuple[str, ...]] = ("padding",)
 
-def _margins(given: Any, what: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """((top, bottom), (left, right)) from an int, a pair, or that."""
-    rows, columns = (given, given) if isinstance(given, int) else given
-    pairs = tuple((m, m) if isinstance(m, int) else tuple(m) for m in (rows, columns))
-    if any(len(p) != 2 or min(p) < 0 for p in pairs):
-        raise ValueError(f"{what} must be an int, a pair or two pairs of them, got {given!r}")
-    return pairs  # type: ignore[return-value]
-
-
-class ZeroPadding2D(_OfImages):
-    """Zeros around images: an int, (rows, columns) or ((top, bottom), (left, right))."""
-
-    def __init__(
-        self, padding: Any = (1, 1), data_format: str | None = None, **kwargs: Any
-    ) -> None:
+    def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        self.padding = _margins(padding, "padding")
+        self._margins = _margins(padding, self.rank, "padding")
+        self.padding = self._margins if self.rank > 1 else self._margins[0]
+        self.built = True
 
     def call(self, inputs: Any) -> td.Tensor:
-        around = [(0, 0)] * 4
-        around[self._first : self._first + 2] = self.padding
+        around = [(0, 0)] * (self.rank + 2)
+        for axis, margin in zip(self._axes, self._margins, strict=True):
+            around[axis] = margin
         return td.pad(inputs, around)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        return self._with_sizes(input_shape, lambda d, i: d + sum(self.padding[i]))
+        return self._with_sizes(input_shape, lambda d, i: d + sum(self._margins[i]))
 
 
-class Cropping2D(_OfImages):
-    """Images without their margins, given as for ZeroPadding2D."""
+class ZeroPadding1D(_ZeroPadding):
+    __doc__ = _ZeroPadding.__doc__
+    rank = 1
+
+
+class ZeroPadding2D(_ZeroPadding):
+    __doc__ = _ZeroPadding.__doc__
+    rank = 2
+
+
+class ZeroPadding3D(_ZeroPadding):
+    __doc__ = _ZeroPadding.__doc__
+    rank = 3
+
+
+class _Cropping(Spatial):
+    """The inputs without the margins of the spatial axes.
+
+    Args:
+        cropping: an int, an int for each axis, or (before, after) for each axis.
+        data_format: "channels_last" or "channels_first".
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("cropping",)
 
     def __init__(
-        self, cropping: Any = (0, 0), data_format: str | None = None, **kwargs: Any
+        self, cropping: Any = None, data_format: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(data_format, **kwargs)
-        self.cropping = _margins(cropping, "cropping")
+        if cropping is None:  # Keras's defaults
+            cropping = 0 if self.rank == 2 else 1
+        self._margins = _margins(cropping, self.rank, "cropping")
+        self.cropping = self._margins if self.rank > 1 else self._margins[0]
+        self.built = True
 
     def call(self, inputs: Any) -> td.Tensor:
-        parts: list[Any] = [slice(None)] * 4
-        for i, (before, after) in enumerate(self.cropping):
-            parts[self._first + i] = slice(before, -after if after else None)
+        self.compute_output_shape(inputs.shape)
+        parts: list[Any] = [slice(None)] * (self.rank + 2)
+        for axis, (before, after) in zip(self._axes, self._margins, strict=True):
+            parts[axis] = slice(before, -after if after else None)
         return inputs[tuple(parts)]  # type: ignore[no-any-return]
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        return self._with_sizes(input_shape, lambda d, i: d - sum(self.cropping[i]))
+        shape = self._with_sizes(input_shape, lambda d, i: d - sum(self._margins[i]))
+        if any(shape[axis] is not None and shape[axis] <= 0 for axis in self._axes):
+            raise ValueError(
+                f'Layer "{self.name}" ({type(self).__name__}): cropping {self.cropping} leaves '
+                f"nothing of inputs of shape {tuple(input_shape)}"
+            )
+        return shape
 
 
-class UpSampling2D(_OfImages):
-    """Each pixel `size` times along rows and columns."""
+class Cropping1D(_Cropping):
+    __doc__ = _Cropping.__doc__
+    rank = 1
+    _no_settings: ClassVar[tuple[str, ...]] = ("data_format",)
 
-    def __init__(
-        self, size: Any = (2, 2), data_format: str | None = None, interpolation: str = "nearest",
-        **kwargs: Any,
-    ) -> None:  # fmt: skip
+
+class Cropping2D(_Cropping):
+    __doc__ = _Cropping.__doc__
+    rank = 2
+
+
+class Cropping3D(_Cropping):
+    __doc__ = _Cropping.__doc__
+    rank = 3
+
+
+class _UpSampling(Spatial):
+    """Each element `size` times along the spatial axes.
+
+    Args:
+        size: an int, or one for each axis.
+        data_format: "channels_last" or "channels_first".
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("size",)
+
+    def __init__(self, size: Any = 2, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        if interpolation != "nearest":
-            raise ValueError(f"UpSampling2D: interpolation {interpolation!r} is not supported")
-        self.size = _pair(size, "size")
+        self._times = sizes(size, self.rank, "size")
+        self.size = self._times if self.rank > 1 else self._times[0]
+        self.built = True
 
     def call(self, inputs: Any) -> td.Tensor:
-        for i, times in enumerate(self.size):
-            inputs = td.repeat(inputs, times, axis=self._first + i)
+        for axis, times in zip(self._axes, self._times, strict=True):
+            inputs = td.repeat(inputs, times, axis=axis)
         return inputs  # type: ignore[no-any-return]
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        return self._with_sizes(input_shape, lambda d, i: d * self.size[i])
+        return self._with_sizes(input_shape, lambda d, i: d * self._times[i])
+
+
+class UpSampling1D(_UpSampling):
+    __doc__ = _UpSampling.__doc__
+    rank = 1
+    _no_settings: ClassVar[tuple[str, ...]] = ("data_format",)
+
+
+class UpSampling2D(_UpSampling):
+    """Images made larger by `size`.
+
+    Args:
+        size: an int, or one for each axis.
+        data_format: "channels_last" or "channels_first".
+        interpolation: "nearest" repeats the elements; else a method of `td.image.resize`.
+    """
+
+    rank = 2
+    _settings: ClassVar[tuple[str, ...]] = ("interpolation",)
+
+    def __init__(
+        self, size: Any = 2, data_format: str | None = None, interpolation: str = "nearest",
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(size, data_format, **kwargs)
+        self.interpolation = interpolation.lower()
+        known = ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5")
+        if self.interpolation not in known:
+            raise ValueError(
+                f"UpSampling2D: interpolation is one of {known}, got {interpolation!r}"
+            )
+
+    def call(self, inputs: Any) -> td.Tensor:
+        if self.interpolation == "nearest":
+            return super().call(inputs)
+        images = inputs if self._channels_last else td.transpose(inputs, [0, 2, 3, 1])
+        grown = [td.shape(images)[1 + i] * times for i, times in enumerate(self._times)]
+        known = self.compute_output_shape(inputs.shape)
+        resized = td.image.resize(images, td.stack(grown), self.interpolation)
+        outputs = resized if self._channels_last else td.transpose(resized, [0, 3, 1, 2])
+        return td.ensure_shape(outputs, known)
+
+
+class UpSampling3D(_UpSampling):
+    __doc__ = _UpSampling.__doc__
+    rank = 3

@@ -7,6 +7,7 @@ layer, the number of the call and its place among the results: its ``keras_histo
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import treadle as td
@@ -25,6 +26,14 @@ _OPERATORS = {
     "floordiv": "FloorDivide", "mod": "Mod", "pow": "Power", "matmul": "Matmul", "lt": "Less",
     "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual", "getitem": "GetItem",
     "neg": "Negative", "abs": "Absolute",
+}  # fmt: skip
+# What Keras makes of masks: functions, and the settings that they have.
+_FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "NotEqual": (td.not_equal, ()), "Equal": (td.equal, ()), "LogicalOr": (td.logical_or, ()),
+    "LogicalAnd": (td.logical_and, ()), "LogicalNot": (td.logical_not, ()),
+    "Any": (td.reduce_any, ("axis", "keepdims")), "ExpandDims": (td.expand_dims, ("axis",)),
+    "ZerosLike": (td.zeros_like, ("dtype",)), "OnesLike": (td.ones_like, ("dtype",)),
+    "Concatenate": (td.concat, ("axis",)),
 }  # fmt: skip
 _BY_CLASS = {name: own for own, name in _OPERATORS.items()} | {"Divide": "truediv"}
 
@@ -75,10 +84,10 @@ def describe(network: Network) -> dict[str, Any]:
 
 def _described(layer: Layer) -> dict[str, Any]:
     if isinstance(layer, Operation):
-        name = _OPERATORS[layer.operator]
+        name = _OPERATORS.get(layer.operator, layer.operator)
         return {
-            "module": _OPERATIONS, "class_name": name, "config": {"name": layer.name},
-            "registered_name": name,
+            "module": _OPERATIONS, "class_name": name,
+            "config": {"name": layer.name} | layer.settings, "registered_name": name,
         }  # fmt: skip
     found: dict[str, Any] = serialize_keras_object(layer)
     return found
@@ -130,7 +139,9 @@ def restore(config: dict[str, Any]) -> tuple[Any, Any]:
             if late:
                 left.append((name, number, call))
                 continue
-            kwargs = {k: v for k, v in kwargs.items() if not (k in _PASSED and not v)}
+            if layers[name]._trains_by_default:
+                kwargs.pop("training", None)  # Keras writes the default down
+            kwargs = {k: v for k, v in kwargs.items() if k not in _PASSED or _says(v)}
             if isinstance(layers[name], Operation) and args[1:] and isinstance(args[1], list):
                 args[1] = tuple(args[1])  # an index
             outputs = td.nest.flatten(layers[name](*args, **kwargs))
@@ -144,17 +155,26 @@ def restore(config: dict[str, Any]) -> tuple[Any, Any]:
     return _tensors(config["input_layers"], made), _tensors(config["output_layers"], made)
 
 
+def _says(value: Any) -> bool:
+    """Whether an argument is more than a default."""
+    return isinstance(value, KerasTensor) or bool(value)
+
+
 # Arguments of calls that models pass on by themselves.
 _PASSED = ("training", "mask", "initial_state")
 
 
 def _layer(entry: dict[str, Any]) -> Any:
     if str(entry.get("module", "")).startswith("keras.src.ops"):
-        own = _BY_CLASS.get(entry["class_name"])
-        if own is None:
-            raise ValueError(f"The operation {entry['class_name']!r} of Keras is not supported")
-        operation = Operation(own, getattr(operator, own))
-        operation._name = entry["config"]["name"]
+        kind, config = entry["class_name"], entry["config"]
+        if kind in _FUNCTIONS:
+            function, names = _FUNCTIONS[kind]
+            operation = Operation(kind, function, {n: config[n] for n in names if n in config})
+        elif kind in _BY_CLASS:
+            operation = Operation(_BY_CLASS[kind], getattr(operator, _BY_CLASS[kind]))
+        else:
+            raise ValueError(f"The operation {kind!r} of Keras is not supported")
+        operation._name = config["name"]
         return operation
     # The weights are made when the layer is called.
     return deserialize_keras_object({k: v for k, v in entry.items() if k != "build_config"})

@@ -40,6 +40,7 @@ class Model(Trainer, Layer):
 
     has_shape_rule: ClassVar[bool] = False
     _takes_any_config: ClassVar[bool] = True  # one of layers, too
+    _passes_masks: ClassVar[bool] = True
     _ignored_attributes: ClassVar[frozenset[str]] = Layer._ignored_attributes | {
         "_compiled", "_functions", "_network", "_start", "_called", "_added_metrics",
         "compiled_loss", "compiled_metrics", "history", "optimizer",
@@ -379,7 +380,7 @@ class Sequential(Model):
         if self._network is not None and isinstance(inputs, td.Tensor):
             outputs = fitted(inputs, self._network.sources[0])
         for layer in self._layers:
-            outputs = layer(outputs, training=training)
+            outputs = layer(outputs)  # inner layers know whether this call trains
         return outputs
 
     def get_config(self) -> dict[str, Any]:

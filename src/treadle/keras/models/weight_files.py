@@ -82,7 +82,8 @@ def _walk_container(values: Any, path: str, seen: set[int]) -> Iterator[tuple[st
             name = "container"
         elif isinstance(child, Layer | Optimizer | Metric):
             saved_as = getattr(child, "_saved_as", None)
-            name = snake_case(saved_as[1] if saved_as else type(child).__name__)
+            own = getattr(child, "_name_in_files", type(child).__name__)
+            name = snake_case(saved_as[1] if saved_as else own)
         else:
             continue
         number = used[name] = used.get(name, -1) + 1

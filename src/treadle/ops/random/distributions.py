@@ -61,7 +61,7 @@ def _is_number(value: Any, number: int) -> bool:
 def _uniform_integers(state: Tensor, dims: Dims, low: Any, high: Any, kind: DType) -> Tensor:
     if kind.size < 4:
         text = f"random integers are int32, int64, uint32 or uint64, not {kind.name}"
-        raise errors.DtypeError(None, None, f"{text}{at(user_origin())}")
+        raise ValueError(f"{text}{at(user_origin())}")  # which TensorFlow raises, too
     if low is None and high is None:
         unsigned = f"uint{8 * kind.size}"
         return cast(run(BITS, state, shape=dims, dtype=unsigned), kind)

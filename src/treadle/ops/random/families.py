@@ -108,7 +108,8 @@ def _require(kinds: str, *arrays: NDArray) -> None:
 
 def _check_counts(dtype: str) -> None:
     if dtype not in _COUNTS:
-        raise TypeError(f"counts are {', '.join(_COUNTS)}, not {dtype}")
+        text = f"counts are {', '.join(_COUNTS)}, not {dtype}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
 
 
 def _infer_poisson(state: Any, rate: TensorSpec, *, shape: Dims, dtype: str) -> TensorSpec:

@@ -187,6 +187,8 @@ def _pad_widths(x: Tensor, paddings: Any, mode: str) -> Paddings:
         if not paddings.dtype.is_integer:
             text = f"pad: paddings must be integers, not {paddings.dtype.name}{at(user_origin())}"
             raise errors.DtypeError(None, None, text)
+        if not paddings.is_symbolic and paddings.dims == (0,):  # not pairs, of no axes either
+            raise _no_pairs(paddings.numpy().tolist(), x)
     if isinstance(paddings, Tensor) and paddings.is_symbolic and paddings.dims == (x.ndim, 2):
         paddings = [elements_of(paddings[k]) for k in range(x.ndim)]
     elif isinstance(paddings, Tensor):
@@ -194,11 +196,7 @@ def _pad_widths(x: Tensor, paddings: Any, mode: str) -> Paddings:
     elif isinstance(paddings, list | tuple):
         paddings = [elements_of(p) if _is_symbolic_vector(p) else p for p in paddings]
     if not _are_pairs(paddings, x.ndim):
-        raise errors.InvalidArgumentError(
-            None, None,
-            f"pad: paddings {paddings!r} must give (before, after) for each of the {x.ndim} axes"
-            f"{at(user_origin())}",
-        )  # fmt: skip
+        raise _no_pairs(paddings, x)
     most = [{"reflect": d - 1, "symmetric": d}.get(mode) for d in x.dims]
     for k, pair in enumerate(paddings):  # nothing is shown of an axis that is not padded
         if all(isinstance(p, int) and p == 0 for p in pair):
@@ -207,6 +205,11 @@ def _pad_widths(x: Tensor, paddings: Any, mode: str) -> Paddings:
         (size_of(a, f"pad: paddings[{k}][0]", most=m), size_of(b, f"pad: paddings[{k}][1]", most=m))
         for k, ((a, b), m) in enumerate(zip(paddings, most, strict=True))
     )
+
+
+def _no_pairs(paddings: Any, x: Tensor) -> errors.InvalidArgumentError:
+    text = f"pad: paddings {paddings!r} must give (before, after) for each of the {x.ndim} axes"
+    return errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
 
 
 def _is_symbolic_vector(value: Any) -> bool:

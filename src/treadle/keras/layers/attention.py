@@ -1,0 +1,423 @@
+"""Attention: results are means of values, weighted by how queries and keys fit together."""
+
+from __future__ import annotations
+
+import string
+from typing import Any, ClassVar
+
+import treadle as td
+from treadle.keras.layers.base import Layer
+from treadle.keras.layers.core import Softmax
+from treadle.keras.layers.einsum import EinsumDense
+from treadle.keras.layers.noise import Dropout
+from treadle.keras.layers.spatial import size_of
+from treadle.keras.masks import mask_of, set_mask
+
+
+def _both(first: Any, second: Any) -> Any:
+    """Where both masks are True; None stands for a mask that leaves nothing out."""
+    if first is None or second is None:
+        return second if first is None else first
+    return td.logical_and(td.cast(first, td.bool), td.cast(second, td.bool))
+
+
+def _not_later(queries: Any, keys: Any) -> td.Tensor:
+    """[1, queries, keys]: which keys a query sees that sees no later ones."""
+    rows, columns = td.range(queries)[:, None], td.range(keys)[None]
+    return (rows >= columns)[None]
+
+
+class Attention(Layer):
+    """Dot-product attention over ``[query, value]`` or ``[query, value, key]``, each [batch, steps,
+    features]; the key is the value when it is not given.
+
+    The mask is a list as the inputs are: steps of values that are left out have no weight, and
+    results of queries that are left out are 0.
+
+    Args:
+        use_scale: multiply the scores by a learnt number.
+        score_mode: "dot", or "concat": the sum of ``tanh(query + key)`` times a learnt number.
+        dropout: the fraction of weights to drop in training.
+        seed: makes the dropout repeat.
+    """
+
+    has_shape_rule: ClassVar[bool] = False
+    _settings: ClassVar[tuple[str, ...]] = ("use_scale", "score_mode", "dropout", "seed")
+
+    def __init__(
+        self, use_scale: bool = False, score_mode: str = "dot", dropout: float = 0.0,
+        seed: int | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        if score_mode not in ("dot", "concat"):
+            raise ValueError(
+                f'{type(self).__name__}: score_mode is "dot" or "concat", not {score_mode!r}'
+            )
+        self.use_scale, self.score_mode = use_scale, score_mode
+        self.dropout, self.seed = dropout, seed
+        self.scale: Any = None
+
+    def build(self, input_shape: Any) -> None:
+        self._check(input_shape)
+        if self.use_scale:
+            self.scale = self.add_weight((), "ones", name="scale")
+        if self.score_mode == "concat":
+            self.concat_score_weight = self.add_weight((), "ones", name="concat_score_weight")
+
+    def _check(self, inputs: Any) -> None:
+        if not isinstance(inputs, list | tuple) or len(inputs) not in (2, 3):
+            raise ValueError(
+                f'Layer "{self.name}" ({type(self).__name__}) takes a list [query, value] or '
+                f"[query, value, key], got {inputs!r}"
+            )
+
+    def _scores(self, query: td.Tensor, key: td.Tensor) -> td.Tensor:
+        if self.score_mode == "concat":
+            both = td.expand_dims(query, -2) + td.expand_dims(key, -3)
+            both = both if self.scale is None else both * self.scale
+            return self.concat_score_weight * td.reduce_sum(td.tanh(both), -1)
+        scores = td.matmul(query, key, transpose_b=True)
+        return scores if self.scale is None else scores * self.scale
+
+    def call(
+        self, inputs: Any, mask: Any = None, training: Any = False,
+        return_attention_scores: bool = False, use_causal_mask: bool = False,
+    ) -> Any:  # fmt: skip
+        self._check(inputs)
+        query, value = inputs[:2]
+        scores = self._scores(query, inputs[2] if len(inputs) > 2 else value)
+        query_mask, value_mask = (None, None) if mask is None else mask[:2]
+        kept = None if value_mask is None else td.expand_dims(td.cast(value_mask, td.bool), -2)
+        if use_causal_mask:
+            kept = _both(kept, _not_later(size_of(scores, -2), size_of(scores, -1)))
+        if kept is not None:
+            low = 65504.0 if scores.dtype == td.float16 else 1e9
+            scores = td.where(kept, scores, scores - td.constant(low, scores.dtype))
+        weights = td.nn.softmax(scores)
+        if training and self.dropout:
+            weights = td.nn.dropout(weights, self.dropout, seed=self.seed)
+        outputs = td.matmul(weights, value)
+        if query_mask is not None:
+            shown = td.expand_dims(td.cast(query_mask, td.bool), -1)
+            outputs = td.where(shown, outputs, td.zeros_like(outputs))
+        return (outputs, weights) if return_attention_scores else outputs
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The query's."""
+        return None if mask is None else mask[0]
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        self._check(input_shape)
+        return (*input_shape[0][:-1], input_shape[1][-1])
+
+
+class AdditiveAttention(Attention):
+    """Attention whose scores are sums of ``scale * tanh(query + key)``, with a learnt scale for
+    each feature. Inputs and masks as for Attention.
+
+    Args:
+        use_scale: without it the scale is 1.
+        dropout: the fraction of weights to drop in training.
+    """
+
+    _no_settings: ClassVar[tuple[str, ...]] = ("score_mode",)
+
+    def __init__(self, use_scale: bool = True, dropout: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(use_scale, dropout=dropout, **kwargs)
+
+    def build(self, input_shape: Any) -> None:
+        self._check(input_shape)
+        if self.use_scale:
+            self.scale = self.add_weight((input_shape[0][-1],), "glorot_uniform", name="scale")
+
+    def _scores(self, query: td.Tensor, key: td.Tensor) -> td.Tensor:
+        bent = td.tanh(td.expand_dims(query, -2) + td.expand_dims(key, -3))
+        return td.reduce_sum(bent if self.scale is None else bent * self.scale, -1)
+
+
+class _Heads(Layer):
+    """What attention of several heads shares: projections of query, key and value, softmax along
+    the keys, and a projection of what the heads give.
+
+    ``layer(query, value, key=value, attention_mask=None)`` gives the results, or
+    (results, weights) with `return_attention_scores`.
+    """
+
+    has_shape_rule: ClassVar[bool] = False
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = (
+        "dropout", "use_bias", "use_gate", "sliding_window", "seed",
+    )  # fmt: skip
+    _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
+
+    def __init__(
+        self, dropout: float, use_bias: bool, sliding_window: int | None,
+        flash_attention: bool | None, use_gate: bool, seed: int | None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        whole = isinstance(sliding_window, int) and sliding_window > 0
+        if sliding_window is not None and not whole:
+            raise ValueError(
+                f"{type(self).__name__}: sliding_window is a positive int, got {sliding_window!r}"
+            )
+        if flash_attention and dropout:
+            raise ValueError(f"{type(self).__name__}: flash_attention goes without dropout")
+        self.dropout, self.use_bias, self.use_gate = dropout, use_bias, use_gate
+        self.sliding_window, self.seed = sliding_window, seed
+        self._dropout_layer = Dropout(dropout, seed=seed, dtype=self.dtype)
+
+    def _projection(
+        self, name: str, equation: str, output_shape: Any, bias_axes: str, shape: Any,
+        activation: Any = None,
+    ) -> EinsumDense:  # fmt: skip
+        """One of the inner layers, for inputs of this shape."""
+        given = {
+            f"{weight}_{kind}": getattr(self, f"{weight}_{kind}")
+            for weight in self._weights for kind in ("initializer", "regularizer", "constraint")
+        }  # fmt: skip
+        layer = EinsumDense(
+            equation, output_shape, activation, bias_axes if self.use_bias else None, name=name,
+            dtype=self.dtype, **given,
+        )  # fmt: skip
+        layer.build(shape)
+        return layer
+
+    def _kept(
+        self, query: td.Tensor, value: td.Tensor, masks: tuple[Any, Any, Any], given: Any,
+        causal: bool,
+    ) -> Any:  # fmt: skip
+        """[batch, queries, keys]: which keys count for which queries; None for all."""
+        query_mask, value_mask, key_mask = masks
+        kept = None if query_mask is None else td.expand_dims(td.cast(query_mask, td.bool), -1)
+        for mask in (value_mask, key_mask):
+            if mask is not None:
+                kept = _both(kept, td.expand_dims(td.cast(mask, td.bool), -2))
+        queries, keys = size_of(query, 1), size_of(value, 1)
+        if causal:
+            kept = _both(kept, _not_later(queries, keys))
+        if self.sliding_window is not None:
+            distance = td.abs(td.range(queries)[:, None] - td.range(keys)[None])
+            kept = _both(kept, (distance < self.sliding_window)[None])
+        given = None if given is None else td.cast(given, td.bool)
+        return _both(given, kept)
+
+    def _softened(self, scores: td.Tensor, kept: Any, softmax: Softmax, wanted: bool) -> td.Tensor:
+        """The weights of the keys for each query.
+
+        Queries for which no key counts get the mean of all values. As in Keras they get 0 where the
+        scores are `wanted`, or dropped, or of several axes.
+        """
+        if kept is None or wanted or self.dropout or len(scores.shape) != 4:
+            weights: td.Tensor = softmax(scores, mask=kept)
+            return weights
+        low = -0.7 * scores.dtype.max
+        return td.nn.softmax(td.where(kept, scores, td.constant(low, scores.dtype)))
+
+
+def _letters(rank: int, attention_axes: tuple[int, ...]) -> tuple[str, str]:
+    """The equations of the scores and of the results, for inputs [batch, ..., heads, features] of
+    which the attention axes are compared with each other."""
+    of_query = string.ascii_lowercase[:rank]
+    others = iter(string.ascii_lowercase[rank:])
+    of_key = "".join(next(others) if i in attention_axes else c for i, c in enumerate(of_query))
+    batch = [c for i, c in enumerate(of_query[:-1]) if i not in attention_axes]
+    scores = "".join(
+        [*batch, *(of_query[i] for i in attention_axes), *(of_key[i] for i in attention_axes)]
+    )
+    return f"{of_key},{of_query}->{scores}", f"{scores},{of_key}->{of_query}"
+
+
+class MultiHeadAttention(_Heads):
+    """Attention of several heads, each with projections of its own.
+
+    Args:
+        num_heads: the number of heads.
+        key_dim: the features of a query and of a key in a head.
+        value_dim: the features of a value in a head; `key_dim` when omitted.
+        dropout: the fraction of weights to drop in training.
+        use_bias: whether the projections add a bias.
+        output_shape: the results' features; the query's when omitted.
+        attention_axes: the axes that are compared; all between batch and features when omitted.
+        sliding_window: how far a key may be from a query, in steps.
+        flash_attention: accepted for Keras programs: the result is the same.
+        use_gate: multiply what the heads give by a sigmoid projection of the query.
+        kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
+        kernel_constraint, bias_constraint: of all projections.
+        seed: makes the dropout repeat.
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("num_heads", "key_dim", "value_dim", "attention_axes")
+
+    def __init__(
+        self, num_heads: int, key_dim: int, value_dim: int | None = None, dropout: float = 0.0,
+        use_bias: bool = True, output_shape: Any = None, attention_axes: Any = None,
+        sliding_window: int | None = None, flash_attention: bool | None = None,
+        use_gate: bool = False, seed: int | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            dropout, use_bias, sliding_window, flash_attention, use_gate, seed, **kwargs
+        )
+        for name, value in (("num_heads", num_heads), ("key_dim", key_dim)):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(
+                    f"MultiHeadAttention: {name} must be a positive int, got {value!r}"
+                )
+        self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim or key_dim
+        given = (output_shape,) if isinstance(output_shape, int) else output_shape
+        self._result_shape = None if given is None else tuple(given)
+        axes = (attention_axes,) if isinstance(attention_axes, int) else attention_axes
+        self.attention_axes = None if axes is None else tuple(axes)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"output_shape": self._result_shape}
+
+    def build(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:  # type: ignore[override]
+        key_shape = value_shape if key_shape is None else key_shape
+        if value_shape[1:-1] != key_shape[1:-1]:
+            raise ValueError(
+                f'Layer "{self.name}" (MultiHeadAttention): value and key have the same steps, got '
+                f"shapes {tuple(value_shape)} and {tuple(key_shape)}"
+            )
+
+        def into_heads(name: str, shape: Any, size: int, activation: Any = None) -> EinsumDense:
+            free = string.ascii_lowercase[: len(shape) - 1]
+            sizes = (*(None,) * (len(shape) - 2), self.num_heads, size)
+            return self._projection(
+                name, f"{free}x,xyz->{free}yz", sizes, "yz", shape, activation
+            )
+
+        self.query_dense = into_heads("query", query_shape, self.key_dim)
+        self.key_dense = into_heads("key", key_shape, self.key_dim)
+        if self.use_gate:
+            self._gate_dense = into_heads("gate", query_shape, self.value_dim, "sigmoid")
+        self.value_dense = into_heads("value", value_shape, self.value_dim)
+        rank = len(query_shape) + 1
+        axes = self.attention_axes
+        if axes is None:
+            self.attention_axes = tuple(range(1, rank - 2))
+        else:
+            self.attention_axes = tuple(a % (rank - 1) for a in axes)
+        self._equations = _letters(rank, self.attention_axes)
+        count = len(self.attention_axes)
+        self._softmax = Softmax(tuple(range(-count, 0)) if count > 1 else -1, dtype=self.dtype)
+        outputs = self._result_shape or (query_shape[-1],)
+        free = string.ascii_lowercase[: rank - 2]
+        new = string.ascii_lowercase[rank : rank + len(outputs)]
+        self.output_dense = self._projection(
+            "attention_output", f"{free}yz,yz{new}->{free}{new}",
+            (*(None,) * (rank - 3), *outputs), new,
+            (*query_shape[:-1], self.num_heads, self.value_dim),
+        )  # fmt: skip
+
+    def call(
+        self, query: Any, value: Any, key: Any = None, query_mask: Any = None,
+        value_mask: Any = None, key_mask: Any = None, attention_mask: Any = None,
+        return_attention_scores: bool = False, training: Any = None,
+        use_causal_mask: bool = False,
+    ) -> Any:  # fmt: skip
+        key = value if key is None else key
+        query_mask = mask_of(query) if query_mask is None else query_mask
+        masks = (query_mask, value_mask, key_mask)
+        kept = self._kept(query, value, masks, attention_mask, use_causal_mask)
+        gate = self._gate_dense(_bare(query)) if self.use_gate else None
+        scaled = self.query_dense(_bare(query)) * self.key_dim**-0.5
+        scores = td.einsum(self._equations[0], self.key_dense(_bare(key)), scaled)
+        if kept is not None:
+            assert self.attention_axes is not None
+            place = -2 * len(self.attention_axes) - 1
+            while len(kept.shape) < len(scores.shape):
+                kept = td.expand_dims(kept, place)
+        weights = self._softened(scores, kept, self._softmax, return_attention_scores)
+        dropped = self._dropout_layer(weights, training=training)
+        outputs = td.einsum(self._equations[1], dropped, self.value_dense(_bare(value)))
+        outputs = self.output_dense(outputs if gate is None else outputs * gate)
+        set_mask(outputs, query_mask)
+        return (outputs, weights) if return_attention_scores else outputs
+
+    def compute_output_shape(  # type: ignore[override]
+        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+    ) -> Any:
+        return (*query_shape[:-1], *(self._result_shape or query_shape[-1:]))
+
+
+def _bare(x: td.Tensor) -> td.Tensor:
+    """The tensor without its mask, which is not meant for the inner layers."""
+    return x if mask_of(x) is None else td.identity(x)
+
+
+class GroupQueryAttention(_Heads):
+    """Attention of several heads, groups of which share their keys and values.
+
+    Args:
+        head_dim: the features of a query, key and value in a head.
+        num_query_heads: the number of heads.
+        num_key_value_heads: the number of groups, which divides that of the heads.
+        dropout, use_bias, sliding_window, flash_attention, use_gate, kernel_initializer,
+        bias_initializer, kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint,
+        seed: as for MultiHeadAttention.
+    """
+
+    _name_in_files: ClassVar[str] = "GroupedQueryAttention"
+    _settings: ClassVar[tuple[str, ...]] = ("head_dim", "num_query_heads", "num_key_value_heads")
+
+    def __init__(
+        self, head_dim: int, num_query_heads: int, num_key_value_heads: int,
+        dropout: float = 0.0, use_bias: bool = True, sliding_window: int | None = None,
+        flash_attention: bool | None = None, use_gate: bool = False, seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            dropout, use_bias, sliding_window, flash_attention, use_gate, seed, **kwargs
+        )
+        if num_query_heads % num_key_value_heads:
+            raise ValueError(
+                f"GroupQueryAttention: num_key_value_heads={num_key_value_heads} must divide "
+                f"num_query_heads={num_query_heads}"
+            )
+        self.head_dim, self.num_query_heads = head_dim, num_query_heads
+        self.num_key_value_heads = num_key_value_heads
+        self.num_repeats = num_query_heads // num_key_value_heads
+
+    def build(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:  # type: ignore[override]
+        key_shape = value_shape if key_shape is None else key_shape
+        own = (None, self.num_query_heads, self.head_dim)
+        shared = (None, self.num_key_value_heads, self.head_dim)
+        into = "bqm,muh->bquh"
+        self._query_dense = self._projection("query", into, own, "uh", query_shape)
+        self._key_dense = self._projection("key", into, shared, "uh", key_shape)
+        if self.use_gate:
+            self._gate_dense = self._projection("gate", into, own, "uh", query_shape, "sigmoid")
+        self._value_dense = self._projection("value", into, shared, "uh", value_shape)
+        self._softmax = Softmax(dtype=self.dtype)
+        self._output_dense = self._projection(
+            "attention_output", "bquh,uhm->bqm", (None, query_shape[-1]), "m",
+            (query_shape[0], query_shape[1], self.num_query_heads, self.head_dim),
+        )  # fmt: skip
+
+    def call(
+        self, query: Any, value: Any, key: Any = None, query_mask: Any = None,
+        value_mask: Any = None, key_mask: Any = None, attention_mask: Any = None,
+        return_attention_scores: bool = False, training: Any = None,
+        use_causal_mask: bool = False,
+    ) -> Any:  # fmt: skip
+        key = value if key is None else key
+        masks = (query_mask, value_mask, key_mask)
+        kept = self._kept(query, value, masks, attention_mask, use_causal_mask)
+        gate = self._gate_dense(_bare(query)) if self.use_gate else None
+        scaled = self._query_dense(_bare(query)) * self.head_dim**-0.5
+        keys = td.repeat(self._key_dense(_bare(key)), self.num_repeats, axis=2)
+        values = td.repeat(self._value_dense(_bare(value)), self.num_repeats, axis=2)
+        scores = td.einsum("bquh,bkuh->buqk", scaled, keys)
+        if kept is not None:
+            while len(kept.shape) < 4:
+                kept = td.expand_dims(kept, -3)
+        weights = self._softened(scores, kept, self._softmax, return_attention_scores)
+        dropped = self._dropout_layer(weights, training=training)
+        outputs = td.einsum("buqk,bkuh->bquh", dropped, values)
+        outputs = self._output_dense(outputs if gate is None else outputs * gate)
+        return (outputs, weights) if return_attention_scores else outputs
+
+    def compute_output_shape(  # type: ignore[override]
+        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+    ) -> Any:
+        return tuple(query_shape)

@@ -1,0 +1,122 @@
+"""EinsumDense: a dense layer whose product is an Einstein sum."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar, NamedTuple
+
+import treadle as td
+from treadle.keras import activations
+from treadle.keras.layers.base import Layer
+
+
+class _Shapes(NamedTuple):
+    kernel: tuple[int, ...]
+    bias: tuple[int, ...] | None
+    output: tuple[int | None, ...]
+
+
+class EinsumDense(Layer):
+    """``activation(einsum(equation, inputs, kernel) + bias)``.
+
+    Args:
+        equation: as ``"ab,bc->ac"``; the inputs and the results may have further axes, written
+            ``...``, first or last.
+        output_shape: the sizes of the results' axes without the batch, and without those of the
+            dots; None stands for an input's size.
+        activation: a name or a function; None is linear.
+        bias_axes: the letters of the results' axes along which the bias varies; None: no bias.
+        kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
+        kernel_constraint, bias_constraint: as for Dense.
+    """
+
+    kernel: Any
+    bias: Any
+    _settings: ClassVar[tuple[str, ...]] = ("equation", "activation", "bias_axes")
+    _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
+
+    def __init__(
+        self, equation: str, output_shape: Any, activation: Any = None,
+        bias_axes: str | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        form = r"(\.\.\.)?([a-zA-Z]+)(\.\.\.)?,([a-zA-Z]+)->(\.\.\.)?([a-zA-Z]+)(\.\.\.)?"
+        found = re.fullmatch(form, equation)
+        if found is None or found[1] != found[5] or found[3] != found[7] or (found[1] and found[3]):
+            raise ValueError(
+                f'EinsumDense: an equation is "[X],[Y]->[Z]", "...[X],[Y]->...[Z]" or '
+                f'"[X]...,[Y]->[Z]...", got {equation!r}'
+            )
+        self.equation, self.bias_axes = equation, bias_axes
+        self._letters = found[2], found[4], found[6]
+        self._dots_first = bool(found[1])
+        self._given = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
+        self.activation = activations.get(activation)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"output_shape": self._given}
+
+    def _shapes(self, input_shape: Any) -> _Shapes:
+        """The shapes of the weights and of the results."""
+        inside, kernel, outside = self._letters
+        further = len(input_shape) - len(inside)
+        if further < 0 or (further and "..." not in self.equation):
+            raise ValueError(
+                f'Layer "{self.name}" (EinsumDense): {self.equation!r} does not fit inputs of '
+                f"shape {tuple(input_shape)}"
+            )
+        start = further if self._dots_first else 0
+        of_input = dict(zip(inside, input_shape[start : start + len(inside)], strict=True))
+        # The batch axis is the first of the dots, or the first letter.
+        sizes = self._given if self._dots_first and further else (input_shape[0], *self._given)
+        if len(sizes) != len(outside):
+            raise ValueError(
+                f'Layer "{self.name}" (EinsumDense): output_shape {self._given} does not fit '
+                f"{self.equation!r}"
+            )
+        of_output = dict(zip(outside, sizes, strict=True))
+        for letter, size in of_output.items():
+            if letter in of_input and size not in (None, of_input[letter]):
+                raise ValueError(
+                    f'Layer "{self.name}" (EinsumDense): axis {letter!r} of the results is '
+                    f"{size}, but {of_input[letter]} in inputs of shape {tuple(input_shape)}"
+                )
+            of_output[letter] = of_input.get(letter, size)
+        known = of_input | of_output
+        shape = tuple(known.get(letter) for letter in kernel)
+        if None in shape:
+            raise ValueError(
+                f'Layer "{self.name}" (EinsumDense): the sizes {shape} of the kernel {kernel!r} '
+                f"are not known from inputs of shape {tuple(input_shape)} and output_shape"
+            )
+        dots = tuple(input_shape[:start]) if start else tuple(input_shape[len(inside) :])
+        own = tuple(of_output[letter] for letter in outside)
+        output = (*dots, *own) if self._dots_first else (*own, *dots)
+        return _Shapes(shape, self._bias_shape(outside, of_output, further), output)  # type: ignore[arg-type]
+
+    def _bias_shape(
+        self, outside: str, sizes: dict[str, Any], further: int
+    ) -> tuple[int, ...] | None:
+        if self.bias_axes is None:
+            return None
+        missing = set(self.bias_axes) - set(outside)
+        if missing:
+            raise ValueError(
+                f'Layer "{self.name}" (EinsumDense): bias axes {sorted(missing)} are not among '
+                f"the results' {outside!r}"
+            )
+        last = outside[min(outside.find(letter) for letter in self.bias_axes) :]
+        shape = tuple(sizes[letter] if letter in self.bias_axes else 1 for letter in last)
+        return shape if self._dots_first else (*shape, *(1,) * further)
+
+    def build(self, input_shape: Any) -> None:
+        shapes = self._shapes(input_shape)
+        self.kernel = self._add("kernel", shapes.kernel)
+        self.bias = None if shapes.bias is None else self._add("bias", shapes.bias)
+
+    def call(self, inputs: Any) -> td.Tensor:
+        outputs = td.einsum(self.equation, inputs, self.kernel)
+        return self.activation(outputs if self.bias is None else outputs + self.bias)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        return self._shapes(input_shape).output

@@ -1,0 +1,1 @@
+"""Layers that make numbers of a program's data ready for a model."""

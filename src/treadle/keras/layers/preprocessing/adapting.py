@@ -1,0 +1,25 @@
+"""The data that layers adapt themselves to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+
+
+def batches_of(data: Any, steps: int | None = None) -> Iterator[Any]:
+    """The batches that `adapt` is given, as arrays: an array or a list of numbers and strings is
+    one; a Dataset and other iterables have several. Of (inputs, ...) the inputs are taken."""
+    if isinstance(data, np.ndarray | td.Tensor | td.Variable | list | tuple):
+        whole = isinstance(data, list | tuple) and any(hasattr(x, "shape") for x in data)
+        given: Any = data if whole else [data]
+    else:
+        given = data
+    for number, batch in enumerate(given):
+        if number == steps:
+            return
+        part = batch[0] if isinstance(batch, tuple) else batch
+        yield part.numpy() if isinstance(part, td.Tensor | td.Variable) else np.asarray(part)

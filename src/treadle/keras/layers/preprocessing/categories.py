@@ -1,0 +1,258 @@
+"""Numbers and strings as categories: CategoryEncoding, Discretization and Hashing."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+import treadle as td
+from treadle.keras.layers.base import Layer
+from treadle.keras.layers.preprocessing.adapting import batches_of
+
+MODES = ("int", "one_hot", "multi_hot", "count")
+
+
+def mode_name(layer: str, mode: str, *modes: str) -> str:
+    """An output mode by Keras's name; "binary" is "multi_hot".
+
+    Raises:
+        ValueError: it is none of the modes.
+    """
+    mode = {"binary": "multi_hot", "tf-idf": "tf_idf"}.get(mode, mode)
+    if mode not in modes:
+        raise ValueError(f"{layer}: output_mode is one of {modes}, got {mode!r}")
+    return mode
+
+
+def encoded(
+    indices: td.Tensor, mode: str, depth: int, dtype: Any, weights: Any = None
+) -> td.Tensor:
+    """Indices below `depth` as Keras encodes them; others have no place in the results.
+
+    Args:
+        indices: ints; of several axes the second is that of an example's categories, for
+            "multi_hot" and "count".
+        weights: for "count": what an index counts.
+    """
+    if mode == "int":
+        return td.cast(indices, dtype)
+    if not len(indices.shape):
+        indices = td.expand_dims(indices, -1)
+    rank = len(indices.shape)
+    if mode == "one_hot":
+        if rank > 1 and indices.shape[-1] == 1:
+            indices = td.squeeze(indices, -1)
+        return td.one_hot(indices, depth, dtype=dtype)
+    axis = 1 if rank > 1 else 0
+    if mode == "multi_hot":
+        return td.reduce_max(td.one_hot(indices, depth, dtype=dtype), axis)
+    if weights is not None:
+        counted = td.cast(weights, dtype)[..., None]
+        return td.reduce_sum(td.one_hot(indices, depth, dtype=dtype) * counted, axis)
+    return td.reduce_sum(td.one_hot(indices, depth, dtype=dtype), axis)
+
+
+class CategoryEncoding(Layer):
+    """Class numbers as rows of 0 and 1, or of counts.
+
+    Args:
+        num_tokens: the number of classes.
+        output_mode: "multi_hot": a row for an example, 1 for each class in it; "one_hot": a row
+            for each number; "count": how often a class is in an example.
+    """
+
+    has_shape_rule: ClassVar[bool] = False
+    _settings: ClassVar[tuple[str, ...]] = ("num_tokens", "output_mode")
+
+    def __init__(
+        self, num_tokens: int | None = None, output_mode: str = "multi_hot", sparse: bool = False,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        refuse_sparse("CategoryEncoding", sparse)
+        if num_tokens is None or num_tokens < 1:
+            raise ValueError(f"CategoryEncoding: num_tokens must be positive, got {num_tokens}")
+        self.num_tokens = num_tokens
+        self.output_mode = mode_name("CategoryEncoding", output_mode, *MODES[1:])
+        self.built = True
+
+    def call(self, inputs: Any, count_weights: Any = None) -> td.Tensor:
+        if count_weights is not None and self.output_mode != "count":
+            raise ValueError(
+                f'Layer "{self.name}" (CategoryEncoding): count_weights go with output_mode="count"'
+            )
+        indices = td.cast(inputs, td.int64)
+        return encoded(indices, self.output_mode, self.num_tokens, self.dtype, count_weights)
+
+
+def refuse_sparse(layer: str, sparse: bool) -> None:
+    """Raise where a program asks for sparse results, which are not supported."""
+    if sparse:
+        raise ValueError(f"{layer}: sparse=True is not supported; leave it out")
+
+
+class Discretization(Layer):
+    """Which of several intervals a number is in.
+
+    Args:
+        bin_boundaries: where the intervals but the first begin, in rising order.
+        num_bins: instead of them the number of intervals, whose boundaries `adapt` finds.
+        epsilon: how exactly it does: the error of a boundary, as a part of the data.
+        output_mode: "int", "one_hot", "multi_hot" or "count", see CategoryEncoding.
+    """
+
+    has_shape_rule: ClassVar[bool] = False
+    _settings: ClassVar[tuple[str, ...]] = (
+        "bin_boundaries", "num_bins", "epsilon", "output_mode", "sparse",
+    )  # fmt: skip
+    _no_settings: ClassVar[tuple[str, ...]] = ("trainable",)
+
+    def __init__(
+        self, bin_boundaries: Any = None, num_bins: int | None = None, epsilon: float = 0.01,
+        output_mode: str = "int", sparse: bool = False, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        refuse_sparse("Discretization", sparse)
+        if (bin_boundaries is None) == (num_bins is None):
+            raise ValueError("Discretization: give bin_boundaries or num_bins")
+        if num_bins is not None and num_bins < 0:
+            raise ValueError(f"Discretization: num_bins must not be negative, got {num_bins}")
+        self.bin_boundaries = None if bin_boundaries is None else [float(b) for b in bin_boundaries]
+        self.num_bins, self.epsilon, self.sparse = num_bins, epsilon, sparse
+        self.output_mode = mode_name("Discretization", output_mode, *MODES)
+        self._summary = _NOTHING
+        self.built = True
+
+    def adapt(self, data: Any, steps: int | None = None) -> None:
+        """Find the boundaries from data: an array, or a Dataset of batches.
+
+        Args:
+            steps: how many batches to read; all when omitted.
+
+        Raises:
+            ValueError: the boundaries were given.
+        """
+        self.reset_state()
+        for batch in batches_of(data, steps):
+            self.update_state(batch)
+        self.finalize_state()
+
+    def update_state(self, data: Any) -> None:
+        """Let a batch count."""
+        if self.num_bins is None:
+            raise ValueError(f'Layer "{self.name}" (Discretization) was given its boundaries')
+        values = np.sort(np.asarray(data, np.float32).reshape(-1))
+        step = max(values.size * self.epsilon, 1)
+        boundaries = values[int(step - 1) :: int(step)]
+        both = np.stack([boundaries, np.ones_like(boundaries) * step])
+        merged = np.concatenate([both, self._summary], axis=1)
+        self._summary = _compressed(merged[:, np.argsort(merged[0])], self.epsilon)
+
+    def finalize_state(self) -> None:
+        """Make the boundaries from what the batches had."""
+        if self.num_bins is not None:
+            found = _compressed(self._summary, 1.0 / self.num_bins)[0, :-1]
+            self.bin_boundaries = [float(b) for b in found]
+
+    def reset_state(self) -> None:
+        """Forget all batches."""
+        self._summary = _NOTHING
+
+    def call(self, inputs: Any) -> td.Tensor:
+        if self.bin_boundaries is None:
+            raise ValueError(
+                f'Layer "{self.name}" (Discretization) has no boundaries: give them, or call '
+                "adapt() first"
+            )
+        values = td.cast(inputs, td.float32)
+        limits = td.constant(self.bin_boundaries, td.float32)
+        flat = td.searchsorted(limits, td.reshape(values, [-1]), side="right")
+        indices = td.reshape(flat, td.shape(values))
+        dtype = td.int32 if self.output_mode == "int" else self.dtype
+        return encoded(indices, self.output_mode, len(self.bin_boundaries) + 1, dtype)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Layer:
+        found = config.get("bin_boundaries")
+        if found is None or config.get("num_bins") is None:
+            return cls(**config)
+        layer = cls(**(config | {"bin_boundaries": None}))
+        layer.bin_boundaries = list(found)
+        return layer
+
+
+_NOTHING = np.zeros((2, 0), np.float32)
+
+
+def _compressed(summary: Any, epsilon: float) -> Any:
+    """Values and their weights, as few as the error `epsilon` needs."""
+    if summary.shape[1] * epsilon < 1:
+        return summary
+    percents = epsilon + np.arange(0.0, 1.0, epsilon)
+    weights = summary[1].cumsum()
+    values = np.interp(percents, weights / weights[-1], summary[0])
+    reached = np.interp(percents, weights / weights[-1], weights)
+    gained = reached - np.concatenate([[0], reached[:-1]])
+    return np.stack([values, gained]).astype(np.float32)
+
+
+class Hashing(Layer):
+    """Numbers and strings as numbers below `num_bins`, by a hash.
+
+    Args:
+        num_bins: how many numbers there are.
+        mask_value: what becomes 0; nothing else does then.
+        salt: an int or a pair of them: hash by SipHash with this key, else by FarmHash.
+        output_mode: "int", "one_hot", "multi_hot" or "count", see CategoryEncoding.
+    """
+
+    has_shape_rule: ClassVar[bool] = False
+    _settings: ClassVar[tuple[str, ...]] = (
+        "num_bins", "salt", "mask_value", "output_mode", "sparse",
+    )  # fmt: skip
+
+    def __init__(
+        self, num_bins: int, mask_value: Any = None, salt: Any = None, output_mode: str = "int",
+        sparse: bool = False, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        self.output_mode = mode_name("Hashing", output_mode, *MODES)
+        if kwargs.get("dtype") is None:
+            kwargs["dtype"] = "int64" if output_mode == "int" else td.keras.config.floatx()
+        super().__init__(**kwargs)
+        refuse_sparse("Hashing", sparse)
+        if not isinstance(num_bins, int) or num_bins < 1:
+            raise ValueError(f"Hashing: num_bins must be a positive int, got {num_bins!r}")
+        self.num_bins, self.mask_value, self.sparse = num_bins, mask_value, sparse
+        self.salt = salt_of("Hashing", salt)
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        masked = self.mask_value is not None and self.num_bins > 1
+        bins = hashed(inputs, self.num_bins - masked, self.salt)
+        if masked:
+            bins = td.where(td.equal(inputs, self.mask_value), td.zeros_like(bins), bins + 1)
+        return encoded(bins, self.output_mode, self.num_bins, self.dtype)
+
+    def _autocast(self, tensor: td.Tensor) -> td.Tensor:
+        return tensor  # the dtype is that of the results
+
+
+def salt_of(layer: str, salt: Any) -> list[int] | None:
+    """The key of a strong hash: a pair of ints, from one or two."""
+    if salt is None or (isinstance(salt, list | tuple) and len(salt) == 2):
+        return None if salt is None else list(salt)
+    if isinstance(salt, int):
+        return [salt, salt]
+    raise ValueError(f"{layer}: salt is an int or a pair of them, got {salt!r}")
+
+
+def hashed(values: td.Tensor, bins: int, salt: list[int] | None) -> td.Tensor:
+    """int64 numbers below `bins`."""
+    if values.dtype.is_floating:
+        values = td.cast(values, td.int64)
+    if values.dtype != td.string:
+        values = td.strings.as_string(values)
+    if salt is None:
+        return td.strings.to_hash_bucket_fast(values, bins)
+    return td.strings.to_hash_bucket_strong(values, bins, salt)

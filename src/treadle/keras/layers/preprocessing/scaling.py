@@ -1,0 +1,152 @@
+"""Rescaling and Normalization."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+import treadle as td
+from treadle.keras import config
+from treadle.keras.layers.base import Layer
+from treadle.keras.layers.preprocessing.adapting import batches_of
+
+
+class Rescaling(Layer):
+    """``inputs * scale + offset``.
+
+    Args:
+        scale, offset: numbers, or lists of them for the last axis.
+    """
+
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = ("scale", "offset")
+
+    def __init__(self, scale: Any, offset: Any = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.scale, self.offset = scale, offset
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        x = td.cast(inputs, self.dtype)
+        return x * td.constant(self.scale, self.dtype) + td.constant(self.offset, self.dtype)
+
+
+class Normalization(Layer):
+    """``(inputs - mean) / sqrt(variance)``, of statistics that `adapt` finds or that are given.
+
+    Args:
+        axis: the axes with statistics of their own; None: one mean for all.
+        mean, variance: the statistics; both or none.
+        invert: go the other way.
+    """
+
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = ("axis", "invert")
+
+    def __init__(
+        self, axis: Any = -1, mean: Any = None, variance: Any = None, invert: bool = False,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        given = () if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+        if any(a == 0 for a in given):
+            raise ValueError("Normalization: the batch axis, 0, cannot be an axis of statistics")
+        if (mean is None) != (variance is None):
+            raise ValueError("Normalization: give both mean and variance, or neither")
+        self.axis, self.invert = given, invert
+        self._given = None if mean is None else (mean, variance)
+        self.mean: Any = None
+        self.variance: Any = None
+
+    def _kept(self, rank: int) -> list[int]:
+        return sorted(a % rank for a in self.axis)
+
+    def build(self, input_shape: Any) -> None:
+        if input_shape is None:
+            return
+        kept = self._kept(len(input_shape))
+        sizes = [input_shape[a] for a in kept]
+        if None in sizes:
+            raise ValueError(
+                f'Layer "{self.name}" (Normalization) needs known axes {kept}, got inputs of shape '
+                f"{tuple(input_shape)}"
+            )
+        self._spread = [d if a in kept else 1 for a, d in enumerate(input_shape)]
+        if self._given is None:
+            names = {"mean": "zeros", "variance": "ones"}
+            self.adapt_mean, self.adapt_variance = (
+                self.add_weight(sizes, initial, name=name, trainable=False)
+                for name, initial in names.items()
+            )
+            self.count = self.add_weight((), "zeros", "int64", trainable=False, name="count")
+        self.finalize_state()
+
+    def adapt(self, data: Any) -> None:
+        """Find mean and variance of the data: an array, or a Dataset of batches.
+
+        Raises:
+            ValueError: the statistics were given.
+        """
+        if self._given is not None:
+            raise ValueError(f'Layer "{self.name}" (Normalization) was given its statistics')
+        count = 0
+        total: Any = None
+        square: Any = None
+        for batch in batches_of(data):
+            x = np.asarray(batch, np.float64)
+            if not self.built:
+                self.build(x.shape)
+                self.built = True
+            axes = tuple(a for a in range(x.ndim) if a not in self._kept(x.ndim))
+            number = int(np.prod([x.shape[a] for a in axes]))
+            # The deviations from the mean so far join those of the batch: small numbers stay exact.
+            mean, deviation = x.mean(axes), x.var(axes) * number
+            if total is None:
+                total, square, count = mean, deviation, number
+                continue
+            step = mean - total
+            square = square + deviation + step**2 * (count * number / (count + number))
+            total = total + step * (number / (count + number))
+            count += number
+        if total is None:
+            raise ValueError(f'Layer "{self.name}" (Normalization): the data has no batches')
+        self.adapt_mean.assign(np.asarray(total, self.dtype))
+        self.adapt_variance.assign(np.asarray(square / count, self.dtype))
+        self.count.assign(count)
+        self.finalize_state()
+
+    def reset_state(self) -> None:
+        """Forget the statistics."""
+        if self._given is None and self.built:
+            self.adapt_mean.assign(td.zeros_like(self.adapt_mean))
+            self.adapt_variance.assign(td.ones_like(self.adapt_variance))
+            self.count.assign(0)
+
+    def finalize_state(self) -> None:
+        """Give `mean` and `variance` the shape of the inputs' axes."""
+        given = self._given or (self.adapt_mean, self.adapt_variance)
+        self.mean, self.variance = (self._in_place(value) for value in given)
+
+    def _in_place(self, value: Any) -> td.Tensor:
+        if isinstance(value, td.Variable):
+            return td.reshape(value.value(), self._spread)
+        array = np.asarray(value, self.dtype)
+        target = self._spread if array.size > 1 else [1] * len(self._spread)
+        return td.constant(array.reshape(target) if array.size == 1 else
+                           np.broadcast_to(array, self._spread).copy())  # fmt: skip
+
+    def call(self, inputs: Any) -> td.Tensor:
+        x = td.cast(inputs, self.dtype)
+        given = self._given or (self.adapt_mean, self.adapt_variance)
+        mean, variance = (self._in_place(value) for value in given)
+        deviation = td.maximum(td.sqrt(variance), config.epsilon())
+        return x * deviation + mean if self.invert else (x - mean) / deviation
+
+    def get_config(self) -> dict[str, Any]:
+        mean, variance = self._given or (None, None)
+        plain = {"mean": mean, "variance": variance}
+        return super().get_config() | {
+            name: value if value is None else np.asarray(value).tolist()
+            for name, value in plain.items()
+        }
