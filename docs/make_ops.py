@@ -17,7 +17,7 @@ INTRODUCTION = """\
 
 Every op of the registry, and what running its samples (`tests/ops/`) tells of it;
 `tests/ops/test_every_op.py` and the tests of the tables hold the values.
-`PYTHONPATH=src:. python docs/make_ops.py` writes this page. No op runs on a GPU yet.
+`PYTHONPATH=src:. python docs/make_ops.py` writes this page. [gpu.md](gpu.md) tells of GPUs.
 
 - **eager**: runs outside of functions; what does not is written while functions are traced, or by
   a pass.

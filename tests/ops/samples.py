@@ -132,6 +132,7 @@ def samples() -> tuple[Sample, ...]:
 def all_ops() -> dict[str, Op]:
     """The registry, with the ops of modules that are imported on demand."""
     load_all_ops()
+    assert td.py_function  # in autodiff, which is imported when its name is read
     return {name: op for name, op in OPS.items() if op.infer.__module__.startswith("treadle.")}
 
 

@@ -67,7 +67,8 @@ def test_an_interrupted_emission_goes_on_elsewhere():
         came += bool(by_signal(lambda: object_file(text, target), 1e-4 * (1 + number)))
     assert came
     for thread in threading.enumerate():
-        if thread.name == "treadle-llvm":
+        # One whose start was interrupted stays in the list and never runs.
+        if thread.name == "treadle-llvm" and thread.ident is not None:
             thread.join(60)
             assert not thread.is_alive()
     assert object_file(text, target) == expected

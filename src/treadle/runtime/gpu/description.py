@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from treadle.core.locks import cached_property
 from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.kernel.printer import kernel_hash
 from treadle.ops.lowering import ListAction, ListForm
@@ -66,7 +66,7 @@ class Description:
 
     # -- code --------------------------------------------------------------------------------
 
-    @functools.cached_property
+    @cached_property
     def codes(self) -> dict[str, Code]:
         """The kernels of the program and of its routines, by name."""
         own = [(c.code, c.functions) for c in self.program.codes.all]
@@ -78,11 +78,11 @@ class Description:
         texts = [code.text.strip() for code, _ in self.codes.values()]
         return "\n\n".join([f"// after {PRELUDE}", *texts])
 
-    @functools.cached_property
+    @cached_property
     def compiler(self) -> Compiler:
         return compiler()
 
-    @functools.cached_property
+    @cached_property
     def compiled(self) -> Compiled:
         text = "\n".join(code.text for code, _ in self.codes.values())
         return self.compiler.compile(text, self.driver.gpu.architecture)
@@ -103,7 +103,7 @@ class Description:
         except (NoTool, CompileError, RuntimeError) as error:
             return str(error)
 
-    @functools.cached_property
+    @cached_property
     def needs(self) -> tuple[dict[str, Needs], str]:
         """What each function takes, and who says so or why nobody does."""
         with self.program.storage.working():
