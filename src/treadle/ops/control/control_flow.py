@@ -130,6 +130,8 @@ def while_loop(
         )
     start = tuple(loop_vars)
     if context.recorder is None:
+        if maximum_iterations is not None:
+            maximum_iterations = integer("while_loop: maximum_iterations", maximum_iterations)
         if shape_invariants is not None:
             _carried_specs([_as_value(v) for v in nest.flatten(start)], shape_invariants)
         result = _run_loop(cond, body, start, maximum_iterations)
@@ -175,10 +177,8 @@ def _with_counter(invariants: Any) -> Any:
     return None if invariants is None else (TensorShape(()), *invariants)
 
 
-def _run_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], limit: Any) -> Any:
+def _run_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], limit: int | None) -> Any:
     count = 0
-    if limit is not None:
-        limit = integer("while_loop: maximum_iterations", limit)
     loop_vars = nest.map_structure(_as_value, loop_vars)
     while bool(cond(*loop_vars)) and (limit is None or count < limit):
         loop_vars = _as_tuple(body(*loop_vars), len(loop_vars))

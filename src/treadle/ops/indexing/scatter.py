@@ -246,7 +246,8 @@ def _grad_update(call: OpCall, dz: Tensor) -> list[Any]:
 
 SCATTER_UPDATE = register(
     Op(
-        "tensor_scatter_nd_update", infer_update, _eager_update, _grad_update, sizes=scattered,
+        "tensor_scatter_nd_update", infer_update, inferred(infer_update, _eager_update),
+        _grad_update, sizes=scattered,
         part=Part(PartKind.ROWS, PartUse.SET, 2), tags=frozenset({"any_elements"}),
     )
 )  # fmt: skip

@@ -222,8 +222,8 @@ def _sorted(name: str, data: Any, segment_ids: Any) -> tuple[Tensor, Tensor, Dim
 
 def _from(op: Op, start: Any, x: Tensor, ids: Tensor, count: Dim) -> Tensor:
     """Segments that begin with a number."""
-    if x.dtype is dtypes.bool:
-        text = f"{op.name}: the data must be numbers, not {x.dtype.name}{at(user_origin())}"
+    if x.dtype is dtypes.bool or x.dtype.is_complex:
+        text = f"{op.name}: the data must be real numbers, not {x.dtype.name}{at(user_origin())}"
         raise errors.DtypeError(None, None, text)
     first = broadcast_dims(convert_to_tensor(start, x.dtype), (count, *x.dims[ids.ndim :]))
     return run(op, first, x, ids)  # type: ignore[no-any-return]

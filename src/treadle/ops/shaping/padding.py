@@ -187,8 +187,8 @@ def _pad_widths(x: Tensor, paddings: Any, mode: str) -> Paddings:
         if not paddings.dtype.is_integer:
             text = f"pad: paddings must be integers, not {paddings.dtype.name}{at(user_origin())}"
             raise errors.DtypeError(None, None, text)
-        if not paddings.is_symbolic and paddings.dims == (0,):  # not pairs, of no axes either
-            raise _no_pairs(paddings.numpy().tolist(), x)
+        if paddings.ndim == 1:  # an empty one would be pairs of no axes
+            raise _no_pairs(paddings, x)
     if isinstance(paddings, Tensor) and paddings.is_symbolic and paddings.dims == (x.ndim, 2):
         paddings = [elements_of(paddings[k]) for k in range(x.ndim)]
     elif isinstance(paddings, Tensor):
@@ -223,4 +223,6 @@ def _is_symbolic_vector(value: Any) -> bool:
 
 def _are_pairs(paddings: Any, rank: int) -> bool:
     sized = hasattr(paddings, "__len__") and getattr(paddings, "ndim", 2) == 2
-    return sized and len(paddings) == rank and all(len(p) == 2 for p in paddings)
+    return sized and len(paddings) == rank and all(
+        hasattr(p, "__len__") and len(p) == 2 for p in paddings
+    )
