@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from treadle.core.refusals import Target, targets_of
+from treadle.ops.control.ordering import name_scope
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,6 +56,8 @@ def dispatch_for_api(api: Any, *signatures: Mapping[str, Any]) -> Callable[[F], 
         ValueError: `api` is no public function, the function has other parameters, or neither
             signatures nor annotations. In a call: functions of two registrations take the
             arguments.
+
+    The function may leave out the parameter `name`: it then runs in a scope of that name.
     """
     targets = targets_of(api)
     if targets is None:
@@ -62,12 +65,14 @@ def dispatch_for_api(api: Any, *signatures: Mapping[str, Any]) -> Callable[[F], 
 
     def decorate(function: F) -> F:
         form = inspect.signature(api)
-        if list(inspect.signature(function).parameters) != list(form.parameters):
+        own = [*inspect.signature(function).parameters]
+        if own not in ([*form.parameters], [p for p in form.parameters if p != "name"]):
             raise ValueError(
                 f"Dispatch function's signature {inspect.signature(function)} does not match "
                 f"API's signature {form}."
             )
         wanted = signatures or _annotated(function)
+        called = function if "name" in own or len(own) == len(form.parameters) else _named(function)
 
         def target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
             try:
@@ -76,13 +81,28 @@ def dispatch_for_api(api: Any, *signatures: Mapping[str, Any]) -> Callable[[F], 
                 return None
             for types_ in wanted:
                 if all(name in given and _fits(given[name], t) for name, t in types_.items()):
-                    return functools.partial(function, *args, **kwargs)
+                    return functools.partial(called, *args, **kwargs)
             return None
 
         _register(function, targets, target)
         return function
 
     return decorate
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with a last parameter `name`."""
+    count = len(inspect.signature(function).parameters)
+
+    def named(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+        if len(args) > count:
+            *args, name = args  # type: ignore[assignment]
+        if name is None:
+            return function(*args, **kwargs)
+        with name_scope(name):
+            return function(*args, **kwargs)
+
+    return named
 
 
 def _annotated(function: Any) -> tuple[Mapping[str, Any], ...]:

@@ -63,3 +63,15 @@ def test_what_is_no_dtype_is_refused(bad):
 
 def test_big_endian_arrays_have_a_dtype():
     assert dtypes.from_numpy(np.dtype(">f4")) is dtypes.float32
+
+
+def test_numbers_of_the_enumeration_of_tensorflow():
+    known = [n for n in range(1, 24) if n not in (11, 12, 13, 15, 16, 20, 21)]
+    numbers = {n: dtypes.as_dtype(n).name for n in known}
+    assert all(getattr(dtypes, name).as_datatype_enum == n for n, name in numbers.items())
+    assert [numbers[n] for n in (1, 3, 7, 9, 10, 19)] == [
+        "float32", "int32", "string", "int64", "bool", "float16",
+    ]  # fmt: skip
+    for number in (0, 11, 24, -1):
+        with pytest.raises(TypeError, match="treadle dtype"):
+            dtypes.as_dtype(number)

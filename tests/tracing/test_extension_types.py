@@ -183,3 +183,69 @@ def test_a_type_whose_fields_hold_objects_of_itself() -> None:
     assert int(td.function(lambda node: node.total())(tree)) == 17
     with pytest.raises(TypeError, match="'children': expected Node, got 4"):
         Node(3, children=[4])
+
+
+class Veiled(td.experimental.ExtensionType):
+    values: td.Tensor
+    mask: td.Tensor
+
+    class Spec:
+        def __init__(self, shape, dtype=td.float32):
+            self.values = td.TensorSpec(shape, dtype)
+            self.mask = td.TensorSpec(shape, td.bool)
+
+        def __repr__(self):
+            return f"Veiled.Spec(shape={self.shape}, dtype={self.dtype})"
+
+        shape = property(lambda self: self.values.shape)
+        dtype = property(lambda self: self.values.dtype)
+
+
+def test_specs_with_a_constructor_and_methods_of_their_own():
+    spec = Veiled.Spec([None], td.int32)
+    assert (spec.shape.rank, spec.dtype) == (1, td.int32)
+    assert repr(spec) == "Veiled.Spec(shape=(None,), dtype=<dtype: 'int32'>)"
+    assert spec == Veiled.Spec([None], td.int32) != Veiled.Spec([None])
+    with pytest.raises(AttributeError, match="do not change"):
+        spec.values = td.TensorSpec([], td.int32)
+    value = Veiled([1, 2], [True, False])
+    assert isinstance(value._type_spec, Veiled.Spec) and value._type_spec.shape == [2]
+
+    @td.function(input_signature=[spec])
+    def total(x):
+        return td.reduce_sum(td.where(x.mask, x.values, 0))
+
+    assert total(value).numpy() == 1
+    grown = td.function(lambda x: Veiled(x.values * 2, x.mask)).get_concrete_function(spec)
+    assert grown(value).values.numpy().tolist() == [2, 4]
+    data = td.data.Dataset.from_generator(lambda: iter([value]), output_signature=spec)
+    assert iter(data).next().values.numpy().tolist() == [1, 2]
+
+
+def test_specs_whose_constructor_leaves_out_a_field():
+    class Pair(td.experimental.ExtensionType):
+        a: td.Tensor
+        b: td.Tensor
+
+        class Spec:
+            def __init__(self):
+                self.a = td.TensorSpec([], td.float32)
+
+    with pytest.raises(AttributeError, match="did not set the field 'b'"):
+        Pair.Spec()
+
+
+def test_dispatched_functions_may_leave_out_the_name():
+    @td.experimental.dispatch_for_api(td.stack)
+    def stack(values: list[Veiled], axis=0):
+        parts = [td.stack([getattr(v, n) for v in values], axis) for n in ("values", "mask")]
+        return Veiled(*parts)
+
+    x = Veiled([1, 2], [True, False])
+    try:
+        for made in (td.stack([x, x]), td.stack([x, x], 0, "n"), td.stack([x, x], name="n")):
+            assert made.values.numpy().tolist() == [[1, 2], [1, 2]]
+        with pytest.raises(ValueError, match="does not match"):
+            td.experimental.dispatch_for_api(td.stack)(lambda other: other)
+    finally:
+        td.experimental.unregister_dispatch_for(stack)

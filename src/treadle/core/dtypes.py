@@ -74,6 +74,11 @@ class DType:
         return complex128 if self.size == 8 else complex64
 
     @property
+    def as_datatype_enum(self) -> int:
+        """The number of the dtype in TensorFlow's DataType enumeration."""
+        return _ENUM[self]
+
+    @property
     def min(self) -> Any:
         return self._limits()[0]
 
@@ -150,6 +155,13 @@ _BY_PYTHON: dict[type, DType] = {
     builtins.bool: bool,
     builtins.complex: complex128,
 }
+# TensorFlow's DataType enumeration, by which protocol buffers and some programs name dtypes.
+_BY_ENUM: dict[int, DType] = {
+    1: float32, 2: float64, 3: int32, 4: uint8, 5: int16, 6: int8, 7: string, 8: complex64,
+    9: int64, 10: bool, 14: bfloat16, 17: uint16, 18: complex128, 19: float16, 22: uint32,
+    23: uint64,
+}  # fmt: skip
+_ENUM = {dtype: number for number, dtype in _BY_ENUM.items()}
 
 
 def from_numpy(dtype: np.dtype[Any]) -> DType:
@@ -171,7 +183,8 @@ def array_dtype(value: Any) -> DType:
 
 
 def as_dtype(type_value: Any) -> DType:
-    """A DType from a DType, a name, a NumPy dtype or type, or Python's float/int/bool/complex.
+    """A DType from a DType, a name, a NumPy dtype or type, Python's float/int/bool/complex, or a
+    number of TensorFlow's DataType enumeration.
 
     Python types map as in TensorFlow: float is float32 and int is int32, and str is no dtype.
     """
@@ -181,6 +194,8 @@ def as_dtype(type_value: Any) -> DType:
         return _BY_NAME[type_value]
     if isinstance(type_value, type) and type_value in _BY_PYTHON:
         return _BY_PYTHON[type_value]
+    if type(type_value) is int and type_value in _BY_ENUM:
+        return _BY_ENUM[type_value]
     if type_value is None:
         raise TypeError("None is not a dtype")
     try:

@@ -214,6 +214,10 @@ class OwnedIterator(GraphIterable):
             raise StopIteration
         return self._pack(leaves)
 
+    def next(self) -> Any:
+        """The next element, as the built-in `next` gives it."""
+        return next(self)
+
     def get_next(self) -> Any:
         """The next element.
 

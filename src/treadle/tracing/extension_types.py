@@ -28,6 +28,7 @@ from treadle.ops.type_specs import type_spec_from_value
 Converter = Callable[[Any, str], Any]
 _PLAIN = (int, float, bool, str, bytes, type(None))
 _RESERVED = ("Spec", "self")
+_OF_CLASSES = ("__dict__", "__weakref__", "__module__", "__qualname__", "__annotations__")
 
 
 class ImmutableMapping(Mapping[Any, Any]):
@@ -72,7 +73,8 @@ class ExtensionType:
     `float`, `bool`, `str`, `bytes`, `DType`, `TensorShape`, and ``Tuple``, ``Mapping``, ``Union``
     and ``Optional`` of these. A constructor converts its arguments to them; then a method
     ``__validate__`` may check them. Objects do not change. A class may have an ``__init__`` of its
-    own, which sets the fields. ``Class.Spec`` is the type of its objects, for an `input_signature`.
+    own, which sets the fields. ``Class.Spec`` is the type of its objects, for an `input_signature`;
+    a class `Spec` in the body gives it methods, and a constructor of its own.
 
         class Masked(td.experimental.ExtensionType):
             values: td.Tensor
@@ -98,7 +100,7 @@ class ExtensionType:
             cls.__init__ = _completed(cls, cls.__dict__["__init__"])  # type: ignore[method-assign]
         else:
             cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
-        cls.Spec = _spec_class(cls)
+        cls.Spec = _spec_class(cls, cls.__dict__.get("Spec"))
         for kind in (cls, cls.Spec):
             nest.register_node(kind, _parts, _rebuilt, _static)
 
@@ -377,7 +379,9 @@ class ExtensionTypeSpec(CompositeSpec):
             object.__setattr__(self, field, _field_spec(self._fields_by_name[field], value, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{type(self).__name__} objects do not change{at(user_origin())}")
+        if "_is_open" not in self.__dict__ or name not in self._fields_by_name:
+            raise AttributeError(f"{type(self).__name__} objects do not change{at(user_origin())}")
+        object.__setattr__(self, name, value)
 
     def _values(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in self._fields_by_name)
@@ -401,15 +405,40 @@ def _leaf_spec(leaf: Any) -> Any:
     return leaf if leaf is None or isinstance(leaf, TypeSpec) else type_spec_from_value(leaf)
 
 
-def _spec_class(cls: Any) -> type:
+def _spec_class(cls: Any, own: type | None) -> type:
+    """The class of specs, with the members of the class `Spec` that a program may have written."""
     name = f"{cls.__name__}.Spec"
-    members = {
+    written = {k: v for k, v in vars(own).items() if k not in _OF_CLASSES} if own else {}
+    if "__init__" in written:
+        written["__init__"] = _completed_spec(written["__init__"])
+    members = written | {
         "value_type": cls,
         "seen_as": cls,
         "_fields_by_name": cls._fields_by_name,
         "__module__": cls.__module__,
     }
     return type(name, (ExtensionTypeSpec,), members)
+
+
+def _completed_spec(init: Callable[..., None]) -> Callable[..., None]:
+    """The program's own ``__init__``, after which the fields are converted."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        object.__setattr__(self, "_is_open", True)
+        init(self, *args, **kwargs)
+        object.__delattr__(self, "_is_open")
+        name = type(self).__name__
+        for field in self._fields_by_name.values():
+            if field.name not in self.__dict__:
+                raise AttributeError(
+                    f"{name}: the constructor did not set the field {field.name!r}"
+                    f"{at(user_origin())}"
+                )
+            value = _field_spec(field, self.__dict__[field.name], name)
+            object.__setattr__(self, field.name, value)
+
+    __init__.__wrapped__ = init  # type: ignore[attr-defined]
+    return __init__
 
 
 # -- structures ----------------------------------------------------------------------------------
