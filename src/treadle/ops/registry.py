@@ -396,7 +396,8 @@ def is_too_large(error: Exception) -> bool:
     if isinstance(error, errors.OpError):
         return False
     words = ("too large", "too big", "Maximum allowed", "dimension size exceeded")
-    return isinstance(error, ValueError) and any(word in str(error) for word in words)
+    kinds = ValueError, OverflowError
+    return isinstance(error, kinds) and any(word in str(error) for word in words)
 
 
 def _eager_failure(op: Op, inputs: Sequence[Any], attrs: Any, error: Exception) -> Exception:

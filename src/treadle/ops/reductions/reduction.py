@@ -118,6 +118,10 @@ def _mean(x: NDArray, *, axis: tuple[int, ...], keepdims: bool) -> NDArray:
     count = _count(x.shape, axis)
     if x.dtype.kind in "iu":
         return _truncated(total, int(count))  # type: ignore[arg-type]
+    if x.dtype.kind == "c":  # parts by parts: NumPy would divide by a complex number
+        total.real /= count
+        total.imag /= count
+        return total
     return np.asarray(total / wide(x).dtype.type(count)).astype(x.dtype, copy=False)
 
 

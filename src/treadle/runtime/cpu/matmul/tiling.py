@@ -125,7 +125,7 @@ class Product:
     def reaches(self) -> tuple[Reach, Reach, Reach]:
         """The elements of A, B and C."""
         inner = self.batch if self.inner is None else self.inner
-        outer = 1 if self.inner is None else self.batch // inner
+        outer = 1 if self.inner is None or inner == 0 else self.batch // inner
         of_a = (self.k, self.m) if self.transpose_a else (self.m, self.k)
         of_b = (self.n, self.k) if self.transpose_b else (self.k, self.n)
         steps = ((self.outer_a, self.stride_a), (self.outer_b, self.stride_b))
