@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.keras import initializers, naming, serialization
+from treadle.keras import initializers, naming, replicas, serialization
 from treadle.keras.optimizers.rows import Gradient, whole
 from treadle.keras.optimizers.schedules import LearningRateSchedule
 
@@ -329,7 +329,8 @@ class Optimizer:
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, td.Variable]], name: str | None = None
     ) -> td.Variable:
-        """Update each variable by its gradient; pairs whose gradient is None are left out.
+        """Update each variable by its gradient; pairs whose gradient is None are left out. Where
+        several replicas call it (`td.distribute.Strategy.run`) their gradients are added up.
 
         Returns:
             `iterations`, increased by one.
@@ -338,6 +339,15 @@ class Optimizer:
             ValueError: no variable has a gradient, or a gradient has another shape.
         """
         given = list(grads_and_vars)
+        variables = [v for _, v in given]
+        updated: td.Variable = replicas.update_once(
+            [g for g, _ in given],
+            lambda sums: self._apply(list(zip(sums, variables, strict=True))),
+        )
+        return updated
+
+    def _apply(self, given: list[tuple[Any, td.Variable]]) -> td.Variable:
+        """`apply_gradients` of the sums over all replicas."""
         pairs = self._with_gradients(given)
         if not self.built:
             self.build([v for _, v in given])

@@ -120,11 +120,8 @@ class LossScaleOptimizer(Optimizer):
         factor = 1.0 / self.dynamic_scale.value()
         return [None if g is None else td.scalar_mul(td.cast(factor, g.dtype), g) for g in grads]
 
-    def apply_gradients(
-        self, grads_and_vars: Iterable[tuple[Any, td.Variable]], name: str | None = None
-    ) -> td.Variable:
+    def _apply(self, given: list[tuple[Any, td.Variable]]) -> td.Variable:
         """Update the variables where all gradients are finite, else halve the factor."""
-        given = list(grads_and_vars)
         pairs = self._with_gradients(given)
         variables = [v for _, v in pairs]
         if not self.built:
