@@ -84,16 +84,13 @@ class Workers:
     def all_reduce(self, array: NDArray, how: str) -> NDArray:
         """The arrays of all workers combined, "sum", "min" or "max"."""
         given = np.asarray(array, order="C")
-        narrow = given.dtype.kind == "V" or given.dtype in (np.float16, np.bool_)
-        if narrow:  # MPI adds up no floats of 16 bits
-            given = given.astype(np.int32 if given.dtype == np.bool_ else np.float32)
         found = np.empty_like(given)
         kind = self._datatype(given.dtype)
         with counted():
             self._checked(
                 self._comm.Allreduce, [given, kind], [found, kind], self._operations[how]
             )
-        return found.astype(array.dtype) if narrow else found
+        return found
 
     def all_gather(self, array: NDArray) -> NDArray:
         """The arrays of all workers along a new first axis; they have one shape."""

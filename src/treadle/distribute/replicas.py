@@ -99,9 +99,14 @@ class ReplicaContext:
             return strategy._gathered(given, axis)
 
         def one(leaf: Any) -> Any:
-            return self.merge_call(gather, (td.convert_to_tensor(leaf),))
+            tensor = self.own(td.convert_to_tensor(leaf))
+            return self.own(self.merge_call(gather, (tensor,)))
 
         return td.nest.map_structure(one, value)
+
+    def own(self, value: Any) -> Any:
+        """A value as an object that no other replica has."""
+        return value
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._id} of {self.num_replicas_in_sync}>"
@@ -118,8 +123,8 @@ def all_reduced(replica: ReplicaContext, value: Any, op: ReduceOp, options: Any)
         def reduce(strategy: Strategy, given: list[Any]) -> list[Any]:
             return strategy._reduced(given, op, options)
 
-        found: list[Any] = replica.merge_call(reduce, (list(tensors),))
-        return found
+        found: list[Any] = replica.merge_call(reduce, ([replica.own(t) for t in tensors],))
+        return [replica.own(t) for t in found]
 
     if not context.tapes or any(isinstance(leaf, td.IndexedSlices) for leaf in leaves):
         return _packed(value, merged(*leaves))
@@ -198,6 +203,11 @@ class _Turn(ReplicaContext):
                 self.says.put(("done", fn(*args, **kwargs)))
         except BaseException as error:
             self.says.put(("failed", error))
+
+    def own(self, value: Any) -> Any:
+        if self.number == 0 or isinstance(value, td.IndexedSlices):
+            return value
+        return td.identity(value)
 
     def merge_call(
         self, merge_fn: Callable[..., Any], args: Sequence[Any] = (),

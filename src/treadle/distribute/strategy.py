@@ -215,7 +215,7 @@ class Strategy:
         kinds: dict[ReduceOp, list[SyncOnReadVariable]] = {}
         for variable in variables:
             if variable.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-                found[id(variable)] = self._from_first(Variable.value(variable))
+                found[id(variable)] = self._from_first(variable.values[0].value())
             elif variable.aggregation is VariableAggregation.NONE:
                 raise ValueError(
                     f"Variable {variable.name!r}: its replicas cannot be read as one without an "
@@ -390,34 +390,21 @@ class DefaultStrategy(Strategy):
         self._extended = _DefaultExtended(self)
 
     def scope(self) -> Any:
-        """A block that changes nothing but that no replica runs in it."""
+        """A block that changes nothing.
+
+        Raises:
+            RuntimeError: another strategy is at work.
+        """
         if contexts.has_strategy():
             raise RuntimeError(
                 "Mixing different td.distribute.Strategy objects: the default one's scope inside "
                 f"that of {contexts.get_strategy()!r}{at(user_origin())}"
             )
-        return _Default(self)
+        return nullcontext(self)
 
     def _run(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         with contexts.within(self, ReplicaContext(self)):
             return fn(*selected(0, args), **selected(0, dict(kwargs)))
-
-
-class _Default:
-    """The block of the default strategy's scope."""
-
-    def __init__(self, strategy: Strategy) -> None:
-        self._strategy = strategy
-        self._entered: list[Any] = []
-
-    def __enter__(self) -> Strategy:
-        block = contexts.within(self._strategy, None)
-        block.__enter__()
-        self._entered.append(block)
-        return self._strategy
-
-    def __exit__(self, *error: object) -> None:
-        self._entered.pop().__exit__(*error)
 
 
 class OneDeviceStrategy(Strategy):

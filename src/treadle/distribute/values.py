@@ -138,7 +138,7 @@ def regrouped(values: Sequence[Any]) -> Any:
         _check(all(type(v) is type(first) and len(v) == len(first) for v in values), values)
         parts = [regrouped(column) for column in zip(*values, strict=True)]
         return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
-    if all(v is first for v in values) and not isinstance(first, td.Tensor):
+    if all(v is first for v in values):
         return first
     return PerReplica(values)
 
@@ -171,7 +171,5 @@ def added(values: Sequence[Any], op: ReduceOp) -> Any:
 
 
 def divided(total: Any, count: int) -> Any:
-    """A sum over so many replicas as their mean; of integers as TensorFlow's, rounded down."""
-    if total.dtype.is_integer:
-        return total // td.cast(count, total.dtype)
+    """A sum over so many replicas as their mean, which is a float."""
     return total / td.cast(count, total.dtype)

@@ -2,7 +2,8 @@
 
 The replicas of a process share its memory, so a variable that all of them see alike is one
 variable; what they assign is first made one. A variable whose replicas differ until it is read
-(`VariableSynchronization.ON_READ`) has a variable for each replica.
+(`VariableSynchronization.ON_READ`), or that is not trained and has no aggregation, has a variable
+for each replica.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 _UNDECIDED = (
     "You must specify an aggregation method to update a {kind} in Replica Context. You can do so "
     "by passing an explicit value for argument `aggregation` to td.Variable(..), e.g. "
-    "`td.Variable(..., aggregation=td.VariableAggregation.SUM)`: variable {name!r}"
+    "`td.Variable(..., aggregation=td.VariableAggregation.SUM)`, or trainable=False for a variable "
+    "of which each replica has its own: variable {name!r}"
 )
 
 
@@ -105,7 +107,7 @@ class MirroredVariable(DistributedVariable):
 
         if not isinstance(value, td.IndexedSlices):
             value = td.convert_to_tensor(value, dtype_hint=self.dtype)
-        return replica.merge_call(update, (value,))
+        return replica.merge_call(update, (replica.own(value),))
 
 
 def _aggregated(strategy: Strategy, variable: Variable, given: Any) -> Any:
@@ -116,27 +118,28 @@ def _aggregated(strategy: Strategy, variable: Variable, given: Any) -> Any:
     return strategy._reduced([given], op)[0]
 
 
-class SyncOnReadVariable(DistributedVariable):
-    """A variable of which each replica has its own, as metrics need: a replica reads and assigns
-    its own one. Read outside of replicas it is all of them made one, as `aggregation` says."""
+class _OwnVariable(DistributedVariable):
+    """A variable of which each replica has its own, which it reads and assigns."""
 
-    __slots__ = ("_others",)
+    __slots__ = ("_own",)
 
-    _others: tuple[Variable, ...]
+    _own: tuple[Variable, ...]
 
     @property
     def values(self) -> tuple[Variable, ...]:
-        return (self, *self._others)
+        return self._own
+
+    def _shared_buffer(self, *args: Any) -> Any:
+        return self._own[0]._shared_buffer(*args)
+
+    def _one(self) -> Tensor:
+        """What it is read as outside of replicas."""
+        raise NotImplementedError
 
     def value(self) -> Tensor:
-        """A replica's own value; outside of replicas all of them as one."""
+        """A replica's own value; outside of replicas one for all of them."""
         replica = self._replica()
-        if replica is not None:
-            return Variable.value(self.values[replica.number])
-        found = where.read.get(id(self))
-        if found is None:
-            found = self.strategy._values_of([self])[id(self)]
-        return found  # type: ignore[no-any-return]
+        return self._one() if replica is None else self._own[replica.number].value()
 
     read_value = value
 
@@ -150,23 +153,22 @@ class SyncOnReadVariable(DistributedVariable):
         self, value: Any, use_locking: bool = False, name: str | None = None,
         read_value: bool = True,
     ) -> Variable:  # fmt: skip
-        """Set a replica's own value; outside of replicas that of all: of a sum each has its share.
-        """
+        """Set a replica's own value; outside of replicas that of all."""
         replica = self._replica()
         if replica is not None:
-            Variable.assign(self.values[replica.number], value)
+            self._own[replica.number].assign(value)
             return self
         if isinstance(value, DistributedValues):
             given = list(value.values)
         else:
-            tensor = td.convert_to_tensor(value, self.dtype)
-            if self.aggregation is VariableAggregation.SUM:
-                count = self.strategy.num_replicas_in_sync
-                tensor = td.cast(tensor / td.cast(count, tensor.dtype), self.dtype)
-            given = [tensor] * len(self.values)
-        for variable, new in zip(self.values, given, strict=True):
-            Variable.assign(variable, new)
+            given = [self._part(td.convert_to_tensor(value, self.dtype))] * len(self._own)
+        for variable, new in zip(self._own, given, strict=True):
+            variable.assign(new)
         return self
+
+    def _part(self, value: Tensor) -> Tensor:
+        """What each replica gets of a value that is assigned outside of replicas."""
+        return value
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None,
@@ -184,27 +186,61 @@ class SyncOnReadVariable(DistributedVariable):
 
     def _changed(self, method: str, delta: Any) -> Variable:
         replica = self._replica()
-        change = getattr(Variable, method)
-        if replica is not None:
-            change(self.values[replica.number], delta)
-        elif self.aggregation is VariableAggregation.SUM:
+        if replica is None:
+            getattr(Variable, method)(self, delta)
+        else:
+            getattr(self._own[replica.number], method)(delta)
+        return self
+
+
+class UnsyncedVariable(_OwnVariable):
+    """A variable that is not trained and has no aggregation: each replica has its own. Outside of
+    replicas it is read as that of the first one in this process."""
+
+    __slots__ = ()
+
+    def _one(self) -> Tensor:
+        return self._own[0].value()
+
+
+class SyncOnReadVariable(_OwnVariable):
+    """A variable of which each replica has its own, as metrics need, that is all of them made one
+    where it is read outside of replicas, as `aggregation` says: of a sum that is assigned there each
+    has its share."""
+
+    __slots__ = ()
+
+    def _one(self) -> Tensor:
+        found = where.read.get(id(self))
+        if found is None:
+            found = self.strategy._values_of([self])[id(self)]
+        return found  # type: ignore[no-any-return]
+
+    def _part(self, value: Tensor) -> Tensor:
+        if self.aggregation is not VariableAggregation.SUM:
+            return value
+        count = self.strategy.num_replicas_in_sync
+        return td.cast(value / td.cast(count, value.dtype), self.dtype)
+
+    def _changed(self, method: str, delta: Any) -> Variable:
+        if self._replica() is None and self.aggregation is VariableAggregation.SUM:
             raise ValueError(
                 f"SyncOnReadVariable does not support `{method}` in cross-replica context when "
                 "aggregation is set to `td.VariableAggregation.SUM`"
                 f"{at(user_origin())}"
             )
-        else:
-            change(self, delta)
-        return self
+        return super()._changed(method, delta)
 
 
 def made_for(strategy: Strategy, made: Variable) -> Variable:
     """The variable of a strategy in place of one that was just made in its scope."""
-    if made.synchronization is not VariableSynchronization.ON_READ:
-        return MirroredVariable.of(made, strategy)
-    found = SyncOnReadVariable.of(made, strategy)
-    assert isinstance(found, SyncOnReadVariable)
-    found._others = tuple(
-        made.copied_to(made.spec.device, Variable) for _ in range(strategy._local_replicas - 1)
-    )
+    kind: type[DistributedVariable] = MirroredVariable
+    if made.synchronization is VariableSynchronization.ON_READ:
+        kind = SyncOnReadVariable
+    elif made.aggregation is VariableAggregation.NONE and not made.trainable:
+        kind = UnsyncedVariable
+    found = kind.of(made, strategy)
+    if isinstance(found, _OwnVariable):
+        others = range(strategy._local_replicas - 1)
+        found._own = made, *(made.copied_to(made.spec.device, Variable) for _ in others)
     return found

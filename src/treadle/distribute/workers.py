@@ -118,7 +118,13 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     def _summed(self, tensors: Sequence[Tensor], bound: int) -> list[Tensor]:
         """The sum of each tensor over all workers. Those of one dtype are sent together, in packs
-        of so many bytes, as one array each."""
+        of so many bytes, as one array each. Floats of 16 bits are added up as float32, complex
+        numbers by their parts."""
+        sent = [_as_sent(t) for t in tensors]
+        totals = self._summed_as_sent(sent, bound)
+        return [_as_given(total, t) for total, t in zip(totals, tensors, strict=True)]
+
+    def _summed_as_sent(self, tensors: Sequence[Tensor], bound: int) -> list[Tensor]:
         found: dict[int, Tensor] = {}
         for pack in _packs(tensors, bound):
             flat = [td.reshape(tensors[i], [-1]) for i in pack]
@@ -176,6 +182,22 @@ class _Nowhere:
 
     def __exit__(self, *error: object) -> None:
         pass
+
+
+def _as_sent(tensor: Tensor) -> Tensor:
+    """A tensor of a dtype that MPI adds up."""
+    if tensor.dtype.is_complex:
+        return td.stack([td.math.real(tensor), td.math.imag(tensor)])
+    if tensor.dtype.is_floating and tensor.dtype.size == 2:
+        return td.cast(tensor, td.float32)
+    return tensor
+
+
+def _as_given(total: Tensor, like: Tensor) -> Tensor:
+    """A sum as a tensor of the dtype that was given."""
+    if like.dtype.is_complex:
+        return td.complex(total[0], total[1])
+    return td.cast(total, like.dtype)
 
 
 def _packs(tensors: Sequence[Tensor], bound: int) -> list[list[int]]:

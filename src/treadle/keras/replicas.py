@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import treadle as td
@@ -92,3 +95,19 @@ def _gathered(strategy: Any, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_gathered(strategy, v) for v in value)
     return strategy.gather(value, axis=0)
+
+
+def is_chief() -> bool:
+    """Whether this process is the worker that writes checkpoints and logs: the first one."""
+    return bool(td.distribute.get_strategy().extended.should_checkpoint)
+
+
+@contextmanager
+def place_of(path: str) -> Iterator[str]:
+    """Where this worker writes a file: the chief where it is to be. The others take part, since
+    variables that are one when read are exchanged then, and write what is thrown away."""
+    if is_chief():
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="treadle-worker-") as folder:
+        yield os.path.join(folder, os.path.basename(path))

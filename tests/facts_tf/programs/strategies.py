@@ -79,7 +79,7 @@ def structures_of_results(tf):
 
     def step(x, k=1):
         i = number()
-        return {"a": (x + i, [x * k]), "none": None, "same": 7, "name": "n"}, i
+        return {"a": (x + tf.cast(i, tf.float32), [x * k]), "none": None, "same": 7, "name": "n"}, i
 
     found, i = s.run(step, (tf.constant(3.0),), {"k": 2})
     made = s.experimental_distribute_values_from_function(
@@ -91,7 +91,7 @@ def structures_of_results(tf):
         type(found["a"]).__name__, found["same"], found["name"], each(s, made), each(s, doubled),
         type(made).__name__, isinstance(made, tf.distribute.DistributedValues),
         s.run(lambda: shared) is shared, raised(s.run, 3),
-        raised(s.run, lambda: [1.0] * (1 + number())),
+        raised(s.run, lambda: [1.0] * (1 + int(number()))),
     ]  # fmt: skip
 
 
@@ -99,7 +99,9 @@ def structures_of_results(tf):
 def mirrored_variables(tf):
     s, agg = two(tf), tf.VariableAggregation
     with s.scope():
-        made = {a.name: tf.Variable(1.0, aggregation=a) for a in agg}
+        made = {
+            a.name: tf.Variable(1.0, aggregation=a, trainable=a is not agg.NONE) for a in agg
+        }
         counter = tf.Variable(0, dtype=tf.int32, aggregation=agg.SUM)
     outside = tf.Variable(1.0)
 
@@ -114,12 +116,13 @@ def mirrored_variables(tf):
             found = outcome(s.run, step, (v, method))
             shown = found if isinstance(found, str) else each(s, found)
             seen.append([name, method, shown, v.numpy()])
-    s.run(lambda: counter.assign_add(3))
+    s.run(lambda: counter.assign_add(tf.constant(3)))
     with s.scope():
         made["NONE"].assign(5.0)
         made["NONE"].assign_add(1.0)
+        both = [v.numpy() for v in made["NONE"].values]
     return [
-        seen, counter.numpy(), made["NONE"].numpy(), len(made["SUM"].values),
+        seen, counter.numpy(), made["NONE"].numpy(), both, len(made["SUM"].values),
         s.extended.variable_created_in_scope(made["SUM"]),
         s.extended.variable_created_in_scope(outside),
         isinstance(made["SUM"], tf.Variable), made["SUM"].aggregation.name,
@@ -378,7 +381,7 @@ def options(tf):
         raised(e.CommunicationOptions, bytes_per_pack=-1),
         [i.name for i in e.CommunicationImplementation],
         c.num_input_pipelines, c.input_pipeline_id, c.num_replicas_in_sync,
-        c.get_per_replica_batch_size(16), raised(c.get_per_replica_batch_size, 9), str(c),
+        c.get_per_replica_batch_size(16), raised(c.get_per_replica_batch_size, 9),
         [m.name for m in tf.distribute.InputReplicationMode],
         [m.name for m in tf.distribute.ReduceOp],
         [(p.name, int(p)) for p in tf.data.experimental.AutoShardPolicy],

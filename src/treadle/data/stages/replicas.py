@@ -8,27 +8,13 @@ from typing import Any
 
 import treadle as td
 from treadle.data.elements import Leaves, leaves_of, map_leaves
-from treadle.data.stages.batching import Batch, PaddedBatch, Rebatch, Unbatch, Window
-from treadle.data.stages.stage import Stage, known, scaled
+from treadle.data.stages.stage import Stage, scaled
 from treadle.iteration import at, user_origin
 
 
-def size_of_batches(stage: Stage) -> int | None:
-    """How many examples the batches of a pipeline have, but for smaller ones at its end; None where
-    that is not known."""
-    if isinstance(stage, Batch | PaddedBatch):
-        return int(stage.size) if known(stage.size) else None
-    if isinstance(stage, Rebatch):
-        return size_of_batches(stage.parts)
-    inner = getattr(stage, "inner", None)
-    if isinstance(stage, Unbatch | Window) or not isinstance(inner, Stage):
-        return None
-    return size_of_batches(inner)
-
-
 class Shares(Stage):
-    """The parts of each batch that some replicas get: neighbouring examples. Of a batch that is
-    smaller than others the last replicas get fewer examples, or none.
+    """The parts of each batch that some replicas get: neighbouring examples, as many for each as
+    can be.
 
     Args:
         replicas: how many replicas share a batch.
@@ -43,7 +29,6 @@ class Shares(Stage):
                 "A dataset that replicas share must consist of batches: use dataset.batch(n), n "
                 f"being the examples of all replicas together{at(user_origin())}"
             )
-        self.size = size_of_batches(inner)
         part = map_leaves(lambda s: td.TensorSpec([None, *s.shape[1:]], s.dtype), inner.spec)
         self.spec = part if count == 1 else (part,) * count
 
@@ -54,9 +39,7 @@ class Shares(Stage):
         return map(self._parts, self.inner.resume(count))
 
     def _parts(self, leaves: Leaves) -> Leaves:
-        found = len(leaves[0])
-        bounds = self._bounds(found if self.size is None else self.size)
-        return tuple([x[min(a, found) : min(b, found)] for a, b in bounds for x in leaves])
+        return tuple([x[a:b] for a, b in self._bounds(len(leaves[0])) for x in leaves])
 
     def _bounds(self, size: int) -> list[tuple[int, int]]:
         each, rest = divmod(size, self.replicas)

@@ -7,7 +7,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras import serialization
-from treadle.keras.optimizers.base import Optimizer
+from treadle.keras.optimizers.base import _ONE, Optimizer
 
 
 class LossScaleOptimizer(Optimizer):
@@ -48,11 +48,13 @@ class LossScaleOptimizer(Optimizer):
         if self._scale is None:
             start = float(self.initial_scale)
             self._good = td.Variable(
-                lambda: td.zeros([], td.int64), trainable=False, name="step_counter"
-            )
+                lambda: td.zeros([], td.int64), trainable=False, name="step_counter",
+                aggregation=_ONE,
+            )  # fmt: skip
             self._scale = td.Variable(
-                lambda: td.constant(start), trainable=False, name="dynamic_scale"
-            )
+                lambda: td.constant(start), trainable=False, name="dynamic_scale",
+                aggregation=_ONE,
+            )  # fmt: skip
 
     @property
     def dynamic_scale(self) -> td.Variable:
