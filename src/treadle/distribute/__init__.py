@@ -5,6 +5,7 @@ from __future__ import annotations
 from treadle.core.refusals import explain_errors
 from treadle.distribute import cluster_resolver, experimental
 from treadle.distribute.contexts import (
+    experimental_set_strategy,
     get_replica_context,
     get_strategy,
     has_strategy,
@@ -57,6 +58,7 @@ __all__ = [
     "TPUStrategy",
     "cluster_resolver",
     "experimental",
+    "experimental_set_strategy",
     "get_replica_context",
     "get_strategy",
     "has_strategy",

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.core.interrupts import during, is_mode
+from treadle.core.origin import at, user_origin
 
 if TYPE_CHECKING:
     from treadle.distribute.replicas import ReplicaContext
@@ -68,3 +69,27 @@ def get_replica_context() -> ReplicaContext | None:
 def in_cross_replica_context() -> bool:
     """Whether what all replicas have in common is done: `get_replica_context` gives None."""
     return get_replica_context() is None
+
+
+def experimental_set_strategy(strategy: Strategy | None) -> None:
+    """Let a strategy be at work in this thread from now on, as if all that follows were in its
+    ``scope``; None: the default one.
+
+    Raises:
+        RuntimeError: it is called in a scope.
+    """
+    for block in reversed(_entered):
+        block.__exit__()
+    _entered.clear()
+    if has_strategy():
+        raise RuntimeError(
+            "Must not be called inside a `strategy.scope()`: experimental_set_strategy"
+            f"{at(user_origin())}"
+        )
+    if strategy is not None:
+        block = strategy.scope()
+        block.__enter__()
+        _entered.append(block)
+
+
+_entered: list[Any] = []

@@ -204,8 +204,8 @@ class UnsyncedVariable(_OwnVariable):
 
 
 class SyncOnReadVariable(_OwnVariable):
-    """A variable of which each replica has its own, as metrics need, that is all of them made one
-    where it is read outside of replicas, as `aggregation` says: of a sum that is assigned there each
+    """A variable of which each replica has its own, as metrics need. Where it is read outside of
+    replicas it is all of them made one, as `aggregation` says; of a sum that is assigned there each
     has its share."""
 
     __slots__ = ()
