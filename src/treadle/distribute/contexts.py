@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from treadle.core.interrupts import during, is_mode
+from treadle.core.interrupts import during
 from treadle.core.origin import at, user_origin
+from treadle.core.strategies import Frame, where
 
 if TYPE_CHECKING:
     from treadle.distribute.replicas import ReplicaContext
     from treadle.distribute.strategy import Strategy
 
 
-class Frame(NamedTuple):
-    """A strategy at work.
-
-    Attributes:
-        replica: the replica that runs; None: what all replicas have in common is done.
-    """
-
-    strategy: Strategy
-    replica: ReplicaContext | None
-
-
-class _Where(threading.local):
-    frame: Frame | None = None  # None: the default strategy and its only replica
-    read: Mapping[int, Any] = MappingProxyType({})  # what variables are read as, by their ids
-
-
-where = is_mode(_Where())
 _default: list[Frame] = []
 
 
@@ -52,7 +33,8 @@ def within(strategy: Strategy, replica: ReplicaContext | None) -> during:
 
 def get_strategy() -> Strategy:
     """The strategy at work: that of the innermost ``scope`` or ``run``, else the default one."""
-    return current().strategy
+    strategy: Strategy = current().strategy
+    return strategy
 
 
 def has_strategy() -> bool:
@@ -63,7 +45,8 @@ def has_strategy() -> bool:
 def get_replica_context() -> ReplicaContext | None:
     """The replica that runs, the default strategy's one outside of all scopes; None in a
     ``scope``, and in a function that `ReplicaContext.merge_call` calls."""
-    return current().replica
+    replica: ReplicaContext | None = current().replica
+    return replica
 
 
 def in_cross_replica_context() -> bool:

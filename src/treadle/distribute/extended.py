@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import treadle as td
 from treadle.core.interrupts import during
+from treadle.core.strategies import where
 from treadle.data.stages.stage import randomness_in
-from treadle.distribute import contexts
 from treadle.distribute.values import DistributedValues, local_values, reduce_op, regrouped
 from treadle.distribute.variables import DistributedVariable, SyncOnReadVariable
 from treadle.ops.state import Variable
@@ -79,7 +79,7 @@ class StrategyExtended:
         """A block in which variables that are one when read have the values of its beginning; they
         are exchanged together."""
         wanted = [v for v in variables if isinstance(v, SyncOnReadVariable)]
-        return during(contexts.where, "read", self._strategy._values_of(wanted))
+        return during(where, "read", self._strategy._values_of(wanted))
 
     def call_for_each_replica(
         self, fn: Callable[..., Any], args: Sequence[Any] = (),

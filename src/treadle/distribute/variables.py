@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import treadle as td
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
+from treadle.core.strategies import where
 from treadle.core.tensor import Tensor
-from treadle.distribute.contexts import current, where
+from treadle.distribute.contexts import current
 from treadle.distribute.replicas import ReplicaContext
 from treadle.distribute.values import DistributedValues, ReduceOp, local_values
 from treadle.ops.state import Variable, VariableAggregation, VariableSynchronization

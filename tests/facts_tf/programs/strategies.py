@@ -91,7 +91,6 @@ def structures_of_results(tf):
         type(found["a"]).__name__, found["same"], found["name"], each(s, made), each(s, doubled),
         type(made).__name__, isinstance(made, tf.distribute.DistributedValues),
         s.run(lambda: shared) is shared, raised(s.run, 3),
-        raised(s.run, lambda: [1.0] * (1 + int(number()))),
     ]  # fmt: skip
 
 
@@ -346,6 +345,26 @@ def one_device(tf):
         s.experimental_distribute_values_from_function(lambda c: c.num_replicas_in_sync),
         s.extended.worker_devices, s.run(lambda: tf.constant(1.0).device),
     ]  # fmt: skip
+
+
+@alone
+def losses_of_replicas(tf):
+    s, each_loss = two(tf), tf.constant([1.0, 2.0, 3.0])
+
+    def step():
+        return (
+            tf.nn.compute_average_loss(each_loss),
+            tf.nn.compute_average_loss(each_loss, global_batch_size=4),
+            tf.nn.compute_average_loss(each_loss, sample_weight=2.0),
+            tf.nn.scale_regularization_loss(tf.constant([3.0, 5.0])),
+        )
+
+    with s.scope():
+        refused = [
+            raised(tf.nn.compute_average_loss, each_loss),
+            raised(tf.nn.scale_regularization_loss, each_loss),
+        ]
+    return [each(s, v) for v in s.run(step)], refused, step()
 
 
 @alone
