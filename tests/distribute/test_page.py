@@ -12,7 +12,9 @@ import pytest
 from tests.distribute.launching import HAS_MPI, finish, start
 
 PAGE = Path(__file__).parents[2] / "docs" / "distribute.md"
-PROGRAM = re.compile(r"^```py\n# (\w+\.py), started by: (.*?)\n(.*?)^```\n\n```text\n(.*?)^```", re.M | re.S)
+PROGRAM = re.compile(
+    r"^```py\n# (\w+\.py), started by: (.*?)\n(.*?)^```\n\n```text\n(.*?)^```", re.M | re.S
+)
 PROGRAMS = PROGRAM.findall(PAGE.read_text())
 
 
@@ -35,8 +37,9 @@ def test_there_are_programs() -> None:
     assert [name for name, *_ in PROGRAMS] == ["workers.py", "packs.py", "mirrored.py"]
 
 
-@pytest.mark.parametrize(("name", "command", "code", "shown"), PROGRAMS, ids=[p[0] for p in PROGRAMS])
-def test_program(name: str, command: str, code: str, shown: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", PROGRAMS, ids=[p[0] for p in PROGRAMS])
+def test_program(program: tuple[str, ...], tmp_path: Path) -> None:
+    _, command, code, shown = program
     if command.startswith("mpiexec") and not HAS_MPI:
         pytest.skip("needs MPI: pip install treadle[mpi]")
     assert printed(command, code, tmp_path) == shown

@@ -355,7 +355,7 @@ class _Scope:
         strategy, frame = self._strategy, contexts.current()
         if frame.strategy is strategy:
             self._entered.append(())
-            return strategy
+            return self._strategy
         if contexts.has_strategy():
             raise RuntimeError(
                 "Mixing different td.distribute.Strategy objects: the scope of "
