@@ -48,6 +48,7 @@ OWNERS = {
     "matplotlib": {"cli", "bench"},
     "h5py": {"keras.models.weight_files"},
     "PIL": {"ops.image.codecs"},
+    "mpi4py": {"distribute.mpi"},
 }
 # Packages of one kind of device, and who beside their own modules may import them: what chooses a
 # device, what calls its programs from Python without the compiler's help, and its settings.
@@ -66,7 +67,7 @@ DEVICES = {
 }
 FREE = {"version"}  # plain data, for everybody
 # Packages of public names.
-FACADES = {"config", "experimental", "io", "nn", "random", "train", "types"}
+FACADES = {"config", "distribute", "experimental", "io", "nn", "random", "train", "types"}
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.
@@ -109,8 +110,8 @@ LEVELS = {
         "experimental api",
     ),
     "runtime": (
-        "backend collections_paused graph_key mechanisms options precedence precision roles"
-        " routines scope symbols tuning variable_order",
+        "backend collections_paused collectives graph_key mechanisms options precedence precision"
+        " roles routines scope symbols tuning variable_order",
         "bounds interpreter signature",
         "executable fusion",
         "reach",
@@ -134,7 +135,7 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "config masks naming progress serialization",
+        "config masks naming progress replicas serialization",
         "dtype_policies",
         "activations callbacks constraints initializers regularizers utils",
         "losses",
@@ -208,6 +209,7 @@ ON_DEMAND = {
     ("runtime.cpu.kept_memory", "runtime.cpu.jit"): LLVM,
     ("runtime.cpu.kept_memory", "runtime.cpu.kept_memory_code"): LLVM,
     ("runtime.cpu.kept_memory", "runtime.cpu.target"): LLVM,
+    ("runtime.cpu.library_code", "runtime.cpu.collective_text"): FEW,
     ("runtime.cpu.library_code", "runtime.cpu.convolution.routines"): FEW,
     ("runtime.cpu.library_code", "runtime.cpu.depthwise.routines"): FEW,
     ("runtime.cpu.library_code", "runtime.cpu.llvm_text"): LLVM,
@@ -246,6 +248,7 @@ LIBRARIES = {
     ("autograph.build", "json"): "for texts with quotes",
     ("autograph.logs", "logging"): "where something is logged",
     ("cli.bench", "matplotlib.figure"): "for a picture",
+    ("distribute.mpi", "mpi4py"): "may be missing, and few programs need it",
     ("keras.models.weight_files", "h5py"): "may be missing, and few programs need it",
     ("names", "difflib"): "for the text of an error",
     ("numpy_staging.staging", "difflib"): "for the text of an error",

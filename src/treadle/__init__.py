@@ -292,6 +292,7 @@ if TYPE_CHECKING:
         autodiff,
         autograph,
         data,
+        distribute,
         image,
         inspect,
         io,
@@ -410,8 +411,8 @@ def get_logger() -> logging.Logger:
 explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
-        autodiff autograph data image inspect io keras passes signal strings sysconfig test
-        train
+        autodiff autograph data distribute image inspect io keras passes signal strings sysconfig
+        test train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
@@ -707,6 +708,7 @@ __all__ = [
     "approx_top_k",
     "bitcast",
     "device",
+    "distribute",
     "extract_volume_patches",
     "fftnd",
     "fingerprint",

@@ -24,7 +24,7 @@ from treadle.ops.collections.iterators import (
 from treadle.ops.collections.optionals import Optional, no_value
 from treadle.ops.conversion import is_symbolic
 from treadle.ops.python_functions import call_user
-from treadle.ops.random.state import Stream, drawing_from, streams
+from treadle.ops.random.state import Stream, check_seed, drawing_from, streams
 from treadle.ops.shaping.unknown_rank import of_parts, specs_of_parts
 
 
@@ -45,6 +45,7 @@ __all__ = [
     "SymbolicTensor",
     "at",
     "call_user",
+    "check_seed",
     "children",
     "close_iterator",
     "context",

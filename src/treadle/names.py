@@ -21,6 +21,7 @@ _PLACES = (
     "treadle.io", "treadle.io.gfile", "treadle.debugging", "treadle.data", "treadle.nest",
     "treadle.autograph",
     "treadle.types.experimental", "treadle.config", "treadle.config.experimental", "treadle.test",
+    "treadle.distribute", "treadle.distribute.experimental",
     "treadle.experimental", "treadle.experimental.dlpack", "treadle.keras",
     "treadle.keras.layers",
     "treadle.keras.losses", "treadle.keras.metrics", "treadle.keras.optimizers",
@@ -104,6 +105,24 @@ _INSTEAD = {
     "no_gradient": "Use td.stop_gradient, or td.custom_gradient",
     "unicode_script": "Scripts of characters are not provided: use the unicodedata module before "
     "tensors are made",
+    **dict.fromkeys(
+        ("experimental_connect_to_cluster", "experimental_connect_to_host", "ClusterDeviceFilters"),
+        "Operations run in this process: td.distribute.MultiWorkerMirroredStrategy has several "
+        "processes, which `mpiexec -n 2 python program.py` starts",
+    ),
+    **dict.fromkeys(
+        ("Server", "PreemptionCheckpointHandler", "PreemptionWatcher", "TerminationConfig"),
+        "Workers are processes that MPI starts: use td.distribute.MultiWorkerMirroredStrategy, and "
+        "td.keras.callbacks.BackupAndRestore or td.train.CheckpointManager for interruptions",
+    ),
+    **dict.fromkeys(
+        (
+            "GCEClusterResolver", "KubernetesClusterResolver", "KubernetesExecutableLocation",
+            "SlurmClusterResolver", "TPUClusterResolver",
+        ),
+        "MPI knows the workers: start them with mpiexec, or srun under Slurm",
+    ),
+    "coordinator": "Workers compute in sync: use td.distribute.MultiWorkerMirroredStrategy",
     "tpu": "There are devices of the host and GPUs only",
     "load_op_library": "Use td.numpy_function for code of others, or td.custom_gradient",
     "load_library": "Use td.numpy_function for code of others, or td.custom_gradient",

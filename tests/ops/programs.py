@@ -13,7 +13,9 @@ import treadle as td
 from tests.ops.cases_nn import pulled
 from treadle.numpy_staging.signals import convolve
 from treadle.ops.collections.lists import list_add, list_new, list_push, list_stack, list_unstack
+from treadle.ops.control.collectives import ALL_GATHER, ALL_REDUCE
 from treadle.ops.indexing.updates import set_item
+from treadle.ops.registry import run
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,8 @@ NUMERIC = [
     Program("numpy_unique", lambda x: np.unique(x, axis=0) * 2.0, (X,), batched=False),
     Program("rows_of_several_shapes", rows_of_several_shapes, (X,)),
     Program("cond", branch, (X,)),
+    Program("all_reduce", lambda x: run(ALL_REDUCE, td.sin(x), how="sum", workers=1), (X,)),
+    Program("all_gather", lambda x: run(ALL_GATHER, td.sin(x), workers=1), (X,)),
     Program("while", loop, (X,), close=True),
     Program("map_fn", mapped, (X,)),
     Program("tensor_array", rows_of_a_list, (X,)),

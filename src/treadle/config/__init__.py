@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.config import experimental, threading
+from treadle.config import experimental, optimizer, threading
 from treadle.config.devices import (
     LogicalDevice,
     LogicalDeviceConfiguration,
@@ -17,6 +17,7 @@ from treadle.config.devices import (
     set_visible_devices,
 )
 from treadle.core.context import count_modes
+from treadle.names import missing_in
 from treadle.tracing import settings
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "list_logical_devices",
     "list_physical_devices",
     "max_traces",
+    "optimizer",
     "run_functions_eagerly",
     "set_logical_device_configuration",
     "set_max_traces",
@@ -72,3 +74,5 @@ def max_traces() -> int:
 
 experimental_run_functions_eagerly = run_functions_eagerly
 experimental_functions_run_eagerly = functions_run_eagerly
+
+__getattr__ = missing_in(__name__)

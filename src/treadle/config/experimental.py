@@ -18,6 +18,8 @@ from treadle.config.devices import (
 )
 from treadle.core.devices import Device, all_devices
 from treadle.core.origin import at, user_origin
+from treadle.names import missing_in
+from treadle.ops.random.state import streams
 from treadle.runtime.device_setup import setup
 from treadle.runtime.devices import backend
 from treadle.runtime.precision import precision
@@ -28,18 +30,24 @@ set_virtual_device_configuration = set_logical_device_configuration
 
 __all__ = [
     "VirtualDeviceConfiguration",
+    "disable_mlir_bridge",
+    "enable_mlir_bridge",
     "enable_op_determinism",
     "enable_tensor_float_32_execution",
     "get_device_details",
+    "get_device_policy",
     "get_memory_growth",
     "get_memory_info",
     "get_memory_usage",
+    "get_synchronous_execution",
     "get_virtual_device_configuration",
     "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
     "reset_memory_stats",
+    "set_device_policy",
     "set_memory_growth",
+    "set_synchronous_execution",
     "set_virtual_device_configuration",
     "set_visible_devices",
     "tensor_float_32_execution_enabled",
@@ -47,8 +55,56 @@ __all__ = [
 
 
 def enable_op_determinism() -> None:
-    """Accepted for TensorFlow programs: results are always the same for the same arguments and
-    seeds, with any number of threads."""
+    """Let a program be the same in every run: random numbers must come from a seed now.
+
+    All else is so anyway: results are the same for the same arguments and seeds, with any number of
+    threads. Random operations, and shuffles of datasets, for which neither `td.random.set_seed` nor
+    an argument gives a seed are a RuntimeError from now on.
+    """
+    streams.need_seeds = True
+
+
+def get_device_policy() -> str:
+    """ "silent": an operation copies operands that are on another device."""
+    return "silent"
+
+
+def set_device_policy(device_policy: str | None) -> None:
+    """Accepted for "silent", or None: an operation copies operands that are on another device.
+
+    Raises:
+        NotImplementedError: another policy of TensorFlow's.
+        ValueError: there is no such policy.
+    """
+    if device_policy in ("silent_for_int32", "warn", "explicit"):
+        raise NotImplementedError(
+            f"The device policy {device_policy!r} is not provided: operations copy operands that "
+            f"are on another device{at(user_origin())}"
+        )
+    if device_policy not in (None, "silent"):
+        raise ValueError(f"Not a valid device policy: {device_policy!r}{at(user_origin())}")
+
+
+_synchronous = True
+
+
+def set_synchronous_execution(enable: bool | None) -> None:
+    """Accepted for TensorFlow programs: a call returns when it is done, but for what a GPU does."""
+    global _synchronous
+    _synchronous = enable is None or bool(enable)
+
+
+def get_synchronous_execution() -> bool:
+    """What `set_synchronous_execution` was told; True at first."""
+    return _synchronous
+
+
+def enable_mlir_bridge() -> None:
+    """Accepted for TensorFlow programs: programs are compiled by treadle itself."""
+
+
+def disable_mlir_bridge() -> None:
+    """Accepted for TensorFlow programs: programs are compiled by treadle itself."""
 
 
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
@@ -153,3 +209,5 @@ def _named(name: str) -> Device:
     if not found:
         raise ValueError(f"No matching devices found for {text!r}{at(user_origin())}")
     return found[0]
+
+__getattr__ = missing_in(__name__)

@@ -97,6 +97,28 @@ def puts_modes_back(fn: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
+def carried_over(fn: Callable[_P, _R]) -> Callable[_P, _R]:
+    """`fn` for another thread, which then does what this thread is doing: it has this thread's
+    modes while `fn` runs."""
+    carried = [(mode, mode.__dict__.copy()) for mode in _modes]
+    errors = numpy_errors.get()
+
+    @functools.wraps(fn)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        before = _remember()
+        try:
+            for mode, values in carried:
+                mode.__dict__.update(values)
+            numpy_errors.set(errors)
+            for settle in _settle:
+                settle()
+            return fn(*args, **kwargs)
+        finally:
+            _put_back(before)
+
+    return call
+
+
 _Memory = tuple[Any, list[tuple[dict[str, Any], dict[str, Any]]]]
 
 

@@ -77,11 +77,20 @@ def disabled(*names: str) -> during:
     return during(_local, "disabled", _local.disabled | set(names))
 
 
+_everywhere: list[frozenset[str]] = [frozenset()]
+
+
+def switch_off_everywhere(names: frozenset[str]) -> bool:
+    """Switch exactly these off in all threads, where that can be; gives whether it is a change."""
+    before, _everywhere[0] = _everywhere[0], names
+    return before != names
+
+
 def disabled_names() -> frozenset[str]:
-    """The names switched off here, by `disabled` or the environment."""
+    """The names switched off here, by `disabled`, for all threads, or by the environment."""
     listed = os.environ.get("TREADLE_DISABLE_PASSES", "")
     names = {n.strip() for n in listed.split(",") if n.strip()} if listed else ()
-    return _local.disabled.union(names)
+    return _local.disabled.union(names, _everywhere[0])
 
 
 def is_on(name: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import treadle as td
 from treadle.data.dataset import Dataset
 from treadle.data.elements import Leaves
+from treadle.data.options import AutoShardPolicy
 from treadle.data.stages.devices import CopiedToDevice
 from treadle.data.stages.parallel import AUTOTUNE
 from treadle.data.stages.stage import INFINITE as INFINITE_CARDINALITY
@@ -18,6 +19,7 @@ from treadle.iteration import Optional
 
 __all__ = [
     "AUTOTUNE",
+    "AutoShardPolicy",
     "Counter",
     "CsvDataset",
     "INFINITE_CARDINALITY",

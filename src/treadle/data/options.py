@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any
+
+
+class AutoShardPolicy(IntEnum):
+    """Which part of the data a worker gets from `Strategy.experimental_distribute_dataset`: its
+    share of each batch; OFF: all of them."""
+
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+    HINT = 3
 
 
 class Options:
@@ -11,8 +23,10 @@ class Options:
 
     Attributes:
         deterministic: whether parallel maps keep the order of their elements; None: they do.
-        autotune, threading, experimental_optimization, experimental_distribute: accepted, with
-            any attributes; they tell TensorFlow's runtime how to go about it.
+        experimental_distribute: ``experimental_distribute.auto_shard_policy`` is an
+            `AutoShardPolicy`.
+        autotune, threading, experimental_optimization: accepted, with any attributes; they tell
+            TensorFlow's runtime how to go about it.
     """
 
     def __init__(self) -> None:
@@ -21,7 +35,7 @@ class Options:
         self.autotune = SimpleNamespace()
         self.threading = SimpleNamespace()
         self.experimental_optimization = SimpleNamespace()
-        self.experimental_distribute = SimpleNamespace()
+        self.experimental_distribute = SimpleNamespace(auto_shard_policy=AutoShardPolicy.AUTO)
         self.experimental_slack: bool | None = None
 
     def merge(self, options: Options) -> Options:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.iteration import global_seed
+from treadle.iteration import check_seed, global_seed
 
 _NO_SEED = 87654321  # TensorFlow's, for a dataset with a seed in a program without one
 
 
 def seeds_for(seed: Any) -> tuple[int, int]:
     """Two numbers: equal ones for equal global seeds and `seed`; without any seed, random ones."""
+    check_seed(seed)
     chosen = global_seed()
     if seed is not None:
         return (_NO_SEED if chosen is None else chosen, int(seed))

@@ -6,6 +6,7 @@ from treadle.core.refusals import explain_errors
 from treadle.names import provided
 
 if TYPE_CHECKING:
+    from treadle.distribute.cluster_spec import ClusterSpec
     from treadle.io.messages import (
         BytesList,
         Example,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointReader",
+    "ClusterSpec",
     "Example", "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features",
     "FloatList", "Int64List", "SequenceExample", "checkpoints_iterator", "get_checkpoint_state",
     "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
@@ -39,6 +41,7 @@ explain_errors(__name__)
 __getattr__ = provided(
     __name__,
     {
+        "treadle.distribute.cluster_spec": "ClusterSpec",
         "treadle.io.messages": """
             BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List
             SequenceExample

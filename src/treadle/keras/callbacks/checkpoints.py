@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.keras import replicas
 from treadle.keras.callbacks.base import Callback, Logs
 from treadle.keras.callbacks.training import sign_of
 from treadle.keras.progress import message
@@ -43,7 +44,7 @@ class _Frequency:
 
 
 class ModelCheckpoint(Callback):
-    """Saves the model, or its weights, as it is trained.
+    """Saves the model, or its weights, as it is trained. Of several workers the first one saves.
 
     Args:
         filepath: where; ``{epoch}`` (from 1 on), ``{batch}`` and the names of values in it are
@@ -90,10 +91,11 @@ class ModelCheckpoint(Callback):
             ) from None
         if not self._is_due(values):
             return
-        if self.verbose:
+        if self.verbose and replicas.is_chief():
             message(f"\nEpoch {epoch + 1}: saving model to {path}")
         save = self.model.save_weights if self.save_weights_only else self.model.save
-        save(path, overwrite=True)
+        with replicas.place_of(path) as place:
+            save(place, overwrite=True)
 
     def _is_due(self, values: dict[str, float]) -> bool:
         if not self.save_best_only:
@@ -113,7 +115,8 @@ class ModelCheckpoint(Callback):
 
 class BackupAndRestore(Callback):
     """Lets `fit` go on where it was interrupted: saves the model and its optimizer as it goes, and
-    restores them when the same `fit` begins again. An interrupted epoch begins anew.
+    restores them when the same `fit` begins again. An interrupted epoch begins anew. Of several
+    workers the first one saves, and all of them restore.
 
     Args:
         backup_dir: a directory for this alone.
@@ -139,6 +142,10 @@ class BackupAndRestore(Callback):
             model=self.model, optimizer=self.model.optimizer, epoch=self._epoch
         )
 
+    def _write(self) -> None:
+        with replicas.place_of(self._prefix) as place:
+            self._checkpoint().write(place)
+
     def on_train_begin(self, logs: Logs | None = None) -> None:
         if exists(self._prefix):
             self._checkpoint().read(self._prefix)  # what is not made yet is restored when it is
@@ -146,13 +153,13 @@ class BackupAndRestore(Callback):
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
         if self._frequency.is_due():
-            self._checkpoint().write(self._prefix)
+            self._write()
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         self._epoch.assign(epoch + 1)
         if self._frequency.is_epoch:
-            self._checkpoint().write(self._prefix)
+            self._write()
 
     def on_train_end(self, logs: Logs | None = None) -> None:
-        if self.delete_checkpoint:
+        if self.delete_checkpoint and replicas.is_chief():
             remove(self._prefix)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.keras import replicas
 from treadle.keras.callbacks.base import Callback, CallbackList, Logs, as_numbers
 from treadle.keras.progress import Progbar, level_of, message
 
@@ -101,7 +102,7 @@ def _sorted(logs: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
 
 
 class CSVLogger(Callback):
-    """Writes a row of values into a file after each epoch.
+    """Writes a row of values into a file after each epoch; of several workers the first one does.
 
     Args:
         filename: of the file.
@@ -119,11 +120,14 @@ class CSVLogger(Callback):
         there = self.append and self.filename.exists()
         self._with_head = not (there and self.filename.stat().st_size)
         self._close()
-        self._file = self.filename.open("a" if self.append else "w", newline="")
         self.keys = None
+        if replicas.is_chief():
+            self._file = self.filename.open("a" if self.append else "w", newline="")
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         logs = logs or {}
+        if self._file is None:
+            return
         if self.keys is None:
             self.keys = sorted(logs)
             if not any(key.startswith("val_") for key in self.keys):

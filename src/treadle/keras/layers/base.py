@@ -57,6 +57,13 @@ class _CallState(threading.local):
 _calls = _CallState()
 
 
+def _of_names(kind: Any, value: Any) -> Any:
+    """A member of an enum, which may be given by its name; None is "none"."""
+    if value is None:
+        return kind.NONE
+    return kind[value.upper()] if isinstance(value, str) else value
+
+
 class _Parameters(NamedTuple):
     """What matters of the signature of `call` or `build`."""
 
@@ -227,6 +234,8 @@ class Layer(td.Module):
             constraint: a function that optimizers apply to the updated weight.
             autocast: False: `call` reads the weight in its own dtype, not that of the computation.
             name: the weight's name.
+            synchronization, aggregation: how replicas (`td.distribute`) see and change it; members
+                of `td.VariableSynchronization` and `td.VariableAggregation`, or their names.
         """
         if args and isinstance(args[0], str):
             given = dict(zip(("name", "shape", "dtype", "initializer"), args, strict=False))
@@ -257,6 +266,8 @@ class Layer(td.Module):
         constraint: Any = None,
         name: str | None = None,
         autocast: bool = True,
+        synchronization: Any = "auto",
+        aggregation: Any = "none",
         **kwargs: Any,
     ) -> td.Variable:
         sizes = (shape,) if isinstance(shape, int) else shape or ()
@@ -270,6 +281,8 @@ class Layer(td.Module):
             lambda: make(dims, dtype=kind), trainable=trainable,
             name=f"{self.name}/{name or 'weight'}",
             constraint=constraints.get(constraint),
+            synchronization=_of_names(td.VariableSynchronization, synchronization),
+            aggregation=_of_names(td.VariableAggregation, aggregation),
         )  # fmt: skip
         self._added_weights.append(variable)
         penalty = regularizers.get(regularizer)

@@ -105,8 +105,11 @@ class BatchNormalization(_Normalization):
 
     def _build_weights(self, shape: list[int]) -> None:
         super()._build_weights(shape)
-        self.moving_mean = self._add("moving_mean", shape, trainable=False)
-        self.moving_variance = self._add("moving_variance", shape, trainable=False)
+        each: dict[str, Any] = {
+            "trainable": False, "synchronization": "on_read", "aggregation": "mean",
+        }  # fmt: skip
+        self.moving_mean = self._add("moving_mean", shape, **each)
+        self.moving_variance = self._add("moving_variance", shape, **each)
 
     def call(self, inputs: Any, training: Any = False, mask: Any = None) -> td.Tensor:
         if isinstance(training, td.Tensor):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
-from treadle.keras import config, naming, serialization
+from treadle.keras import config, naming, replicas, serialization
 from treadle.keras.masks import mask_of
 
 REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
@@ -43,7 +43,8 @@ class Loss:
         values = td.convert_to_tensor(self.call(true, pred))
         masks = [m for m in (mask_of(y_pred), mask_of(values)) if m is not None]
         mask = masks[0] if len(masks) == 1 else masks[0] & masks[1] if masks else None
-        return reduce_weighted(td.cast(values, self.dtype), sample_weight, self.reduction, mask)
+        found = reduce_weighted(td.cast(values, self.dtype), sample_weight, self.reduction, mask)
+        return found if self.reduction in ("sum", "none", None) else replicas.scaled(found)
 
     def _converted(self, value: Any) -> td.Tensor:
         return td.cast(td.convert_to_tensor(value), self.dtype)
@@ -119,7 +120,14 @@ def reduce_weighted(
     if reduction == "mean_with_sample_weight" and weight is not None:
         total = td.reduce_sum(td.broadcast_to(weight, td.shape(values)))
         return td.math.divide_no_nan(td.reduce_sum(values), total)
-    return td.reduce_mean(values)
+    return _mean(values)
+
+
+def _mean(values: td.Tensor) -> td.Tensor:
+    """The mean; of no values, which a replica may have, 0."""
+    if replicas.count() == 1:
+        return td.reduce_mean(values)
+    return td.math.divide_no_nan(td.reduce_sum(values), td.cast(td.size(values), values.dtype))
 
 
 class LossFunctionWrapper(Loss):

@@ -44,8 +44,10 @@ class Metric:
         kind, dims = dtype or self.dtype, tuple(shape)
         make = initializers.get(initializer or "zeros")
         variable = td.Variable(
-            lambda: make(dims, dtype=kind), trainable=False, name=f"{self.name}/{name or 'state'}"
-        )
+            lambda: make(dims, dtype=kind), trainable=False, name=f"{self.name}/{name or 'state'}",
+            synchronization=td.VariableSynchronization.ON_READ,
+            aggregation=aggregation or td.VariableAggregation.SUM,
+        )  # fmt: skip
         self._variables.append(variable)
         return variable
 

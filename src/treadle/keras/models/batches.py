@@ -78,7 +78,7 @@ class Arrays:
         return -(-self.size // self.batch_size)
 
     def __iter__(self) -> Iterator[Any]:
-        order = np.asarray(td.random.shuffle(np.arange(self.size))) if self.shuffle else None
+        order = _in_new_order(self.size) if self.shuffle else None
         for start in range(0, self.size, self.batch_size):
             chosen: Any = slice(start, start + self.batch_size)
             if order is not None:
@@ -95,6 +95,12 @@ class Arrays:
             for side in (slice(None, at), slice(at, None))
         )
         return Arrays(head, self.batch_size, self.shuffle), Arrays(tail, self.batch_size, False)
+
+
+def _in_new_order(size: int) -> Any:
+    """The numbers below `size`, shuffled: in the same way by all workers."""
+    order = np.asarray(td.random.shuffle(np.arange(size)))
+    return td.distribute.get_strategy().extended.from_chief(order)
 
 
 def _listless(part: Any) -> Any:
@@ -129,8 +135,8 @@ class Items:
 
     def __iter__(self) -> Iterator[Any]:
         self.data.on_epoch_begin()
-        order = np.arange(len(self.data))
-        for place in np.asarray(td.random.shuffle(order)) if self.shuffle else order:
+        count = len(self.data)
+        for place in _in_new_order(count) if self.shuffle else range(count):
             yield self.data[int(place)]
         self.data.on_epoch_end()
 
@@ -157,6 +163,7 @@ def batches(x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle:
     """An iterable of (x, y, sample_weight) tuples."""
     if isinstance(x, td.data.Dataset):
         _check_dataset(y, sample_weight, batch_size)
+        td.distribute.get_strategy().extended.agree_on_seeds(x)
         return x
     if isinstance(x, PyDataset):
         _check_dataset(y, sample_weight, batch_size)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import treadle as td
-from treadle.keras import config, losses, metrics
+from treadle.keras import config, losses, metrics, replicas
 
 
 class Compiled:
@@ -64,7 +64,7 @@ class Compiled:
         self, y: Any, pred: Any, weight: Any, penalties: Sequence[Any], names: Sequence[str]
     ) -> td.Tensor:
         """The losses of all outputs times their factors, and the penalties."""
-        parts = [td.cast(p, config.floatx()) for p in penalties]
+        parts = [replicas.scaled(td.cast(p, config.floatx())) for p in penalties]
         if self.given_loss is not None:
             parts = [*self._of_outputs(y, pred, weight, names), *parts]
         return td.add_n(parts)
@@ -92,7 +92,8 @@ class Compiled:
                 continue
             value = td.cast(loss(trues[n], preds[n], weights[n]), config.floatx())
             if self._trackers:
-                next(trackers).update_state(value, sample_weight=_count(preds[n]))
+                whole = replicas.unscaled(value)
+                next(trackers).update_state(whole, sample_weight=_count(preds[n]))
             factor = self._factors[n]
             found.append(value if factor is None else value * factor)
         return found
@@ -146,7 +147,7 @@ class CompiledLoss:
         setup, names = self.model._setup(), output_names(self.model, y_pred)
         total = setup.total(y_true, y_pred, sample_weight, regularization_losses or (), names)
         first = td.nest.flatten(y_pred)[0]
-        setup.tracker.update_state(total, sample_weight=_count(first))
+        setup.tracker.update_state(replicas.unscaled(total), sample_weight=_count(first))
         return total  # type: ignore[no-any-return]
 
     @property

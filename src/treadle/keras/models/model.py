@@ -43,7 +43,7 @@ class Model(Trainer, Layer):
     _passes_masks: ClassVar[bool] = True
     _ignored_attributes: ClassVar[frozenset[str]] = Layer._ignored_attributes | {
         "_compiled", "_functions", "_network", "_start", "_called", "_added_metrics",
-        "compiled_loss", "compiled_metrics", "history", "optimizer",
+        "compiled_loss", "compiled_metrics", "distribute_strategy", "history", "optimizer",
     }  # fmt: skip
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -57,6 +57,7 @@ class Model(Trainer, Layer):
             )
         super().__init__(**kwargs)
         self._compiled: Any = None
+        self.distribute_strategy = td.distribute.get_strategy()
         self._functions: dict[str, Any] = {}
         self._added_metrics: dict[str, Any] = {}
         self._network: Network | None = None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 import treadle as td
 from treadle.keras import callbacks as cb
 from treadle.keras import metrics as keras_metrics
-from treadle.keras import optimizers, serialization
+from treadle.keras import optimizers, replicas, serialization
 from treadle.keras.callbacks.base import as_numbers
 from treadle.keras.models.batches import (
     Arrays,
@@ -27,6 +28,22 @@ from treadle.keras.models.batches import (
 from treadle.keras.models.compiled import Compiled, CompiledLoss, CompiledMetrics, output_names
 
 Logs = dict[str, Any]
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _in_scope(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A method of a model whose strategy is at work in it."""
+
+    @functools.wraps(method)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        strategy: Any = args[0].distribute_strategy  # type: ignore[attr-defined]
+        if strategy.extended.is_default:
+            return method(*args, **kwargs)
+        with strategy.scope():
+            return method(*args, **kwargs)
+
+    return call
 
 
 class Trainer:
@@ -41,11 +58,13 @@ class Trainer:
     compiled_loss: Any = None
     compiled_metrics: Any = None
     _initial_epoch: int | None = None  # where a callback lets `fit` begin
+    distribute_strategy: Any
     optimizer: Any = None
     loss: Any = None
     name: Any
     compute_dtype: Any
 
+    @_in_scope
     def compile(
         self,
         optimizer: Any = "rmsprop",
@@ -174,7 +193,11 @@ class Trainer:
             metric.reset_state()
 
     def get_metrics_result(self) -> Logs:
-        """The results of all metrics by their names."""
+        """The results of all metrics by their names, over what all replicas have seen."""
+        found: Logs = replicas.results_of(self.metrics, self._results)
+        return found
+
+    def _results(self) -> Logs:
         found: Logs = {}
         for metric in self.metrics:
             result = metric.result()
@@ -202,7 +225,7 @@ class Trainer:
             given["training"] = training
         loss = self.compute_loss(**given)
         count = td.cast(td.shape(td.nest.flatten(x)[0])[0], td.float32)
-        self._setup().tracker.update_state(loss, sample_weight=count)
+        self._setup().tracker.update_state(replicas.unscaled(loss), sample_weight=count)
         return loss
 
     def compute_metrics(
@@ -254,18 +277,35 @@ class Trainer:
 
     def _made_function(self, kind: str, force: bool) -> Callable[[Any], Any]:
         step = getattr(self, f"{kind}_step")
+        own = not getattr(type(self), f"{kind}_step").__module__.startswith("treadle.")
+        if self._is_distributed:
+            step, own = replicas.step_of(self.distribute_strategy, step, kind), False
         if self.run_eagerly:
             return step  # type: ignore[no-any-return]
         optimizer, found = self._functions.get(kind, (None, None))
         # a program may assign another optimizer
         if found is None or optimizer is not self.optimizer or force:
-            own = not getattr(type(self), f"{kind}_step").__module__.startswith("treadle.")
             found = td.function(step, reduce_retracing=True, autograph=own)
             self._functions[kind] = self.optimizer, found
         return found  # type: ignore[no-any-return]
 
+    @property
+    def _is_distributed(self) -> bool:
+        """Whether the model was made in the scope of a strategy."""
+        return not self.distribute_strategy.extended.is_default
+
+    def _shared(self, batch: Any) -> Any:
+        """A batch as tensors: the parts of the replicas of this process."""
+        return as_tensors(self.distribute_strategy.extended.share_batch(batch))
+
+    def _told(self, verbose: Any) -> Any:
+        """How much is printed: of several workers the first one prints."""
+        first = self.distribute_strategy.extended.should_save_summary
+        return 0 if verbose == "auto" and not first else verbose
+
     # -- whole data ------------------------------------------------------------------------------
 
+    @_in_scope
     def fit(
         self,
         x: Any = None,
@@ -305,6 +345,7 @@ class Trainer:
             A History: ``history.history["loss"]`` and so on, one value an epoch.
         """
         self._setup()
+        verbose = self._told(verbose)
         if class_weight is not None and sample_weight is not None:
             raise ValueError("fit: give class_weight or sample_weight, not both")
         data = batches(x, y, sample_weight, batch_size, shuffle)
@@ -350,7 +391,7 @@ class Trainer:
             hooks.on_train_batch_begin(number)
             if class_weight is not None:
                 batch = with_class_weight(batch, class_weight)
-            logs = step(as_tensors(batch))
+            logs = step(self._shared(batch))
             hooks.on_train_batch_end(number, logs)
             if self.stop_training:
                 break
@@ -370,6 +411,7 @@ class Trainer:
         )  # fmt: skip
         return result
 
+    @_in_scope
     def evaluate(
         self,
         x: Any = None,
@@ -392,7 +434,7 @@ class Trainer:
         hooks.on_test_begin({})
         for number, batch in enumerate(first_of(data, steps)):
             hooks.on_test_batch_begin(number)
-            logs = step(as_tensors(batch))
+            logs = step(self._shared(batch))
             hooks.on_test_batch_end(number, logs)
         if logs is None:
             raise ValueError("evaluate: the data has no batches")
@@ -403,6 +445,7 @@ class Trainer:
         listed = list(values.values())
         return listed[0] if len(listed) == 1 else listed
 
+    @_in_scope
     def predict(
         self, x: Any, batch_size: int | None = None, verbose: Any = "auto",
         steps: int | None = None, callbacks: Any = None,
@@ -414,7 +457,7 @@ class Trainer:
         hooks.on_predict_begin({})
         for number, batch in enumerate(first_of(data, steps)):
             hooks.on_predict_batch_begin(number)
-            outputs = td.nest.map_structure(np.asarray, step(as_tensors(batch)))
+            outputs = td.nest.map_structure(np.asarray, step(self._shared(batch)))
             parts.append(outputs)
             hooks.on_predict_batch_end(number, {"outputs": outputs})
         hooks.on_predict_end({})
@@ -425,10 +468,12 @@ class Trainer:
     def _hooks(self, callbacks: Any, verbose: Any, steps: int | None) -> cb.CallbackList:
         if isinstance(callbacks, cb.CallbackList):
             return callbacks
+        verbose = self._told(verbose)
         return cb.CallbackList(
             callbacks, add_progbar=verbose != 0, model=self, verbose=verbose, epochs=1, steps=steps
         )
 
+    @_in_scope
     def train_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None,
         class_weight: Mapping[int, float] | None = None, return_dict: bool = False,
@@ -441,6 +486,7 @@ class Trainer:
             batch = with_class_weight(batch, class_weight)
         return self._on_batch(self.make_train_function(), batch, return_dict)
 
+    @_in_scope
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
     ) -> Any:
@@ -449,12 +495,13 @@ class Trainer:
 
     def _on_batch(self, step: Callable[[Any], Any], batch: Any, return_dict: bool) -> Any:
         self._setup()
-        logs = as_numbers(step(as_tensors(batch)))
+        logs = as_numbers(step(self._shared(batch)))
         if return_dict:
             return logs
         values = list(logs.values())
         return values[0] if len(values) == 1 else values
 
+    @_in_scope
     def predict_on_batch(self, x: Any) -> Any:
         """The model's outputs for one batch, as arrays."""
         outputs = self.make_predict_function()(as_tensors(pack(x)))

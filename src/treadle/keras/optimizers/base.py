@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.keras import initializers, naming, serialization
+from treadle.keras import initializers, naming, replicas, serialization
 from treadle.keras.optimizers.rows import Gradient, whole
 from treadle.keras.optimizers.schedules import LearningRateSchedule
 
 # The slots that every optimizer may have, in Keras's order.
 _FOR_ALL = ("average", "gradient_accumulator")
+
+# Replicas share the state of an optimizer: updates are made once for all of them.
+_ONE = td.VariableAggregation.ONLY_FIRST_REPLICA
 
 # The names of slots in checkpoints of Keras 2.
 _KERAS_2 = {
@@ -121,13 +124,14 @@ class Optimizer:
     def _make_counters(self) -> None:
         if self._iterations is None:
             self._iterations = td.Variable(
-                lambda: td.zeros([], td.int64), trainable=False, name="iteration"
+                lambda: td.zeros([], td.int64), trainable=False, name="iteration", aggregation=_ONE
             )
         if self._rate is None and self._schedule is None:
             rate = self._start_rate
             self._rate = td.Variable(
-                lambda: td.cast(rate, td.float32), trainable=False, name="learning_rate"
-            )
+                lambda: td.cast(rate, td.float32), trainable=False, name="learning_rate",
+                aggregation=_ONE,
+            )  # fmt: skip
 
     @property
     def iterations(self) -> Any:
@@ -223,7 +227,9 @@ class Optimizer:
     ) -> td.Variable:  # fmt: skip
         """A new variable of the optimizer, for `build` of subclasses."""
         make, kind = initializers.get(initializer), td.as_dtype(dtype or td.float32)
-        made = td.Variable(lambda: make(tuple(shape), dtype=kind), trainable=False, name=name)
+        made = td.Variable(
+            lambda: make(tuple(shape), dtype=kind), trainable=False, name=name, aggregation=_ONE
+        )
         self._own_variables.append(made)
         return made
 
@@ -290,8 +296,9 @@ class Optimizer:
         value = self.slot_start(name)
         label = f"{variable.name.removesuffix(':0')}/{name}"
         return td.Variable(
-            lambda: td.fill(shape, td.cast(value, dtype)), trainable=False, name=label
-        )
+            lambda: td.fill(shape, td.cast(value, dtype)), trainable=False, name=label,
+            aggregation=_ONE,
+        )  # fmt: skip
 
     def slot_shape(self, name: str, variable: td.Variable) -> tuple[int, ...]:
         """The shape of a slot; that of its weight."""
@@ -329,7 +336,8 @@ class Optimizer:
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, td.Variable]], name: str | None = None
     ) -> td.Variable:
-        """Update each variable by its gradient; pairs whose gradient is None are left out.
+        """Update each variable by its gradient; pairs whose gradient is None are left out. Where
+        several replicas call it (`td.distribute.Strategy.run`) their gradients are added up.
 
         Returns:
             `iterations`, increased by one.
@@ -338,6 +346,15 @@ class Optimizer:
             ValueError: no variable has a gradient, or a gradient has another shape.
         """
         given = list(grads_and_vars)
+        variables = [v for _, v in given]
+        updated: td.Variable = replicas.update_once(
+            [g for g, _ in given],
+            lambda sums: self._apply(list(zip(sums, variables, strict=True))),
+        )
+        return updated
+
+    def _apply(self, given: list[tuple[Any, td.Variable]]) -> td.Variable:
+        """`apply_gradients` of the sums over all replicas."""
         pairs = self._with_gradients(given)
         if not self.built:
             self.build([v for _, v in given])

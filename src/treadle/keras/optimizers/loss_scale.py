@@ -7,7 +7,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras import serialization
-from treadle.keras.optimizers.base import Optimizer
+from treadle.keras.optimizers.base import _ONE, Optimizer
 
 
 class LossScaleOptimizer(Optimizer):
@@ -48,11 +48,13 @@ class LossScaleOptimizer(Optimizer):
         if self._scale is None:
             start = float(self.initial_scale)
             self._good = td.Variable(
-                lambda: td.zeros([], td.int64), trainable=False, name="step_counter"
-            )
+                lambda: td.zeros([], td.int64), trainable=False, name="step_counter",
+                aggregation=_ONE,
+            )  # fmt: skip
             self._scale = td.Variable(
-                lambda: td.constant(start), trainable=False, name="dynamic_scale"
-            )
+                lambda: td.constant(start), trainable=False, name="dynamic_scale",
+                aggregation=_ONE,
+            )  # fmt: skip
 
     @property
     def dynamic_scale(self) -> td.Variable:
@@ -120,11 +122,8 @@ class LossScaleOptimizer(Optimizer):
         factor = 1.0 / self.dynamic_scale.value()
         return [None if g is None else td.scalar_mul(td.cast(factor, g.dtype), g) for g in grads]
 
-    def apply_gradients(
-        self, grads_and_vars: Iterable[tuple[Any, td.Variable]], name: str | None = None
-    ) -> td.Variable:
+    def _apply(self, given: list[tuple[Any, td.Variable]]) -> td.Variable:
         """Update the variables where all gradients are finite, else halve the factor."""
-        given = list(grads_and_vars)
         pairs = self._with_gradients(given)
         variables = [v for _, v in pairs]
         if not self.built:

@@ -10,6 +10,7 @@ from typing import Any
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import product
+from treadle.core.strategies import replicas_in_sync
 from treadle.core.tensor import Tensor
 from treadle.ops.axes import normalize_axes
 from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
@@ -283,15 +284,18 @@ def general_dropout(
 def compute_average_loss(
     per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
 ) -> Tensor:
-    """The sum of the losses divided by the size of the batch.
+    """The sum of the losses divided by the size of the batch: a replica's share of the mean over
+    all replicas (`td.distribute`).
 
     Args:
         per_example_loss: [batch, ...].
         sample_weight: a weight for each loss; broadcasts with them.
-        global_batch_size: an integer, the size of the first axis by default; 0 gives 0.
+        global_batch_size: an integer, by default the size of the first axis times the number of
+            replicas; 0 gives 0.
 
     Raises:
         ValueError: a scalar loss.
+        RuntimeError: called in the scope of a strategy where no replica runs.
         TypeError, InvalidArgumentError: the size is no integer, or negative.
     """
     losses = convert_to_tensor(per_example_loss)
@@ -301,17 +305,23 @@ def compute_average_loss(
     kind = losses.dtype
     if sample_weight is not None:
         losses = losses * cast(sample_weight, kind)
-    batch = losses.dims[0]
+    batch = losses.dims[0] * replicas_in_sync("compute_average_loss")
     if global_batch_size is not None:
         batch = size_of(global_batch_size, "compute_average_loss: global_batch_size")
     return divide_no_nan(reduce_sum(losses), cast(dims_tensor(batch, dtypes.int64), kind))
 
 
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """The sum of the loss, of which each replica adds its part: there is one. Integers give a
-    float64."""
+    """The sum of the loss divided by the number of replicas, whose gradients are added up. Integers
+    give a float64.
+
+    Raises:
+        RuntimeError: called in the scope of a strategy where no replica runs.
+    """
+    replicas = replicas_in_sync("scale_regularization_loss")
     total = reduce_sum(regularization_loss)
-    return cast(total, dtypes.float64) if total.dtype.is_integer else total
+    total = cast(total, dtypes.float64) if total.dtype.is_integer else total
+    return total if replicas == 1 else total / cast(replicas, total.dtype)
 
 
 def _table(parts: Sequence[Any]) -> Tensor:

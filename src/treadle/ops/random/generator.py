@@ -24,7 +24,7 @@ from treadle.ops.random.distributions import (
 from treadle.ops.random.families import binomial_counters, binomial_from
 from treadle.ops.random.ops import NORMAL, TRUNCATED_NORMAL
 from treadle.ops.random.seeds import STATE_SIZE, create_rng_state
-from treadle.ops.random.state import advance
+from treadle.ops.random.state import advance, streams
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.reshaping import reshape
 from treadle.ops.state import Variable
@@ -82,7 +82,16 @@ class Generator:
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
-        """A generator seeded by the operating system."""
+        """A generator seeded by the operating system.
+
+        Raises:
+            RuntimeError: `td.config.experimental.enable_op_determinism` asks for seeds.
+        """
+        if streams.need_seeds:
+            raise RuntimeError(
+                '"from_non_deterministic_state" cannot be called when determinism is enabled: use '
+                f"td.random.Generator.from_seed{at(user_origin())}"
+            )
         return cls(state=np.frombuffer(os.urandom(24), np.int64).copy(), alg=alg)
 
     @property

@@ -51,6 +51,7 @@ class _Streams:
     def __init__(self) -> None:
         self.lock = locks.reentrant_lock()
         self.seed: int | None = None
+        self.need_seeds = False  # whether numbers without a seed are refused
         self.made: dict[tuple[int | None, Device], Stream] = {}
 
     def initial(self, op_seed: int | None) -> NDArray:
@@ -141,8 +142,22 @@ def drawing_from(found: Mapping[int | None, Variable]) -> Iterator[None]:
 _given = threading.local()  # `streams`: what `drawing_from` gives this thread
 
 
+def check_seed(seed: Any) -> None:
+    """Refuse random numbers without a seed where `td.config` asks for one.
+
+    Raises:
+        RuntimeError: neither `seed` nor the global seed is given.
+    """
+    if streams.need_seeds and seed is None and streams.seed is None:
+        raise RuntimeError(
+            "Random ops require a seed to be set when determinism is enabled. Please set a seed "
+            f"before running the op, e.g. by calling td.random.set_seed(1){at(user_origin())}"
+        )
+
+
 def draw(op_seed: Any, shape: tuple[Dim, ...]) -> Tensor:
     """A state for one random op from the global stream, or from that of an op seed."""
+    check_seed(op_seed)
     number = None if op_seed is None else int(op_seed)
     given: Mapping[int | None, Variable] = getattr(_given, "streams", {})
     if number in given:

@@ -10,6 +10,7 @@ from typing import Any
 from treadle.core.shapes import Dim, dim_symbols, product
 from treadle.core.spec import BufferSpec, ResourceSpec
 from treadle.graph.ir import Graph, Region
+from treadle.ops.control.collectives import ALL_REDUCE
 from treadle.ops.state import ASSIGN
 from treadle.runtime.callbacks import Callbacks
 from treadle.runtime.cpu.abi import layout
@@ -248,7 +249,7 @@ def _long(block: Block, signature: Signature, assigned_by_others: bool) -> bool 
     """
     total: Dim = 0
     for step in all_steps(block):
-        if isinstance(step, Loop):
+        if isinstance(step, Loop) or _waits(step):
             return True
         total = total + _work(step)
     if assigned_by_others:
@@ -256,6 +257,11 @@ def _long(block: Block, signature: Signature, assigned_by_others: bool) -> bool 
     if isinstance(total, int):
         return total > SHORT_WORK
     return total if dim_symbols(total) <= {s.name for s in signature.symbols} else True
+
+
+def _waits(step: object) -> bool:
+    """Whether a step waits for other processes."""
+    return isinstance(step, LibraryCall) and step.node.op is ALL_REDUCE
 
 
 def _work(step: object) -> Dim:

@@ -22,6 +22,7 @@ from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node
 from treadle.graph.passes.products import rows_joined
+from treadle.ops.control.collectives import number_of_way
 from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.lowering import Library, Rows
 from treadle.runtime.cpu.convolution.tiling import (
@@ -240,7 +241,16 @@ def _pointwise(name: str, g: Geometry) -> Routine:
     return _product("matmul_swapped", Product(g.element, 1, pixels, c, o, 0, 1))
 
 
+def _all_reduce(node: Node, element: str) -> Routine | None:
+    spec = node.outputs[0].spec
+    way = number_of_way(node.attrs["how"], spec.dtype)
+    if way is None or node.attrs["workers"] == 1:
+        return None
+    return Routine("all_reduce_any", (product(spec.dims), way), epilogue=False)
+
+
 _PLANS: dict[str, Callable[[Node, str], Routine | None]] = {
+    "all_reduce": _all_reduce,
     "matmul": _matmul,
     "conv2d": _convolution("conv2d", 0, 1, -1, forward_tiling),
     "conv2d_backprop_input": _convolution("conv2d_backprop_input", -1, 0, 1, input_tiling),

@@ -12,6 +12,7 @@ from typing import Any
 
 from treadle.core import locks
 from treadle.core.switches import is_on
+from treadle.runtime import collectives
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, PREFIX, TABLE
 from treadle.runtime.cpu.matmul.tile_text import tile_text
@@ -114,6 +115,10 @@ def library_text(family: str, element: str, target: Target) -> str:
         from treadle.runtime.cpu.matmul.routine import add_matmul
 
         add_matmul(module, element)
+    elif family == "all_reduce":
+        from treadle.runtime.cpu.collective_text import add_all_reduce
+
+        add_all_reduce(module, f"{family}_{element}")
     elif family.startswith("depthwise"):
         from treadle.runtime.cpu.depthwise.routines import add_depthwise
 
@@ -132,6 +137,7 @@ def _table(workers: int, pooled: bool, target: Target) -> Any:
     known = {
         "parallel": addresses.parallel if pooled else addresses.parallel_alone,
         "limit": workers,
+        "collectives": collectives.table_address(),
         **{f"{e}_tiles": ctypes.addressof(_tiles(e, target)) for e in ELEMENT_BYTES},
     }
     for name, address in known.items():

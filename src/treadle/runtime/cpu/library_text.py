@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 
 # Words of the table that every routine gets. `limit` is the most threads that have workspace.
-TABLE = ("parallel", "limit", "float_tiles", "double_tiles", "i32_tiles", "i64_tiles")
+TABLE = (
+    "parallel", "limit", "float_tiles", "double_tiles", "i32_tiles", "i64_tiles", "collectives",
+)  # fmt: skip
 
 PREFIX = "rows "  # of the symbols of routines that work on rows (`cpu/routines`)
 

@@ -1,0 +1,78 @@
+"""Which strategy is at work in this thread, and which replica runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from treadle.core.interrupts import during
+from treadle.core.origin import at, user_origin
+from treadle.core.strategies import Frame, where
+
+if TYPE_CHECKING:
+    from treadle.distribute.replicas import ReplicaContext
+    from treadle.distribute.strategy import Strategy
+
+
+_default: list[Frame] = []
+
+
+def set_default(strategy: Strategy, replica: ReplicaContext) -> None:
+    """Say what is at work where nobody enters a strategy's scope."""
+    _default[:] = [Frame(strategy, replica)]
+
+
+def current() -> Frame:
+    """What is at work in this thread."""
+    return where.frame or _default[0]
+
+
+def within(strategy: Strategy, replica: ReplicaContext | None) -> during:
+    """A strategy, and a replica of it or None, are at work inside the block."""
+    return during(where, "frame", Frame(strategy, replica))
+
+
+def get_strategy() -> Strategy:
+    """The strategy at work: that of the innermost ``scope`` or ``run``, else the default one."""
+    strategy: Strategy = current().strategy
+    return strategy
+
+
+def has_strategy() -> bool:
+    """Whether another strategy than the default one is at work."""
+    return get_strategy() is not _default[0].strategy
+
+
+def get_replica_context() -> ReplicaContext | None:
+    """The replica that runs, the default strategy's one outside of all scopes; None in a
+    ``scope``, and in a function that `ReplicaContext.merge_call` calls."""
+    replica: ReplicaContext | None = current().replica
+    return replica
+
+
+def in_cross_replica_context() -> bool:
+    """Whether what all replicas have in common is done: `get_replica_context` gives None."""
+    return get_replica_context() is None
+
+
+def experimental_set_strategy(strategy: Strategy | None) -> None:
+    """Let a strategy be at work in this thread from now on, as if all that follows were in its
+    ``scope``; None: the default one.
+
+    Raises:
+        RuntimeError: it is called in a scope.
+    """
+    for block in reversed(_entered):
+        block.__exit__()
+    _entered.clear()
+    if has_strategy():
+        raise RuntimeError(
+            "Must not be called inside a `strategy.scope()`: experimental_set_strategy"
+            f"{at(user_origin())}"
+        )
+    if strategy is not None:
+        block = strategy.scope()
+        block.__enter__()
+        _entered.append(block)
+
+
+_entered: list[Any] = []

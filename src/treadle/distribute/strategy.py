@@ -1,0 +1,554 @@
+"""Strategy: a program computed by several replicas, on devices of one machine or on several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import treadle as td
+from treadle.core.context import context
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.distribute import contexts, datasets
+from treadle.distribute.extended import StrategyExtended
+from treadle.distribute.options import (
+    CommunicationOptions,
+    InputContext,
+    InputOptions,
+    InputReplicationMode,
+    RunOptions,
+    ValueContext,
+)
+from treadle.distribute.replicas import ReplicaContext, run_in_turn
+from treadle.distribute.values import (
+    DistributedValues,
+    PerReplica,
+    ReduceOp,
+    added,
+    local_values,
+    reduce_op,
+    selected,
+)
+from treadle.distribute.variables import SyncOnReadVariable, made_for
+from treadle.ops.state import Variable, VariableAggregation
+
+
+class Strategy:
+    """How a program is computed by several replicas in sync.
+
+    `MirroredStrategy`, `MultiWorkerMirroredStrategy` and `OneDeviceStrategy` are strategies.
+    Variables are made in `scope`, and `run` calls a function for every replica.
+    """
+
+    _name = "Strategy"
+
+    def __init__(self, devices: Sequence[str] = ("",)) -> None:
+        self._devices = tuple(devices)
+        self._functions: dict[int, tuple[Any, Any]] = {}  # what `run` made of functions
+        self._extended = StrategyExtended(self)
+        self._options = CommunicationOptions()
+
+    # -- what there is -----------------------------------------------------------------------------
+
+    @property
+    def extended(self) -> StrategyExtended:
+        """More of the strategy, for libraries."""
+        return self._extended
+
+    @property
+    def cluster_resolver(self) -> Any:
+        """What knows the workers; None where there is one."""
+        return None
+
+    @property
+    def _local_replicas(self) -> int:
+        """How many replicas run in this process."""
+        return len(self._devices)
+
+    @property
+    def _first_replica(self) -> int:
+        """The number of this process's first replica among those of all workers."""
+        return self._worker * self._local_replicas
+
+    _worker, _workers = 0, 1  # the number of this process, and how many there are
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas compute a step together."""
+        return self._local_replicas * self._workers
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.num_replicas_in_sync} replicas>"
+
+    def __deepcopy__(self, memo: Any) -> Strategy:
+        return self
+
+    # -- scopes and replicas -----------------------------------------------------------------------
+
+    def scope(self) -> _Scope:
+        """A block in which the strategy is at work: variables made in it are the strategy's.
+
+        Raises:
+            RuntimeError: on entry, another strategy is at work.
+        """
+        return _Scope(self)
+
+    def _made(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        """The creator of variables in the scope."""
+        made = next_creator(**kwargs)
+        self._agree(made)
+        return made_for(self, made) if type(made) is Variable else made
+
+    def _agree(self, made: Variable) -> None:
+        """Let a new variable begin with the same value everywhere."""
+
+    def _placed(self, number: int) -> Any:
+        """The device scope of a replica of this process."""
+        if context.recorder is not None or not self._devices[number]:
+            return nullcontext()  # a graph runs on one device
+        return td.device(self._devices[number])
+
+    def run(
+        self, fn: Callable[..., Any], args: Any = (), kwargs: Mapping[str, Any] | None = None,
+        options: RunOptions | None = None,
+    ) -> Any:  # fmt: skip
+        """Call a function for every replica.
+
+        Args:
+            fn: may be a `td.function`: the replicas of a process are then one program.
+            args, kwargs: its arguments; of a `DistributedValues` a replica gets its own value.
+
+        Returns:
+            The structure that fn returns: of the values of several replicas of this process as
+            `PerReplica`.
+
+        Raises:
+            TypeError: fn is no function.
+        """
+        if not callable(fn):
+            raise TypeError(f"Strategy.run takes a function, not {fn!r}{at(user_origin())}")
+        arguments = tuple(args) if isinstance(args, list | tuple) else (args,)
+        given = dict(kwargs or {})
+        if hasattr(fn, "get_concrete_function") and self._is_distributed:
+            return self._compiled(fn)(*arguments, **given)
+        if not td.executing_eagerly():
+            fn = td.autograph.tf_convert(fn)
+        return self._run(fn, arguments, given)
+
+    @property
+    def _is_distributed(self) -> bool:
+        return self.num_replicas_in_sync > 1
+
+    def _compiled(self, fn: Any) -> Any:
+        """A function of all replicas of this process, from one of a replica."""
+        known = self._functions.get(id(fn))
+        if known is not None and known[0] is fn:
+            return known[1]
+        body = fn.python_function
+
+        def replicas(*args: Any, **kwargs: Any) -> Any:
+            return self._run(td.autograph.tf_convert(body), args, kwargs)
+
+        made = td.function(autograph=False, reduce_retracing=True)(replicas)
+        self._functions[id(fn)] = fn, made
+        return made
+
+    def _run(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        with self.scope():
+            if self._local_replicas > 1:
+                first, count = self._first_replica, self._local_replicas
+                return run_in_turn(self, fn, args, kwargs, first, count)
+            replica = ReplicaContext(self, self._first_replica)
+            with contexts.within(self, replica), self._placed(0):
+                return fn(*selected(0, args), **selected(0, dict(kwargs)))
+
+    # -- from the values of replicas to one --------------------------------------------------------
+
+    def reduce(self, reduce_op: Any, value: Any, axis: Any = None) -> Any:
+        """The sum or mean of the values of all replicas.
+
+        Args:
+            reduce_op: a `ReduceOp` or its name.
+            value: what `run` returned.
+            axis: also reduced along this axis; a mean is one over all elements then, also where
+                replicas have different numbers of them.
+
+        Raises:
+            ValueError: there is no such operation, or the value is none of replicas and there are
+                several.
+        """
+        op = _op(reduce_op)
+        with self.scope():
+            if axis is None:
+                return self._reduced([value], op)[0]
+            parts = [td.convert_to_tensor(v) for v in local_values(value)]
+            axes = axis if isinstance(axis, list | tuple) else [axis]
+            sums = PerReplica([td.reduce_sum(p, axes) for p in parts])
+            if op is ReduceOp.SUM:
+                return self._reduced([sums], op)[0]
+            counts = PerReplica([_count(p, axes) for p in parts])
+            total, count = self._reduced([sums, counts], ReduceOp.SUM)
+            return total / td.cast(count, total.dtype)
+
+    def _reduced(self, given: Sequence[Any], op: ReduceOp, options: Any = None) -> list[Any]:
+        """Each of several values of replicas as their sum or mean."""
+        return [self._reduced_here(value, op) for value in given]
+
+    def _reduced_here(self, value: Any, op: ReduceOp) -> Any:
+        """The sum or mean of the values of the replicas of this process."""
+        if isinstance(value, DistributedValues) and len(value.values) == self._local_replicas:
+            return added(value.values, op)
+        if self._local_replicas == 1:
+            return value
+        if op is ReduceOp.MEAN:
+            return value
+        raise ValueError(
+            f"A non-DistributedValues value {value!r} cannot be reduced with the given reduce op "
+            f"{op}: all replicas have it{at(user_origin())}"
+        )
+
+    def _values_of(self, variables: Sequence[SyncOnReadVariable]) -> dict[int, Any]:
+        """What variables are read as outside of replicas, by their ids. Sums and means are
+        exchanged together."""
+        found: dict[int, Any] = {}
+        kinds: dict[ReduceOp, list[SyncOnReadVariable]] = {}
+        for variable in variables:
+            if variable.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
+                found[id(variable)] = self._from_first(variable.values[0].value())
+            elif variable.aggregation is VariableAggregation.NONE:
+                raise ValueError(
+                    f"Variable {variable.name!r}: its replicas cannot be read as one without an "
+                    "aggregation: give it one, such as td.VariableAggregation.SUM"
+                    f"{at(user_origin())}"
+                )
+            else:
+                op = ReduceOp.from_variable_aggregation(variable.aggregation)
+                kinds.setdefault(op, []).append(variable)
+        for op, alike in kinds.items():
+            parts = [PerReplica([Variable.value(p) for p in v.values]) for v in alike]
+            for variable, value in zip(alike, self._reduced(parts, op), strict=True):
+                found[id(variable)] = value
+        return found
+
+    def _from_first(self, value: Any) -> Any:
+        """A tensor as the first replica of all workers has it."""
+        return value
+
+    def _from_chief(self, value: Any) -> Any:
+        """An object of Python as the first worker has it."""
+        return value
+
+    def gather(self, value: Any, axis: int) -> Any:
+        """The values of all replicas, one after the other along an axis.
+
+        Args:
+            value: what `run` returned, or a structure of that. Sizes may differ along `axis`.
+        """
+        with self.scope():
+            if isinstance(value, Mapping):
+                return {k: self.gather(v, axis) for k, v in value.items()}
+            if isinstance(value, list | tuple):
+                return type(value)(self.gather(v, axis) for v in value)
+            return self._gathered(value, axis)
+
+    def _gathered(self, value: Any, axis: int) -> Any:
+        parts = [td.convert_to_tensor(v) for v in local_values(value)]
+        if parts[0].ndim == 0:
+            raise ValueError(f"gather: scalars have no axis to put them along{at(user_origin())}")
+        return parts[0] if len(parts) == 1 else td.concat(parts, axis)
+
+    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
+        """The values of the replicas of this process.
+
+        Args:
+            value: what `run` returned.
+        """
+        return local_values(value)
+
+    def experimental_distribute_values_from_function(
+        self, value_fn: Callable[[ValueContext], Any]
+    ) -> Any:
+        """A value for each replica.
+
+        Args:
+            value_fn: called for each replica of this process, with a `ValueContext`.
+
+        Returns:
+            A `PerReplica`, or the value where this process has one replica.
+        """
+        made = []
+        for i in range(self._local_replicas):
+            about = ValueContext(self._first_replica + i, self.num_replicas_in_sync)
+            with self._placed(i):
+                made.append(value_fn(about))
+        return PerReplica(made) if len(made) > 1 else made[0]
+
+    # -- data --------------------------------------------------------------------------------------
+
+    def experimental_distribute_dataset(
+        self, dataset: td.data.Dataset, options: InputOptions | None = None
+    ) -> datasets.DistributedDataset | td.data.Dataset:
+        """A dataset whose batches are shared out among the replicas.
+
+        The first replica gets the first examples of each batch, and so on: together they have the
+        batches of `dataset`, whatever workers and replicas there are. All workers make the same
+        dataset, so give shuffles a seed.
+
+        Args:
+            dataset: of batches; their sizes are those of all replicas together.
+        """
+        return datasets.shared_out(self, dataset)
+
+    def distribute_datasets_from_function(
+        self, dataset_fn: Callable[[InputContext], td.data.Dataset],
+        options: InputOptions | None = None,
+    ) -> datasets.DistributedDataset | td.data.Dataset:  # fmt: skip
+        """A dataset of which each worker makes its own part.
+
+        Args:
+            dataset_fn: called once in each process with an `InputContext`; its batches are those of
+                one replica, and replicas take them in turn.
+
+        Raises:
+            NotImplementedError: one call for each replica is asked for.
+        """
+        mode = options.experimental_replication_mode if options is not None else None
+        if mode is InputReplicationMode.PER_REPLICA:
+            raise NotImplementedError(
+                "InputReplicationMode.PER_REPLICA is not supported: the function is called once "
+                f"for each worker, and replicas take batches in turn{at(user_origin())}"
+            )
+        about = InputContext(self._workers, self._worker, self.num_replicas_in_sync)
+        return datasets.taken_in_turn(self, dataset_fn(about))
+
+    experimental_distribute_datasets_from_function = distribute_datasets_from_function
+
+    # -- names that TensorFlow 1 had ---------------------------------------------------------------
+
+    def unwrap(self, value: Any) -> tuple[Any, ...]:
+        """`experimental_local_results`."""
+        return self.experimental_local_results(value)
+
+    def experimental_run_v2(self, fn: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """`run`."""
+        return self.run(fn, args, kwargs)
+
+
+_op = reduce_op  # (a parameter has the same name)
+
+
+def _count(part: Tensor, axes: Sequence[int]) -> Tensor:
+    """How many elements of a tensor are reduced along axes."""
+    sizes = td.shape(part, td.int64)
+    return td.reduce_prod(td.stack([sizes[a] for a in axes]))
+
+
+class _Scope:
+    """The block of `Strategy.scope`; it gives the strategy."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy = strategy
+        self._entered: list[tuple[Any, ...]] = []
+
+    def __enter__(self) -> Strategy:
+        strategy, frame = self._strategy, contexts.current()
+        if frame.strategy is strategy:
+            self._entered.append(())
+            return self._strategy
+        if contexts.has_strategy():
+            raise RuntimeError(
+                "Mixing different td.distribute.Strategy objects: the scope of "
+                f"{strategy!r} inside that of {frame.strategy!r}{at(user_origin())}"
+            )
+        blocks = contexts.within(strategy, None), td.variable_creator_scope(strategy._made)
+        for block in blocks:
+            block.__enter__()
+        self._entered.append(blocks)
+        return strategy
+
+    def __exit__(self, *error: object) -> None:
+        for block in reversed(self._entered.pop()):
+            block.__exit__(*error)
+
+
+class _DefaultExtended(StrategyExtended):
+    """That of the default strategy."""
+
+    @property
+    def is_default(self) -> bool:
+        return True
+
+
+class DefaultStrategy(Strategy):
+    """The strategy of programs that enter no scope: one replica, on no device in particular."""
+
+    _name = "DefaultStrategy"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._extended = _DefaultExtended(self)
+
+    def scope(self) -> Any:
+        """A block that changes nothing.
+
+        Raises:
+            RuntimeError: another strategy is at work.
+        """
+        if contexts.has_strategy():
+            raise RuntimeError(
+                "Mixing different td.distribute.Strategy objects: the default one's scope inside "
+                f"that of {contexts.get_strategy()!r}{at(user_origin())}"
+            )
+        return nullcontext(self)
+
+    def _run(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        with contexts.within(self, ReplicaContext(self)):
+            return fn(*selected(0, args), **selected(0, dict(kwargs)))
+
+
+class OneDeviceStrategy(Strategy):
+    """One replica on one device: a program written for several can be tried out on it.
+
+    Args:
+        device: its name, such as "/cpu:0" or "GPU:0".
+
+    Raises:
+        ValueError: it is no name of a device.
+    """
+
+    _name = "OneDeviceStrategy"
+
+    def __init__(self, device: Any = "") -> None:
+        super().__init__([_device_name(device)])
+
+    def _placed(self, number: int) -> Any:
+        host = self._devices[number].endswith("CPU:0")
+        return nullcontext() if host else td.device(self._devices[number])
+
+
+def _device_name(device: Any) -> str:
+    """The full name of a device."""
+    name = td.DeviceSpec.from_string(str(getattr(device, "name", device)))
+    full = td.DeviceSpec("localhost", 0, 0, "CPU", 0).make_merged_spec(name)
+    return full.to_string()
+
+
+def default_devices() -> list[str]:
+    """The devices of `MirroredStrategy` where none are named: all GPUs, else all logical CPUs that
+    are set up."""
+    found = td.config.list_logical_devices("GPU") or td.config.list_logical_devices("CPU")
+    return [_device_name(d) for d in found]
+
+
+class MirroredStrategy(Strategy):
+    """A replica on each of several devices of this machine, each with the same variables.
+
+    Logical CPUs (`td.config.set_logical_device_configuration`) compute with the same processor, so
+    this shows what a program does on several devices; it is not faster. Several GPUs need a process
+    each: use `MultiWorkerMirroredStrategy`.
+
+    Args:
+        devices: names of devices; all GPUs when omitted, or the logical CPUs where there are none.
+        cross_device_ops: a `CrossDeviceOps`, accepted for TensorFlow programs: values are added in
+            the order of the replicas.
+
+    Raises:
+        ValueError: there is no such device, or one is named twice.
+        NotImplementedError: several GPUs.
+    """
+
+    _name = "MirroredStrategy"
+
+    def __init__(self, devices: Any = None, cross_device_ops: Any = None) -> None:
+        if isinstance(devices, str):
+            devices = [devices]
+        names = default_devices() if devices is None else [_device_name(d) for d in devices]
+        if not names:
+            raise ValueError("Must specify at least one device")
+        if len(set(names)) < len(names):
+            raise ValueError(f"No duplicates allowed in `devices` argument: {names}")
+        known = {_device_name(d) for d in td.config.list_logical_devices()}
+        for name in names:
+            if name not in known:
+                raise ValueError(
+                    f"There is no device {name}: there are {sorted(known)}. Logical CPUs are made "
+                    "by td.config.set_logical_device_configuration"
+                )
+        if len(names) > 1 and any("GPU" in name for name in names):
+            raise NotImplementedError(
+                "MirroredStrategy on several GPUs is not supported: start a process for each, "
+                "`mpiexec -n 2 python program.py`, with td.distribute.MultiWorkerMirroredStrategy"
+            )
+        super().__init__(names)
+
+
+class CrossDeviceOps:
+    """How values of devices are combined, accepted by `MirroredStrategy`: they are added in the
+    order of the replicas, whichever it is.
+
+    Args:
+        num_packs: accepted for TensorFlow programs.
+    """
+
+    def __init__(self, num_packs: int = 1) -> None:
+        self.num_packs = num_packs
+
+
+class NcclAllReduce(CrossDeviceOps):
+    """See `CrossDeviceOps`."""
+
+
+class HierarchicalCopyAllReduce(CrossDeviceOps):
+    """See `CrossDeviceOps`."""
+
+
+class ReductionToOneDevice(CrossDeviceOps):
+    """See `CrossDeviceOps`.
+
+    Args:
+        reduce_to_device, accumulation_fn: accepted for TensorFlow programs.
+    """
+
+    def __init__(self, reduce_to_device: object = None, accumulation_fn: object = None) -> None:
+        super().__init__()
+
+
+class _Refused:
+    """A strategy of TensorFlow that is not provided."""
+
+    _why = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(f"td.distribute.{self._why}{at(user_origin())}")
+
+
+class ParameterServerStrategy(_Refused):
+    """Not provided: variables are not kept on servers of their own."""
+
+    _why = (
+        "ParameterServerStrategy is not provided: replicas compute in sync. Use "
+        "td.distribute.MultiWorkerMirroredStrategy, with `mpiexec -n 2 python program.py`"
+    )
+
+
+class CentralStorageStrategy(_Refused):
+    """Not provided: the replicas of a process have the same variables anyway."""
+
+    _why = (
+        "CentralStorageStrategy is not provided: use td.distribute.MirroredStrategy, whose "
+        "variables are in the memory of the host once"
+    )
+
+
+class TPUStrategy(_Refused):
+    """Not provided: there are processors and GPUs only."""
+
+    _why = (
+        "TPUStrategy is not provided: there are processors and GPUs only. Use "
+        "td.distribute.MirroredStrategy or MultiWorkerMirroredStrategy"
+    )
+
+
+_the_default = DefaultStrategy()
+contexts.set_default(_the_default, ReplicaContext(_the_default))

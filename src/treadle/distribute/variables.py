@@ -1,0 +1,247 @@
+"""Variables made in the scope of a strategy.
+
+The replicas of a process share its memory, so a variable that all of them see alike is one
+variable; what they assign is first made one. A variable whose replicas differ until it is read
+(`VariableSynchronization.ON_READ`), or that is not trained and has no aggregation, has a variable
+for each replica.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import treadle as td
+from treadle.core.context import context
+from treadle.core.origin import at, user_origin
+from treadle.core.strategies import where
+from treadle.core.tensor import Tensor
+from treadle.distribute.contexts import current
+from treadle.distribute.replicas import ReplicaContext
+from treadle.distribute.values import DistributedValues, ReduceOp, local_values
+from treadle.ops.state import Variable, VariableAggregation, VariableSynchronization
+
+if TYPE_CHECKING:
+    from treadle.distribute.strategy import Strategy
+
+_UNDECIDED = (
+    "You must specify an aggregation method to update a {kind} in Replica Context. You can do so "
+    "by passing an explicit value for argument `aggregation` to td.Variable(..), e.g. "
+    "`td.Variable(..., aggregation=td.VariableAggregation.SUM)`, or trainable=False for a variable "
+    "of which each replica has its own: variable {name!r}"
+)
+
+
+class DistributedVariable(Variable):
+    """A variable made in the scope of a strategy."""
+
+    __slots__ = ("strategy",)
+
+    strategy: Strategy
+
+    @classmethod
+    def of(cls, made: Variable, strategy: Strategy) -> DistributedVariable:
+        """The variable of a strategy in place of one that was just made."""
+        variable = object.__new__(cls)
+        for name in Variable.__slots__:
+            if name != "__weakref__":
+                setattr(variable, name, getattr(made, name))
+        variable.strategy = strategy
+        return variable
+
+    @property
+    def values(self) -> tuple[Variable, ...]:
+        """The variable of each replica of this process."""
+        return (self,) * self.strategy._local_replicas
+
+    def _replica(self) -> ReplicaContext | None:
+        """The replica of this variable's strategy that runs."""
+        frame = current()
+        return frame.replica if frame.strategy is self.strategy else None
+
+
+def _changing(name: str) -> Any:
+    """A method of `Variable` that takes a value as its first argument."""
+    plain = getattr(Variable, name)
+
+    def method(self: MirroredVariable, value: Any, *args: Any, **kwargs: Any) -> Any:
+        replica = self._replica()
+        if replica is not None and self.strategy.num_replicas_in_sync > 1:
+            return self._merged(replica, plain, value, args, kwargs)
+        if isinstance(value, DistributedValues):
+            value = _aggregated(self.strategy, self, value)
+        return plain(self, value, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, plain.__doc__
+    return method
+
+
+class MirroredVariable(DistributedVariable):
+    """A variable that all replicas see alike.
+
+    What replicas assign, add or scatter is made one as `aggregation` says before it is done once.
+    """
+
+    __slots__ = ()
+
+    assign = _changing("assign")
+    assign_add = _changing("assign_add")
+    assign_sub = _changing("assign_sub")
+    scatter_add = _changing("scatter_add")
+    scatter_sub = _changing("scatter_sub")
+    scatter_mul = _changing("scatter_mul")
+    scatter_div = _changing("scatter_div")
+    scatter_min = _changing("scatter_min")
+    scatter_max = _changing("scatter_max")
+    scatter_update = _changing("scatter_update")
+
+    def _merged(
+        self, replica: ReplicaContext, plain: Any, value: Any, args: Any, kwargs: Any
+    ) -> Any:
+        if self.aggregation is VariableAggregation.NONE:
+            raise ValueError(
+                _UNDECIDED.format(kind="MirroredVariable", name=self.name) + at(user_origin())
+            )
+
+        def update(strategy: Strategy, given: Any) -> Any:
+            plain(self, _aggregated(strategy, self, given), *args, **kwargs)
+            return self
+
+        if not isinstance(value, td.IndexedSlices):
+            value = td.convert_to_tensor(value, dtype_hint=self.dtype)
+        return replica.merge_call(update, (replica.own(value),))
+
+
+def _aggregated(strategy: Strategy, variable: Variable, given: Any) -> Any:
+    """What the replicas assign to a variable as one value."""
+    if variable.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
+        return strategy._from_first(local_values(given)[0])
+    op = ReduceOp.from_variable_aggregation(variable.aggregation)
+    return strategy._reduced([given], op)[0]
+
+
+class _OwnVariable(DistributedVariable):
+    """A variable of which each replica has its own, which it reads and assigns."""
+
+    __slots__ = ("_own",)
+
+    _own: tuple[Variable, ...]
+
+    @property
+    def values(self) -> tuple[Variable, ...]:
+        return self._own
+
+    def _shared_buffer(self, *args: Any) -> Any:
+        return self._own[0]._shared_buffer(*args)
+
+    def _one(self) -> Tensor:
+        """What it is read as outside of replicas."""
+        raise NotImplementedError
+
+    def value(self) -> Tensor:
+        """A replica's own value; outside of replicas one for all of them."""
+        replica = self._replica()
+        return self._one() if replica is None else self._own[replica.number].value()
+
+    read_value = value
+
+    def numpy(self) -> Any:
+        if context.recorder is not None:
+            return Variable.numpy(self)  # which refuses it
+        array = self.value().numpy()
+        return array if array.ndim else array[()]
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable:  # fmt: skip
+        """Set a replica's own value; outside of replicas that of all."""
+        replica = self._replica()
+        if replica is not None:
+            self._own[replica.number].assign(value)
+            return self
+        if isinstance(value, DistributedValues):
+            given = list(value.values)
+        else:
+            given = [self._part(td.convert_to_tensor(value, self.dtype))] * len(self._own)
+        for variable, new in zip(self._own, given, strict=True):
+            variable.assign(new)
+        return self
+
+    def _part(self, value: Tensor) -> Tensor:
+        """What each replica gets of a value that is assigned outside of replicas."""
+        return value
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable:  # fmt: skip
+        """Add to a replica's own value."""
+        return self._changed("assign_add", delta)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Variable:  # fmt: skip
+        """Subtract from a replica's own value."""
+        return self._changed("assign_sub", delta)
+
+    def _changed(self, method: str, delta: Any) -> Variable:
+        replica = self._replica()
+        if replica is None:
+            getattr(Variable, method)(self, delta)
+        else:
+            getattr(self._own[replica.number], method)(delta)
+        return self
+
+
+class UnsyncedVariable(_OwnVariable):
+    """A variable that is not trained and has no aggregation: each replica has its own. Outside of
+    replicas it is read as that of the first one in this process."""
+
+    __slots__ = ()
+
+    def _one(self) -> Tensor:
+        return self._own[0].value()
+
+
+class SyncOnReadVariable(_OwnVariable):
+    """A variable of which each replica has its own, as metrics need. Where it is read outside of
+    replicas it is all of them made one, as `aggregation` says; of a sum that is assigned there each
+    has its share."""
+
+    __slots__ = ()
+
+    def _one(self) -> Tensor:
+        found = where.read.get(id(self))
+        if found is None:
+            found = self.strategy._values_of([self])[id(self)]
+        return found  # type: ignore[no-any-return]
+
+    def _part(self, value: Tensor) -> Tensor:
+        if self.aggregation is not VariableAggregation.SUM:
+            return value
+        count = self.strategy.num_replicas_in_sync
+        return td.cast(value / td.cast(count, value.dtype), self.dtype)
+
+    def _changed(self, method: str, delta: Any) -> Variable:
+        if self._replica() is None and self.aggregation is VariableAggregation.SUM:
+            raise ValueError(
+                f"SyncOnReadVariable does not support `{method}` in cross-replica context when "
+                "aggregation is set to `td.VariableAggregation.SUM`"
+                f"{at(user_origin())}"
+            )
+        return super()._changed(method, delta)
+
+
+def made_for(strategy: Strategy, made: Variable) -> Variable:
+    """The variable of a strategy in place of one that was just made in its scope."""
+    kind: type[DistributedVariable] = MirroredVariable
+    if made.synchronization is VariableSynchronization.ON_READ:
+        kind = SyncOnReadVariable
+    elif made.aggregation is VariableAggregation.NONE and not made.trainable:
+        kind = UnsyncedVariable
+    found = kind.of(made, strategy)
+    if isinstance(found, _OwnVariable):
+        others = range(strategy._local_replicas - 1)
+        found._own = made, *(made.copied_to(made.spec.device, Variable) for _ in others)
+    return found
