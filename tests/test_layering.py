@@ -66,7 +66,7 @@ DEVICES = {
 }
 FREE = {"version"}  # plain data, for everybody
 # Packages of public names.
-FACADES = {"config", "experimental", "io", "nn", "random", "train", "types"}
+FACADES = {"config", "experimental", "io", "nn", "random", "test", "train", "types"}
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.
