@@ -95,7 +95,8 @@ class RecordingDriver:
 
     Attributes:
         counts: of "launches", "uploads", "downloads", "copies", "clears", "allocations", "modules",
-            "submissions" (of recordings), "waits", "ahead" (copies beside other work), "pinned".
+            "submissions" (of recordings), "waits", "ahead" (copies beside other work), "pinned";
+            "choices" and "iterations" that the device decided about.
         limit: bytes that all memory together may take.
     """
 
@@ -254,6 +255,41 @@ class RecordingDriver:
     def begin_recording(self) -> None:
         assert self.calls is None
         self.calls = []
+
+    def _part(self, work: Any) -> list[Any]:
+        """The calls that some work makes, as part of a recording."""
+        outside, self.calls = self.calls, []
+        assert outside is not None, "only recordings have parts"
+        if work is not None:
+            work()
+        inside, self.calls = self.calls, outside
+        return inside
+
+    def _flag(self, address: int) -> bool:
+        return bool(self.array(address, np.bool_, ()))
+
+    def choose(self, flag: int, then: Any, otherwise: Any) -> None:
+        assert self.is_active and self.gpu.decides
+        ways = [self._part(otherwise), self._part(then)]
+
+        def call() -> None:
+            self.counts["choices"] += 1
+            for each in ways[self._flag(flag)]:
+                each()
+
+        self.calls.append(call)  # type: ignore[union-attr]
+
+    def repeat(self, flag: int, body: Any) -> None:
+        assert self.is_active and self.gpu.decides
+        calls = self._part(body)
+
+        def call() -> None:
+            while self._flag(flag):
+                self.counts["iterations"] += 1
+                for each in calls:
+                    each()
+
+        self.calls.append(call)  # type: ignore[union-attr]
 
     def end_recording(self) -> Recording:
         calls, self.calls = self.calls, None

@@ -6,7 +6,7 @@ the shim and what goes to the host and back is counted (`tests/runtime/gpu/recor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from treadle.runtime.gpu.product import Product
 
 Array = np.ndarray[Any, Any]
+Work = Callable[[], None]  # asks the driver for something
+
+
+class CannotRecord(RuntimeError):
+    """Some work cannot be recorded after all."""
 
 
 class Memory(Protocol):
@@ -172,6 +177,18 @@ class Driver(Protocol):
 
     def begin_recording(self) -> None:
         """Record what is asked for from now on by this thread, instead of doing it."""
+
+    def choose(self, flag: int, then: Work, otherwise: Work | None) -> None:
+        """In a recording, where the device `decides`: what `then` asks for is done where the bool at
+        an address is true by the time that the device gets there, else what `otherwise` asks for.
+
+        Raises:
+            CannotRecord: the device refuses it; `end_recording` is to be called.
+        """
+
+    def repeat(self, flag: int, body: Work) -> None:
+        """The same: what `body` asks for is done as long as the bool is true, which is looked at
+        before each time."""
 
     def end_recording(self) -> Recording | None:
         """What was recorded; None where some of it cannot be."""

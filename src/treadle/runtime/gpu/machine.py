@@ -29,6 +29,7 @@ class Gpu:
         parameters: bytes that the parameters of a launch may take.
         cache: bytes of the cache that all multiprocessors share.
         bandwidth: bytes that move between the device and its memory in a second.
+        decides: whether recorded work may have loops and branches that the device decides about.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Gpu:
     parameters: int = 4096
     cache: int = 50 << 20
     bandwidth: float = 4.8e12
+    decides: bool = True
 
     def occupancy(self, threads: int, shared: int) -> int:
         """Threads that a multiprocessor runs at the same time, in blocks of so many threads that
