@@ -1,4 +1,4 @@
-"""Conditional nodes by the calls of the driver, which a library in its place judges and executes."""
+"""Conditional nodes by the calls of the driver: a library in its place judges and executes them."""
 
 import ctypes
 import functools

@@ -179,16 +179,16 @@ class Driver(Protocol):
         """Record what is asked for from now on by this thread, instead of doing it."""
 
     def choose(self, flag: int, then: Work, otherwise: Work | None) -> None:
-        """In a recording, where the device `decides`: what `then` asks for is done where the bool at
-        an address is true by the time that the device gets there, else what `otherwise` asks for.
+        """In a recording, where the device `decides`: do what `then` asks for where the bool at an
+        address is true by the time that the device gets there, else what `otherwise` asks for.
 
         Raises:
             CannotRecord: the device refuses it; `end_recording` is to be called.
         """
 
     def repeat(self, flag: int, body: Work) -> None:
-        """The same: what `body` asks for is done as long as the bool is true, which is looked at
-        before each time."""
+        """The same: do what `body` asks for as long as the bool is true, which is looked at before
+        each time."""
 
     def end_recording(self) -> Recording | None:
         """What was recorded; None where some of it cannot be."""
