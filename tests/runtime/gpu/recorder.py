@@ -98,6 +98,8 @@ class RecordingDriver:
             "submissions" (of recordings), "waits", "ahead" (copies beside other work), "pinned";
             "choices" and "iterations" that the device decided about.
         limit: bytes that all memory together may take.
+        is_idle: launches are counted and not done.
+        cached: see `on_processor.Kernels`; `moved` has the bytes so far, of copies, too.
     """
 
     library = np
@@ -111,6 +113,9 @@ class RecordingDriver:
         self.used = self.most = 0
         self.calls: list[Any] | None = None
         self.is_active = 0
+        self.is_idle = False
+        self.cached: int | None = None
+        self.moved = 0
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -214,6 +219,7 @@ class RecordingDriver:
             self.owned(target, size)
             self.owned(source, size)
             ctypes.memmove(target, source, size)
+            self.moved += 2 * size
 
         self._do("copies", call)
 
@@ -245,6 +251,7 @@ class RecordingDriver:
         def call() -> None:
             self.owned(address, size)
             ctypes.memset(address, 0, size)
+            self.moved += size
 
         self._do("clears", call)
 
@@ -375,6 +382,8 @@ class _Given:
         return word + 8
 
     def run(self, function: Function, blocks: int) -> None:
+        if self.driver.is_idle:
+            return
         arrays = [
             self.numbers[n] if n in self.numbers else self.driver.array(a, dtype, (count,))
             for n, (a, dtype, count) in enumerate(self.memory)
@@ -385,8 +394,14 @@ class _Given:
         counts = len(kernel.buffers), len(kernel.symbols), len(self.firsts)
         given = words(self.sizes), words(self.firsts), *counts
         stored = [b in kernel.outputs for b in kernel.buffers] * len(self.firsts)
-        held = [Held(a, False, s) for a, s in zip(arrays, stored, strict=True)]
+        cached = self.driver.cached
+        held = [
+            Held(a, cached is not None and n not in self.numbers, s)
+            for n, (a, s) in enumerate(zip(arrays, stored, strict=True))
+        ]
         launch(function.library, self.code, function.stage, blocks, held, given, scratch)
+        if cached is not None:
+            self.driver.moved += sum(h.moved(cached) for h in held)
 
 
 @contextmanager
