@@ -43,6 +43,7 @@ ALLOWED = {
 OWNERS = {
     "llvmlite": {"runtime.cpu"},
     "cupy": {"runtime"},
+    "cudnn": {"runtime"},
     "gast": {"autograph"},
     "rich": {"cli", "bench"},
     "matplotlib": {"cli", "bench"},

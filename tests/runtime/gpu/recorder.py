@@ -6,6 +6,7 @@ a fault.
 
 import bisect
 import ctypes
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.runtime.gpu import products
+from tests.runtime.gpu import made_up_cudnn, products
 from tests.runtime.gpu.on_processor import GPU, Fault, Held, compiled, launch, size, text_of, words
 from treadle.core.devices import Device, add_device, remove_device
+from treadle.runtime.gpu.cudnn import Convolution, Cudnn
 from treadle.runtime.gpu.kernels import KernelCode, Stage
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.memory import DeviceStorage
@@ -302,6 +304,18 @@ class RecordingDriver:
         calls, self.calls = self.calls, None
         assert calls is not None
         return Recording(self, calls)
+
+    @functools.cached_property
+    def cudnn(self) -> Cudnn:
+        """Convolutions by NumPy, where `gpu.convolves`."""
+        return Cudnn(made_up_cudnn, 7, self.allocate)
+
+    def convolution(self, asked: Convolution) -> Any:
+        assert self.gpu.convolves
+        plan = self.cudnn.plan(asked)
+        if plan is None:
+            return None
+        return lambda *addresses: self._do("convolutions", lambda: plan(*addresses))
 
     def product(self, product: Product) -> None:
         self._do("products", lambda: products.product(product))

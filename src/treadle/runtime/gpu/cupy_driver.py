@@ -16,6 +16,7 @@ from treadle.core import dtypes, errors, locks
 from treadle.runtime.gpu import discovery
 from treadle.runtime.gpu.conditionals import KERNEL, NAME, Conditionals, has_conditionals
 from treadle.runtime.gpu.cublas import Cublas, cublas_library
+from treadle.runtime.gpu.cudnn import Convolution, Cudnn, Plan, cudnn_of, has_cudnn
 from treadle.runtime.gpu.driver import Array, CannotRecord, Needs, Recording, Work
 from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage
 from treadle.runtime.gpu.launches import pointers_to
@@ -110,7 +111,8 @@ class CupyDriver:
                 self.pool.set_limit(size=limit)
             record = gpu_record(self.runtime.getDeviceProperties(number))
             library, version = discovery.driver_library(), self.runtime.driverGetVersion()
-            self.gpu = replace(record, decides=has_conditionals(library, version))
+            decides, convolves = has_conditionals(library, version), has_cudnn()
+            self.gpu = replace(record, decides=decides, convolves=convolves)
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -228,6 +230,13 @@ class CupyDriver:
 
     def product(self, product: Product) -> None:
         self.cublas.product(product)
+
+    @locks.cached_property
+    def cudnn(self) -> Cudnn | None:
+        return cudnn_of(self.stream.ptr, self.allocate)
+
+    def convolution(self, asked: Convolution) -> Plan | None:
+        return None if self.cudnn is None else self.cudnn.plan(asked)
 
     def load(self, codes: Sequence[KernelCode]) -> list[list[Any]]:
         text = "\n".join([PRELUDE.read_text(), *(code.text for code in codes)])

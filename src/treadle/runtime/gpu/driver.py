@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
+    from treadle.runtime.gpu.cudnn import Convolution
     from treadle.runtime.gpu.kernels import KernelCode
     from treadle.runtime.gpu.machine import Gpu
     from treadle.runtime.gpu.product import Product
@@ -150,6 +151,11 @@ class Driver(Protocol):
 
     def product(self, product: Product) -> None:
         """Multiply matrices."""
+
+    def convolution(self, asked: Convolution) -> Callable[[int, int, int], None] | None:
+        """What lets a library of the device compute a convolution, given the addresses of images,
+        filters and outputs; None where no library does. The first call for a convolution takes
+        time and memory: none may be recorded then."""
 
     def load(self, codes: Sequence[KernelCode]) -> list[list[Any]]:
         """Compile kernels; the functions of the stages of each, for `launch`.
