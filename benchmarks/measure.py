@@ -5,6 +5,7 @@ import os
 import statistics
 import time
 import timeit
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,26 +36,38 @@ def timer(job: Job) -> timeit.Timer:
     return timeit.Timer(f"f({', '.join(names)})", globals={"f": function, **names})
 
 
-def measure(job: Job, seconds: float) -> Timing:
-    """Time blocks of calls for about `seconds`."""
+def nothing() -> None:
+    """Waits for nothing."""
+
+
+def measure(job: Job, seconds: float, wait: Callable[[], None] = nothing) -> Timing:
+    """Time blocks of calls for about `seconds`; `wait` ends a block."""
     loop = timer(job)
+
+    def block(number: int) -> float:
+        elapsed, start = loop.timeit(number), time.perf_counter()
+        wait()
+        return elapsed + (time.perf_counter() - start)
+
     number = 1
-    while (elapsed := loop.timeit(number)) < BLOCK:
+    wait()
+    while (elapsed := block(number)) < BLOCK:
         number = max(2 * number, int(number * BLOCK / max(elapsed, 1e-9)))
     blocks = []
     gc.collect()
     watch = ForeignLoad()
     end = time.perf_counter() + seconds
     while not blocks or time.perf_counter() < end:
-        blocks.append(loop.timeit(number) / number)
+        blocks.append(block(number) / number)
     return Timing(statistics.median(blocks), min(blocks), number * len(blocks), watch.share())
 
 
-def measure_once(job: Job) -> tuple[Timing, Any]:
-    """Time one call, and return its result too."""
+def measure_once(job: Job, wait: Callable[[], None] = nothing) -> tuple[Timing, Any]:
+    """Time one call and a wait for its result, which is returned too."""
     watch = ForeignLoad()
     start = time.perf_counter()
     result = call(job)
+    wait()
     elapsed = time.perf_counter() - start
     return Timing(elapsed, elapsed, 1, watch.share()), result
 

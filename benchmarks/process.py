@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+from benchmarks import on_gpu
 from benchmarks.libraries import LIBRARIES
 
 ROOT = Path(__file__).parent.parent
@@ -27,18 +28,21 @@ class Process:
 
     `cache` is the folder for compile caches on disk. The libraries whose cache is off by default
     keep one only when `warm`, so that a cold start does not pay for filling it. `root` is the
-    checkout that is timed.
+    checkout that is timed, `device` what the library works on, as "GPU:0".
     """
 
     def __init__(
-        self, library: str, peers_python: str, cache: str, warm: bool = False, root: Path = ROOT
-    ) -> None:
+        self, library: str, peers_python: str, cache: str, warm: bool = False, root: Path = ROOT,
+        device: str = "CPU:0",
+    ) -> None:  # fmt: skip
         ours = LIBRARIES[library].ours or LIBRARIES[library].package == "numpy"
         python = sys.executable if ours else peers_python
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        kind = device.partition(":")[0]
+        own = LIBRARIES[library].environment | on_gpu.environment(device)
         self._child = subprocess.Popen(
-            [python, "-m", "benchmarks.worker", library],
-            cwd=root, env=environment(cache, warm, root) | LIBRARIES[library].environment,
+            [python, "-m", "benchmarks.worker", library, *([kind] if kind != "CPU" else [])],
+            cwd=root, env=environment(cache, warm, root) | own,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
         )  # fmt: skip
 

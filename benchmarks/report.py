@@ -4,6 +4,7 @@ import datetime
 import os
 import platform
 import statistics
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,16 @@ def summarise(rounds: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def make_report(
-    entries: dict[str, dict[str, Any]], versions: dict[str, str], settings: dict[str, Any]
-) -> dict[str, Any]:
-    """The whole report; `entries` is what Runner.run returns, as JSON."""
+    entries: dict[str, dict[str, Any]], versions: dict[str, str], settings: dict[str, Any],
+    device: Mapping[str, Any] | None = None, moves: Mapping[str, int] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The whole report.
+
+    Args:
+        entries: what Runner.run returns, as JSON.
+        device: the figures of `benchmarks.device`, where the workloads ran on a GPU.
+        moves: the bytes that workloads must move.
+    """
     workloads = {}
     for name, row in entries.items():
         cells = {
@@ -36,9 +44,13 @@ def make_report(
             for library, entry in row.items()
         }
         workloads[name] = {"libraries": cells, **compare(cells)}
+        if device and moves and name in moves:
+            for cell in cells.values():
+                cell |= share_of_copy(cell, moves[name], device)
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": machine(),
+        **({"device": device} if device else {}),
         "versions": versions,
         "settings": settings,
         "workloads": workloads,
@@ -53,6 +65,14 @@ def compare(cells: dict[str, Any]) -> dict[str, Any]:
     ours = times.get("treadle", times.get("treadle-eager"))
     ratio = ours / peers[best] if best and ours else None
     return {"best_peer": best, "treadle_over_best_peer": ratio}
+
+
+def share_of_copy(cell: dict[str, Any], moves: int, device: Mapping[str, Any]) -> dict[str, float]:
+    """How fast bytes were moved, beside how fast the device copies them."""
+    if "median_us" not in cell:
+        return {}
+    speed = moves / (1e-6 * cell["median_us"])
+    return {"share_of_copy": round(speed / device["copy_bytes_per_second"], 3)}
 
 
 def machine() -> dict[str, Any]:
@@ -81,15 +101,31 @@ def cpu_name() -> str:
 
 
 def table(report: dict[str, Any]) -> str:
-    """A Markdown table: microseconds a call, and treadle's ratio to the best peer."""
+    """A Markdown table: microseconds a call, treadle's ratio to the best peer, and, where bytes are
+    what counts, how much of the speed of a copy treadle has."""
     rows = report["workloads"]
     libraries = [name for name in LIBRARIES if any(name in r["libraries"] for r in rows.values())]
-    lines = [["workload (µs)", *libraries, "treadle / best peer"]]
+    lines = [["workload (µs)", *libraries, "treadle / best peer", "of a copy"]]
     for name, row in rows.items():
         ratio = row["treadle_over_best_peer"]
         cells = [cell_text(row["libraries"].get(library)) for library in libraries]
-        lines.append([name, *cells, f"{ratio:.2f} ({row['best_peer']})" if ratio else ""])
+        share = row["libraries"].get("treadle", {}).get("share_of_copy")
+        compared = f"{ratio:.2f} ({row['best_peer']})" if ratio else ""
+        lines.append([name, *cells, compared, f"{share:.0%}" if share else ""])
+    if not any(line[-1] for line in lines[1:]):
+        lines = [line[:-1] for line in lines]
     return markdown(lines)
+
+
+def device_text(device: Mapping[str, Any]) -> str:
+    """The figures of `benchmarks.device` in a line."""
+    speed = device["copy_bytes_per_second"] / 1e12
+    call, alone = device["call_us"], device["call_until_done_us"]
+    more = device["bytes_after"] - device["bytes_before"]
+    return (
+        f"{device['name']}: copies move {speed:.2f} TB/s; a call takes {microseconds(call)} µs, "
+        f"{microseconds(alone)} until it is done; {device['calls']:,} steps leave {more:,} bytes"
+    )
 
 
 def cell_text(cell: dict[str, Any] | None) -> str:

@@ -22,6 +22,7 @@ class Settings:
     peers_python: str
     rounds: int = 5
     seconds: float = 0.2
+    device: str = "CPU:0"
 
 
 @dataclass
@@ -38,7 +39,11 @@ class Entry:
 
 
 class Runner:
-    """One process per library (two thread pools in one process fight), started when needed."""
+    """One process per library (two thread pools in one process fight), started when needed.
+
+    Attributes:
+        missing: why libraries take no part.
+    """
 
     def __init__(self, settings: Settings, log: Callable[[str], None]) -> None:
         self.settings = settings
@@ -65,13 +70,19 @@ class Runner:
         present = {k: p for k, p in self._processes.items() if k not in self.missing and p.alive}
         return {library: process.ask("version") for library, process in present.items()}
 
+    def device(self) -> dict[str, Any]:
+        """What treadle finds of the device."""
+        found: dict[str, Any] = self._process("treadle").ask("figures")
+        return found
+
     def close(self) -> None:
         self._stack.close()
 
     def _process(self, library: str) -> Process:
         process = self._processes.get(library)
         if process is None or not process.alive:
-            process = Process(library, self.settings.peers_python, self._cache)
+            python, device = self.settings.peers_python, self.settings.device
+            process = Process(library, python, self._cache, device=device)
             self._processes[library] = self._stack.enter_context(process)
         return process
 
@@ -96,8 +107,8 @@ class Runner:
             def first(library: str) -> Any:
                 with tempfile.TemporaryDirectory() as own:
                     cache = shared if workload.warm else own
-                    python = self.settings.peers_python
-                    with Process(library, python, cache, workload.warm) as process:
+                    python, device = self.settings.peers_python, self.settings.device
+                    with Process(library, python, cache, workload.warm, device=device) as process:
                         answer = process.ask("first", place)
                 if answer is None:
                     return None

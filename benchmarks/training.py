@@ -114,7 +114,7 @@ class TrainingStep(Workload):
         return step
 
     def torch_parameters(self, torch: Any) -> list[Any]:
-        return [torch.tensor(p) for p in self.parameters()]
+        return [torch.from_numpy(p).clone() for p in self.parameters()]
 
     def torch_input(self, torch: Any, x: np.ndarray) -> Any:
         return torch.from_numpy(x)

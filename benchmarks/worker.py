@@ -12,14 +12,17 @@ from typing import Any, BinaryIO
 
 from benchmarks.libraries import LIBRARIES
 from benchmarks.measure import call, measure, measure_once
+from benchmarks.on_gpu import NoGpu
 from benchmarks.workload import Job, load
 
 
 class Worker:
     """Holds the job in hand and answers one request at a time."""
 
-    def __init__(self, library: str) -> None:
-        self.library = LIBRARIES[library]
+    def __init__(self, library: str, kind: str = "CPU") -> None:
+        found = LIBRARIES[library].on(kind)
+        assert found is not None, f"{library} works on no {kind}"
+        self.library = found
         self.job: Job | None = None
 
     def prepare(self, place: tuple[str, int]) -> list[Any] | None:
@@ -32,18 +35,24 @@ class Worker:
 
     def time(self, seconds: float) -> Any:
         assert self.job is not None
-        return measure(self.job, seconds)
+        return measure(self.job, seconds, self.library.wait)
 
     def first(self, place: tuple[str, int]) -> Any:
         """(timing, results) of a fresh workload's only call; None: no such method."""
         job = load(place).job(self.library)
         if job is None:
             return None
-        timing, result = measure_once(job)
+        timing, result = measure_once(job, self.library.wait)
         return timing, [as_arrays(result)]
 
     def drop(self) -> None:
         self.job = None
+
+    def figures(self) -> dict[str, Any]:
+        """What treadle finds of the device."""
+        from benchmarks import device  # imports treadle
+
+        return device.figures(self.library)
 
     def version(self) -> str:
         module = __import__(self.library.package)
@@ -61,7 +70,7 @@ def as_arrays(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [as_arrays(item) for item in value]
     if hasattr(value, "detach"):
-        value = value.detach()
+        value = value.detach().cpu()
     if str(getattr(value, "dtype", "")) == "torch.bfloat16":  # which NumPy does not know
         value = value.float()
     array = np.array(value)
@@ -77,7 +86,7 @@ def serve(worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
             return
         try:
             answer = "ok", getattr(worker, method)(*arguments)
-        except ImportError as error:
+        except (ImportError, NoGpu) as error:
             answer = "missing", str(error)
         except Exception:
             answer = "error", traceback.format_exc()
@@ -89,7 +98,7 @@ def main() -> None:
     # Libraries print to standard output at will: the answers get a descriptor of their own.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    serve(Worker(sys.argv[1]), sys.stdin.buffer, answers)
+    serve(Worker(*sys.argv[1:]), sys.stdin.buffer, answers)
 
 
 if __name__ == "__main__":

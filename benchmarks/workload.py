@@ -8,7 +8,8 @@ from typing import Any
 from benchmarks.libraries import Library
 
 # What a library's method returns: a callable without arguments, or (callable, argument, ...).
-# Calling it does the work once and returns when the result is there.
+# Calling it does the work once and returns when the result is there; a GPU may still be at work
+# then (`Library.wait`).
 Job = Callable[[], Any] | tuple[Any, ...]
 
 
@@ -22,7 +23,8 @@ class Workload:
                               TensorFlow graph and XLA; `function` is that library's decorator
         tensorflow(tf, function)   the same for TensorFlow alone, where it should be told apart
         jax(jax)              jitted
-        torch(torch, compile) `compile` is torch.compile, or the identity for eager
+        torch(torch, compile) `compile` is torch.compile, or the identity for eager; tensors are
+                              made by torch.from_numpy, or from other tensors
         numba(numba)          njit
 
     Every method starts from the same data, so that results can be compared: the first `checks`
@@ -30,12 +32,17 @@ class Workload:
 
     A `fresh` workload is timed over one first call, in a new process for each round; with
     `warm` those processes share one compile cache on disk.
+
+    `kinds` are the kinds of devices that it says something about. `moves` is how many bytes must
+    go between the device and its memory, where that is what takes the time.
     """
 
     checks = 1
     tolerance = 1e-5
     fresh = False
     warm = False
+    kinds: tuple[str, ...] = ("CPU", "GPU")
+    moves: int | None = None
     without: tuple[str, ...] = ()  # libraries that have the method but cannot or should not run it
 
     def __init__(self, name: str, **parameters: Any) -> None:
@@ -51,7 +58,7 @@ class Workload:
         method = next(filter(None, methods), None)
         if method is None:
             return None
-        module = importlib.import_module(library.package)
+        module = library.module()
         job: Job | None = method(module, library.wrap(module)) if library.wrap else method(module)
         return job
 
@@ -59,8 +66,9 @@ class Workload:
 FOLDER = "benchmarks.workloads"
 
 
-def all_workloads() -> dict[str, tuple[str, int]]:
-    """Where each workload is, by name: (module, index in its list WORKLOADS)."""
+def all_workloads(kind: str = "CPU") -> dict[str, tuple[str, int]]:
+    """Where each workload for a kind of device is, by name: (module, index in its list
+    WORKLOADS)."""
     found: dict[str, tuple[str, int]] = {}
     for info in pkgutil.iter_modules(importlib.import_module(FOLDER).__path__):
         module = importlib.import_module(f"{FOLDER}.{info.name}")
@@ -68,7 +76,7 @@ def all_workloads() -> dict[str, tuple[str, int]]:
             if workload.name in found:
                 raise ValueError(f"two workloads are named {workload.name!r}")
             found[workload.name] = info.name, index
-    return found
+    return {name: place for name, place in found.items() if kind in load(place).kinds}
 
 
 def load(place: tuple[str, int]) -> Workload:

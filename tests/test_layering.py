@@ -43,6 +43,7 @@ ALLOWED = {
 OWNERS = {
     "llvmlite": {"runtime.cpu"},
     "cupy": {"runtime"},
+    "cudnn": {"runtime"},
     "gast": {"autograph"},
     "rich": {"cli", "bench"},
     "matplotlib": {"cli", "bench"},
@@ -67,7 +68,9 @@ DEVICES = {
 }
 FREE = {"version"}  # plain data, for everybody
 # Packages of public names.
-FACADES = {"config", "distribute", "experimental", "io", "nn", "random", "train", "types"}
+FACADES = {
+    "config", "distribute", "experimental", "io", "nn", "random", "test", "train", "types",
+}  # fmt: skip
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.

@@ -83,9 +83,11 @@ ONE, THREE = [small(0)], [small(0), small(1), small(2)]
 WORKLOADS = [
     EagerAdd("eager add, 4 floats"),
     Call("call, 1 tensor", function=add_one, arguments=ONE),
-    Call("call, 1 ndarray", function=add_one, arguments=ONE, ndarrays=True),
+    Call("call, 1 ndarray", function=add_one, arguments=ONE, ndarrays=True, kinds=("CPU",)),
     Call("call, 3 tensors", function=multiply_add, arguments=THREE),
-    Call("call, 3 ndarrays", function=multiply_add, arguments=THREE, ndarrays=True),
+    Call(
+        "call, 3 ndarrays", function=multiply_add, arguments=THREE, ndarrays=True, kinds=("CPU",)
+    ),
     Call("call, list of 20", function=add_one_to_list, arguments=[TWENTY]),
     Call(
         "call, dict of 20",

@@ -55,7 +55,7 @@ class Cnn(TrainingStep):
     def torch_parameters(self, torch):
         """Filters as torch wants them: channels first in the shape, last in memory."""
         channels_last = {"memory_format": torch.channels_last}
-        tensors = [torch.tensor(p) for p in self.parameters()]
+        tensors = [torch.from_numpy(p).clone() for p in self.parameters()]
         return [
             t.permute(3, 2, 0, 1).contiguous(**channels_last) if t.ndim == 4 else t for t in tensors
         ]

@@ -10,6 +10,7 @@ BATCH = 128
 class Epoch(Workload):
     """Batches of images and labels; the result is the sum of the labels."""
 
+    kinds = ("CPU",)
     without = ("treadle-eager", "tf-xla", "torch-compile")  # the same work as without compiling
     shuffle = False
 
@@ -41,6 +42,7 @@ class Epoch(Workload):
 class LoopInFunction(Workload):
     """The loop over shuffled batches inside a compiled function."""
 
+    kinds = ("CPU",)
     tolerance = 1e-4
     without = ("treadle-eager", "tf-xla")
 
@@ -60,6 +62,7 @@ class LoopInFunction(Workload):
 class Elements(Workload):
     """map and filter of single numbers."""
 
+    kinds = ("CPU",)
     without = ("treadle-eager", "tf-xla")
 
     def tf2(self, tf, function):

@@ -12,6 +12,7 @@ SIZES = (100, 400)
 class LoopOverParts(Workload):
     """A program of `benchmarks.part_programs`, called with arguments of size n."""
 
+    kinds = ("CPU",)
     tolerance = 1e-8
     without = ("treadle-eager", "tf", "tf-xla")  # an op or a copy of the array for each part
 

@@ -74,7 +74,7 @@ class Rnn(Workload):
         w, u = w.requires_grad_(self.gradient), u.requires_grad_(self.gradient)
 
         def loss():
-            h, total = torch.zeros(self.batch, self.size), 0.0
+            h, total = x.new_zeros(self.batch, self.size), 0.0
             for xu in x @ u:
                 h = torch.tanh(torch.addmm(xu, h, w))
                 total = total + (h * h).sum()

@@ -11,6 +11,7 @@ F8, I4 = np.float64, np.int32
 class ScalarLoop(Workload):
     """A program of `benchmarks.scalar_programs`; `data(random, n)` makes its arguments."""
 
+    kinds = ("CPU",)
     tolerance = 1e-9
     without = ("treadle-eager", "tf", "tf-xla")  # an op or a copy of the array for each element
 

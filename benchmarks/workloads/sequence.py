@@ -61,7 +61,7 @@ class Lstm(Sequence):
 
     def torch_logits(self, torch, parameters, x):
         w, u, b, dense, bias = parameters
-        zero = torch.zeros(1, self.images, self.size)
+        zero = x.new_zeros(1, self.images, self.size)
         weights = [w.T.contiguous(), u.T.contiguous(), b, torch.zeros_like(b)]
         _, h, _ = torch.lstm(x, (zero, zero), weights, True, 1, 0.0, True, False, True)
         return torch.addmm(bias, h[0], dense)

@@ -11,6 +11,7 @@ from benchmarks.workload import Workload, load
 class Import(Workload):
     """`import library` in a new process."""
 
+    kinds = ("CPU",)
     without = ("treadle-eager", "tf-xla", "torch-compile")  # the same imports again
     fresh = True
 

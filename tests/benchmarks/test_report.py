@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from benchmarks.report import make_report, microseconds, summarise, table
+from benchmarks.report import device_text, make_report, microseconds, summarise, table
 
 
 def rounds(*medians, foreign=0.0):
@@ -59,6 +59,29 @@ def test_table(report):
         "gelu", "50.0", "900", "100", "~200", "failed", "0.50 (jax)",
     ]  # fmt: skip
     assert len({len(line) for line in lines}) == 1
+
+
+DEVICE = {
+    "name": "H200", "copy_bytes_per_second": 4e12, "call_us": 9.0, "call_until_done_us": 20.0,
+    "calls": 1000, "bytes_before": 100, "bytes_after": 1636,
+}  # fmt: skip
+
+
+def test_bytes_beside_those_of_a_copy():
+    entries = {
+        "large": {"treadle": {"rounds": rounds(100)}, "jax": {"error": "boom"}},
+        "small": {"treadle": {"rounds": rounds(5)}},
+    }
+    found = make_report(entries, {}, {}, DEVICE, {"large": 200_000_000})
+    cells = found["workloads"]["large"]["libraries"]
+    assert cells["treadle"]["share_of_copy"] == 0.5 and cells["jax"] == {"error": "boom"}
+    assert found["device"] == DEVICE
+    head, _, large, small = table(found).splitlines()
+    assert "of a copy" in head and "50%" in large and "%" not in small
+    assert device_text(DEVICE) == (
+        "H200: copies move 4.00 TB/s; a call takes 9.00 µs, 20.0 until it is done; "
+        "1,000 steps leave 1,536 bytes"
+    )
 
 
 def test_report_of_nothing_is_a_table_of_nothing():

@@ -27,6 +27,7 @@ from treadle.runtime.backend import Backend
 from treadle.runtime.cpu.library import routine_for
 from treadle.runtime.cpu.target import host
 from treadle.runtime.executable import Executable
+from treadle.runtime.fusion.strided import View
 from treadle.runtime.planned import Planned
 from treadle.runtime.schedule.facts import Facts
 from treadle.runtime.schedule.status import raise_noted
@@ -76,7 +77,7 @@ class ApartFacts(Facts):
 class Apart(Backend):
     """The device as a backend."""
 
-    def facts(self) -> ApartFacts:
+    def facts(self) -> Facts:
         return ApartFacts(host().tuning)
 
     def build(self, planned: Planned) -> ApartExecutable:
@@ -239,7 +240,7 @@ class _Run:
                 self.evaluate(step)
             case LibraryCall() | OpLoops():
                 self.launches += 1
-                self.call(step.node, step.inputs, step.outputs)
+                self.call(step.node, step.inputs, step.outputs, getattr(step, "views", ()))
                 self.note_moved([*step.inputs, *step.outputs])
             case Callback():
                 self.call(step.node, step.inputs, step.outputs)
@@ -331,14 +332,28 @@ class _Run:
     def scope(self, node: Node) -> Scope:
         return Scope(self.known(node.outputs))
 
-    def call(self, node: Node, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> None:
+    def call(
+        self, node: Node, inputs: Sequence[Operand], outputs: Sequence[Operand],
+        views: Sequence[View] = (),
+    ) -> None:  # fmt: skip
         given = [_copied(self.read(o)) for o in inputs]
+        if views:
+            parts = zip(given, views, node.inputs, strict=True)
+            given = [self.part(array, view, value) for array, view, value in parts]
         if node.op.eager is None and isinstance(node.op.lower, Rows):
             made = self.with_verdicts(node, given)
         else:
             made = interpreter._Interpreter(False).node(node, given, self.scope(node))
         for operand, result in zip(outputs, made, strict=False):
             self.write(operand, result)
+
+    def part(self, array: Array, view: View, value: Value) -> Array:
+        """The elements of a value in the memory that it is a view of."""
+        (offset,), strides = self.shape([view.offset]), self.shape(view.strides)
+        steps = [n * array.itemsize for n in strides]
+        flat = array.reshape(-1)[offset:]
+        shape = self.shape(value.spec.dims)
+        return np.ascontiguousarray(np.lib.stride_tricks.as_strided(flat, shape, steps))
 
     def with_verdicts(self, node: Node, given: list[Any]) -> list[Any]:
         """The results of a routine and its verdicts: with numbers that mean nothing where it
@@ -395,7 +410,7 @@ class _Run:
         self.registers[step.value] = np.asarray(position, np.uint64)
 
     def branch(self, step: Branch) -> None:
-        block = step.then if self.on_host(step.predicate) else step.otherwise
+        block = step.then if self.flag(step.predicate, step.alone) else step.otherwise
         self.block(block)
         for out, inner in zip(step.results, block.results, strict=True):
             if out.place is None:
@@ -425,7 +440,11 @@ class _Run:
 
     def _goes_on(self, step: Loop) -> bool:
         self.block(step.condition)
-        return bool(self.on_host(step.condition.results[0]))
+        return self.flag(step.condition.results[0], step.alone)
+
+    def flag(self, operand: Operand, alone: bool) -> bool:
+        """A bool, which only the device has where it runs a loop or a branch by itself."""
+        return bool(self.read(operand) if alone else self.on_host(operand))
 
 
 def _copied(value: Any) -> Any:

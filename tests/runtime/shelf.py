@@ -93,6 +93,12 @@ class ShelfStorage:
         assert type(buffer) is Box
         return Place(buffer, shared)
 
+    def raise_failures(self) -> None:
+        """Programs have raised their errors."""
+
+    def synchronize(self) -> None:
+        """Programs have ended."""
+
     def cell(self, place: Place) -> ShelfCell:
         self.counts["cell"] += 1
         return ShelfCell(place)

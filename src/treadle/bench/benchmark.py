@@ -81,8 +81,10 @@ def benchmark(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Ben
     # A new function, so that its first call is one even when the user has called theirs.
     graph = td.function(python)
     python(*args, **kwargs)
+    td.test.experimental.sync_devices()
     start = time.perf_counter()
     graph(*args, **kwargs)
+    td.test.experimental.sync_devices()
     first_call = time.perf_counter() - start
     times = seconds_per_call(
         {"eager": partial(python, *args, **kwargs), "graph": partial(graph, *args, **kwargs)}

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import treadle as td
+
 Call = Callable[[], Any]
 
 ROUNDS = 7
@@ -15,6 +17,7 @@ SECONDS = 0.05  # a round of one call, unless a single call takes longer
 
 def seconds_per_call(calls: Mapping[str, Call], rounds: int = ROUNDS) -> dict[str, float]:
     """Median seconds of each call, timed in turn so that a disturbance hits all of them."""
+    td.test.experimental.sync_devices()
     numbers = {name: calls_per_block(call) for name, call in calls.items()}
     times: dict[str, list[float]] = {name: [] for name in calls}
     gc.collect()
@@ -41,7 +44,9 @@ def blocks(call: Call, number: int) -> Sequence[float]:
 
 
 def block(call: Call, number: int) -> float:
+    """Seconds of some calls, until all devices have done their work."""
     start = time.perf_counter()
     for _ in range(number):
         call()
+    td.test.experimental.sync_devices()
     return time.perf_counter() - start

@@ -56,6 +56,9 @@ class HostStorage:
     def raise_failures(self) -> None:
         """Programs of the host raise their errors themselves."""
 
+    def synchronize(self) -> None:
+        """Programs of the host have ended when their calls do."""
+
     def copy(self, buffer: NDArray) -> NDArray:
         return own_copy(buffer)  # type: ignore[no-any-return]
 

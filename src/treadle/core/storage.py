@@ -69,6 +69,9 @@ class Storage(Protocol):
         """Raise the error of the first program that failed among those that were submitted, after
         waiting for those that may fail."""
 
+    def synchronize(self) -> None:
+        """Wait for all programs and copies that were submitted, and raise the first error."""
+
     def copy(self, buffer: Buffer) -> Buffer:
         """A buffer with the same elements that nobody else holds."""
 

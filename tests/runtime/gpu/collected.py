@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.runtime.apart import Apart
 from tests.runtime.fuzz.compare import EPSILON, agree
 from tests.runtime.gpu.on_processor import Form, Kernels
-from tests.runtime.gpu.shimmed import ShimmedExecutable, forms
+from tests.runtime.gpu.shimmed import Shimmed, ShimmedExecutable, forms
 from treadle import runtime
 from treadle.core.shapes import substitute
 from treadle.ops.state import Variable
@@ -96,7 +95,7 @@ def _parts(found: Any, wanted: Any) -> list[tuple[Any, Any]]:
 
 
 @dataclass
-class Collection(Apart):
+class Collection(Shimmed):
     """The plans and calls of programs.
 
     Attributes:
@@ -123,7 +122,7 @@ class Collection(Apart):
     calls: list[Call] = field(default_factory=list)
     unsupported: dict[str, str] = field(default_factory=dict)
 
-    def build(self, planned: Planned) -> Executable:
+    def build(self, planned: Planned) -> Executable:  # type: ignore[override]
         found = list(forms(planned.block))
         self.forms |= dict.fromkeys(found)
         self.launches += len(found)

@@ -81,13 +81,21 @@ class Cupy:
 
     Args:
         room: bytes that pools have.
+        graphs: the library of `graphs.cpp`, which gets what streams record.
+
+    Attributes:
+        call: the address of what such a library calls for each launch.
     """
 
-    def __init__(self, made_for: int = 12090, driver: int = 12090, room: int = 1 << 20) -> None:
+    def __init__(
+        self, made_for: int = 12090, driver: int = 12090, room: int = 1 << 20, graphs: Any = None
+    ) -> None:
+        self.graphs, self.call = graphs, None
         self.calls: list[tuple[Any, ...]] = []
         self.room, self.kept = room, 0
         self.refuses: Exception | None = None  # what the compiler says
         self.recordable = True
+        self.deciders: set[int] = set()  # kernels that hand conditional nodes their numbers
         cupy = self
 
         class Device:
@@ -102,8 +110,13 @@ class Cupy:
                 cupy.calls.append(("device ends", self.number))
 
         class Graph:
+            def __init__(self, made: Any = None) -> None:
+                self.made = made
+
             def launch(self, stream: Any) -> None:
                 cupy.calls.append(("graph", stream.ptr))
+                if cupy.graphs:
+                    assert not cupy.graphs.made_run(self.made, cupy.call)
 
         class Stream:
             def __init__(self, null: bool = False, non_blocking: bool = False) -> None:
@@ -126,8 +139,15 @@ class Cupy:
 
             def begin_capture(self, mode: int) -> None:
                 cupy.calls.append(("capture", self.ptr, mode))
+                if cupy.graphs:
+                    cupy.graphs.made_begin(ctypes.c_void_p(self.ptr))
 
             def end_capture(self) -> Graph:
+                if cupy.graphs:
+                    made = cupy.graphs.made_end(ctypes.c_void_p(self.ptr))
+                    cupy.recordable = made is not None
+                    if made is not None:
+                        return Graph(made)
                 if not cupy.recordable:
                     raise CUDARuntimeError("cudaErrorStreamCaptureInvalidated")
                 return Graph()
@@ -197,6 +217,8 @@ class Cupy:
             def __init__(self, name: str) -> None:
                 self.kernel, self.max_dynamic_shared_size_bytes = Function(name), None
                 cupy.kernels[name] = self
+                if name == "td_decide":
+                    cupy.deciders.add(self.kernel.ptr)
 
         class RawModule:
             def __init__(self, *, code: str, options: tuple[str, ...], backend: str) -> None:
@@ -232,7 +254,17 @@ class Cupy:
             memcpyAsync=copied, memsetAsync=set_bytes, memcpyHostToDevice=1, memcpyDeviceToHost=2,
             memcpyDeviceToDevice=3, streamCaptureModeThreadLocal=1,
         )  # fmt: skip
-        launched = lambda *given: self.calls.append(("launch", *given))
+        def launched(*given: Any) -> None:
+            self.calls.append(("launch", *given))
+            stream = ctypes.c_void_p(given[8])
+            if not graphs or not graphs.made_records(stream):
+                return
+            if given[0] in self.deciders:
+                each = (ctypes.POINTER(ctypes.c_uint64) * 3).from_address(given[9])
+                graphs.made_decide(stream, *(ctypes.c_uint64(p[0]) for p in each))
+            else:
+                graphs.made_call(stream, ctypes.c_int64(given[0]))
+
         told = {4: 40, 3: 16}
         made = Strict(
             "cupy.cuda.driver", launchKernel=launched, CU_FUNC_ATTRIBUTE_NUM_REGS=4,

@@ -6,6 +6,7 @@ a fault.
 
 import bisect
 import ctypes
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.runtime.gpu import products
+from tests.runtime.gpu import made_up_cudnn, products
 from tests.runtime.gpu.on_processor import GPU, Fault, Held, compiled, launch, size, text_of, words
 from treadle.core.devices import Device, add_device, remove_device
+from treadle.runtime.gpu.cudnn import Convolution, Cudnn
 from treadle.runtime.gpu.kernels import KernelCode, Stage
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.memory import DeviceStorage
@@ -95,8 +97,11 @@ class RecordingDriver:
 
     Attributes:
         counts: of "launches", "uploads", "downloads", "copies", "clears", "allocations", "modules",
-            "submissions" (of recordings), "waits", "ahead" (copies beside other work), "pinned".
+            "submissions" (of recordings), "waits", "ahead" (copies beside other work), "pinned";
+            "choices" and "iterations" that the device decided about.
         limit: bytes that all memory together may take.
+        is_idle: launches are counted and not done.
+        cached: see `on_processor.Kernels`; `moved` has the bytes so far, of copies, too.
     """
 
     library = np
@@ -110,6 +115,9 @@ class RecordingDriver:
         self.used = self.most = 0
         self.calls: list[Any] | None = None
         self.is_active = 0
+        self.is_idle = False
+        self.cached: int | None = None
+        self.moved = 0
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -213,6 +221,7 @@ class RecordingDriver:
             self.owned(target, size)
             self.owned(source, size)
             ctypes.memmove(target, source, size)
+            self.moved += 2 * size
 
         self._do("copies", call)
 
@@ -244,6 +253,7 @@ class RecordingDriver:
         def call() -> None:
             self.owned(address, size)
             ctypes.memset(address, 0, size)
+            self.moved += size
 
         self._do("clears", call)
 
@@ -255,10 +265,57 @@ class RecordingDriver:
         assert self.calls is None
         self.calls = []
 
+    def _part(self, work: Any) -> list[Any]:
+        """The calls that some work makes, as part of a recording."""
+        outside, self.calls = self.calls, []
+        assert outside is not None, "only recordings have parts"
+        if work is not None:
+            work()
+        inside, self.calls = self.calls, outside
+        return inside
+
+    def _flag(self, address: int) -> bool:
+        return bool(self.array(address, np.bool_, ()))
+
+    def choose(self, flag: int, then: Any, otherwise: Any) -> None:
+        assert self.is_active and self.gpu.decides
+        ways = [self._part(otherwise), self._part(then)]
+
+        def call() -> None:
+            self.counts["choices"] += 1
+            for each in ways[self._flag(flag)]:
+                each()
+
+        self.calls.append(call)  # type: ignore[union-attr]
+
+    def repeat(self, flag: int, body: Any) -> None:
+        assert self.is_active and self.gpu.decides
+        calls = self._part(body)
+
+        def call() -> None:
+            while self._flag(flag):
+                self.counts["iterations"] += 1
+                for each in calls:
+                    each()
+
+        self.calls.append(call)  # type: ignore[union-attr]
+
     def end_recording(self) -> Recording:
         calls, self.calls = self.calls, None
         assert calls is not None
         return Recording(self, calls)
+
+    @functools.cached_property
+    def cudnn(self) -> Cudnn:
+        """Convolutions by NumPy, where `gpu.convolves`."""
+        return Cudnn(made_up_cudnn, 7, self.allocate)
+
+    def convolution(self, asked: Convolution) -> Any:
+        assert self.gpu.convolves
+        plan = self.cudnn.plan(asked)
+        if plan is None:
+            return None
+        return lambda *addresses: self._do("convolutions", lambda: plan(*addresses))
 
     def product(self, product: Product) -> None:
         self._do("products", lambda: products.product(product))
@@ -339,6 +396,8 @@ class _Given:
         return word + 8
 
     def run(self, function: Function, blocks: int) -> None:
+        if self.driver.is_idle:
+            return
         arrays = [
             self.numbers[n] if n in self.numbers else self.driver.array(a, dtype, (count,))
             for n, (a, dtype, count) in enumerate(self.memory)
@@ -349,8 +408,14 @@ class _Given:
         counts = len(kernel.buffers), len(kernel.symbols), len(self.firsts)
         given = words(self.sizes), words(self.firsts), *counts
         stored = [b in kernel.outputs for b in kernel.buffers] * len(self.firsts)
-        held = [Held(a, False, s) for a, s in zip(arrays, stored, strict=True)]
+        cached = self.driver.cached
+        held = [
+            Held(a, cached is not None and n not in self.numbers, s)
+            for n, (a, s) in enumerate(zip(arrays, stored, strict=True))
+        ]
         launch(function.library, self.code, function.stage, blocks, held, given, scratch)
+        if cached is not None:
+            self.driver.moved += sum(h.moved(cached) for h in held)
 
 
 @contextmanager

@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tests.runtime.apart import Apart, ApartExecutable, Array
-from tests.runtime.gpu.on_processor import Form, Kernels
+from tests.runtime.gpu.on_processor import GPU, Form, Kernels
 from treadle.kernel.ir import Buffer
+from treadle.runtime.gpu.facts import GpuFacts
 from treadle.runtime.planned import Planned
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Launch, Note, OpLoops, SegmentedLaunch, Update
 
 
 class Shimmed(Apart):
-    """The device as a backend."""
+    """The device as a backend: programs are planned as for a GPU."""
+
+    def facts(self) -> GpuFacts:
+        return GpuFacts(GPU)
 
     def build(self, planned: Planned) -> ShimmedExecutable:
         return ShimmedExecutable(planned)

@@ -276,3 +276,19 @@ def test_recordings_are_made_again_for_other_products(gpu: Device, monkeypatch: 
         td.config.experimental.enable_tensor_float_32_execution(False)
     multiply(x)
     assert asked == [False] * 3 + [True] * 3 + [False]
+
+
+def test_waiting_for_all_devices(gpu: Device) -> None:
+    @td.function
+    def f(x: Any, i: Any) -> Any:
+        return td.gather(x, i) * 2.0
+
+    x, counts = on(gpu, X), driver_of(gpu).counts
+    counts.clear()
+    f(x, on(gpu, np.array([1, 2])))
+    td.test.experimental.sync_devices()
+    assert counts["waits"] == 1
+    f(x, on(gpu, np.array([1, 77])))
+    with pytest.raises(td.errors.InvalidArgumentError, match="77"):
+        td.test.experimental.sync_devices()
+    td.test.experimental.sync_devices()

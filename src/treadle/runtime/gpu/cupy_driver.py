@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes, errors, locks
+from treadle.runtime.gpu import discovery
+from treadle.runtime.gpu.conditionals import KERNEL, NAME, Conditionals, has_conditionals
 from treadle.runtime.gpu.cublas import Cublas, cublas_library
-from treadle.runtime.gpu.driver import Array, Needs, Recording
+from treadle.runtime.gpu.cudnn import Convolution, Cudnn, Plan, cudnn_of, has_cudnn
+from treadle.runtime.gpu.driver import Array, CannotRecord, Needs, Recording, Work
 from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage
+from treadle.runtime.gpu.launches import pointers_to
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.product import Product
 from treadle.runtime.schedule.facts import Unsupported
@@ -103,7 +109,10 @@ class CupyDriver:
             self.ahead = cupy.cuda.Stream(non_blocking=True)
             if limit is not None:
                 self.pool.set_limit(size=limit)
-            self.gpu = gpu_record(self.runtime.getDeviceProperties(number))
+            record = gpu_record(self.runtime.getDeviceProperties(number))
+            library, version = discovery.driver_library(), self.runtime.driverGetVersion()
+            decides, convolves = has_conditionals(library, version), has_cudnn()
+            self.gpu = replace(record, decides=decides, convolves=convolves)
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -222,6 +231,13 @@ class CupyDriver:
     def product(self, product: Product) -> None:
         self.cublas.product(product)
 
+    @locks.cached_property
+    def cudnn(self) -> Cudnn | None:
+        return cudnn_of(self.stream.ptr, self.allocate)
+
+    def convolution(self, asked: Convolution) -> Plan | None:
+        return None if self.cudnn is None else self.cudnn.plan(asked)
+
     def load(self, codes: Sequence[KernelCode]) -> list[list[Any]]:
         text = "\n".join([PRELUDE.read_text(), *(code.text for code in codes)])
         module = self.library.RawModule(code=text, options=OPTIONS, backend="nvrtc")
@@ -260,7 +276,36 @@ class CupyDriver:
 
     # -- recordings ------------------------------------------------------------------------------
 
+    @locks.cached_property
+    def conditionals(self) -> Conditionals | None:
+        """None where the compiler is too old for them."""
+        module = self.library.RawModule(code=KERNEL, options=OPTIONS, backend="nvrtc")
+        try:
+            decide = module.get_function(NAME).kernel
+        except self.library.cuda.compiler.CompileException:
+            return None
+
+        def launch(when_true: int, when_false: int, flag: int) -> None:
+            words = (ctypes.c_uint64 * 3)(when_true, when_false, flag)
+            address, _pointers = pointers_to(words, range(3))
+            self.launch(decide, 1, 1, 0, address)
+
+        return Conditionals(discovery.driver_library(), self.stream.ptr, launch)
+
+    def choose(self, flag: int, then: Work, otherwise: Work | None) -> None:
+        self._in_recordings().choose(flag, then, otherwise)
+
+    def repeat(self, flag: int, body: Work) -> None:
+        self._in_recordings().repeat(flag, body)
+
+    def _in_recordings(self) -> Conditionals:
+        if self.conditionals is None:
+            raise CannotRecord("NVRTC does not know conditional nodes")
+        return self.conditionals
+
     def begin_recording(self) -> None:
+        if self.gpu.decides:
+            self.conditionals  # noqa: B018  its kernel is loaded outside of recordings
         self.stream.begin_capture(self.runtime.streamCaptureModeThreadLocal)
 
     def end_recording(self) -> Recording | None:

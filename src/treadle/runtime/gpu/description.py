@@ -12,6 +12,7 @@ from treadle.ops.lowering import ListAction, ListForm
 from treadle.runtime.gpu.driver import Needs
 from treadle.runtime.gpu.kernels import PRELUDE, KernelCode
 from treadle.runtime.gpu.launches import Parameters, PreparedLaunch, PreparedSegments
+from treadle.runtime.gpu.recorded_control import is_decided_late
 from treadle.runtime.gpu.routines import Routine
 from treadle.runtime.gpu.routines.kernel import CodeRoutine
 from treadle.runtime.gpu.stages import Stage
@@ -144,18 +145,24 @@ class Description:
                 for stage in code.stages:
                     yield pad + self._stage(stage, stage.blocks)
             elif isinstance(step, Branch):
+                by = " (the device decides in recordings)" if self._is_recorded(step) else ""
                 for head, inner in (
-                    (f"if {operand_text(step.predicate)}", step.then), ("else", step.otherwise),
+                    (f"if {operand_text(step.predicate)}{by}", step.then), ("else", step.otherwise),
                 ):  # fmt: skip
                     lines = list(self._block(inner, depth + 1))
                     yield from [pad + head, *lines] if lines else ()
             elif isinstance(step, Loop):
-                yield pad + "loop"
+                by = ", which the device ends in recordings" if self._is_recorded(step) else ""
+                yield f"{pad}loop{by}"
                 yield from self._block(step.condition, depth + 1)
                 yield from self._block(step.body, depth + 1)
             else:
                 for line in self._step(step):
                     yield pad + line
+
+    def _is_recorded(self, step: Loop | Branch) -> bool:
+        """Whether a recording has the step as a part that the device decides about."""
+        return self.program.is_recorded and is_decided_late(step)
 
     def _step(self, step: Step) -> Lines:
         program = self.program

@@ -58,18 +58,19 @@ def may_find() -> bool:
 
 def has_driver() -> bool:
     """Whether the system has the library of a driver of CUDA, which may not find a GPU."""
-    return _driver_library() is not None
+    return driver_library() is not None
 
 
 def driver_version() -> int:
     """The version of CUDA that the driver is for, as 12040 for 12.4; 0 where there is none."""
-    library, version = _driver_library(), ctypes.c_int()
+    library, version = driver_library(), ctypes.c_int()
     if library is None or library.cuDriverGetVersion(ctypes.byref(version)):
         return 0
     return version.value
 
 
-def _driver_library() -> Any:
+def driver_library() -> Any:
+    """The library of the driver; None where there is none."""
     try:
         return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:

@@ -6,18 +6,24 @@ the shim and what goes to the host and back is counted (`tests/runtime/gpu/recor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from treadle.runtime.gpu.cudnn import Convolution
     from treadle.runtime.gpu.kernels import KernelCode
     from treadle.runtime.gpu.machine import Gpu
     from treadle.runtime.gpu.product import Product
 
 Array = np.ndarray[Any, Any]
+Work = Callable[[], None]  # asks the driver for something
+
+
+class CannotRecord(RuntimeError):
+    """Some work cannot be recorded after all."""
 
 
 class Memory(Protocol):
@@ -146,6 +152,11 @@ class Driver(Protocol):
     def product(self, product: Product) -> None:
         """Multiply matrices."""
 
+    def convolution(self, asked: Convolution) -> Callable[[int, int, int], None] | None:
+        """What lets a library of the device compute a convolution, given the addresses of images,
+        filters and outputs; None where no library does. The first call for a convolution takes
+        time and memory: none may be recorded then."""
+
     def load(self, codes: Sequence[KernelCode]) -> list[list[Any]]:
         """Compile kernels; the functions of the stages of each, for `launch`.
 
@@ -172,6 +183,18 @@ class Driver(Protocol):
 
     def begin_recording(self) -> None:
         """Record what is asked for from now on by this thread, instead of doing it."""
+
+    def choose(self, flag: int, then: Work, otherwise: Work | None) -> None:
+        """In a recording, where the device `decides`: do what `then` asks for where the bool at an
+        address is true by the time that the device gets there, else what `otherwise` asks for.
+
+        Raises:
+            CannotRecord: the device refuses it; `end_recording` is to be called.
+        """
+
+    def repeat(self, flag: int, body: Work) -> None:
+        """The same: do what `body` asks for as long as the bool is true, which is looked at before
+        each time."""
 
     def end_recording(self) -> Recording | None:
         """What was recorded; None where some of it cannot be."""

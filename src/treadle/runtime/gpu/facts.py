@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from treadle.core.shapes import Dim, substitute
 from treadle.graph.ir import Node
 from treadle.kernel.ir import Kernel
+from treadle.ops.control.control_flow import WHILE
 from treadle.ops.lowering import Rows
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.gpu.kernels import is_small, kernel_code
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.one_block import fits_one_block
+from treadle.runtime.gpu.recorded_control import fits_recording
 from treadle.runtime.gpu.routines import matrices, routine_for
 from treadle.runtime.reach import Reach
 from treadle.runtime.schedule.facts import Facts, Needs, Unsupported
@@ -72,8 +74,10 @@ class GpuFacts(Facts):
         size = sum(max(8, int(b.dtype.size)) for b in kernel.buffers)
         return size / (self.gpu.parameters - 8)  # one pointer is to scratch memory
 
-    def runs(self, node: Node) -> bool:
-        return fits_one_block(node, self.gpu)
+    def runs(self, node: Node, known: bool) -> bool:
+        if fits_one_block(node, self.gpu):
+            return node.op is WHILE or not known
+        return not known and self.gpu.decides and fits_recording(node, self.gpu)
 
     def is_few(self, kernel: Kernel, points: int) -> bool:
         return False

@@ -29,6 +29,8 @@ class Gpu:
         parameters: bytes that the parameters of a launch may take.
         cache: bytes of the cache that all multiprocessors share.
         bandwidth: bytes that move between the device and its memory in a second.
+        convolves: whether a library of the device may have convolutions.
+        decides: whether recorded work may have loops and branches that the device decides about.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Gpu:
     parameters: int = 4096
     cache: int = 50 << 20
     bandwidth: float = 4.8e12
+    convolves: bool = False
+    decides: bool = True
 
     def occupancy(self, threads: int, shared: int) -> int:
         """Threads that a multiprocessor runs at the same time, in blocks of so many threads that

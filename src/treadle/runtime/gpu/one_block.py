@@ -38,7 +38,8 @@ from treadle.runtime.schedule.steps import (
     memory,
 )
 
-_SERVED = {
+# What becomes kernels, or passes numbers and arrays on.
+SERVED = {
     Role.CONSTANT, Role.ALIAS, Role.SCALAR, Role.ARRAY, Role.VIEW, Role.READ, Role.ASSIGN,
     Role.UPDATE, Role.COND, Role.WHILE,
 }  # fmt: skip
@@ -55,7 +56,7 @@ def fits_one_block(node: Node, gpu: Gpu) -> bool:
 def _fits(node: Node, most: int) -> bool:
     if node.op is NOTE:
         return True
-    if role_of(node) not in _SERVED or bounds_in_data(node):
+    if role_of(node) not in SERVED or bounds_in_data(node):
         return False
     picks = kind_of(node) in ("view", "gather")  # of a large array only what it gives
     return all(_is_small(v, most) for v in (*node.outputs, *(() if picks else node.inputs)))

@@ -14,7 +14,7 @@ from treadle.ops.collections.lists import LIST_ADD
 from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.exhausted import no_results, no_workspace
 from treadle.runtime.gpu.description import Description
-from treadle.runtime.gpu.driver import Memory, Recording
+from treadle.runtime.gpu.driver import CannotRecord, Memory, Recording
 from treadle.runtime.gpu.host_numbers import HostNumber
 from treadle.runtime.gpu.launches import (
     Codes,
@@ -24,7 +24,8 @@ from treadle.runtime.gpu.launches import (
     prepared,
 )  # fmt: skip
 from treadle.runtime.gpu.memory import Buffer, Copied, DeviceStorage
-from treadle.runtime.gpu.one_block import block_code
+from treadle.runtime.gpu.one_block import block_code, fits_one_block
+from treadle.runtime.gpu.recorded_control import is_decided_late
 from treadle.runtime.gpu.routines import Routine, prepare_together, routine_for
 from treadle.runtime.gpu.run import Run
 from treadle.runtime.memory.use import MemoryUse
@@ -139,8 +140,11 @@ class GpuProgram(Executable):
 
     def _prepare_alone(self, step: Loop | Branch) -> bool:
         """Prepare one launch for a loop or a branch, if there can be one."""
+        gpu = self.storage.driver.gpu
+        if step.of is None or not fits_one_block(step.of, gpu):
+            return False
         try:
-            made = block_code(step, self.codes.next_name(), self.storage.driver.gpu)
+            made = block_code(step, self.codes.next_name(), gpu)
         except Unsupported:
             return False
         self.alone[step] = PreparedLaunch(self.codes.add(made.code), made.operands)
@@ -207,7 +211,9 @@ class GpuProgram(Executable):
     def _reads_flag(self, step: Loop | Branch) -> bool:
         """Whether the host waits for the bool of a loop or a branch."""
         flag = step.predicate if isinstance(step, Branch) else step.condition.results[0]
-        return step not in self.alone and flag.place is not None
+        if step in self.alone or flag.place is None:
+            return False
+        return not (self.storage.driver.gpu.decides and is_decided_late(step))
 
     # -- calls -----------------------------------------------------------------------------------
 
@@ -292,9 +298,13 @@ class GpuProgram(Executable):
         run.begin()
         run.reserve_scratch()
         driver.begin_recording()
+        run.is_recorded = True
         try:
             run.block(self.block)
+        except CannotRecord:
+            return None
         finally:
+            run.is_recorded = False
             recording = driver.end_recording()
         return None if recording is None else Kept(recording, run)
 

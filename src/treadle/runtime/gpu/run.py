@@ -23,6 +23,7 @@ from treadle.runtime.gpu.driver import Memory
 from treadle.runtime.gpu.launches import PreparedLaunch, PreparedSegments, word_of
 from treadle.runtime.gpu.lists import Lists
 from treadle.runtime.gpu.memory import Buffer
+from treadle.runtime.gpu.recorded_control import is_decided_late, record_branch, record_loop
 from treadle.runtime.memory.use import Maker
 from treadle.runtime.schedule.status import raise_noted
 from treadle.runtime.schedule.steps import (
@@ -73,6 +74,7 @@ class Run:
         outputs: the results, by number.
         buffers: the memory that was found while the program runs, by place.
         turned: the pairs of buffers that have changed roles.
+        is_recorded: whether the device records what it is handed.
         submitted: how many launches, library calls and copies the device was handed.
     """
 
@@ -84,6 +86,7 @@ class Run:
         self.outputs: dict[int, Any] = {}
         self.buffers: dict[Any, Buffer] = {}
         self.turned: set[int] = set()
+        self.is_recorded = False
         self.submitted = 0
         self.workspace: Memory | None = None
         self.scratch: list[Any] = []
@@ -96,6 +99,7 @@ class Run:
         Raises:
             MemoryError: there is none.
         """
+        self.turned.clear()
         size = self.size(self.program.plan.bytes)
         self.workspace = self.driver.allocate(size) if size else None
 
@@ -499,6 +503,9 @@ class Run:
         if step in self.program.alone:
             self._launch(self.program.alone[step])
             return
+        if self.is_recorded and is_decided_late(step):
+            record_branch(self, step)
+            return
         block = step.then if self._flag(step.predicate) else step.otherwise
         self.block(block)
         for out, inner in zip(step.results, block.results, strict=True):
@@ -519,15 +526,22 @@ class Run:
         arrays = [c for c in step.carried if c.place is not None]
         for c in arrays:
             self._start(c)
+        if self.is_recorded and is_decided_late(step):
+            record_loop(self, step)
+            return
         while self._goes_on(step):
-            self.block(step.body)
-            pairs = list(zip(step.carried, step.body.results, strict=True))
-            numbers = {c.param: self.on_host(o) for c, o in pairs if c.place is None}
-            self.registers |= numbers
-            moved = [(c, self.dims_of(o)) for c, o in pairs if c.place is not None]
-            self.turned ^= {c.place.number for c in step.carried if c.place and c.other}
-            for c, shape in moved:
-                self.learn(c.param, shape, again=True)
+            self.iteration(step)
+
+    def iteration(self, step: Loop) -> None:
+        """One iteration of a loop, after which its variables have new values."""
+        self.block(step.body)
+        pairs = list(zip(step.carried, step.body.results, strict=True))
+        numbers = {c.param: self.on_host(o) for c, o in pairs if c.place is None}
+        self.registers |= numbers
+        moved = [(c, self.dims_of(o)) for c, o in pairs if c.place is not None]
+        self.turned ^= {c.place.number for c in step.carried if c.place and c.other}
+        for c, shape in moved:
+            self.learn(c.param, shape, again=True)
 
     def _start(self, carried: Carried) -> None:
         """Put the value that an array of a loop starts with into its memory."""

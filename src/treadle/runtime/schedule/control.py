@@ -94,7 +94,9 @@ class ControlFlow:
             predicate = program.on_host(node.inputs[0], self.block.steps)
         reads, writes = places_of([predicate]), places_of(results)
         self.block.steps.append(
-            Branch(predicate, blocks[0], blocks[1], results, alone, reads=reads, writes=writes)
+            Branch(
+                predicate, blocks[0], blocks[1], results, alone, node, reads=reads, writes=writes
+            )
         )
 
     def _result(self, value: Value) -> Operand:
@@ -267,7 +269,7 @@ class ControlFlow:
         loop.most, loop.counted = program.integers.most_trips(node), self._counted(node)
         ending = {body.params[number] for number in ending_flags(node)}
         loop.flags = [c for c in carried if c.param in ending and c.place is None]
-        loop.exact, loop.alone = bool(node.attrs.get("rolled")), alone
+        loop.exact, loop.alone, loop.of = bool(node.attrs.get("rolled")), alone, node
         plain = program.native_lists and not any(
             isinstance(program.element_dims.get(v), Ragged) for v in _lists_in(body)
         )

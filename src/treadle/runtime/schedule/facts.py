@@ -90,9 +90,13 @@ class Facts:
         """
         return None
 
-    def runs(self, node: Node) -> bool:
+    def runs(self, node: Node, known: bool) -> bool:
         """Whether the device runs a loop or a branch by itself, with all that is in it: the host
-        reads no number of it."""
+        reads no number of it.
+
+        Args:
+            known: the host knows the way without reading anything of the device.
+        """
         return False
 
     def is_few(self, kernel: Kernel, points: int) -> bool:

@@ -48,7 +48,7 @@ class Residence:
 
 def find_residence(
     graph: Graph, native_lists: bool, sizes: AbstractSet[str] | None = None,
-    runs: Callable[[Node], bool] = lambda node: False,
+    runs: Callable[[Node, bool], bool] = lambda node, known: False,
 ) -> Residence:  # fmt: skip
     """Where the numbers of a graph reside.
 
@@ -56,8 +56,7 @@ def find_residence(
         native_lists: whether the program has code for lists, which are Python objects otherwise.
         sizes: the symbols that have values when the program begins; None where the host computes
             in the memory of the device, and makes all checks itself.
-        runs: whether the device can run a loop or a branch by itself. It does so with loops, and
-            with branches unless the host knows the way without reading anything of the device.
+        runs: see `treadle.runtime.schedule.facts.Facts`.
     """
     search = _Search(graph, native_lists, sizes, frozenset())
     if sizes is None:
@@ -67,20 +66,24 @@ def find_residence(
 
 
 def _run_alone(
-    region: Region, known: Collection[Value], runs: Callable[[Node], bool]
+    region: Region, known: Collection[Value], runs: Callable[[Node, bool], bool]
 ) -> Iterator[Node]:
     """The loops and branches that a device runs by itself.
 
     known: the numbers that the host computes without reading anything of the device.
     """
     for node in region.nodes:
-        decided = node.op is COND and node.inputs[0] in known
-        if node.op in (COND, WHILE) and not decided and runs(node):
+        if node.op in (COND, WHILE) and runs(node, _way(node) in known):
             inner = (n for r in node.regions for n in r.walk())
             yield from (n for n in (node, *inner) if n.op in (COND, WHILE))
             continue
         for inside in node.regions:
             yield from _run_alone(inside, known, runs)
+
+
+def _way(node: Node) -> Value:
+    """The bool that a branch or a loop depends on."""
+    return node.inputs[0] if node.op is COND else node.regions[0].results[0]
 
 
 class _Search:

@@ -343,6 +343,7 @@ class Branch(Step):
     are merged from the blocks' results.
 
     alone: the device runs it by itself, if it can: the predicate may be in memory.
+    of: the node of the graph.
     """
 
     predicate: Operand
@@ -350,6 +351,7 @@ class Branch(Step):
     otherwise: Block
     results: list[Operand]
     alone: bool = False
+    of: Node | None = None
 
 
 @record(eq=False)
@@ -396,6 +398,7 @@ class Loop(Step):
     flags: bool variables that end the loop as soon as they are true.
     exact: products and sums are rounded one by one, as without the loop.
     alone: the device runs it by itself, if it can: the bool may be in memory.
+    of: the node of the graph.
     """
 
     condition: Block
@@ -408,6 +411,7 @@ class Loop(Step):
     flags: Sequence[Carried] = ()
     exact: bool = False
     alone: bool = False
+    of: Node | None = None
 
 
 def node_of(step: Step) -> Node | None:

@@ -5,12 +5,13 @@ Images are NHWC, filters [height, width, in, out]; groups of channels have filte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.core.shapes import Dim, product
+from treadle.core.shapes import Dim, compound, product
 from treadle.graph.ir import Node
 from treadle.kernel.ir import (
     Affine,
@@ -30,10 +31,13 @@ from treadle.kernel.ir import (
 )
 from treadle.ops.image.windows import Span, spans
 from treadle.ops.lowering import Library, dim_expr, divide_index, index_expr
+from treadle.runtime.gpu.cudnn import KINDS, Convolution
+from treadle.runtime.gpu.driver import Driver
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.routines.kernel import KernelRoutine
 from treadle.runtime.gpu.routines.products import Matrices, MatrixProduct
-from treadle.runtime.gpu.routines.routine import Routine
+from treadle.runtime.gpu.routines.routine import Routine, address_of, size_of
+from treadle.runtime.precision import precision
 
 # The library's name of an op -> where its images, filters and outputs are: an input, or -1 for the
 # result.
@@ -79,7 +83,82 @@ def convolution_routine(node: Node, gpu: Gpu) -> Routine | None:
     if groups == 1 and all(s.window == s.stride == 1 and s.before == s.after == 0 for s in found):
         return _pointwise(name, dtype, product(images[:3]), *filters[2:])
     kernel = _kernel(name, dtype, images, filters, outputs, found)  # type: ignore[arg-type]
-    return KernelRoutine(name, kernel, gpu)
+    own = KernelRoutine(name, kernel, gpu)
+    if not gpu.convolves or dtype not in KINDS or not all(isinstance(s.size, int) for s in found):
+        return own
+    return LibraryConvolution(own, dtype, (images, filters, outputs), found, gpu)  # type: ignore[arg-type]
+
+
+class LibraryConvolution(Routine):
+    """A convolution by a library of the device, else by a kernel.
+
+    The library's filters have their channels last in memory, [out, height, width, in]; ours are
+    turned, in the workspace.
+
+    Attributes:
+        own: the kernel.
+        turn: makes the library's filters of ours, or ours of the library's.
+    """
+
+    name = "cuDNN, or a kernel where it has none"
+
+    def __init__(
+        self, own: KernelRoutine, dtype: DType,
+        shapes: tuple[Sequence[Dim], Sequence[int], Sequence[Dim]], found: Sequence[Span],
+        gpu: Gpu,
+    ) -> None:  # fmt: skip
+        self.own, self.kind, self.dtype = own, own.name, dtype
+        self.images, self.filters, self.outputs = shapes
+        self.spans = found
+        self.gives_filters = own.name == "conv2d_backprop_filter"
+        self.turn = KernelRoutine("turned filters", self._turn(), gpu)
+        self.parts = own, self.turn
+        self.size = int(dtype.size) * math.prod(self.filters)
+        self.workspace = compound("max", own.workspace, self.size)
+        self.launches = own.launches
+
+    def _turn(self) -> Kernel:
+        h, w, c, o = self.filters
+        ours, theirs = Buffer("ours", self.dtype, (h, w, c, o)), Buffer(
+            "theirs", self.dtype, (o, h, w, c)
+        )
+        i, j, k, n = (Axis(f"i{m}", size) for m, size in enumerate((h, w, c, o)))
+        if self.gives_filters:
+            value = load(theirs, n, i, j, k)
+            return Kernel((i, j, k, n), (theirs, ours), (store(ours, i, j, k, n, value=value),))
+        value = load(ours, i, j, k, n)
+        return Kernel((n, i, j, k), (ours, theirs), (store(theirs, n, i, j, k, value=value),))
+
+    def _asked(self, symbols: Mapping[str, int]) -> Convolution:
+        first, second = self.spans
+        n, h, w, c = (size_of(d, symbols) for d in self.images)
+        _, p, q, o = (size_of(d, symbols) for d in self.outputs)
+        kh, kw, of_group, _ = self.filters
+        return Convolution(
+            self.kind, self.dtype, (n, c, h, w), (o, of_group, kh, kw), (n, o, p, q),
+            (size_of(first.before, symbols), size_of(second.before, symbols)),
+            (size_of(first.after, symbols), size_of(second.after, symbols)),
+            (first.stride, second.stride), (first.dilation, second.dilation),
+            precision.tensor_float,
+        )  # fmt: skip
+
+    def __call__(
+        self, driver: Driver, inputs: Sequence[Any], outputs: Sequence[Any], workspace: int,
+        symbols: Mapping[str, int],
+    ) -> None:  # fmt: skip
+        asked = self._asked(symbols)
+        compute = driver.convolution(asked) if asked.images[0] else None
+        if compute is None:
+            self.own(driver, inputs, outputs, workspace, symbols)
+            return
+        arrays = [*inputs, outputs[0]]
+        images, filters, results = (arrays[n] for n in _OPERANDS[self.kind])
+        theirs = driver.array(workspace, self.dtype.np_dtype, (math.prod(self.filters),))
+        if not self.gives_filters:
+            self.turn(driver, [filters], [theirs], 0, symbols)
+        compute(address_of(images), workspace, address_of(results))
+        if self.gives_filters:
+            self.turn(driver, [theirs], [filters], 0, symbols)
 
 
 def _pointwise(name: str, dtype: DType, pixels: Dim, c: Dim, o: Dim) -> Routine:

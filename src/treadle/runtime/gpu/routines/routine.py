@@ -18,6 +18,7 @@ class Routine:
         replays: whether its work can be recorded: it neither takes memory of its own nor waits.
         workspace: bytes of memory that it needs beside its operands.
         launches: how many kernels the device runs for it.
+        parts: routines that it is made of.
         reaches: which elements of its operands and results its numbers lead it to; None for those
             that it touches as a whole.
     """
@@ -26,6 +27,7 @@ class Routine:
     replays: bool = True
     workspace: Dim = 0
     launches: Dim = 1
+    parts: Sequence[Routine] = ()
     reaches: Sequence[Reach | None] = ()
 
     def prepare(self, driver: Driver) -> None:

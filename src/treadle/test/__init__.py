@@ -23,12 +23,14 @@ from treadle.autodiff.checking import (
 )
 from treadle.names import missing_in
 from treadle.runtime.gpu import discovery
+from treadle.test import experimental
 
 __all__ = [
     "GradientError",
     "TestCase",
     "check_gradients",
     "compute_gradient",
+    "experimental",
     "gpu_device_name",
     "is_built_with_cuda",
     "is_built_with_gpu_support",
