@@ -160,7 +160,7 @@ def _self(context: Context, name: str) -> Any:
 
     dtype = "float32" if context.dtype == "string" else context.dtype
     x = array(context.r, context.shape, dtype)
-    if name.endswith(".searchsorted"):  # in others the places are not determined
+    if x.ndim and name.endswith(".searchsorted"):  # in others the places are not determined
         x = np.sort(x)
     return td.Variable(x) if name.startswith("Variable") else td.constant(x)
 

@@ -279,7 +279,11 @@ def top_k(
         text = f"top_k: a scalar has no axis to select from{at(user_origin())}"
         raise errors.InvalidArgumentError(None, None, text)
     count = size_of(k, "top_k: k", most=x.dims[-1])
-    values, found = run(TOP_K, _widened(x), k=count, index_type=dtypes.as_dtype(index_type))
+    places = dtypes.as_dtype(index_type)
+    if not places.is_integer:
+        text = f"top_k: index_type must be an integer dtype, not {places.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
+    values, found = run(TOP_K, _widened(x), k=count, index_type=places)
     return TopKV2(values if values.dtype is x.dtype else cast(values, x.dtype), found)
 
 
