@@ -237,6 +237,28 @@ def test_programs_move_little_more_than_they_must(workload: Any) -> None:
     assert found.microseconds(GPU) == 1e6 * found.kernels / GPU.bandwidth
 
 
+@pytest.mark.parametrize(
+    "rows, columns, wide", [(1024, 64, False), (1024, 8, True), (9000, 64, True)]
+)
+def test_blocks_have_columns_for_themselves(rows: int, columns: int, wide: bool) -> None:
+    """Unless these are too few for the device, or too long to be kept."""
+    gpu = replace(GPU, multiprocessors=10)
+    kernel, x = softmax(rows, columns, down=True)
+    mapping = map_kernel(kernel, gpu)
+    assert mapping.across and (mapping.parts != 1) is wide
+    if wide:
+        return
+    assert mapping.points == 8 and mapping.threads == GPU.most_block
+    library, arrays = Kernels([kernel], gpu), {x: numbers((rows, columns))}
+    counts = library.traffic(kernel, arrays)
+    for (buffer, what), traffic in counts.items():
+        assert traffic.moved == traffic.least, (buffer, what)
+    assert counts[x, "loads"].moved == arrays[x].nbytes / 32
+    ((_, made),) = library.run(kernel, arrays).items()
+    ((_, expected),) = evaluate(kernel, arrays, {}).items()
+    assert_same(made, expected, F32)
+
+
 def test_rows_that_are_not_kept_are_counted_again() -> None:
     softmax = Softmax("softmax", rows=20, columns=1024)
     found = of_workload(softmax, replace(GPU, kept=0, shared=1 << 10))

@@ -26,6 +26,7 @@ class Gpu:
         bank: bytes that a bank of this memory gives at once.
         kept: bytes of a row that a thread keeps in registers.
         load: bytes that one thread moves at once.
+        sector: bytes that move between the device and its memory as a whole.
         parameters: bytes that the parameters of a launch may take.
         cache: bytes of the cache that all multiprocessors share.
         bandwidth: bytes that move between the device and its memory in a second.
@@ -48,6 +49,7 @@ class Gpu:
     bank: int = 4
     kept: int = 128
     load: int = 16
+    sector: int = 32
     parameters: int = 4096
     cache: int = 50 << 20
     bandwidth: float = 4.8e12

@@ -90,6 +90,9 @@ class Mapping:
 
     def of_threads(self, threads: int, gpu: Gpu) -> Mapping:
         """The mapping with blocks of so many threads, a multiple of a warp."""
+        if self.across:
+            team = min(self.team, threads)
+            return replace(self, team=team, points=threads // team)
         if self.team > gpu.warp:
             return replace(self, team=threads, points=1)
         return replace(self, points=threads // self.team)
@@ -114,7 +117,9 @@ def map_kernel(kernel: Kernel, gpu: Gpu) -> Mapping:
     mapping = _whole_points(kernel, gpu)
     if mapping.owners:
         return mapping
-    return replace(mapping, parts=_parts(kernel, mapping, gpu))
+    parts = _parts(kernel, mapping, gpu)
+    narrow = _narrow(kernel, mapping, gpu) if parts != 1 else None
+    return narrow or replace(mapping, parts=parts)
 
 
 def _parts(kernel: Kernel, mapping: Mapping, gpu: Gpu) -> Dim:
@@ -134,6 +139,29 @@ def _parts(kernel: Kernel, mapping: Mapping, gpu: Gpu) -> Dim:
     each = mapping.team * max(gpu.elements, mapping.run)
     parts = product(a.extent for a in mapping.inner) // each
     return compound("max", 1, compound("min", most, parts))
+
+
+def _narrow(kernel: Kernel, mapping: Mapping, gpu: Gpu) -> Mapping | None:
+    """The mapping with blocks for as few neighbouring points as memory moves at once, where a block
+    has room for their elements, which several passes need: blocks that shared the elements of a
+    point would read them again in each pass. None where such blocks leave most of the device
+    without work."""
+    count, size = mapping.count, product(a.extent for a in mapping.inner)
+    if not mapping.across or not isinstance(count, int) or not isinstance(size, int):
+        return None
+    inner = frozenset(mapping.inner)
+    reduces = [e for e in kernel.exprs if isinstance(e, Reduce)]
+    stored = any(inner <= s.axes for s in kernel.stores)
+    if not stored and not any(isinstance(e, Reduce) for r in reduces for e in postorder([r.value])):
+        return None  # all is known after one pass
+    loads = [a for a in accesses(kernel) if isinstance(a, Load) and inner <= a.axes]
+    sizes = [int(a.buffer.dtype.size) for a in loads]
+    points = gpu.sector // min(sizes, default=gpu.sector)
+    if points >= mapping.points or 2 * count < gpu.multiprocessors * points:
+        return None
+    if sum(sizes) * size * points > gpu.kept * mapping.threads:
+        return None
+    return replace(mapping, team=mapping.threads // points, points=points)
 
 
 def nested(kernel: Kernel, inner: tuple[Axis, ...]) -> bool:
