@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.runtime.gpu import test_cudnn
 from tests.runtime.gpu.test_eager import MODELS, losses
 from tests.runtime.gpu.test_matrices import BAD, CASES
 from tests.runtime.gpu.test_programs import PROGRAMS, X
+from tests.runtime.gpu.test_recorded_control import CONTROL, LARGE
 from treadle.core import errors
 from treadle.runtime.gpu import discovery
 
@@ -49,6 +51,23 @@ def agree(function, arrays, tolerance):
 def test_programs(name):
     x = np.abs(X) + 0.1 if name == "loop" else X
     agree(PROGRAMS[name], [x], 1e-3 if name == "half" else 2e-5)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("scale", [1.0, 1.5, 2.5, 0.01])
+@pytest.mark.parametrize("name", CONTROL)
+def test_loops_and_branches_that_the_device_decides_about(name, scale):
+    agree(CONTROL[name], [LARGE * np.float32(scale)], 1e-4)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("name", test_cudnn.CASES)
+def test_convolutions(name, dtype):
+    """By cuDNN where it is installed."""
+    x, filters, attrs = test_cudnn.given(name, dtype)
+    function = lambda x, f: test_cudnn.gradients(x, f, attrs)
+    agree(function, [x, filters], 1e-4 if dtype == "float32" else 3e-2)
 
 
 @on_a_gpu
