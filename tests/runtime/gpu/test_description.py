@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.runtime.gpu.on_processor import GPU
 from tests.runtime.gpu.recorder import recorded_gpu
 from tests.runtime.gpu.test_execution import driver_of, on, program_of
 from treadle.cli import main
@@ -115,14 +117,22 @@ def test_loops_on_small_arrays_are_one_launch(gpu: Device, no_tools: None) -> No
     assert "loop" not in stages["copies"]
 
 
-def test_loops_and_branches_are_indented(gpu: Device, no_tools: None) -> None:
-    large = np.tile(X, (1000, 1))
-    stages = td.inspect.stages(td.function(until_small), on(gpu, large))
-    text = stages["launches"]
-    assert re.search(r"^loop\n(  kernel.*\n(    k\w+: grid.*\n)+)+", text, re.MULTILINE)
-    assert re.search(r"^if .*\n  kernel", text, re.MULTILINE)
-    assert "submitted one after the other" in text
-    assert re.search(r"to the host: %\w+ \(1 bytes\).*, in each turn of the loop", stages["copies"])
+@pytest.mark.parametrize("decides", [False, True])
+def test_loops_and_branches_are_indented(decides: bool, no_tools: None) -> None:
+    """A device that decides about them does so when they are part of a recording."""
+    with recorded_gpu(gpu=replace(GPU, decides=decides)) as gpu:
+        large = np.tile(X, (1000, 1))
+        stages = td.inspect.stages(td.function(until_small), on(gpu, large))
+        text, copies = stages["launches"], stages["copies"]
+    by = ", which the device ends in recordings" if decides else ""
+    kernels = r"(  kernel.*\n(    k\w+: grid.*\n)+)+"
+    assert re.search(rf"^loop{by}\n{kernels}", text, re.MULTILINE)
+    by = r" \(the device decides in recordings\)" if decides else ""
+    assert re.search(rf"^if \S+{by}\n  kernel", text, re.MULTILINE)
+    assert ("recorded as a CUDA graph" if decides else "submitted one after the other") in text
+    until = " until calls are recorded" if decides else ""
+    read = r"to the host: %\w+ \(1 bytes\).*"
+    assert re.search(rf"{read}, in each turn of the loop{until}$", copies, re.MULTILINE)
 
 
 def test_copies(gpu: Device, no_tools: None) -> None:

@@ -245,11 +245,14 @@ class Description:
             if step in self.program.alone:
                 continue
             if isinstance(step, Branch):
+                yield from self._flag(step, step.predicate, when)
                 for inner in (step.then, step.otherwise):
                     yield from self._moves(inner, when or ", where the branch is taken")
             elif isinstance(step, Loop):
+                turn = ", in each turn of the loop"
+                yield from self._flag(step, step.condition.results[0], turn)
                 for inner in (step.condition, step.body):
-                    yield from self._moves(inner, ", in each turn of the loop")
+                    yield from self._moves(inner, turn)
             else:
                 for direction, operands in _moved(step):
                     values = [o.value for o in operands if o.place is not None]
@@ -260,6 +263,12 @@ class Description:
                     checks = len(step.findings)
                     text = "4 bytes that say which of the program's checks failed"
                     yield f"to the host, when it next waits: {text} ({checks} of them)"
+
+    def _flag(self, step: Branch | Loop, flag: Operand, when: str) -> Lines:
+        """The copy of a bool that the device has and the host decides by."""
+        if flag.place is not None:
+            until = " until calls are recorded" if self._is_recorded(step) else ""
+            yield f"to the host: %{flag.value.name} ({_bytes(flag.value.spec)}){when}{until}"
 
 
 def _moved(step: Step) -> Iterator[tuple[str, Sequence[Operand]]]:
