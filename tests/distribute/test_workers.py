@@ -310,7 +310,9 @@ def test_a_killed_worker_ends_the_others_and_leaves_the_checkpoint(
     assert f"worker {lost} is lost" in err or "KILLED BY SIGNAL: 9" in out + err \
         or "Killed (signal 9)" in out + err, out + err  # fmt: skip
     assert restored(tmp_path) == 12.0
-    assert not any(map(runs, numbers.values()))
+    while any(map(runs, numbers.values())):  # the launcher may end before they have
+        assert time.monotonic() - begin < 60
+        time.sleep(0.1)
 
 
 @needs_mpi

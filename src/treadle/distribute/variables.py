@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import treadle as td
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
@@ -147,8 +149,8 @@ class _OwnVariable(DistributedVariable):
     def numpy(self) -> Any:
         if context.recorder is not None:
             return Variable.numpy(self)  # which refuses it
-        array = self.value().numpy()
-        return array if array.ndim else array[()]
+        found = self.value().numpy()
+        return found[()] if isinstance(found, np.ndarray) and not found.ndim else found
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None,

@@ -27,6 +27,7 @@ from treadle.graph.ir import Node, Region, Value
 from treadle.graph.replay import Dims, learn_dims, substitute_dims, substitute_spec
 from treadle.graph.rewrite import attr_symbols
 from treadle.ops.batching import (  # noqa: F401  (they give ops their rules)
+    collectives,
     images,
     lists,
     positions,
