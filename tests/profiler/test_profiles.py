@@ -178,12 +178,16 @@ def test_gradients_datasets_and_jitted_functions(tmp_path):
 def test_threads(tmp_path, step):
     x = td.ones([16, 64])
     step(x)
+    meet = threading.Barrier(3)
+
+    def work():
+        meet.wait()  # a thread that begins after another's end may get its number
+        for _ in range(20):
+            step(x)
+        meet.wait()
 
     def run():
-        threads = [
-            threading.Thread(target=lambda: [step(x) for _ in range(20)], name=f"worker {n}")
-            for n in range(3)
-        ]
+        threads = [threading.Thread(target=work, name=f"worker {n}") for n in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:

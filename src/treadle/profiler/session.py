@@ -49,7 +49,7 @@ class _Session:
         self.logdir, self.level = logdir, options.host_tracer_level
         self.python = bool(options.python_tracer_level)
         self.events: list[Event] = []
-        self.names: dict[int, str] = {}  # of threads
+        self.names: dict[int, dict[str, None]] = {}  # of threads, by their numbers
         self.begins = time.perf_counter_ns() + 1_000_000 * (options.delay_ms or 0)
         self._calls: list[tuple[FrameType, int]] = []  # of Python functions at work
 
@@ -87,8 +87,7 @@ class _Session:
     def add(self, kind: str, name: str, since: int, texts: dict[str, str]) -> None:
         """Note what began at `since` and ends now."""
         now, thread = time.perf_counter_ns(), threading.get_ident()
-        if thread not in self.names:
-            self.names[thread] = threading.current_thread().name
+        self.names.setdefault(thread, {})[threading.current_thread().name] = None
         self.events.append(Event(kind, name, thread, since, now, texts))
 
     def _python(self, frame: FrameType, event: str, argument: Any) -> None:
@@ -164,7 +163,9 @@ def stop(save: bool = True) -> None:
         )  # fmt: skip
     session.end()
     if save:
-        write_profile(session.logdir, session.events, session.names)
+        # A thread may have the number of one that has ended.
+        names = {thread: ", ".join(found) for thread, found in session.names.items()}
+        write_profile(session.logdir, session.events, names)
 
 
 class Profile:
