@@ -50,6 +50,7 @@ OWNERS = {
     "h5py": {"keras.models.weight_files"},
     "PIL": {"ops.image.codecs"},
     "mpi4py": {"distribute.mpi"},
+    "tensorboard": {"summary.messages"},
 }
 # Packages of one kind of device, and who beside their own modules may import them: what chooses a
 # device, what calls its programs from Python without the compiler's help, and its settings.
@@ -69,7 +70,8 @@ DEVICES = {
 FREE = {"version"}  # plain data, for everybody
 # Packages of public names.
 FACADES = {
-    "config", "distribute", "experimental", "io", "nn", "random", "test", "train", "types",
+    "config", "distribute", "experimental", "io", "nn", "profiler", "random", "summary", "test",
+    "train", "types",
 }  # fmt: skip
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
@@ -114,7 +116,7 @@ LEVELS = {
     ),
     "runtime": (
         "backend collections_paused collectives graph_key mechanisms options precedence precision"
-        " roles routines scope symbols tuning variable_order",
+        " roles routines scope step_times symbols tuning variable_order",
         "bounds interpreter signature",
         "executable fusion",
         "reach",
@@ -202,6 +204,7 @@ ON_DEMAND = {
     ("runtime.cpu.dispatch.native_type", "runtime.cpu.jit"): LLVM,
     ("runtime.cpu.dispatch.native_type", "runtime.cpu.target"): LLVM,
     ("runtime.cpu.dispatch.self_check", "runtime.cpu.jit"): LLVM,
+    ("runtime.cpu.build_program", "runtime.cpu.program_times"): FEW,
     ("runtime.cpu.compiled_ahead", "runtime.cpu.library"): FEW,
     ("runtime.cpu.compiled_ahead", "runtime.cpu.library_code"): LLVM,
     ("runtime.cpu.elements", "runtime.cpu.vector_math"): FEW,

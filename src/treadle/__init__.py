@@ -298,8 +298,10 @@ if TYPE_CHECKING:
         io,
         keras,
         passes,
+        profiler,
         signal,
         strings,
+        summary,
         sysconfig,
         test,
         train,
@@ -411,8 +413,8 @@ def get_logger() -> logging.Logger:
 explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
-        autodiff autograph data distribute image inspect io keras passes signal strings sysconfig
-        test train
+        autodiff autograph data distribute image inspect io keras passes profiler signal strings
+        summary sysconfig test train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
@@ -607,6 +609,7 @@ __all__ = [
     "ones_like",
     "pad",
     "passes",
+    "profiler",
     "pow",
     "print",
     "py_function",
@@ -653,6 +656,7 @@ __all__ = [
     "strided_slice",
     "string",
     "strings",
+    "summary",
     "subtract",
     "switch_case",
     "sysconfig",

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from treadle.autograph import tf_convert
 from treadle.core import nest
 from treadle.core.context import context, naming
+from treadle.core.interrupts import during
 from treadle.ops.control.ordering import name_scope
 from treadle.ops.state import Variable
 
@@ -19,6 +20,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 def snake_case(name: str) -> str:
     """``MyDense2D`` as ``my_dense2_d``, which is TensorFlow's way."""
     return re.sub(r"((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))", r"_\1", name).lower()
+
+
+class operation_scope(during):
+    """Names of the operations that the block records begin with ``name/`` as in a name scope, but
+    not those of variables. Nothing where no function is traced."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str) -> None:
+        layers = naming.layers
+        if context.recorder is not None:
+            layers = f"{context.recorder.operation_scope()}{name}/", naming.scope
+        super().__init__(naming, "layers", layers)
 
 
 class Module:

@@ -27,7 +27,8 @@ _PLACES = (
     "treadle.keras.losses", "treadle.keras.metrics", "treadle.keras.optimizers",
     "treadle.keras.optimizers.schedules", "treadle.keras.activations",
     "treadle.keras.initializers", "treadle.keras.callbacks", "treadle.keras.regularizers",
-    "treadle.keras.utils", "treadle.train",
+    "treadle.keras.utils", "treadle.train", "treadle.summary", "treadle.summary.experimental",
+    "treadle.profiler.experimental",
 )  # fmt: skip
 
 _NO_SPARSE = "Sparse tensors are not provided: use dense ones, or td.IndexedSlices for rows"
@@ -174,6 +175,10 @@ _INSTEAD = {
     "Saver": "Use td.train.Checkpoint, which reads files of a Saver by the names of variables",
     "saved_model": "Models are saved by model.save and td.keras.models.load_model, variables by "
     "td.train.Checkpoint: graphs without their Python are not",
+    **dict.fromkeys(
+        ("client", "server"),
+        "A profile is made by the process itself: td.profiler.experimental.start and stop",
+    ),
     "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",
 }
 

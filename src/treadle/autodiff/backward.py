@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from treadle.autodiff.values import Gradient, is_differentiable, key, mismatch, total, zeros_for
+from treadle.core.context import context, naming
+from treadle.core.interrupts import during
 from treadle.core.origin import Origin, at, attributed_to
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.ops.indexing.gather import dense
 from treadle.ops.registry import OpCall
 
@@ -131,7 +133,7 @@ def input_gradients(call: OpCall, output_grads: Sequence[Gradient | None]) -> li
     if origin is None:
         result = op.gradient(call, *output_grads)
     else:
-        with attributed_to(origin):
+        with attributed_to(origin), during(naming, "layers", _scope(call)):
             result = op.gradient(call, *output_grads)
     gradients: list[Any] = list(result) if isinstance(result, list | tuple) else [result]
     if len(gradients) != len(call.inputs):
@@ -154,6 +156,15 @@ def input_gradients(call: OpCall, output_grads: Sequence[Gradient | None]) -> li
 
 def _place(call: OpCall) -> str:
     return at(_origin(call))
+
+
+def _scope(call: OpCall) -> tuple[str, str]:
+    """The name scope of what computes the gradient of a traced operation: as TensorFlow's, that of
+    the operation in ``gradient_tape/``."""
+    output = call.outputs[0]
+    if context.recorder is None or not isinstance(output, SymbolicTensor):
+        return naming.layers
+    return f"gradient_tape/{output.recorder.names.scope(output.value.node)}", naming.scope
 
 
 def _origin(call: OpCall) -> Origin | None:

@@ -7,6 +7,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from treadle.core import locks
@@ -27,6 +28,9 @@ class Recorder(Protocol):
 
     def capture(self, value: Any) -> SymbolicTensor:
         """The graph's own view of an eager tensor, a variable or an outer graph's tensor."""
+
+    def operation_scope(self) -> str:
+        """What the names of operations begin with that are recorded now, as ``outer/dense/``."""
 
     def call_named(self, call: Callable[[], Any], name: str) -> Any:
         """The results of a call whose operation has a name."""
@@ -53,6 +57,18 @@ class TapeLike(Protocol):
         """The traced node behind `output` got more outputs."""
 
 
+class Watcher(Protocol):
+    """Is told what ran, in all threads."""
+
+    def ran(self, name: str, device: Device, since: int, of: Any) -> None:
+        """An operation or program has run.
+
+        Args:
+            since: when it began, in nanoseconds of ``time.perf_counter_ns``; it ends now.
+            of: the inputs and outputs of an operation, the graph of a program.
+        """
+
+
 class Place(NamedTuple):
     """What a device scope says.
 
@@ -75,9 +91,15 @@ class _Home:
 
 
 class _Log:
-    """Where it is written what runs on which device; None: nowhere."""
+    """Who is told what runs.
+
+    Attributes:
+        write: writes a line for what runs in threads that know of it; None: nothing is written.
+        watchers: are told what runs in any thread.
+    """
 
     write: Callable[[str], object] | None = None
+    watchers: tuple[Watcher, ...] = ()
 
 
 _log = _Log()
@@ -86,10 +108,10 @@ _log = _Log()
 class _Context(threading.local):
     """Attributes:
         places: the device scopes at work, the innermost last.
-        counted: what this thread has in `modes`, and 1 more where operations in no scope may run
-            elsewhere than on the host (`home`); -1: not counted, or an interrupt came. Where it is
-            0 there is no recorder and no tape, no operation runs elsewhere because of its place,
-            and nothing that runs is to be logged.
+        counted: what this thread has in `modes`, 1 more where operations in no scope may run
+            elsewhere than on the host (`home`), and 1 more where there are watchers; -1: not
+            counted, or an interrupt came. Where it is 0 there is no recorder and no tape, no
+            operation runs elsewhere because of its place, and nobody is told what runs.
     """
 
     def __init__(self) -> None:
@@ -103,15 +125,18 @@ class _Context(threading.local):
 
 
 class _Naming(threading.local):
-    scope = ""  # what names of variables begin with, as ``outer/inner/``
+    scope = ""  # what names of variables and operations begin with, as ``outer/inner/``
+    # What names of operations begin with instead of the scopes up to here, and these: layers name
+    # the operations of a call, but not the variables that it makes.
+    layers: tuple[str, str] = ("", "")
     creators: tuple[Callable[..., Any], ...] = ()  # what makes variables, the outermost first
 
 
 context = is_mode(_Context())
 naming = is_mode(_Naming())
 
-# How many traces, sets of tapes and scopes of other devices are at work in all threads, and whether
-# functions run eagerly: compiled calls look at it from native code.
+# How many traces, sets of tapes and scopes of other devices are at work in all threads, whether
+# functions run eagerly, and whether there are watchers: compiled calls look at it from native code.
 modes = ctypes.c_int64(0)
 eager_modes = ctypes.c_int64(1)  # the same, and whether eager operations may run elsewhere
 _counts: dict[object, int] = {}  # the terms of `modes`: one for each thread, and one for a setting
@@ -221,11 +246,16 @@ def find_home_by(find: Callable[[], Device]) -> None:
 def set_home(device: Device | None) -> None:
     """Say what `home` is; None: it is to be looked for."""
     _Home.device = device
-    _Context.counted = int(device is not HOST)
-    context.counted = -1
-    recount()
+    _count_idle()
     with _counting:
         eager_modes.value = modes.value + (device is not HOST)
+
+
+def _count_idle() -> None:
+    """Count what is counted in threads with nothing at work, and in this one."""
+    _Context.counted = (_Home.device is not HOST) + bool(_Log.watchers)
+    context.counted = -1
+    recount()
 
 
 # `counted` is -1 from before a mode changes until it is counted: where an interrupt comes meanwhile
@@ -271,7 +301,7 @@ def watched() -> bool:
 def recount() -> None:
     """Let `modes` count what is at work in this thread now."""
     wanted = _at_work()
-    if wanted + _may_leave() != context.counted:
+    if wanted + _beside() != context.counted:
         _count(wanted)
 
 
@@ -281,7 +311,12 @@ def _count(wanted: int) -> None:
     if wanted == 0 and not context.places:
         context.__dict__.pop("counted", None)  # as in all threads with nothing at work
     else:
-        context.counted = wanted + _may_leave()
+        context.counted = wanted + _beside()
+
+
+def _beside() -> int:
+    """What is counted for this thread but is not in `modes` for it."""
+    return _may_leave() + bool(_Log.watchers)
 
 
 def _may_leave() -> bool:
@@ -309,6 +344,36 @@ def ran(name: str, device: Device) -> None:
     """Tell the log what runs where."""
     if _log.write is not None:
         _log.write(f"Executing op {name} in device {device.name}\n")
+
+
+def add_watcher(watcher: Watcher) -> None:
+    """Tell `watcher` from now on what runs. Threads that are in a scope of the host when this is
+    called tell it of their operations when they have left it."""
+    _set_watchers((*_Log.watchers, watcher))
+
+
+def remove_watcher(watcher: Watcher) -> None:
+    """Tell it nothing any more."""
+    _set_watchers(tuple(w for w in _Log.watchers if w is not watcher))
+
+
+def _set_watchers(watchers: tuple[Watcher, ...]) -> None:
+    _Log.watchers = watchers
+    count_modes("watchers", int(bool(watchers)))
+    _count_idle()
+
+
+def beginning() -> int:
+    """The time at which something begins of which watchers are told, in nanoseconds; 0 where there
+    are none."""
+    return perf_counter_ns() if _Log.watchers else 0
+
+
+def tell_watchers(name: str, device: Device, since: int, of: Any) -> None:
+    """Tell the watchers of what has run; see `Watcher.ran`."""
+    if since:
+        for watcher in _Log.watchers:
+            watcher.ran(name, device, since, of)
 
 
 @settles

@@ -26,7 +26,7 @@ from treadle.core.origin import at, is_internal, user_origin
 _EXPLAINED = (
     "treadle.ops.", "treadle.numpy_staging.", "treadle.signal.", "treadle.image.",
     "treadle.debugging", "treadle.graph.vectorized", "treadle.core.tensor", "treadle.core.dtypes",
-    "treadle.io.", "treadle.train.",
+    "treadle.io.", "treadle.train.", "treadle.summary.", "treadle.profiler.",
 )  # fmt: skip
 _LOCATED = re.compile(r"\n  at .+:\d+")
 _BELOW = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (np, os))

@@ -90,8 +90,8 @@ class GraphBuilder:
         if device not in self.asked:
             self.asked[device] = origin
         node = self.region.append(Node(op, operands, attrs, specs, regions, origin))
-        if naming.scope != self.scope:
-            self.names.put(node, naming.scope.removeprefix(self.scope))
+        if naming.scope != self.scope or naming.layers[0]:
+            self.names.put(node, self.operation_scope())
         return tuple(self._symbolic(v, origin) for v in node.outputs)
 
     @property
@@ -103,6 +103,11 @@ class GraphBuilder:
     def name_of(self, of: Value | Node) -> str:
         """The name of an operation of this region, or of the one that gives a value."""
         return self.names.of(self.region, of)
+
+    def operation_scope(self) -> str:
+        """What the names of operations begin with that are recorded now."""
+        prefix, since = naming.layers
+        return prefix + naming.scope.removeprefix(since if prefix else self.scope)
 
     def call_named(self, call: Callable[[], Any], name: str) -> Any:
         """The results of a call, the first of which gives its operation the name ``name``."""

@@ -28,6 +28,10 @@ class OperationNames:
         """Tell in which name scopes, as ``outer/inner/``, an operation is made."""
         self._scopes[node] = scope
 
+    def scope(self, node: Node) -> str:
+        """The name scopes in which an operation was made."""
+        return self._scopes.get(node, "")
+
     def ask(self, node: Node, name: str) -> None:
         """Let an operation have a name, where that is a valid one."""
         if _VALID.fullmatch(name):

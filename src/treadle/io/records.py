@@ -155,6 +155,14 @@ class TFRecordOptions:
         return zlib.compressobj(level, zlib.DEFLATED, bits, memory, strategy)
 
 
+def pieces(record: Any) -> tuple[bytes, Any, bytes]:
+    """What a file has for the bytes of a record, in order: their number, they themselves, and a
+    checksum of each behind it."""
+    length = len(record).to_bytes(8, "little")
+    head, foot = masked(crc32c(length)), masked(crc32c(record))
+    return length + head.to_bytes(4, "little"), record, foot.to_bytes(4, "little")
+
+
 class TFRecordWriter:
     """Writes records to a file.
 
@@ -195,9 +203,7 @@ class TFRecordWriter:
             )
         if self._file.closed:
             raise FailedPreconditionError(None, None, f"Writer is closed.{at(user_origin())}")
-        length = len(record).to_bytes(8, "little")
-        head, foot = masked(crc32c(length)), masked(crc32c(record))
-        self._put(length + head.to_bytes(4, "little"), record, foot.to_bytes(4, "little"))
+        self._put(*pieces(record))
 
     def _put(self, *pieces: Any) -> None:
         try:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core import errors, nest
-from treadle.core.context import context, placing, ran, watched
+from treadle.core.context import beginning, context, placing, ran, tell_watchers, watched
 from treadle.core.devices import HOST
 from treadle.core.interrupts import during, is_mode, puts_modes_back
 from treadle.core.origin import at, user_origin
@@ -107,7 +107,9 @@ class Jitted:
         operands, changed = bound.operands(plan.written)
         inputs = [operands[i] for i in plan.order]
         ran(f"__inference_{plan.concrete.name}_{plan.concrete.number}", HOST)
+        since = beginning()
         found = plan.concrete.executable.run(inputs + captured)
+        tell_watchers(plan.concrete.name, HOST, since, plan.concrete.graph)
         for variable, array in changed:
             found_there = variable._numpy()
             if found_there is not array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.arrays import string_array
-from treadle.core.context import context, home, placed, ran
+from treadle.core.context import beginning, context, home, placed, ran, tell_watchers
 from treadle.core.devices import HOST, Device
 from treadle.core.interrupts import QUIET, numpy_errors
 from treadle.core.list_value import ListValue
@@ -287,8 +287,11 @@ def run(op: Op, *inputs: Any, **attrs: Any) -> Any:
     else:
         if context.recorder is None:
             device = placed() or _unplaced(op, inputs, attrs)
+            since = beginning()
             outputs = _run_eagerly(op, inputs, attrs, device)
-            ran(op.name, outputs[0].spec.device if outputs else HOST)
+            there = outputs[0].spec.device if outputs else HOST
+            ran(op.name, there)
+            tell_watchers(op.name, there, since, (inputs, outputs))
         else:
             outputs = context.recorder.record(op, inputs, attrs)
         for tape in context.tapes:

@@ -9,7 +9,7 @@ import numpy as np
 
 from treadle.autograph.loop_notes import LoopNote, loop_notes
 from treadle.core import dtypes, errors, locks, nest
-from treadle.core.context import context, placing, ran, watched
+from treadle.core.context import beginning, context, placing, ran, tell_watchers, watched
 from treadle.core.devices import HOST
 from treadle.core.frames import recorded_origin
 from treadle.core.interrupts import puts_modes_back
@@ -268,7 +268,9 @@ class ConcreteFunction:
         """Run the compiled program on tensors, arrays and variables, unseen by tapes."""
         device = self.graph.device
         ran(f"__inference_{self.name}_{self.number}", device)
+        since = beginning()
         results = self.executable.run([buffer_of(x, device) for x in inputs])
+        tell_watchers(self.name, device, since, self.graph)
         return [from_buffer(result, device) for result in results]
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.autodiff.compiled_calls import DifferentiableCall
-from treadle.core.context import ran
+from treadle.core.context import beginning, ran, tell_watchers
 from treadle.core.tensor import Tensor, buffer_of, from_buffer
 from treadle.graph.ir import Graph
 
@@ -29,7 +29,9 @@ def _callable(executable: Any, graph: Graph) -> Callable[[Sequence[Any]], list[T
 
     def run(inputs: Sequence[Any]) -> list[Tensor]:
         ran(f"__inference_{graph.name}", device)
+        since = beginning()
         results = executable.run([buffer_of(x, device) for x in inputs])
+        tell_watchers(graph.name, device, since, graph)
         return [from_buffer(result, device) for result in results]
 
     return run

@@ -260,6 +260,9 @@ class _Recorder:
     def name_of(self, value: Value) -> str:
         return value.name
 
+    def operation_scope(self) -> str:
+        return ""
+
     def call_named(self, call: Any, name: str) -> NoReturn:
         raise AssertionError("rules call no public functions")
 

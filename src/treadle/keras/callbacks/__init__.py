@@ -3,6 +3,7 @@
 from treadle.keras.callbacks.base import Callback, CallbackList, History, LambdaCallback
 from treadle.keras.callbacks.checkpoints import BackupAndRestore, ModelCheckpoint
 from treadle.keras.callbacks.logging import CSVLogger, ProgbarLogger, RemoteMonitor
+from treadle.keras.callbacks.tensorboard import TensorBoard
 from treadle.keras.callbacks.training import (
     EarlyStopping,
     LearningRateScheduler,
@@ -16,7 +17,7 @@ __all__ = [
     "BackupAndRestore", "CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History",
     "LambdaCallback", "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger",
     "ReduceLROnPlateau", "RemoteMonitor",
-    "SwapEMAWeights", "TerminateOnNaN",
+    "SwapEMAWeights", "TensorBoard", "TerminateOnNaN",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

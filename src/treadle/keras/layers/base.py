@@ -25,6 +25,7 @@ from treadle.keras import (
 from treadle.keras.dtype_policies import casting
 from treadle.keras.layers import symbolic
 from treadle.keras.masks import mask_of, set_mask
+from treadle.module import operation_scope
 
 
 class InputSpec(NamedTuple):
@@ -478,7 +479,7 @@ class Layer(td.Module):
             if outermost is None:
                 self._start_outermost()
             casting.dtype = self._read_in()
-            outputs = self._converted_call()(*args, **kwargs)
+            outputs = self._named_call(args, kwargs)
             if self.in_float32:
                 outputs = td.nest.map_structure(self._as_result, outputs)
             if self.activity_regularizer is not None:
@@ -490,6 +491,14 @@ class Layer(td.Module):
         self._output_shape = td.nest.map_structure(_shape_of, outputs)
         self._mask_outputs(args[0] if args else None, outputs, mask)
         return outputs
+
+    def _named_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """`call`, whose operations in a graph are named after the layer."""
+        call = self._converted_call()
+        if not td.inside_function():
+            return call(*args, **kwargs)
+        with operation_scope(self.name):
+            return call(*args, **kwargs)
 
     def _penalize(self, outputs: Any) -> None:
         """Add the activity regularizer's value for the results, an example's on average."""

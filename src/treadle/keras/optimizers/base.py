@@ -14,6 +14,7 @@ import treadle as td
 from treadle.keras import initializers, naming, replicas, serialization
 from treadle.keras.optimizers.rows import Gradient, whole
 from treadle.keras.optimizers.schedules import LearningRateSchedule
+from treadle.module import operation_scope
 
 # The slots that every optimizer may have, in Keras's order.
 _FOR_ALL = ("average", "gradient_accumulator")
@@ -364,12 +365,13 @@ class Optimizer:
         grads = [g for g, _ in pairs]
         if self.loss_scale_factor is not None:
             grads = [td.scalar_mul(1.0 / self.loss_scale_factor, g) for g in grads]
-        if self.gradient_accumulation_steps is None:
-            self._step(grads, variables)
-        else:
-            self._accumulate(grads, variables, self.gradient_accumulation_steps)
-        if self.use_ema:
-            self._average()
+        with operation_scope(self.name):
+            if self.gradient_accumulation_steps is None:
+                self._step(grads, variables)
+            else:
+                self._accumulate(grads, variables, self.gradient_accumulation_steps)
+            if self.use_ema:
+                self._average()
         for variable in variables:
             if variable.constraint is not None:
                 variable.assign(variable.constraint(variable.value()))

@@ -18,13 +18,13 @@ from treadle.ops.shaping.unknown_rank import of_parts, specs_of_parts
 from treadle.ops.strings.texts import STRINGS, invalid, string_tensor
 
 # The numbers of TensorFlow's dtypes.
-_NUMBERS = {
+NUMBERS = {
     dtypes.float32: 1, dtypes.float64: 2, dtypes.int32: 3, dtypes.uint8: 4, dtypes.int16: 5,
     dtypes.int8: 6, dtypes.string: 7, dtypes.complex64: 8, dtypes.int64: 9, dtypes.bool: 10,
     dtypes.bfloat16: 14, dtypes.uint16: 17, dtypes.complex128: 18, dtypes.float16: 19,
     dtypes.uint32: 22, dtypes.uint64: 23,
 }  # fmt: skip
-_DTYPES = {number: dtype for dtype, number in _NUMBERS.items()}
+_DTYPES = {number: dtype for dtype, number in NUMBERS.items()}
 _DTYPE, _SHAPE, _CONTENT, _STRING = 1, 2, 4, 8
 # The fields that hold values one by one: the dtypes of the numbers in them.
 _FLOATS: dict[int, np.dtype[Any]] = {
@@ -36,7 +36,7 @@ _VARINTS = {7, 10, 11, 13, 16, 17}
 def packed(array: NDArray, dtype: DType) -> bytes:
     """An array as the bytes of a TensorProto."""
     dims = b"".join(wire.bytes_field(2, wire.number_field(1, d) if d else b"") for d in array.shape)
-    head = wire.number_field(_DTYPE, _NUMBERS[dtype]) + wire.bytes_field(_SHAPE, dims)
+    head = wire.number_field(_DTYPE, NUMBERS[dtype]) + wire.bytes_field(_SHAPE, dims)
     if dtype is dtypes.string:
         texts = array.reshape(-1).tolist()
         return head + b"".join([wire.bytes_field(_STRING, text) for text in texts])
@@ -166,7 +166,7 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
         InvalidArgumentError: no such string, or one of another dtype.
     """
     kind = dtypes.as_dtype(out_type)
-    if kind not in _NUMBERS:
+    if kind not in NUMBERS:
         raise invalid(f"parse_tensor: no string holds {kind.name}{at(user_origin())}")
     found = run(PARSE_TENSOR, string_tensor(serialized), dtype=kind)
     return of_parts(*found)  # type: ignore[no-any-return]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from functools import reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.core.shapes import Dim, dim_symbols, product
 from treadle.core.spec import BufferSpec, ResourceSpec
@@ -46,11 +46,20 @@ from treadle.runtime.schedule.steps import (
     node_of,
 )
 from treadle.runtime.signature import Signature
+from treadle.runtime.step_times import step_times
+
+if TYPE_CHECKING:
+    from treadle.runtime.cpu.program_times import Timer
 
 
-def build_program(planned: Planned) -> NativeExecutable:
-    """Compile a schedule."""
-    emitted, text = emitted_program(planned)
+def build_program(planned: Planned, is_timed: bool = False) -> NativeExecutable:
+    """Compile a schedule.
+
+    Args:
+        is_timed: the program writes down when its steps ran (`program_times`).
+    """
+    timer = _timer() if is_timed else None
+    emitted, text = emitted_program(planned, timer)
     graph, builder, block = planned.graph, planned.builder, planned.block
     signature, written, workers = emitted.signature, list(emitted.written), emitted.workers
     loaded = jit().load(text, forever=False)
@@ -72,6 +81,7 @@ def build_program(planned: Planned) -> NativeExecutable:
             workers,
             _has_library(emitted.table),
             kernels.address,
+            step_times.add_program(graph.name, timer.described()) if timer else 0,
         ),  # fmt: skip
         callbacks=callbacks,
         written=written,
@@ -90,10 +100,17 @@ def build_program(planned: Planned) -> NativeExecutable:
         code=loaded.key,
         keep=[loaded, callbacks, builder.constants, kernels],
     )
-    return NativeExecutable(graph, program)
+    timed = None if is_timed else functools.partial(build_program, planned, is_timed=True)
+    return NativeExecutable(graph, program, make_timed=timed)
 
 
-def emitted_program(planned: Planned) -> tuple[Blueprint, str]:
+def _timer() -> Timer:
+    from treadle.runtime.cpu.program_times import Timer
+
+    return Timer()
+
+
+def emitted_program(planned: Planned, timer: Timer | None = None) -> tuple[Blueprint, str]:
     """The text of a schedule's module, with what is known of the program. Nothing is loaded."""
     work, builder, block = planned.work, planned.builder, planned.block
     signature = planned.signature
@@ -106,6 +123,7 @@ def emitted_program(planned: Planned) -> tuple[Blueprint, str]:
     emitted = Blueprint(
         host(), builder.facts.tuning.threads, block, planned.plan, signature, releases, written,
         variables, holds, _whole(work, variables), builder.native_lists, builder.element_dims,
+        timer,
     )  # fmt: skip
     return emitted, program_text(emitted, planned.equal_sizes, EMITTERS, layout())
 
@@ -266,7 +284,7 @@ def _waits(step: object) -> bool:
 
 def _work(step: object) -> Dim:
     if isinstance(step, SegmentedLaunch):
-        return reduce(add, map(_work, step.segments))
+        return functools.reduce(add, map(_work, step.segments))
     if isinstance(step, Launch):
         if step.extent is not None:
             return step.extent

@@ -6,6 +6,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.executable import Executable
 from treadle.runtime.exhausted import no_results, no_workspace
 from treadle.runtime.signature import Signature
+from treadle.runtime.step_times import step_times
 
 if TYPE_CHECKING:
     from treadle.runtime.memory.use import MemoryUse
@@ -79,16 +81,24 @@ class NativeExecutable(Executable):
 
     Attributes:
         output_specs: the specs of the results.
-        run: takes a value for every parameter; see `Executable.run`.
+        run: takes a value for every parameter; see `Executable.run`. While `step_times.on` the
+            program that `make_timed` compiles runs instead, which writes down when its steps ran.
     """
 
     mode = "native"
 
     def __init__(
-        self, graph: Graph, program: Program, output_specs: list[Spec] | None = None
-    ) -> None:
-        """`output_specs`: where `graph` is not the optimized one, which may know more dims."""
+        self, graph: Graph, program: Program, output_specs: list[Spec] | None = None,
+        make_timed: Callable[[], NativeExecutable] | None = None,
+    ) -> None:  # fmt: skip
+        """
+        Args:
+            output_specs: where `graph` is not the optimized one, which may know more dims.
+            make_timed: None for a program that writes down when its steps ran.
+        """
         super().__init__(graph)
+        self.make_timed = make_timed
+        self._timed: NativeExecutable | None = None
         self.program = program
         self.counters, self.texts = program.counters, program.texts
         self.output_specs = output_specs or [v.spec for v in graph.results]
@@ -150,10 +160,11 @@ class NativeExecutable(Executable):
         names = [f"a{i}" for i in range(len(self._graph.params))]
         outputs = [f"o{i}" for i in signature.outputs]
         scope: dict[str, Any] = {
-            "empty": empty, "call": self.call, "failed": self._failed,
-            "no_results": self._no_results,
+            "empty": empty, "call": self.call, "failed": self._failed, "times": step_times,
+            "no_results": self._no_results, "timed": self._run_timed,
         }  # fmt: skip
-        body = [f"{', '.join(names)}, = arrays"] if names else []
+        body = [] if self.make_timed is None else ["if times.on:", "    return timed(arrays)"]
+        body += [f"{', '.join(names)}, = arrays"] if names else []
         body += self._size_checks()
         body += [f"{s.name} = a{s.argument}.shape[{s.axis}]" for s in self._used_symbols()]
         body += self._new_results(outputs, scope)
@@ -171,6 +182,14 @@ class NativeExecutable(Executable):
         exec(compile(source, f"<treadle run of {self._graph.name}>", "exec"), scope)
         run: Callable[[Sequence[Any]], list[Any]] = scope["run"]
         return run
+
+    def _run_timed(self, arrays: Sequence[Any]) -> list[Any]:
+        if self._timed is None:
+            assert self.make_timed is not None
+            since = perf_counter_ns()
+            self._timed = self.make_timed()
+            step_times.compiled(self._graph.name, since)
+        return self._timed.run(arrays)
 
     def _new_results(self, names: list[str], scope: dict[str, Any]) -> list[str]:
         """Arrays for the results; NumPy raises ValueError for more bytes than it can count."""

@@ -80,8 +80,15 @@ class Emitter:
         before = self.exits.step
         for step in block.steps:
             self.exits.step = step
-            self.steps[type(step)](self, step)
+            if self.program.timer is None:
+                self.emit_step(step)
+            else:
+                self.program.timer.emit(self, step)
         self.exits.step = before
+
+    def emit_step(self, step: Step) -> None:
+        """The code of a step alone."""
+        self.steps[type(step)](self, step)
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from treadle.core.shapes import Dim
 from treadle.core.switches import is_on
@@ -16,6 +17,9 @@ from treadle.runtime.schedule.lists import ElementDims
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Launch, Loop, SegmentedLaunch, Step
 from treadle.runtime.signature import Signature
+
+if TYPE_CHECKING:
+    from treadle.runtime.cpu.program_times import Timer
 
 SHORT_WORK = 50_000  # element operations, some ten microseconds, for which a program keeps the GIL
 MOST_OPERANDS = 1000  # of the launches of a program whose code stores each one
@@ -42,13 +46,14 @@ class Blueprint:
         callbacks: the steps for which the code calls Python, by number.
         improved: whether LLVM's passes are worth their time.
         most_table_words: the words of the largest table of operands (`program_tables`).
+        timer: writes the steps of a program that writes down when they ran; None for others.
     """
 
     def __init__(
         self, target: Target, workers: int, block: Block, plan: MemoryPlan, signature: Signature,
         releases: bool | Dim, written: Sequence[int] = (), variables: Sequence[int] = (),
         holds: bool = False, whole: Collection[int] = (), native_lists: bool = False,
-        element_dims: Mapping[Value, ElementDims] | None = None,
+        element_dims: Mapping[Value, ElementDims] | None = None, timer: Timer | None = None,
     ) -> None:  # fmt: skip
         self.block, self.plan, self.signature = block, plan, signature
         self.workers, self.releases = workers, releases
@@ -67,6 +72,7 @@ class Blueprint:
         self.callbacks: list[Step] = []
         self.improved = False
         self.most_table_words = 0
+        self.timer = timer
 
     def add_callback(self, step: Step) -> int:
         """The number under which code calls Python for a step."""

@@ -14,6 +14,7 @@ from treadle.runtime.callbacks import Callbacks, captured_variable
 from treadle.runtime.cpu.abi import c_function
 from treadle.runtime.cpu.kept_memory import kept_memory
 from treadle.runtime.cpu.threads import pool
+from treadle.runtime.step_times import step_times
 
 
 class StateWords:
@@ -26,14 +27,16 @@ class StateWords:
         workers: how many threads have workspace.
         has_library: whether the program calls the library.
         kernel: the address of a kernel by its key.
+        number: that of a program which writes down when its steps ran.
     """
 
     def __init__(
         self, graph: Graph, constants: Sequence[Any], callbacks: Callbacks | None, workers: int,
-        has_library: bool, kernel: Callable[[Any], int],
+        has_library: bool, kernel: Callable[[Any], int], number: int = 0,
     ) -> None:  # fmt: skip
         self.graph, self.constants, self.callbacks = graph, constants, callbacks
         self.workers, self.has_library, self.kernel = workers, has_library, kernel
+        self.number = number
 
     def __call__(self, kind: str, key: Any) -> int:
         if kind == "fixed":
@@ -46,6 +49,10 @@ class StateWords:
             from treadle.runtime.cpu.library_code import routine_address
 
             return routine_address(key)
+        if kind == "times":
+            return step_times.address
+        if kind == "number":
+            return self.number
         assert kind == "cell"
         return ctypes.addressof(captured_variable(self.graph, key).cell())
 

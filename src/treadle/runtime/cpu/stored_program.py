@@ -97,7 +97,12 @@ class StoredExecutable(NativeExecutable):
             keep=[codes, callbacks, constants],
         )  # fmt: skip
         self._guards = record.guards
-        super().__init__(graph, program, record.output_specs)
+        super().__init__(graph, program, record.output_specs, self._make_timed)
+
+    def _make_timed(self) -> NativeExecutable:
+        made = self._compile()
+        assert made.make_timed is not None
+        return made.make_timed()
 
     @property
     def guards(self) -> list[tuple[Dim, Dim]]:

@@ -88,6 +88,27 @@ def all_kernels(block: Block) -> Iterator[Kernel]:
             yield step.epilogue.kernel
 
 
+def step_outputs(step: Step) -> list[Operand]:
+    """What a step computes, as far as it says so."""
+    match step:
+        case Launch():
+            return [step.operands[n] for n in step.outputs]
+        case SegmentedLaunch():
+            return [o for segment in step.segments for o in step_outputs(segment)]
+        case LibraryCall() | OpLoops() | Callback() | ListStep():
+            return list(step.outputs)
+        case Append():
+            return [step.output]
+        case Loop():
+            return list(step.body.results)
+    return []
+
+
+def step_line(step: Step) -> str:
+    """A step without blocks as the schedule's text has it."""
+    return _line(step)
+
+
 def operand_text(operand: Operand) -> str:
     name = f"%{operand.value.name}"
     return name if operand.place is None else f"{name}@{operand.place}"
