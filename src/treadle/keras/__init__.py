@@ -13,9 +13,12 @@ from treadle.keras import (
     metrics,
     mixed_precision,
     models,
+    ops,
     optimizers,
+    random,
     regularizers,
     saving,
+    tree,
     utils,
 )
 from treadle.keras.dtype_policies import DTypePolicy
@@ -26,7 +29,8 @@ from treadle.names import missing_name
 __all__ = [
     "DTypePolicy", "Input", "Model", "Sequential", "activations", "backend", "callbacks", "config",
     "constraints", "dtype_policies", "initializers", "layers", "losses", "metrics",
-    "mixed_precision", "models", "optimizers", "regularizers", "saving", "utils",
+    "mixed_precision", "models", "ops", "optimizers", "random", "regularizers", "saving", "tree",
+    "utils",
 ]  # fmt: skip
 
 

@@ -1,0 +1,43 @@
+"""The operators of what `keras.Input` gives: functions of `keras.ops`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.keras.layers.symbolic import KerasTensor
+from treadle.keras.ops import arrays, elementwise, products
+
+_BINARY = {
+    "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply,
+    "truediv": elementwise.divide, "floordiv": elementwise.floor_divide, "mod": elementwise.mod,
+    "pow": elementwise.power, "matmul": products.matmul, "and": elementwise.logical_and,
+    "or": elementwise.logical_or, "xor": elementwise.logical_xor,
+}  # fmt: skip
+_ONE_WAY = {
+    "lt": elementwise.less, "le": elementwise.less_equal, "gt": elementwise.greater,
+    "ge": elementwise.greater_equal, "getitem": arrays.get_item, "round": elementwise.round,
+}  # fmt: skip
+_UNARY = {
+    "neg": elementwise.negative, "abs": elementwise.absolute, "invert": elementwise.logical_not,
+}  # fmt: skip
+
+
+def _swapped(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, other: function(other, self)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *others: function(self, *others)
+
+
+def add_operators() -> None:
+    """Give `KerasTensor` its operators and methods. ``==`` stays that of objects, by which
+    KerasTensors are found in lists and dicts."""
+    for name, function in _BINARY.items():
+        setattr(KerasTensor, f"__{name}__", _method(function))
+        setattr(KerasTensor, f"__r{name}__", _swapped(function))
+    for name, function in (_ONE_WAY | _UNARY).items():
+        setattr(KerasTensor, f"__{name}__", _method(function))
+    for name, function in (("reshape", arrays.reshape), ("squeeze", arrays.squeeze)):
+        setattr(KerasTensor, name, _method(function))
