@@ -76,7 +76,7 @@ def _common(dtypes: frozenset[str]) -> str:
 
 @functools.cache
 def _result_type(dtypes: tuple[Any, ...], floatx: str) -> str:
-    weak = [dtype in (int, float) for dtype in dtypes]
+    weak = [dtype is int or dtype is float for dtype in dtypes]
     names = [standardize_dtype(dtype) for dtype in dtypes]
     if len({*names}) == 1 and not all(weak):
         found = names[0]
@@ -102,7 +102,7 @@ def result_type(*dtypes: Any) -> str:
         ValueError: they have none in common.
     """
     floatx = config.floatx()
-    given = tuple(d if d in (int, float) else standardize_dtype(d) for d in dtypes)
+    given = tuple(d if d is int or d is float else standardize_dtype(d) for d in dtypes)
     return _result_type(given, floatx) if given else floatx
 
 

@@ -119,7 +119,8 @@ def restore(config: dict[str, Any]) -> tuple[Any, Any]:
             if layers[name]._trains_by_default:
                 kwargs.pop("training", None)  # Keras writes the default down
             kwargs = {k: v for k, v in kwargs.items() if k not in _PASSED or _says(v)}
-            if isinstance(layers[name], FunctionOperation) and args[1:] and isinstance(args[1], list):
+            is_step = isinstance(layers[name], FunctionOperation)
+            if is_step and args[1:] and isinstance(args[1], list):
                 args[1] = tuple(args[1])  # an index
             outputs = td.nest.flatten(layers[name](*args, **kwargs))
             made |= {(name, number, place): tensor for place, tensor in enumerate(outputs)}
@@ -142,7 +143,7 @@ _PASSED = ("training", "mask", "initial_state")
 
 
 def _layer(entry: dict[str, Any]) -> Any:
-    if str(entry.get("module", "")).startswith("keras.src.ops"):
+    if str(entry.get("module", "")).startswith(("keras.src.ops", "keras.src.activations")):
         return restored(entry["class_name"], deserialize_keras_object(entry["config"]))
     # The weights are made when the layer is called.
     return deserialize_keras_object({k: v for k, v in entry.items() if k != "build_config"})

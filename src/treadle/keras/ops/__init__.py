@@ -192,9 +192,9 @@ from treadle.keras.ops.elementwise import (
     less,
     less_equal,
     log,
-    log10,
     log1p,
     log2,
+    log10,
     logaddexp,
     logaddexp2,
     logical_and,
@@ -334,6 +334,7 @@ from treadle.keras.ops.reductions import (
     trapezoid,
     var,
 )
+from treadle.keras.ops.tensor_operators import add_operators
 from treadle.keras.ops.transforms import (
     cdist,
     erf,
@@ -358,7 +359,6 @@ from treadle.keras.ops.transforms import (
     view_as_complex,
     view_as_real,
 )
-from treadle.keras.ops.tensor_operators import add_operators
 from treadle.names import missing_in
 
 __all__ = [

@@ -7,14 +7,25 @@ import warnings
 from typing import Any
 
 import treadle as td
+from treadle.keras import activations
 from treadle.keras.ops.conversion import tensor
 from treadle.keras.ops.operations import operation
 
 _operation = functools.partial(operation, "nn")
+_of_x = _operation("x")
 
-
-def _number(value: float, x: td.Tensor) -> td.Tensor:
-    return td.constant(value, x.dtype)
+celu, elu, glu = _of_x(activations.celu), _of_x(activations.elu), _of_x(activations.glu)
+hard_shrink, soft_shrink = _of_x(activations.hard_shrink), _of_x(activations.soft_shrink)
+hard_sigmoid, sigmoid = _of_x(activations.hard_sigmoid), _of_x(activations.sigmoid)
+hard_silu, silu = _of_x(activations.hard_silu), _of_x(activations.silu)
+hard_tanh, tanh_shrink = _of_x(activations.hard_tanh), _of_x(activations.tanh_shrink)
+leaky_relu, relu6 = _of_x(activations.leaky_relu), _of_x(activations.relu6)
+log_sigmoid, selu = _of_x(activations.log_sigmoid), _of_x(activations.selu)
+softplus, softsign = _of_x(activations.softplus), _of_x(activations.softsign)
+sparse_plus, sparse_sigmoid = _of_x(activations.sparse_plus), _of_x(activations.sparse_sigmoid)
+sparsemax, squareplus = _of_x(activations.sparsemax), _of_x(activations.squareplus)
+threshold = _of_x(activations.threshold)
+swish, hard_swish = silu, hard_silu
 
 
 @_operation("x")
@@ -24,170 +35,9 @@ def relu(x: Any) -> Any:
 
 
 @_operation("x")
-def relu6(x: Any) -> Any:
-    """x, but 0 below 0 and 6 above 6."""
-    return td.nn.relu6(tensor(x))
-
-
-@_operation("x")
-def sigmoid(x: Any) -> Any:
-    """``1 / (1 + exp(-x))``."""
-    return td.sigmoid(tensor(x))
-
-
-@_operation("x")
-def sparse_sigmoid(x: Any) -> Any:
-    """``(x + 1) / 2`` between -1 and 1, 0 below and 1 above."""
-    x = tensor(x)
-    return td.clip_by_value((x + _number(1, x)) * _number(0.5, x), _number(0, x), _number(1, x))
-
-
-@_operation("x")
-def softplus(x: Any) -> Any:
-    """``log(1 + exp(x))``."""
-    return td.nn.softplus(tensor(x))
-
-
-@_operation("x")
-def softsign(x: Any) -> Any:
-    """``x / (1 + |x|)``."""
-    return td.nn.softsign(tensor(x))
-
-
-@_operation("x")
-def soft_shrink(x: Any, threshold: float = 0.5) -> Any:
-    """x moved towards 0 by the threshold; 0 where it is nearer."""
-    x = tensor(x)
-    edge = _number(threshold, x)
-    return td.where(x > edge, x - edge, td.where(x < -edge, x + edge, td.zeros_like(x)))
-
-
-@_operation("x")
-def sparse_plus(x: Any) -> Any:
-    """x above 1, 0 below -1, and ``(x + 1)^2 / 4`` between."""
-    x = tensor(x)
-    between = td.square(x + _number(1, x)) * _number(0.25, x)
-    return td.where(x <= -1, td.zeros_like(x), td.where(x < 1, between, x))
-
-
-@_operation("x")
-def silu(x: Any) -> Any:
-    """``x * sigmoid(x)``."""
-    return td.nn.silu(tensor(x))
-
-
-swish = silu
-
-
-@_operation("x")
-def squareplus(x: Any, b: float = 4) -> Any:
-    """``(x + sqrt(x^2 + b)) / 2``."""
-    x = tensor(x)
-    return (x + td.sqrt(td.square(x) + _number(b, x))) * _number(0.5, x)
-
-
-@_operation("x")
-def log_sigmoid(x: Any) -> Any:
-    """The logarithm of `sigmoid`."""
-    return td.math.log_sigmoid(tensor(x))
-
-
-@_operation("x")
-def leaky_relu(x: Any, negative_slope: float = 0.2) -> Any:
-    """x, but with another slope below 0."""
-    return td.nn.leaky_relu(tensor(x), negative_slope)
-
-
-@_operation("x")
-def hard_sigmoid(x: Any) -> Any:
-    """``x / 6 + 1 / 2`` between 0 and 1."""
-    x = tensor(x)
-    return td.nn.relu6(x + _number(3, x)) / _number(6, x)
-
-
-@_operation("x")
-def hard_silu(x: Any) -> Any:
-    """``x * hard_sigmoid(x)``."""
-    x = tensor(x)
-    return x * (td.nn.relu6(x + _number(3, x)) / _number(6, x))
-
-
-hard_swish = hard_silu
-
-
-@_operation("x")
-def elu(x: Any, alpha: float = 1.0) -> Any:
-    """x, but ``alpha (exp(x) - 1)`` below 0."""
-    x = tensor(x)
-    found = td.nn.elu(x)
-    return found if alpha == 1 else td.where(x > 0, found, _number(alpha, x) * found)
-
-
-@_operation("x")
-def selu(x: Any) -> Any:
-    """`elu` with constants that keep mean and variance."""
-    return td.nn.selu(tensor(x))
-
-
-@_operation("x")
 def gelu(x: Any, approximate: bool = True) -> Any:
     """x times the share of normal numbers that are less."""
     return td.nn.gelu(tensor(x), approximate)
-
-
-@_operation("x")
-def celu(x: Any, alpha: float = 1.0) -> Any:
-    """x, but ``alpha (exp(x / alpha) - 1)`` below 0."""
-    x = tensor(x)
-    zero = td.zeros_like(x)
-    return td.maximum(x, zero) + _number(alpha, x) * td.math.expm1(
-        td.minimum(x, zero) / _number(alpha, x)
-    )
-
-
-@_operation("x")
-def glu(x: Any, axis: int = -1) -> Any:
-    """The first half along the axis, times the `sigmoid` of the second.
-
-    Raises:
-        ValueError: the axis has no halves.
-    """
-    x = tensor(x)
-    size = x.shape[axis]
-    if size is None or size % 2:
-        raise ValueError(
-            f"axis size must be divisible by 2. Received: x.shape={x.shape} with axis={axis}"
-        )
-    first, second = td.split(x, 2, axis)
-    return first * td.sigmoid(second)
-
-
-@_operation("x")
-def tanh_shrink(x: Any) -> Any:
-    """``x - tanh(x)``."""
-    x = tensor(x)
-    return x - td.tanh(x)
-
-
-@_operation("x")
-def hard_tanh(x: Any) -> Any:
-    """x, but -1 below -1 and 1 above 1."""
-    x = tensor(x)
-    return td.clip_by_value(x, _number(-1, x), _number(1, x))
-
-
-@_operation("x")
-def hard_shrink(x: Any, threshold: float = 0.5) -> Any:
-    """x, but 0 where it is no farther from 0 than the threshold."""
-    x = tensor(x)
-    return td.where(td.abs(x) > _number(threshold, x), x, td.zeros_like(x))
-
-
-@_operation("x")
-def threshold(x: Any, threshold: float, default_value: float) -> Any:
-    """x above the threshold, else the default value."""
-    x = tensor(x)
-    return td.where(x > _number(threshold, x), x, _number(default_value, x))
 
 
 @_operation("x")
@@ -228,18 +78,8 @@ def _warn_of_one(name: str, x: td.Tensor, axis: int) -> None:
         )
 
 
-@_operation("x")
-def sparsemax(x: Any, axis: int = -1) -> Any:
-    """Like `softmax`, but with zeros for numbers far below the others."""
-    x = tensor(x)
-    descending = td.sort(x, axis, "DESCENDING")
-    sums = td.cumsum(descending, axis)
-    shape = [1] * len(x.shape)
-    shape[axis] = -1
-    one = _number(1, x)
-    ranks = td.reshape(td.cast(td.range(1, td.shape(x)[axis] + 1), x.dtype), shape)
-    support = descending - (sums - one) / ranks > 0
-    count = td.reduce_sum(td.cast(support, x.dtype), axis, keepdims=True)
-    kept = td.where(support, descending, td.zeros_like(x))
-    edge = (td.reduce_sum(kept, axis, keepdims=True) - one) / count
-    return td.maximum(x - edge, td.zeros_like(x))
+_in_keras = functools.partial(operation, "activations.activations", "x")
+# The steps that functions of `keras.activations` are which have no function here of their own.
+STEPS = {
+    "relu": _in_keras(name="ReLU")(activations.relu), "mish": _in_keras()(activations.mish),
+}  # fmt: skip

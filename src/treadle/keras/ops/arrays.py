@@ -89,21 +89,28 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
     return td.broadcast_to(tensor(fill_value, _like(x, dtype)), td.shape(x))
 
 
-def _size(value: Any, name: str) -> int:
-    """A size of a matrix.
+def _whole(value: Any, name: str) -> Any:
+    """A number of rows or columns, an int or a tensor.
 
     Raises:
         TypeError: it is a number with a fraction, or none.
     """
-    if isinstance(value, float) or (isinstance(value, td.Tensor) and value.dtype.is_floating):
+    if isinstance(value, td.Tensor) and value.dtype.is_integer:
+        return td.cast(value, td.int32)
+    if not isinstance(value, int | np.integer):
         raise TypeError(f"Argument `{name}` must be an integer or an integer tensor, got {value!r}")
     return int(value)
 
 
+def _above(rows: Any, columns: Any) -> td.Tensor:
+    """The column number less the row's, for each element of a matrix."""
+    return td.range(columns)[None, :] - td.range(rows)[:, None]
+
+
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
     """A matrix with ones on the diagonal k places above the main one."""
-    rows, columns = _size(N, "N"), _size(N if M is None else M, "M")
-    return td.constant(np.eye(rows, columns, _size(k, "k")), standardize_dtype(dtype))
+    rows, columns = _whole(N, "N"), _whole(N if M is None else M, "M")
+    return td.cast(td.equal(_above(rows, columns), _whole(k, "k")), standardize_dtype(dtype))
 
 
 def identity(n: Any, dtype: Any = None) -> Any:
@@ -111,11 +118,13 @@ def identity(n: Any, dtype: Any = None) -> Any:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
     """A matrix with ones on the diagonal k places above the main one and below it."""
-    return td.constant(np.tri(N, M, k), standardize_dtype(dtype))
+    rows, columns = _whole(N, "N"), _whole(N if M is None else M, "M")
+    return td.cast(_above(rows, columns) <= _whole(k, "k"), standardize_dtype(dtype))
 
 
+@_operation("start", "stop")
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
     dtype: Any = None, axis: int = 0,
@@ -147,6 +156,7 @@ def linspace(
     return (found, step) if retstep else found
 
 
+@_operation("start", "stop")
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10, dtype: Any = None,
     axis: int = 0,
@@ -156,6 +166,7 @@ def logspace(
     return td.pow(td.cast(base, powers.dtype), powers)
 
 
+@_operation("start", "stop")
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
@@ -208,7 +219,7 @@ def reshape(x: Any, newshape: Any) -> Any:
         known = [size for size in newshape if isinstance(size, int)]
         if known.count(-1) > 1 or any(size < -1 for size in known) or None in newshape:
             raise ValueError(
-                "reshape: sizes are positive ints or 0, one of them -1, not "
+                "reshape: each size is a non-negative integer, or -1 for one of them. Received: "
                 f"newshape={newshape}"
             )  # fmt: skip
     return td.reshape(tensor(x), newshape)
@@ -242,7 +253,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
         return td.squeeze(x)
     named = axes_of(axis, len(x.shape))
     for one in named:
-        if x.shape[one] not in (1, None):
+        if x.shape[one] != 1:
             raise ValueError(f"Cannot squeeze axis={one}, because the dimension is not 1.")
     return td.squeeze(x, named) if named else x
 
@@ -346,7 +357,8 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     x = tensor(x)
     if axis is None:
         return td.reshape(td.roll(td.reshape(x, [-1]), shift, 0), td.shape(x))
-    return td.roll(x, shift, axis)
+    shifts = [shift] * len(axis) if isinstance(shift, int) and not isinstance(axis, int) else shift
+    return td.roll(x, shifts, axis)
 
 
 @_operation("x")
@@ -440,10 +452,15 @@ def _split(x: Any, indices_or_sections: Any, axis: int) -> list[Any]:
     ends = [int(i) for i in np.asarray(indices_or_sections)]
     (at,) = axes_of(axis, len(x.shape))
     front = (slice(None),) * at
-    return [
-        x[(*front, slice(start, end))]
-        for start, end in zip([0, *ends], [*ends, None], strict=True)
-    ]  # fmt: skip
+    parts = []
+    for start, end in zip([0, *ends], [*ends, None], strict=True):
+        part = x[(*front, slice(start, end))]
+        if x.shape[at] is None and end is not None:  # the size is known all the same
+            shape = part.shape.as_list()
+            shape[at] = end - start
+            part = td.ensure_shape(part, shape)
+        parts.append(part)
+    return parts
 
 
 @_operation("x")
@@ -468,10 +485,16 @@ def array_split(x: Any, indices_or_sections: int, axis: int = 0) -> Any:
             f"indices_or_sections={indices_or_sections}"
         )
     x = tensor(x)
-    whole, more = divmod(x.shape[axis], indices_or_sections)
-    return list(
-        td.split(x, [whole + 1] * more + [whole] * (indices_or_sections - more), axis)
-    )  # fmt: skip
+    count = x.shape[axis]
+    if count is not None:
+        whole, more = divmod(count, indices_or_sections)
+        sizes = [whole + 1] * more + [whole] * (indices_or_sections - more)
+        return list(td.split(x, sizes, axis))
+    count = td.shape(x)[axis]
+    whole, more = count // indices_or_sections, count % indices_or_sections
+    ends = [i * whole + td.minimum(i, more) for i in range(indices_or_sections + 1)]
+    front = (slice(None),) * axes_of(axis, len(x.shape))[0]
+    return [x[(*front, slice(*ends[i : i + 2]))] for i in range(indices_or_sections)]
 
 
 @_operation("x")
@@ -528,7 +551,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
             "Argument `constant_values` can only be provided when `mode == 'constant'`. "
             f"Received: mode={mode}"
         )
-    widths = np.broadcast_to(np.asarray(pad_width), (len(x.shape), 2))
+    widths = np.broadcast_to(np.asarray(pad_width), (len(x.shape), 2)).tolist()
     value = 0 if constant_values is None else constant_values
     if x.dtype == td.bool and mode == "constant":
         return td.cast(td.pad(td.cast(x, td.int8), widths, "CONSTANT", int(value)), td.bool)
@@ -587,7 +610,13 @@ def argsort(x: Any, axis: int | None = -1) -> Any:
 
 @_operation("x")
 def argpartition(x: Any, kth: int, axis: int | None = -1) -> Any:
-    """Positions so that those of lesser elements than the kth one come first, as int32."""
+    """Positions so that those of lesser elements than the kth one come first, as int32.
+
+    Raises:
+        ValueError: `kth` is no int.
+    """
+    if not isinstance(kth, int):
+        raise ValueError(f"kth must be an integer. Received: kth={kth}")
     return argsort(tensor(x), axis)
 
 
@@ -628,7 +657,17 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Any:
                 f"`indices` must be 1D if axis=None. Received: indices.shape={places.shape}"
             )
         x, axis = td.reshape(x, [-1]), 0
-    return by_numpy(np.take_along_axis, x, places, axis)
+    (at,) = axes_of(axis, len(x.shape))
+    shapes = [td.shape(v) for v in (x, places)]
+    outer = td.broadcast_dynamic_shape(
+        *(td.concat([s[:at], [1], s[at + 1 :]], 0) for s in shapes)
+    )
+    x, places = (
+        td.broadcast_to(v, td.concat([outer[:at], s[at : at + 1], outer[at + 1 :]], 0))
+        if x.shape.as_list() != places.shape.as_list() else v
+        for v, s in zip((x, places), shapes, strict=True)
+    )  # fmt: skip
+    return by_numpy(np.take_along_axis, x, places, at)
 
 
 @_operation("x")
@@ -672,7 +711,8 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Any:
             f"sorted_sequence.shape={edges.shape}"
         )
     values = tensor(values, edges.dtype)
-    found = td.searchsorted(edges, td.reshape(values, [-1]), side=side, out_type=td.int32)
+    kind = td.int64 if edges.shape[0] is None else td.int32
+    found = td.searchsorted(edges, td.reshape(values, [-1]), side=side, out_type=kind)
     return td.reshape(found, td.shape(values))
 
 
@@ -704,7 +744,7 @@ def unique(
         "return_index": return_index, "return_inverse": return_inverse,
         "return_counts": return_counts,
     }  # fmt: skip
-    found = by_numpy(np.unique, x, axis=axis, **flags)
+    found = by_numpy(np.unique, x, axis=axis, equal_nan=False, **flags)
     parts = list(found) if isinstance(found, list | tuple) else [found]
     names = [name for name, wanted in flags.items() if wanted]
     parts = [parts[0], *(td.cast(part, td.int32) for part in parts[1:])]
@@ -767,8 +807,7 @@ def _below(x: Any, keep: Callable[[Any], Any]) -> td.Tensor:
     x = tensor(x)
     if len(x.shape) < 2:
         raise ValueError(f"A matrix is needed, got a tensor of shape {x.shape}")
-    rows, columns = td.shape(x)[-2], td.shape(x)[-1]
-    above = td.range(columns)[None, :] - td.range(rows)[:, None]
+    above = _above(td.shape(x)[-2], td.shape(x)[-1])
     return td.where(keep(above), x, td.zeros_like(x))
 
 

@@ -541,7 +541,9 @@ def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
         return td.where(chosen, *together(x1, x2))
     if x1 is None and x2 is None:
         return positions(chosen)
-    raise ValueError("where: `x1` and `x2` are given both or neither")
+    raise ValueError(
+        "`x1` and `x2` either both should be `None` or both should have non-None value."
+    )
 
 
 def positions(x: td.Tensor) -> list[Any]:

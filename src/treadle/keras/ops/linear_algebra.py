@@ -151,7 +151,8 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
         rcond = epsilon * max(a.shape[0], a.shape[1])
     kept = s >= (epsilon if rcond < 0 else rcond) * s[0]
     inverse = td.where(kept, 1.0 / td.where(kept, s, td.ones_like(s)), td.zeros_like(s))
-    found = td.matmul(td.linalg.adjoint(v), inverse[:, None] * td.matmul(td.linalg.adjoint(u), sides))
+    parts = inverse[:, None] * td.matmul(td.linalg.adjoint(u), sides)
+    found = td.matmul(td.linalg.adjoint(v), parts)
     return td.squeeze(found, 1) if len(b.shape) == 1 else found
 
 

@@ -287,14 +287,15 @@ def unfold(
     )  # fmt: skip
     rows, columns, channels = patches.shape[1], patches.shape[2], x.shape[1]
     parts = td.reshape(patches, [-1, rows * columns, high * wide, channels])
-    return td.reshape(td.transpose(parts, [0, 3, 2, 1]), [-1, channels * high * wide, rows * columns])
+    shape = [-1, channels * high * wide, rows * columns]
+    return td.reshape(td.transpose(parts, [0, 3, 2, 1]), shape)
 
 
 @_operation("x")
 def fold(
     x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Any:
-    """Images [batch, channels, height, width] that are the sums of windows, as `unfold` has them."""
+    """Images [batch, channels, height, width] that are sums of windows, as `unfold` has them."""
     x = tensor(x)
     (high, wide), steps = _for_each(kernel_size, 2), _for_each(stride, 2)
     gaps, edges, size = _for_each(dilation, 2), _for_each(padding, 2), _for_each(output_size, 2)

@@ -20,7 +20,7 @@ class Kind:
     """A function of `keras.ops`, and Keras's class of its calls.
 
     Args:
-        module: of Keras, where its archives say that the class is.
+        module: the module of Keras that has the class: one of its `ops`, or another one's path.
         name: of the class.
         function: what computes.
         tensors: the parameters that belong to a call; the others are settings of the operation.
@@ -90,7 +90,8 @@ class FunctionOperation(Operation):
 
     @property
     def _saved_as(self) -> tuple[str, str]:
-        return f"keras.src.ops.{self.kind.module}", self.kind.name
+        module = self.kind.module
+        return f"keras.src.{module if '.' in module else 'ops.' + module}", self.kind.name
 
 
 def restored(class_name: str, config: Mapping[str, Any]) -> FunctionOperation:
@@ -114,14 +115,16 @@ def operation(
     """Decorator: the function also takes what `keras.Input` gives.
 
     Args:
-        module: the module of Keras that has the class of its calls: "numpy", "nn" and so on.
+        module: the module of Keras that has the class of its calls: one of its `ops`, as "numpy" or
+            "nn", or the path of another one.
         tensors: the parameters that are part of a call, in Keras's order; the others are settings.
         name: the name of Keras's class; the function's in camel case when omitted.
     """
 
     def decorated(function: _Function) -> _Function:
         words = function.__name__.split("_")
-        kind = Kind(module, name or "".join(w[:1].upper() + w[1:] for w in words), function, tensors)
+        class_name = name or "".join(w[:1].upper() + w[1:] for w in words)
+        kind = Kind(module, class_name, function, tensors)
         KINDS[kind.name] = kind
 
         @functools.wraps(function)

@@ -13,6 +13,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras.config import floatx
+from treadle.keras.ops.arrays import moved
 from treadle.keras.ops.conversion import by_numpy, tensor, tensors
 from treadle.keras.ops.operations import operation
 from treadle.keras.promotion import result_type
@@ -106,7 +107,22 @@ def cross(
     a, b = tensors(x1, x2)
     if axis is not None:
         axisa = axisb = axisc = axis
-    return by_numpy(np.cross, a, b, axisa, axisb, axisc)
+    a, b = moved(a, axisa, -1), moved(b, axisb, -1)
+    flat = a.shape[-1] == b.shape[-1] == 2
+    a, b = (_three(x) for x in (a, b))
+    if flat:
+        return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    parts = [
+        a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in ((1, 2), (2, 0), (0, 1))
+    ]  # fmt: skip
+    return moved(td.stack(parts, -1), -1, axisc)
+
+
+def _three(x: td.Tensor) -> td.Tensor:
+    """Vectors of three components, the last one 0 where there are two."""
+    if x.shape[-1] != 2:
+        return x
+    return td.concat([x, td.zeros_like(x[..., :1])], -1)
 
 
 @_operation("x1", "x2")

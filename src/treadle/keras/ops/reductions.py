@@ -32,7 +32,8 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """The product along axes; small integers are multiplied in 32 bits."""
     x = tensor(x, dtype)
-    return td.reduce_prod(td.cast(x, wide(x.dtype)) if dtype is None else x, _listed(axis), keepdims)
+    x = td.cast(x, wide(x.dtype)) if dtype is None else x
+    return td.reduce_prod(x, _listed(axis), keepdims)
 
 
 @_operation("x")
@@ -185,11 +186,18 @@ def _quantile(
     x = tensor(x)
     kind = kind or result_type(x.dtype, float)
     inner = "float32" if kind in ("float16", "bfloat16") else kind
-    axis = tuple(axis) if isinstance(axis, list) else axis
     fractions = q if isinstance(q, td.Tensor) else np.asarray(q, np.float64)
-    found = by_numpy(
-        function, td.cast(x, inner), fractions, axis, method=method, keepdims=keepdims
-    )  # fmt: skip
+    y = td.cast(x, inner)
+    if isinstance(axis, int):
+        found = by_numpy(function, y, fractions, axis, method=method, keepdims=keepdims)
+        return td.cast(found, kind)
+    axes = [*range(len(x.shape))] if axis is None else sorted(axes_of(axis, len(x.shape)))
+    rest = [a for a in range(len(x.shape)) if a not in axes]
+    outer = td.gather(td.shape(y), td.constant(rest, td.int32))
+    rows = td.reshape(td.transpose(y, rest + axes), td.concat([outer, [-1]], 0))
+    found = by_numpy(function, rows, fractions, -1, method=method)
+    for a in axes if keepdims else ():
+        found = td.expand_dims(found, a + len(fractions.shape))
     return td.cast(found, kind)
 
 
@@ -341,7 +349,10 @@ def nanpercentile(
 def _running(x: Any, axis: Any, dtype: Any, function: Callable[..., Any]) -> Any:
     x = tensor(x, dtype)
     x = td.cast(x, td.int32) if x.dtype == td.bool else x
-    return function(td.reshape(x, [-1]), 0) if axis is None else function(x, axis)
+    if axis is None:
+        return function(td.reshape(x, [-1]), 0)
+    (axis,) = axes_of(axis, len(x.shape))
+    return function(x, axis)
 
 
 @_operation("x")
@@ -404,13 +415,18 @@ def histogram(x: Any, bins: int = 10, range: Any = None) -> Any:
     """How many elements are in each of so many bins of one width, and the edges of the bins.
 
     Raises:
-        ValueError: `bins` is no positive int, or `range` no pair of (least, greatest).
+        ValueError: `bins` is no positive int, `range` no pair of (least, greatest), or x no vector.
     """
     if not isinstance(bins, int) or bins <= 0:
         raise ValueError(f"Argument `bins` should be a non-negative integer. Received: bins={bins}")
     if range and (len(range) != 2 or range[1] < range[0]):
-        raise ValueError(f"Argument `range` must be (least, greatest). Received: range={range}")
-    x = td.reshape(tensor(x), [-1])
+        raise ValueError(
+            "Argument `range` must be a tuple of two elements, the second no less than the first. "
+            f"Received: range={range}"
+        )
+    x = tensor(x)
+    if len(x.shape) != 1:
+        raise ValueError(f"Input tensor must be 1-dimensional. Received: input.shape={x.shape}")
     kind = x.dtype
     low, high = range or (td.reduce_min(x), td.reduce_max(x))
     inner = kind if kind.is_floating else td.float32
@@ -426,7 +442,7 @@ def digitize(x: Any, bins: Any) -> Any:
     """The number of the bin of each element, as int32: how many edges are not greater."""
     x = tensor(x)
     kind = "float64" if x.dtype in (td.float64, td.int64, td.int32, td.uint32) else "float32"
-    edges = td.cast(tensor(np.asarray(bins, np.float64)), kind)
+    edges = td.cast(bins if isinstance(bins, td.Tensor) else np.asarray(bins, np.float64), kind)
     return td.searchsorted(edges, td.cast(x, kind), side="right")
 
 

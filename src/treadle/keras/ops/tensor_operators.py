@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.keras.layers.symbolic import KerasTensor
-from treadle.keras.ops import arrays, elementwise, products
+from treadle.keras.ops import activations, arrays, elementwise, products
 
 _BINARY = {
     "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply,
@@ -31,6 +31,21 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, *others: function(self, *others)
 
 
+def _step(x: KerasTensor, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A function of `keras.activations` as a step of a model."""
+    name = function.__name__
+    if name == "linear":
+        return x
+    plain = name == "relu" and not args and not kwargs
+    step = None if plain else activations.STEPS.get(name)
+    if step is None:
+        step = {"exponential": elementwise.exp, "tanh": elementwise.tanh}.get(name)
+    if name == "gelu":
+        kwargs = {"approximate": args[0] if args else False} | kwargs
+        args = ()
+    return (step or getattr(activations, name))(x, *args, **kwargs)
+
+
 def add_operators() -> None:
     """Give `KerasTensor` its operators and methods. ``==`` stays that of objects, by which
     KerasTensors are found in lists and dicts."""
@@ -39,5 +54,6 @@ def add_operators() -> None:
         setattr(KerasTensor, f"__r{name}__", _swapped(function))
     for name, function in (_ONE_WAY | _UNARY).items():
         setattr(KerasTensor, f"__{name}__", _method(function))
+    KerasTensor._step = _step  # type: ignore[attr-defined]
     for name, function in (("reshape", arrays.reshape), ("squeeze", arrays.squeeze)):
         setattr(KerasTensor, name, _method(function))

@@ -40,7 +40,9 @@ def _segments(
 
 
 @_operation("data", "segment_ids")
-def segment_sum(data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False) -> Any:
+def segment_sum(
+    data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False
+) -> Any:
     """The sums of rows that have one number of a segment.
 
     Args:
@@ -51,19 +53,25 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: Any = None, sorted: b
 
 
 @_operation("data", "segment_ids")
-def segment_max(data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False) -> Any:
+def segment_max(
+    data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False
+) -> Any:
     """The greatest elements of rows that have one number of a segment."""
     return _segments(data, segment_ids, num_segments, sorted, "max")
 
 
 @_operation("data", "segment_ids")
-def segment_min(data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False) -> Any:
+def segment_min(
+    data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False
+) -> Any:
     """The least elements of rows that have one number of a segment."""
     return _segments(data, segment_ids, num_segments, sorted, "min")
 
 
 @_operation("data", "segment_ids")
-def segment_prod(data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False) -> Any:
+def segment_prod(
+    data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False
+) -> Any:
     """The products of rows that have one number of a segment."""
     return _segments(data, segment_ids, num_segments, sorted, "prod")
 

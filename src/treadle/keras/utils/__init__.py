@@ -14,6 +14,7 @@ from treadle.keras.progress import (
     enable_interactive_logging,
     is_interactive_logging_enabled,
 )
+from treadle.keras.random import seed_globally
 from treadle.keras.serialization import (
     CustomObjectScope,
     custom_object_scope,
@@ -45,11 +46,17 @@ def set_random_seed(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  (programs that use the global generator)
     td.random.set_seed(seed)
+    seed_globally(seed)
 
 
-def clear_session() -> None:
-    """Start the numbering of layer names anew."""
+def clear_session(free_memory: bool = True) -> None:
+    """Start the numbering of layer names, and the seeds of `keras.random`, anew.
+
+    Args:
+        free_memory: accepted: memory is freed when it is no longer used.
+    """
     naming.clear()
+    seed_globally(None)
 
 
 __all__ = [
