@@ -218,7 +218,7 @@ def sparse_sigmoid(x: Any) -> td.Tensor:
 
 @_step_too
 def sparsemax(x: Any, axis: int = -1) -> td.Tensor:
-    """Like `softmax`, but with zeros for numbers far below the others."""
+    """Like `softmax`, but with zeros for numbers far below the others; the numbers are Keras's."""
     x = td.convert_to_tensor(x)
     descending = td.sort(x, axis, "DESCENDING")
     sums = td.cumsum(descending, axis)
@@ -228,7 +228,7 @@ def sparsemax(x: Any, axis: int = -1) -> td.Tensor:
     ranks = td.reshape(td.cast(td.range(1, td.shape(x)[axis] + 1), x.dtype), shape)
     support = descending - (sums - one) / ranks > 0
     count = td.reduce_sum(td.cast(support, x.dtype), axis, keepdims=True)
-    kept = td.where(support, descending, td.zeros_like(x))
+    kept = td.where(support, sums, td.zeros_like(x))  # as in Keras, which adds sums up
     edge = (td.reduce_sum(kept, axis, keepdims=True) - one) / count
     return td.maximum(x - edge, td.zeros_like(x))
 
@@ -237,14 +237,14 @@ def sparsemax(x: Any, axis: int = -1) -> td.Tensor:
 def squareplus(x: Any, b: float = 4) -> td.Tensor:
     """``(x + sqrt(x^2 + b)) / 2``."""
     x = td.convert_to_tensor(x)
-    return (x + td.sqrt(td.square(x) + _number(b, x))) * _number(0.5, x)
+    return td.multiply(x + td.sqrt(td.square(x) + _number(b, x)), _number(0.5, x))
 
 
 @_step_too
 def tanh_shrink(x: Any) -> td.Tensor:
     """``x - tanh(x)``."""
     x = td.convert_to_tensor(x)
-    return x - td.tanh(x)
+    return td.subtract(x, td.tanh(x))
 
 
 @_step_too

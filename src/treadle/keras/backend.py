@@ -18,7 +18,7 @@ from treadle.keras.config import (
     set_floatx,
     set_image_data_format,
 )
-from treadle.keras.layers.symbolic import KerasTensor
+from treadle.keras.layers.symbolic import is_keras_tensor
 from treadle.keras.losses.functions import elementwise_binary_crossentropy
 from treadle.keras.promotion import (
     is_float_dtype,
@@ -214,11 +214,6 @@ def dtype(x: Any) -> str:
 def get_uid(prefix: str = "") -> int:
     """How often this was called with the prefix, this call included."""
     return naming.next_number(prefix)
-
-
-def is_keras_tensor(x: Any) -> bool:
-    """Whether x came from keras.Input."""
-    return isinstance(x, KerasTensor)
 
 
 # -- losses ----------------------------------------------------------------------------------------

@@ -229,7 +229,8 @@ def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None)
         )
         for start, value in ((first, alpha), (first + 12, beta))
     )  # fmt: skip
-    return a / (a + b)
+    drawn: td.Tensor = td.divide(a, a + b)
+    return drawn
 
 
 __all__ = [

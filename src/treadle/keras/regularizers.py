@@ -93,10 +93,11 @@ class OrthogonalRegularizer(Regularizer):
         rows = x if self.mode == "rows" else td.transpose(x)
         squares = td.reduce_sum(td.square(rows), 1, keepdims=True)
         rows = rows * td.minimum(td.math.rsqrt(squares), 1.0 / config.epsilon())
-        count = rows.shape[0]
+        count = rows.shape[0] or 0
         others = 1.0 - td.eye(count, dtype=x.dtype)
         cosines = td.abs(td.matmul(rows, rows, transpose_b=True) * others)
-        return self.factor * 0.5 * td.reduce_sum(cosines) / (count * (count - 1.0) / 2.0)
+        total: td.Tensor = self.factor * 0.5 * td.reduce_sum(cosines)
+        return total / (count * (count - 1.0) / 2.0)
 
     def get_config(self) -> dict[str, Any]:
         return {"factor": self.factor, "mode": self.mode}

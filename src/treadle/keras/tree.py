@@ -1,11 +1,11 @@
-"""``td.keras.tree``: nested lists, tuples and dicts."""
+"""``td.keras.tree``: nested lists, tuples, deques and dicts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import collections
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import treadle as td
 from treadle.names import missing_in
 
 
@@ -14,38 +14,53 @@ class MAP_TO_NONE:
 
 
 def is_nested(structure: Any) -> bool:
-    """Whether it is a list, a tuple, a dict or the like."""
-    return bool(td.nest.is_nested(structure))
+    """Whether it is a list, a tuple, a deque or a dict."""
+    return isinstance(structure, list | tuple | collections.deque | Mapping)
+
+
+def _parts(structure: Any) -> list[tuple[Any, Any]]:
+    """The keys or positions of a nested structure, and what is there: dicts in the order of their
+    keys, ordered ones in their own."""
+    if isinstance(structure, Mapping):
+        ordered = isinstance(structure, collections.OrderedDict)
+        keys = list(structure) if ordered else sorted(structure)
+        return [(key, structure[key]) for key in keys]
+    return list(enumerate(structure))
+
+
+def _rebuilt(like: Any, parts: Iterable[Any]) -> Any:
+    """A structure of the kind of another one, with these parts in the order of `_parts`."""
+    if isinstance(like, collections.defaultdict):
+        found = dict(zip((key for key, _ in _parts(like)), parts, strict=True))
+        return type(like)(like.default_factory, {key: found[key] for key in like})
+    if isinstance(like, Mapping):
+        found = dict(zip((key for key, _ in _parts(like)), parts, strict=True))
+        return type(like)((key, found[key]) for key in like)  # type: ignore[call-arg]
+    if hasattr(like, "_fields"):
+        return type(like)(*parts)
+    if isinstance(like, collections.deque):
+        return collections.deque(parts, like.maxlen)
+    return type(like)(list(parts))
 
 
 def flatten(structure: Any) -> list[Any]:
     """The leaves in order, those of dicts in the order of their keys."""
-    return list(td.nest.flatten(structure))
-
-
-def _parts(structure: Any) -> list[tuple[Any, Any]]:
-    """The keys or positions of a nested structure, and what is there."""
-    if isinstance(structure, dict):
-        return [(key, structure[key]) for key in sorted(structure)]
-    if hasattr(structure, "_fields"):
-        return [(name, getattr(structure, name)) for name in structure._fields]
-    return list(enumerate(structure))
+    return [leaf for _, leaf in flatten_with_path(structure)]
 
 
 def flatten_with_path(structure: Any) -> list[tuple[tuple[Any, ...], Any]]:
     """The leaves, each with the keys and positions that lead to it."""
     if not is_nested(structure):
         return [((), structure)]
+    fields = getattr(structure, "_fields", None)
     return [
-        ((key, *path), leaf)
+        ((key if fields is None else fields[key], *path), leaf)
         for key, part in _parts(structure)
         for path, leaf in flatten_with_path(part)
     ]
 
 
-def map_structure(
-    func: Callable[..., Any], *structures: Any, none_is_leaf: bool = True
-) -> Any:
+def map_structure(func: Callable[..., Any], *structures: Any, none_is_leaf: bool = True) -> Any:
     """A structure of what a function gives of the leaves that structures have at one place.
 
     Args:
@@ -62,17 +77,20 @@ def map_structure(
     for other in structures[1:]:
         assert_same_structure(structures[0], other)
     if none_is_leaf:
-        return td.nest.map_structure(func, *structures, check_types=False)
-    return td.nest.map_structure(
-        lambda *leaves: None if all(leaf is None for leaf in leaves) else func(*leaves),
-        *structures, check_types=False,
-    )  # fmt: skip
+        return map_structure_up_to(structures[0], func, *structures)
+
+    def kept(*leaves: Any) -> Any:
+        return None if all(leaf is None for leaf in leaves) else func(*leaves)
+
+    return map_structure_up_to(structures[0], kept, *structures)
 
 
-def map_structure_up_to(
-    shallow_structure: Any, func: Callable[..., Any], *structures: Any
-) -> Any:
-    """`map_structure` whose leaves are where `shallow_structure` has them."""
+def map_structure_up_to(shallow_structure: Any, func: Callable[..., Any], *structures: Any) -> Any:
+    """`map_structure` whose leaves are where `shallow_structure` has them.
+
+    Raises:
+        ValueError: there are no structures, or they differ from it.
+    """
     if not structures:
         raise ValueError("Must provide at least one structure")
     columns = [_up_to(shallow_structure, structure) for structure in structures]
@@ -86,16 +104,20 @@ def _up_to(shallow: Any, structure: Any) -> list[Any]:
     own, others = _parts(shallow), _parts(structure) if is_nested(structure) else []
     if [key for key, _ in own] != [key for key, _ in others]:
         raise ValueError(f"The structures differ: {shallow!r} and {structure!r}")
-    return [
-        leaf for (_, s), (_, o) in zip(own, others, strict=True) for leaf in _up_to(s, o)
-    ]  # fmt: skip
+    return [leaf for (_, s), (_, o) in zip(own, others, strict=True) for leaf in _up_to(s, o)]
 
 
 def assert_same_structure(a: Any, b: Any) -> None:
-    """Raise ValueError where two structures differ in their keys, lengths or depth."""
-    td.nest.assert_same_structure(a, b, check_types=False)
-    if [p for p, _ in flatten_with_path(a)] != [p for p, _ in flatten_with_path(b)]:
-        raise ValueError(f"The structures differ: {a!r} and {b!r}")
+    """Raise ValueError where two structures differ in their kinds, keys, lengths or depth."""
+    same = is_nested(a) == is_nested(b)
+    if same and is_nested(a):
+        first, second = _parts(a), _parts(b)
+        kinds = isinstance(a, Mapping) == isinstance(b, Mapping)
+        same = kinds and [key for key, _ in first] == [key for key, _ in second]
+        for (_, x), (_, y) in zip(first, second, strict=False) if same else ():
+            assert_same_structure(x, y)
+    if not same:
+        raise ValueError(f"`a` and `b` don't have the same nested structure: {a!r} and {b!r}")
 
 
 def assert_same_paths(a: Any, b: Any) -> None:
@@ -117,33 +139,42 @@ def pack_sequence_as(structure: Any, flat_sequence: Any) -> Any:
     """
     if not is_nested(flat_sequence):
         raise TypeError(f"flat_sequence must be a sequence, not {flat_sequence!r}")
-    if not is_nested(structure):
-        if len(flat_sequence) != 1:
-            raise ValueError(
-                f"The target structure is of type `{type(structure)}`, but {len(flat_sequence)} "
-                "leaves are given"
-            )
-        return flat_sequence[0]
-    return td.nest.pack_sequence_as(structure, list(flat_sequence))
+    given = list(flat_sequence)
+    count = len(flatten(structure))
+    if len(given) != count:
+        raise ValueError(
+            f"Could not pack sequence. Structure had {count} atoms, but flat_sequence had "
+            f"{len(given)} items. Structure: {structure}, flat_sequence: {flat_sequence}."
+        )
+    leaves = iter(given)
+
+    def packed(part: Any) -> Any:
+        if not is_nested(part):
+            return next(leaves)
+        return _rebuilt(part, [packed(inner) for _, inner in _parts(part)])
+
+    return packed(structure)
 
 
 def lists_to_tuples(structure: Any) -> Any:
     """A structure with tuples instead of lists."""
 
     def replaced(part: Any) -> Any:
-        return tuple(map(lists_to_tuples, part)) if isinstance(part, list) else None
+        return tuple(part) if isinstance(part, list) else None
 
-    return traverse(replaced, structure)
+    return traverse(replaced, structure, top_down=False)
 
 
 def map_shape_structure(func: Callable[[Any], Any], structure: Any) -> Any:
-    """A structure of what a function gives of shapes: lists and tuples of ints and None."""
+    """A structure of what a function gives of shapes, which are lists and tuples of ints and None,
+    and of leaves that are none."""
 
     def of_shape(part: Any) -> Any:
-        if isinstance(part, list | tuple) and all(isinstance(d, int | type(None)) for d in part):
-            found = func(part)
-            return MAP_TO_NONE if found is None else found
-        return None
+        listed = isinstance(part, list | tuple)
+        if is_nested(part) and not (listed and all(isinstance(d, int | None) for d in part)):
+            return None
+        found = func(part)
+        return MAP_TO_NONE if found is None else found
 
     return traverse(of_shape, structure)
 
@@ -156,18 +187,16 @@ def traverse(func: Callable[[Any], Any], structure: Any, top_down: bool = True) 
         func: of parts and leaves; `MAP_TO_NONE` stands for None.
         top_down: a part is given to the function before what is in it, and what is in it no more
             where the function replaces the part.
+
+    Raises:
+        TypeError: `func` is no function.
     """
     if not callable(func):
         raise TypeError(f"`func` must be callable, got: {func}")
     found = func(structure) if top_down else None
     if found is None and is_nested(structure):
-        parts = {key: traverse(func, part, top_down) for key, part in _parts(structure)}
-        if isinstance(structure, dict):
-            structure = type(structure)((key, parts[key]) for key in structure)
-        elif hasattr(structure, "_fields"):
-            structure = type(structure)(**parts)
-        else:
-            structure = type(structure)(parts.values())
+        parts = [traverse(func, part, top_down) for _, part in _parts(structure)]
+        structure = _rebuilt(structure, parts)
     if not top_down:
         found = func(structure)
     if found is None:

@@ -43,7 +43,7 @@ class Variable(td.Variable):
                 )
             make = initializers.get(initializer)
             dims = tuple(int(d) for d in shape)
-            value = lambda: make(dims, dtype=td.as_dtype(kind))
+            value: Any = lambda: make(dims, dtype=td.as_dtype(kind))
         else:
             value = td.cast(td.convert_to_tensor(initializer), kind)
             if shape is not None and tuple(shape) != tuple(value.shape):

@@ -107,4 +107,5 @@ def table(path: Any, origin: str, test_split: float, seed: int, count: int | Non
             "of 1)."
         )
     data = arrays(found(path, origin))
-    return parted(*shuffled(seed, data["x"][:count], data["y"][:count]), test_split)
+    x, y = shuffled(seed, data["x"][:count], data["y"][:count])
+    return parted(x, y, test_split)

@@ -63,4 +63,5 @@ class Operation(Layer):
     def _convert(self, inputs: Any) -> Any:
         return inputs
 
-    _convert_further = _convert
+    def _convert_further(self, value: Any) -> Any:
+        return value

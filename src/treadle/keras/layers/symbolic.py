@@ -147,3 +147,23 @@ def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         lambda x: KerasTensor(list(x.shape), x.dtype) if hasattr(x, "shape") else x,
         trace.structured_outputs,
     )
+
+
+def is_keras_tensor(x: Any) -> bool:
+    """Whether x is what `keras.Input`, or a layer called on it, gave."""
+    return isinstance(x, KerasTensor)
+
+
+def get_source_inputs(tensor: KerasTensor) -> list[KerasTensor]:
+    """What `keras.Input` gave, of all that the tensor depends on."""
+    found: dict[int, KerasTensor] = {}
+    waiting, seen = [tensor], {id(tensor)}
+    while waiting:
+        now = waiting.pop()
+        sources = [] if now.node is None else now.node.sources
+        if not sources:
+            found[id(now)] = now
+        new = [source for source in sources if id(source) not in seen]
+        seen.update(map(id, new))
+        waiting += reversed(new)
+    return list(found.values())

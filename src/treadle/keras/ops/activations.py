@@ -52,7 +52,7 @@ def log_softmax(x: Any, axis: Any = -1) -> Any:
     return _along(td.nn.log_softmax, tensor(x), axis)
 
 
-def _along(function: Any, x: td.Tensor, axis: Any) -> td.Tensor:
+def _along(function: Any, x: td.Tensor, axis: Any) -> Any:
     """A function along an axis, along several as if they were one, or along all."""
     if isinstance(axis, int):
         if x.shape[axis] == 1:

@@ -175,7 +175,7 @@ def geomspace(
     kind = standardize_dtype(dtype)
     tens = [td.math.log(td.cast(td.abs(x), kind)) / td.constant(math.log(10.0), kind)
             for x in (first, last)]  # fmt: skip
-    found = logspace(*tens, num, endpoint, 10, dtype, axis)
+    found = logspace(tens[0], tens[1], num, endpoint, 10, dtype, axis)
     return found * td.cast(td.sign(first), found.dtype)
 
 

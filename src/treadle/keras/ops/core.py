@@ -85,7 +85,7 @@ def stop_gradient(variable: Any) -> Any:
     return td.stop_gradient(tensor(variable))
 
 
-def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+def custom_gradient(f: Callable[..., Any]) -> Any:
     """Decorator: a function that gives its result and the function of its gradient."""
     return td.custom_gradient(f)
 
@@ -134,7 +134,7 @@ def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | Non
     """
     x, places = tensor(inputs), tensor(indices)
     new = tensor(updates, x.dtype)
-    by_name = {
+    by_name: dict[Any, Any] = {
         None: td.tensor_scatter_nd_update, "add": td.tensor_scatter_nd_add,
         "max": td.tensor_scatter_nd_max, "min": td.tensor_scatter_nd_min,
     }  # fmt: skip
@@ -202,6 +202,11 @@ def while_loop(
 @_operation("init_val")
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
     """What repeated calls of ``body_fun(number, value)`` make of the first value."""
+    if td.executing_eagerly() and isinstance(lower, int) and isinstance(upper, int):
+        value = init_val
+        for number in range(lower, upper):
+            value = body_fun(number, value)
+        return value
     return td.while_loop(
         lambda i, value: i < upper, lambda i, value: (i + 1, body_fun(i, value)),
         (tensor(lower), init_val),
@@ -304,7 +309,7 @@ def scan(
         )  # fmt: skip
     if xs is None and length is None:
         raise ValueError("Got no `xs` to scan over and `length` not provided.")
-    rows = td.nest.map_structure(tensor, xs)
+    rows = None if xs is None else td.nest.map_structure(tensor, xs)
     carry = td.nest.map_structure(tensor, init)
     leaves = [] if xs is None else td.nest.flatten(rows)
     count = length if length is not None else shape(leaves[0])[0]
@@ -313,14 +318,14 @@ def scan(
         return None if xs is None else td.nest.map_structure(lambda x: x[i], rows)
 
     _, like = f(carry, row(0))
-    kinds = td.nest.flatten(like)
+    kinds = [] if like is None else td.nest.flatten(like)
     arrays = tuple(td.TensorArray(y.dtype, size=count, element_shape=y.shape)
                    for y in _given(kinds))  # fmt: skip
 
     def step(i: Any, state: Any, written: Any) -> Any:
         at = count - 1 - i if reverse else i
         state, given = f(state, row(at))
-        parts = _given(td.nest.flatten(given))
+        parts = _given([] if given is None else td.nest.flatten(given))
         new = tuple(a.write(at, part) for a, part in zip(written, parts, strict=True))
         return i + 1, td.nest.map_structure(tensor, state), new
 

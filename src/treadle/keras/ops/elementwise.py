@@ -38,7 +38,7 @@ def _made(
         def one(x1: Any, x2: Any) -> Any:
             return function(x1, x2)
     else:
-        def one(x: Any, y: Any) -> Any:  # type: ignore[misc]
+        def one(x: Any, y: Any) -> Any:
             return function(x, y)
     one.__name__ = one.__qualname__ = name
     one.__doc__ = doc
@@ -104,7 +104,7 @@ bitwise_invert = _unary("bitwise_invert", td.bitwise.invert, "Each bit inverted.
 bitwise_not = _unary("bitwise_not", td.bitwise.invert, "Each bit inverted.", tensor)
 
 
-def _absolute(x: Any) -> td.Tensor:
+def _absolute(x: Any) -> Any:
     x = tensor(x)
     return x if x.dtype == td.bool or x.dtype.is_unsigned else td.abs(x)
 
@@ -113,7 +113,7 @@ absolute = _unary("absolute", _absolute, "The absolute value.", tensor)
 abs = absolute
 
 
-def _angle(x: Any) -> td.Tensor:
+def _angle(x: Any) -> Any:
     if not x.dtype.is_complex:
         return td.where(x < 0, td.constant(math.pi, x.dtype), td.zeros_like(x))
     return td.math.angle(x)
@@ -122,7 +122,7 @@ def _angle(x: Any) -> td.Tensor:
 angle = _unary("angle", _angle, "The angle of complex numbers.")
 
 
-def _cbrt(x: Any) -> td.Tensor:
+def _cbrt(x: Any) -> Any:
     x = tensor(x)
     if x.dtype not in (td.bfloat16, td.float16, td.float64):
         x = td.cast(x, "float64" if x.dtype == td.int64 else floatx())
@@ -133,7 +133,7 @@ cbrt = _unary("cbrt", _cbrt, "The cube root.", tensor)
 
 
 def _times(factor: float) -> Callable[[Any], td.Tensor]:
-    def scaled(x: Any) -> td.Tensor:
+    def scaled(x: Any) -> Any:
         x = tensor(x)
         x = td.cast(x, floats_of(x.dtype))
         return x * td.constant(factor, x.dtype)
@@ -145,7 +145,7 @@ deg2rad = _unary("deg2rad", _times(math.pi / 180.0), "Degrees as radians.", tens
 rad2deg = _unary("rad2deg", _times(180.0 / math.pi), "Radians as degrees.", tensor)
 
 
-def _i0(x: Any) -> td.Tensor:
+def _i0(x: Any) -> Any:
     x = tensor(x)
     if x.dtype not in (td.bfloat16, td.float16):
         x = td.cast(x, "float64" if x.dtype in (td.int64, td.float64) else floatx())
@@ -155,14 +155,14 @@ def _i0(x: Any) -> td.Tensor:
 i0 = _unary("i0", _i0, "The modified Bessel function of order 0.", tensor)
 
 
-def _sign(x: Any) -> td.Tensor:
+def _sign(x: Any) -> Any:
     return td.cast(td.sign(td.cast(x, td.int64)), x.dtype) if x.dtype.is_unsigned else td.sign(x)
 
 
 sign = _unary("sign", _sign, "-1, 0 or 1 by the sign.", tensor)
 
 
-def _signbit(x: Any) -> td.Tensor:
+def _signbit(x: Any) -> Any:
     if x.dtype == td.bool:
         return td.zeros_like(x)
     if x.dtype.is_integer:
@@ -173,7 +173,7 @@ def _signbit(x: Any) -> td.Tensor:
 signbit = _unary("signbit", _signbit, "Whether the sign's bit is set, as of -0.0.", tensor)
 
 
-def _sinc(x: Any) -> td.Tensor:
+def _sinc(x: Any) -> Any:
     turns = x * td.constant(math.pi, x.dtype)
     safe = td.where(td.equal(x, 0), td.ones_like(x), turns)
     return td.where(td.equal(x, 0), td.ones_like(x), td.sin(safe) / safe)
@@ -182,14 +182,14 @@ def _sinc(x: Any) -> td.Tensor:
 sinc = _unary("sinc", _sinc, "``sin(pi x) / (pi x)``, 1 at 0.")
 
 
-def _square(x: Any) -> td.Tensor:
+def _square(x: Any) -> Any:
     return td.square(td.cast(x, td.int32) if x.dtype == td.bool else x)
 
 
 square = _unary("square", _square, "x times x.", tensor)
 
 
-def _trunc(x: Any) -> td.Tensor:
+def _trunc(x: Any) -> Any:
     if not x.dtype.is_floating:
         return x
     return td.where(x < 0, td.math.ceil(x), td.math.floor(x))
@@ -201,7 +201,7 @@ trunc = _unary("trunc", _trunc, "x without its fraction.", tensor)
 def _tested(function: Callable[..., Any], otherwise: bool) -> Callable[[Any], td.Tensor]:
     """A question to floats, whose answer for other numbers is `otherwise`."""
 
-    def asked(x: Any) -> td.Tensor:
+    def asked(x: Any) -> Any:
         if x.dtype.is_floating:
             return function(x)
         return td.fill(td.shape(x), otherwise)
@@ -303,7 +303,7 @@ divide_no_nan = _binary(
 )  # fmt: skip
 
 
-def _floor_divide(a: td.Tensor, b: td.Tensor) -> td.Tensor:
+def _floor_divide(a: td.Tensor, b: td.Tensor) -> Any:
     if a.dtype == td.bool:
         return td.cast(td.math.floordiv(td.cast(a, td.int8), td.cast(b, td.int8)), td.bool)
     return td.math.floordiv(a, b)
@@ -312,7 +312,7 @@ def _floor_divide(a: td.Tensor, b: td.Tensor) -> td.Tensor:
 floor_divide = _binary("floor_divide", _floor_divide, "The quotient, rounded down.")
 
 
-def _power(a: td.Tensor, b: td.Tensor) -> td.Tensor:
+def _power(a: td.Tensor, b: td.Tensor) -> Any:
     if a.dtype.is_unsigned or a.dtype == td.bool:
         return td.cast(td.pow(td.cast(a, td.int32), td.cast(b, td.int32)), a.dtype)
     return td.pow(a, b)
@@ -327,11 +327,11 @@ def _numbers(x1: Any, x2: Any) -> tuple[td.Tensor, ...]:
     return (td.cast(a, td.int32), td.cast(b, td.int32)) if a.dtype == td.bool else (a, b)
 
 
-def _mod(a: td.Tensor, b: td.Tensor) -> td.Tensor:
+def _mod(a: td.Tensor, b: td.Tensor) -> Any:
     return td.math.floormod(a, b)
 
 
-def _fmod(a: td.Tensor, b: td.Tensor) -> td.Tensor:
+def _fmod(a: td.Tensor, b: td.Tensor) -> Any:
     if a.dtype.is_unsigned:
         return td.math.floormod(a, b)
     return td.sign(a) * td.math.floormod(td.abs(a), td.abs(b))
@@ -344,7 +344,7 @@ fmod = _binary("fmod", _fmod, "The remainder, of the dividend's sign.", _numbers
 def _over_nan(function: Callable[..., Any]) -> Callable[..., Any]:
     """The other number where one is NaN."""
 
-    def chosen(a: td.Tensor, b: td.Tensor) -> td.Tensor:
+    def chosen(a: td.Tensor, b: td.Tensor) -> Any:
         found = function(a, b)
         if not a.dtype.is_floating:
             return found
@@ -368,7 +368,7 @@ arctan2 = _binary("arctan2", td.math.atan2, "The angle of the point (x2, x1).", 
 
 
 def _log_add(base: float) -> Callable[..., td.Tensor]:
-    def added(a: td.Tensor, b: td.Tensor) -> td.Tensor:
+    def added(a: td.Tensor, b: td.Tensor) -> Any:
         scale = td.constant(math.log(base), a.dtype)
         difference = a - b
         more = td.math.log1p(td.exp(-td.abs(difference) * scale)) / scale
@@ -394,13 +394,13 @@ def _as_floats(x1: Any, x2: Any) -> tuple[td.Tensor, ...]:
     return td.cast(a, kind), td.cast(b, kind)
 
 
-def _heaviside(a: td.Tensor, b: td.Tensor) -> td.Tensor:
+def _heaviside(a: td.Tensor, b: td.Tensor) -> Any:
     if a.dtype == td.bool:
         return td.where(a, a, b)
     return td.where(a < 0, td.zeros_like(a), td.where(a > 0, td.ones_like(a), b))
 
 
-def _hypot(a: td.Tensor, b: td.Tensor) -> td.Tensor:
+def _hypot(a: td.Tensor, b: td.Tensor) -> Any:
     a, b = td.abs(a), td.abs(b)
     most, least = td.maximum(a, b), td.minimum(a, b)
     ratio = td.math.divide_no_nan(least, most)
@@ -411,7 +411,7 @@ heaviside = _binary("heaviside", _heaviside, "0 below 0, 1 above, x2 at 0.", _as
 hypot = _binary("hypot", _hypot, "The length of the side opposite the right angle.", _as_floats)
 
 
-def _nextafter(x1: Any, x2: Any) -> td.Tensor:
+def _nextafter(x1: Any, x2: Any) -> Any:
     a, b = tensors(x1, x2, beside=(float,))
     return td.cast(td.math.nextafter(td.cast(a, td.float64), td.cast(b, td.float64)), a.dtype)
 
@@ -436,7 +436,7 @@ lcm = _binary(
 )  # fmt: skip
 
 
-def _ldexp(x1: Any, x2: Any) -> td.Tensor:
+def _ldexp(x1: Any, x2: Any) -> Any:
     a, b = tensor(x1), tensor(x2)
     if not b.dtype.is_integer:
         raise TypeError(f"ldexp: x2 must be an integer, got {b.dtype.name}")
@@ -490,7 +490,7 @@ bitwise_xor = _bits(
 
 
 def _shifted(function: Callable[..., Any]) -> Callable[..., Any]:
-    def shifted(x: Any, y: Any) -> td.Tensor:
+    def shifted(x: Any, y: Any) -> Any:
         x = tensor(x)
         return function(x, tensor(y, x.dtype)) if isinstance(y, int) else function(*tensors(x, y))
 
@@ -505,7 +505,7 @@ left_shift = _made("left_shift", _left, _XY, "The bits y places up.")
 right_shift = _made("right_shift", _right, _XY, "The bits y places down.")
 
 
-def _close(a: td.Tensor, b: td.Tensor, rtol: Any, atol: Any, equal_nan: bool) -> td.Tensor:
+def _close(a: td.Tensor, b: td.Tensor, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     if not a.dtype.is_floating:
         return td.equal(a, b)
     near = td.abs(a - b) <= tensor(atol, a.dtype) + tensor(rtol, a.dtype) * td.abs(b)
@@ -518,7 +518,8 @@ def isclose(
     x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Any:
     """Whether numbers differ by no more than ``atol + rtol |x2|``."""
-    return _close(*tensors(x1, x2), rtol, atol, equal_nan)
+    a, b = tensors(x1, x2)
+    return _close(a, b, rtol, atol, equal_nan)
 
 
 @_operation("x1", "x2", name="AllClose")
@@ -526,7 +527,8 @@ def allclose(
     x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Any:
     """Whether all numbers differ by no more than ``atol + rtol |x2|``."""
-    return td.reduce_all(_close(*tensors(x1, x2), rtol, atol, equal_nan))
+    a, b = tensors(x1, x2)
+    return td.reduce_all(_close(a, b, rtol, atol, equal_nan))
 
 
 @_operation("condition", "x1", "x2")
@@ -538,7 +540,8 @@ def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
     """
     chosen = td.cast(tensor(condition), td.bool)
     if x1 is not None and x2 is not None:
-        return td.where(chosen, *together(x1, x2))
+        then, other = together(x1, x2)
+        return td.where(chosen, then, other)
     if x1 is None and x2 is None:
         return positions(chosen)
     raise ValueError(

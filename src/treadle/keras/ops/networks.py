@@ -307,7 +307,7 @@ def fold(
     channels = x.shape[1] // (high * wide)
     windows = td.reshape(x, [-1, channels, high, wide, *counts])
     rows = _spread(windows, 4, 2, counts[0], gaps[0], steps[0], whole[0])
-    found = _spread(rows, 4, 2, counts[1], gaps[1], steps[1], whole[1])
+    found = _spread(rows, 3, 2, counts[1], gaps[1], steps[1], whole[1])
     return found[:, :, edges[0] : edges[0] + size[0], edges[1] : edges[1] + size[1]]
 
 
@@ -521,9 +521,11 @@ def batch_normalization(
     x = tensor(x)
     shape = [1] * len(x.shape)
     shape[axis] = -1
-    parts = [None if part is None else td.reshape(tensor(part), shape)
-             for part in (mean, variance, offset, scale)]  # fmt: skip
-    return td.nn.batch_normalization(x, *parts, epsilon)
+    middle, spread, plus, times = (
+        None if part is None else td.reshape(tensor(part), shape)
+        for part in (mean, variance, offset, scale)
+    )  # fmt: skip
+    return td.nn.batch_normalization(x, middle, spread, plus, times, epsilon)
 
 
 @_operation("x", "scale", name="RMSNorm")

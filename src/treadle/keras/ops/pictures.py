@@ -358,14 +358,14 @@ def _homography(start: td.Tensor, end: td.Tensor) -> td.Tensor:
 _BEYOND = ("constant", "nearest", "wrap", "mirror", "reflect")
 
 
-def _inside(place: td.Tensor, size: int, fill_mode: str) -> td.Tensor:
+def _inside(place: td.Tensor, size: Any, fill_mode: str) -> td.Tensor:
     """The index in an axis of that size for one beyond it."""
     if fill_mode in ("constant", "nearest"):
         return td.clip_by_value(place, 0, size - 1)
     if fill_mode == "wrap":
         return td.math.floormod(place, size)
     if fill_mode == "mirror":  # the last element is not repeated
-        turns = 2 * max(size - 1, 1)
+        turns = 2 * (size - 1)
         near = td.math.floormod(td.abs(place), turns)
         return td.where(near < size, near, turns - near)
     near = td.math.floormod(place, 2 * size)
@@ -403,7 +403,7 @@ def map_coordinates(
         raise NotImplementedError("map_coordinates currently requires order<=1")
     kind = places.dtype if places.dtype.is_floating else td.float32
     each = []
-    for place, size in zip(td.unstack(places, axis=0), x.shape, strict=True):
+    for place, size in zip(td.unstack(places, axis=0), shape_of(x), strict=True):
         at = td.cast(place, kind)
         lower = td.round(at) if order == 0 else td.math.floor(at)
         share = at - lower

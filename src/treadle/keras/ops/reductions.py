@@ -11,6 +11,7 @@ import numpy as np
 import treadle as td
 from treadle.keras.config import floatx
 from treadle.keras.ops.conversion import axes_of, by_numpy, tensor, tensors, wide
+from treadle.keras.ops.elementwise import nan_to_num
 from treadle.keras.ops.operations import operation
 from treadle.keras.promotion import result_type
 
@@ -367,23 +368,16 @@ def cumprod(x: Any, axis: Any = None, dtype: Any = None) -> Any:
     return _running(x, axis, dtype, td.math.cumprod)
 
 
-def _filled(x: Any, value: float) -> td.Tensor:
-    x = tensor(x)
-    if not x.dtype.is_floating:
-        return x
-    return td.where(td.math.is_nan(x), td.constant(value, x.dtype), x)
-
-
 @_operation("x")
 def nancumsum(x: Any, axis: Any = None, dtype: Any = None) -> Any:
-    """`cumsum` with 0 instead of NaN."""
-    return _running(_filled(x, 0.0), axis, dtype, td.cumsum)
+    """`cumsum` with numbers as `nan_to_num` gives them."""
+    return _running(nan_to_num(x), axis, dtype, td.cumsum)
 
 
 @_operation("x")
 def nancumprod(x: Any, axis: Any = None, dtype: Any = None) -> Any:
-    """`cumprod` with 1 instead of NaN."""
-    return _running(_filled(x, 1.0), axis, dtype, td.math.cumprod)
+    """`cumprod` with 1 instead of NaN, and finite numbers instead of infinities."""
+    return _running(nan_to_num(x, 1.0), axis, dtype, td.math.cumprod)
 
 
 # -- counts ----------------------------------------------------------------------------------------
@@ -443,7 +437,8 @@ def digitize(x: Any, bins: Any) -> Any:
     x = tensor(x)
     kind = "float64" if x.dtype in (td.float64, td.int64, td.int32, td.uint32) else "float32"
     edges = td.cast(bins if isinstance(bins, td.Tensor) else np.asarray(bins, np.float64), kind)
-    return td.searchsorted(edges, td.cast(x, kind), side="right")
+    places = td.searchsorted(edges, td.cast(td.reshape(x, [-1]), kind), side="right")
+    return td.reshape(places, td.shape(x))
 
 
 @_operation("x")

@@ -8,17 +8,17 @@ from typing import Any
 from treadle.keras.layers.symbolic import KerasTensor
 from treadle.keras.ops import activations, arrays, elementwise, products
 
-_BINARY = {
+_BINARY: dict[str, Callable[..., Any]] = {
     "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply,
     "truediv": elementwise.divide, "floordiv": elementwise.floor_divide, "mod": elementwise.mod,
     "pow": elementwise.power, "matmul": products.matmul, "and": elementwise.logical_and,
     "or": elementwise.logical_or, "xor": elementwise.logical_xor,
 }  # fmt: skip
-_ONE_WAY = {
+_ONE_WAY: dict[str, Callable[..., Any]] = {
     "lt": elementwise.less, "le": elementwise.less_equal, "gt": elementwise.greater,
     "ge": elementwise.greater_equal, "getitem": arrays.get_item, "round": elementwise.round,
 }  # fmt: skip
-_UNARY = {
+_UNARY: dict[str, Callable[..., Any]] = {
     "neg": elementwise.negative, "abs": elementwise.absolute, "invert": elementwise.logical_not,
 }  # fmt: skip
 
@@ -49,11 +49,10 @@ def _step(x: KerasTensor, function: Callable[..., Any], args: Any, kwargs: Any) 
 def add_operators() -> None:
     """Give `KerasTensor` its operators and methods. ``==`` stays that of objects, by which
     KerasTensors are found in lists and dicts."""
-    for name, function in _BINARY.items():
-        setattr(KerasTensor, f"__{name}__", _method(function))
-        setattr(KerasTensor, f"__r{name}__", _swapped(function))
-    for name, function in (_ONE_WAY | _UNARY).items():
-        setattr(KerasTensor, f"__{name}__", _method(function))
-    KerasTensor._step = _step  # type: ignore[attr-defined]
-    for name, function in (("reshape", arrays.reshape), ("squeeze", arrays.squeeze)):
+    methods = {f"__{name}__": function for name, function in (_BINARY | _ONE_WAY | _UNARY).items()}
+    methods |= {"reshape": arrays.reshape, "squeeze": arrays.squeeze}
+    for name, function in methods.items():
         setattr(KerasTensor, name, _method(function))
+    for name, function in _BINARY.items():
+        setattr(KerasTensor, f"__r{name}__", _swapped(function))
+    KerasTensor._step = _step  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ _operation = functools.partial(operation, "math")
 
 def _segments(
     data: Any, segment_ids: Any, num_segments: Any, sorted: bool, name: str
-) -> td.Tensor:
+) -> Any:
     x, ids = tensor(data), tensor(segment_ids)
     if len(ids.shape) != 1:
         raise ValueError(

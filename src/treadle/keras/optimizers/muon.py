@@ -82,7 +82,7 @@ class Muon(Optimizer):
         moved = self._orthogonal(gradient + self.momentum * now if self.nesterov else now)
         scale = 1.0
         if self.rms_rate is not None:
-            scale = max(variable.shape.as_list()) ** 0.5 * self.rms_rate
+            scale = max(size or 0 for size in variable.shape.as_list()) ** 0.5 * self.rms_rate
         variable.assign_sub(factors["rate"] * moved * scale)
 
     def _orthogonal(self, x: td.Tensor) -> td.Tensor:
