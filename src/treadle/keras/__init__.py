@@ -65,10 +65,10 @@ def remat(f: Any) -> Any:
 __all__ = [
     "DTypePolicy", "FloatDTypePolicy", "Function", "Initializer", "Input", "InputSpec",
     "KerasTensor", "Layer", "Loss", "Metric", "Model", "Operation", "Optimizer", "Regularizer",
-    "Sequential", "Variable", "activations", "applications", "backend", "callbacks", "config",
+    "Sequential", "Variable", "activations", "backend", "callbacks", "config",
     "constraints", "datasets", "device", "dtype_policies", "initializers", "layers", "losses",
     "metrics", "mixed_precision", "models", "name_scope", "ops", "optimizers", "preprocessing",
     "random", "regularizers", "remat", "saving", "tree", "utils", "version",
 ]  # fmt: skip
 
-__getattr__ = provided(__name__, {__name__: "applications datasets preprocessing"})
+__getattr__ = provided(__name__, {__name__: "datasets preprocessing"})

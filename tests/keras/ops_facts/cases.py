@@ -104,7 +104,7 @@ cholesky(M,upper=True) cholesky_inverse(M) eig(M)[0]*0 jvp(square,(array(F),),(a
 segment_sum(R,E) segment_max(R,E,num_segments=4) segment_min(R,E) segment_prod(R,E) top_k(F,2)
 in_top_k(J[:,0]*0+1,F,2) logsumexp(T,axis=(0,2),keepdims=True) cdist(F,R) fft((F,G)) fft2((F,G))
 ifft2((F,G)) rfft(L,fft_length=16) irfft((F,G)) stft(L,16,8,16) stft(L,8,4,16,window="hamming",center=False)
-istft(stft(L,16,8,16),16,8,16) extract_sequences(L,10,7) view_as_complex(O[...,:2]) view_as_real(F+0j)
+istft(stft(L,16,8,16),16,8,16) extract_sequences(L,10,7) view_as_complex(O[...,:2]) view_as_real(cast(F,"complex64"))
 relu(I) celu(F,alpha=0.5) elu(F,alpha=2.0) gelu(F,approximate=False) glu(T) hard_shrink(F,threshold=0.3)
 leaky_relu(F,negative_slope=0.1) soft_shrink(F,threshold=0.1) squareplus(F,b=2) threshold(F,0.1,-1.0)
 softmax(T,axis=1) softmax(F,axis=None) log_softmax(T,axis=0) sparsemax(T,axis=1) one_hot(D,3)
@@ -130,7 +130,7 @@ slice_update(T,(0,1,1),T[:,:1,:2]*0) scatter([[1],[3]],[5.0,6.0],(5,)) scatter_u
 scatter_update(F,[[0,1],[1,2]],[9.0,8.0],reduction="add") scatter_update(V,[[1],[1]],[2.0,3.0],reduction="mul")
 scatter_update(V,[[1]],[2.0],reduction="max") unstack(F,axis=1) cond(True,lambda:F,lambda:G)
 switch(1,[lambda a:a,lambda a:a+1],F) while_loop(lambda i,x:i<3,lambda i,x:(i+1,x*2),(0,F))
-fori_loop(0,3,lambda i,x:x+i,F) map(lambda r:r*2,F) vectorized_map(lambda r:r+1,F)
+fori_loop(0,3,lambda i,x:add(x,i),F) map(lambda r:r*2,F) vectorized_map(lambda r:r+1,F)
 scan(lambda c,r:(c+r,c*r),V*0,R) scan(lambda c,r:(c+r,c),V*0,R,reverse=True)
 associative_scan(lambda a,b:a+b,R) associative_scan(lambda a,b:a*b,R,reverse=True)
 associative_scan(lambda a,b:a+b,T,axis=1)
@@ -146,6 +146,12 @@ image.map_coordinates(F,array([[0.3,1.0],[1.5,2.4]]),1) image.map_coordinates(F,
 image.map_coordinates(F,array([[0.3,-1.9],[1.5,3.4]]),0,"wrap") image.gaussian_blur(A) image.sobel_edges(A)
 image.scale_and_translate(A,(1,4,4,3),array([0.7,0.8]),array([0.1,0.2]),(1,2),"linear") image.ssim(A,H,filter_size=3)
 image.scale_and_translate(A,(1,8,8,3),array([1.3,1.5]),array([0.1,0.2]),(1,2),"lanczos3")
+random.normal((3,2),seed=42) random.normal((4,),mean=2.0,stddev=0.5,dtype="float16",seed=1) random.uniform((5,),seed=42)
+random.uniform((3,),minval=-2.0,maxval=3.0,seed=random.SeedGenerator(7))
+random.randint((6,),0,10,seed=5) random.randint((4,),-3,3,dtype="int8",seed=5)
+random.shuffle(R,seed=3) random.shuffle(T,axis=1,seed=3) random.dropout(T,0.4,seed=2) random.gamma((4,),2.0,seed=4)
+random.dropout(T,0.4,noise_shape=(None,1,None),seed=2) random.binomial((4,),10.0,0.3,seed=6) random.beta((3,),2.0,3.0,seed=8)
+random.SeedGenerator(3).next()
 """
 
 
@@ -187,10 +193,12 @@ def _at_spaces(line: str) -> list[str]:
 CALLS = _calls()
 
 
-def made(ops: Any, call: str, inputs: dict[str, Any]) -> Any:
-    """What a call gives with a library's `ops`."""
+def made(keras: Any, call: str, inputs: dict[str, Any]) -> Any:
+    """What a call gives with a library's `keras.ops` and `keras.random`."""
+    ops = keras.ops
     names = {name: getattr(ops, name) for name in dir(ops) if name[0] != "_"}
     names["slice"] = slice if ",slice(" in call else ops.slice  # Python's, in an index
+    names["random"] = keras.random
     return eval(call, {**names, **inputs})
 
 

@@ -26,7 +26,7 @@ def main() -> None:
     arrays: dict[str, Any] = {}
     facts: dict[str, Any] = {}
     for call in CALLS:
-        found = parts(made(keras.ops, call, INPUTS))
+        found = parts(made(keras, call, INPUTS))
         facts[call] = [[dtype, list(shape)] for dtype, shape, _ in found]
         arrays |= {f"{call}/{n}": values for n, (_, _, values) in enumerate(found)}
     text = json.dumps({"keras": keras.__version__, "calls": facts})

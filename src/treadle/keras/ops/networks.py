@@ -9,6 +9,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras.config import epsilon as _epsilon
+from treadle.keras.layers.pooling import divided
 from treadle.keras.layers.spatial import format_name
 from treadle.keras.ops.conversion import axes_of, tensor, tensors
 from treadle.keras.ops.linear_algebra import norm
@@ -91,18 +92,8 @@ def _adaptive(inputs: Any, output_size: Any, data_format: str | None, mean: bool
     rank = len(x.shape) - 2
     if rank not in (1, 2, 3):
         raise ValueError(f"Adaptive pools take one to three spatial axes, got shape {x.shape}")
-    counts = _for_each(output_size, rank)
     first = 1 if format_name(data_format) == "channels_last" else 2
-    for axis, count in enumerate(counts, first):
-        size = x.shape[axis]
-        if size is None:
-            raise ValueError("Adaptive pools need known sizes of the spatial axes")
-        ends = [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
-        front = (slice(None),) * axis
-        parts = [x[(*front, slice(start, end))] for start, end in ends]
-        reduced = td.reduce_mean if mean else td.reduce_max
-        x = td.concat([reduced(part, axis, keepdims=True) for part in parts], axis)
-    return x
+    return divided(x, _for_each(output_size, rank), first, mean)
 
 
 @_operation("inputs")
