@@ -48,14 +48,10 @@ OWNERS = {
     "rich": {"cli", "bench"},
     "matplotlib": {"cli", "bench"},
     "h5py": {"keras.models.weight_files"},
-<<<<<<< HEAD
-    "PIL": {"ops.image.codecs"},
-    "mpi4py": {"distribute.mpi"},
-=======
     "PIL": {"ops.image.codecs", "keras.utils.images"},
+    "mpi4py": {"distribute.mpi"},
     "pydot": {"keras.models.plotting"},
     "scipy": {"keras.initializers"},
->>>>>>> cc2cd7dc (keras.ops: 828 calls recorded from Keras)
 }
 # Packages of one kind of device, and who beside their own modules may import them: what chooses a
 # device, what calls its programs from Python without the compiler's help, and its settings.
@@ -144,17 +140,10 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-<<<<<<< HEAD
-        "config masks naming progress replicas serialization",
-        "dtype_policies",
-        "activations callbacks constraints initializers regularizers utils",
-        "losses",
-=======
-        "config masks naming progress promotion serialization tree",
+        "config masks naming progress promotion replicas serialization tree",
         "dtype_policies random",
         "activations callbacks constraints datasets initializers regularizers utils",
         "losses preprocessing variables",
->>>>>>> cc2cd7dc (keras.ops: 828 calls recorded from Keras)
         "metrics",
         "layers",
         "ops optimizers",
@@ -264,12 +253,9 @@ LIBRARIES = {
     ("autograph.build", "json"): "for texts with quotes",
     ("autograph.logs", "logging"): "where something is logged",
     ("cli.bench", "matplotlib.figure"): "for a picture",
-<<<<<<< HEAD
     ("distribute.mpi", "mpi4py"): "may be missing, and few programs need it",
-=======
     ("keras.initializers", "scipy.signal"): "may be missing, and few programs need it",
     ("keras.models.plotting", "pydot"): "may be missing, and few programs need it",
->>>>>>> cc2cd7dc (keras.ops: 828 calls recorded from Keras)
     ("keras.models.weight_files", "h5py"): "may be missing, and few programs need it",
     ("keras.utils.images", "PIL"): "may be missing, and few programs need it",
     ("names", "difflib"): "for the text of an error",
