@@ -17,7 +17,7 @@ from treadle.keras import ops
 FACTS = np.load(Path(__file__).parent / "ops_facts" / "facts.npz")
 DESCRIBED = json.loads(str(FACTS["described"]))["calls"]
 # Dtypes are the same everywhere; the others give numbers of Python.
-PLAIN = [call for call in CALLS if not call.startswith(("shape(", "ndim(")) and "cast(J" not in call]
+PLAIN = [c for c in CALLS if not c.startswith(("shape(", "ndim(")) and "cast(J" not in c]
 # Steps of a model of three inputs, and what a batch of them gives.
 STEPS = [
     "add(F,G)", "subtract(F,1)", "multiply(B,2)", "matmul(F,M)", "mean(F)", "clip(F,-0.5,0.5)",

@@ -180,7 +180,7 @@ def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None)
     if rate == 1.0:
         return td.zeros_like(inputs)
     if rate == 0.0:
-        return inputs
+        return td.identity(inputs)
     shape = td.shape(inputs)
     if noise_shape is not None:
         shape = td.stack([shape[i] if d is None else d for i, d in enumerate(noise_shape)])

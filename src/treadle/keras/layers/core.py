@@ -161,10 +161,10 @@ class ReversibleEmbedding(Embedding):
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
         if not self.tie_weights:
-            self.reverse_embeddings = self._new_weight(
-                (self.output_dim, self.input_dim), self.embeddings_initializer,
-                name="reverse_embeddings",
-            )  # fmt: skip
+            shape = (self.output_dim, self.input_dim)
+            self.reverse_embeddings = self._add(
+                "embeddings", shape, name="reverse_embeddings", regularizer=None, constraint=None
+            )
 
     def call(self, inputs: Any, reverse: bool = False) -> td.Tensor:
         if not reverse:

@@ -11,8 +11,8 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import callbacks as cb
-from treadle.keras import metrics as keras_metrics
 from treadle.keras import config, optimizers, replicas, serialization
+from treadle.keras import metrics as keras_metrics
 from treadle.keras.callbacks.base import as_numbers
 from treadle.keras.models.batches import (
     Arrays,

@@ -108,7 +108,7 @@ class STFTSpectrogram(Layer):
                  for kernel in (self.real_kernel, self.imag_kernel)]  # fmt: skip
         real, imaginary = parts
         if real is None or imaginary is None:
-            return self._shaped(imaginary if real is None else real)
+            return self._shaped(next(part for part in parts if part is not None))
         if self.mode == "angle":
             return self._shaped(td.math.atan2(imaginary, real))
         if self.mode == "stft":
