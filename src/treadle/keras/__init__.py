@@ -1,6 +1,6 @@
 """``td.keras``: layers, models, optimizers, losses and metrics by Keras's names."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import treadle as td
 from treadle.keras import (
@@ -38,6 +38,10 @@ from treadle.keras.regularizers import Regularizer
 from treadle.keras.variables import Variable
 from treadle.names import provided
 
+if TYPE_CHECKING:
+    from treadle.keras import datasets as datasets
+    from treadle.keras import preprocessing as preprocessing
+
 FloatDTypePolicy = DTypePolicy
 __version__ = "3.15.1"  # of Keras, whose names and files these are
 
@@ -71,4 +75,4 @@ __all__ = [
     "random", "regularizers", "remat", "saving", "tree", "utils", "version",
 ]  # fmt: skip
 
-__getattr__ = provided(__name__, {__name__: "datasets preprocessing"})
+__getattr__ = provided(__name__, {"treadle.keras": "datasets preprocessing"})

@@ -59,8 +59,8 @@ _BINARY = {
     "logaddexp2 hypot heaviside mod fmod floor_divide equal less greater_equal isclose allclose "
     "logical_and logical_xor cross vdot inner outer nextafter divide_no_nan kron psnr(F,G,2.0)",
     "I, J": "add mod fmod floor_divide divide gcd lcm bitwise_and bitwise_or bitwise_xor "
-    "left_shift right_shift ldexp(F,J) power(P,J) power(I,2) less_equal greater not_equal isin inner "
-    "floor_divide(I,2) maximum(I,2.5) add(I,1) add(I,0.5) multiply(B,2) subtract(F,1)",
+    "left_shift right_shift ldexp(F,J) power(P,J) power(I,2) less_equal greater not_equal isin "
+    "inner floor_divide(I,2) maximum(I,2.5) add(I,1) add(I,0.5) multiply(B,2) subtract(F,1)",
     "F, V": "add multiply dot matmul subtract",
     "B, C": "logical_or equal not_equal",
 }  # fmt: skip

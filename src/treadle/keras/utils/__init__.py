@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,6 +45,12 @@ from treadle.keras.utils.downloads import get_file
 from treadle.keras.utils.folders import image_dataset_from_directory, text_dataset_from_directory
 from treadle.keras.utils.images import array_to_img, img_to_array, load_img, save_img
 from treadle.names import provided
+
+if TYPE_CHECKING:
+    from treadle.keras.layers.symbolic import get_source_inputs as get_source_inputs
+    from treadle.keras.layers.symbolic import is_keras_tensor as is_keras_tensor
+    from treadle.keras.models.plotting import model_to_dot as model_to_dot
+    from treadle.keras.models.plotting import plot_model as plot_model
 
 
 def set_random_seed(seed: int) -> None:
