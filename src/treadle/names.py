@@ -27,8 +27,8 @@ _PLACES = (
     "treadle.keras.losses", "treadle.keras.metrics", "treadle.keras.optimizers",
     "treadle.keras.optimizers.schedules", "treadle.keras.activations",
     "treadle.keras.initializers", "treadle.keras.callbacks", "treadle.keras.regularizers",
-    "treadle.keras.utils", "treadle.train", "treadle.summary", "treadle.summary.experimental",
-    "treadle.profiler.experimental",
+    "treadle.keras.utils", "treadle.keras.ops", "treadle.train", "treadle.summary",
+    "treadle.summary.experimental", "treadle.profiler.experimental",
 )  # fmt: skip
 
 _NO_SPARSE = "Sparse tensors are not provided: use dense ones, or td.IndexedSlices for rows"
@@ -178,6 +178,39 @@ _INSTEAD = {
     **dict.fromkeys(
         ("client", "server"),
         "A profile is made by the process itself: td.profiler.experimental.start and stop",
+    ),
+    "applications": "Models with others' weights are not provided: make the layers, and load the "
+    "weights with model.load_weights, which reads Keras's .weights.h5 files",
+    **dict.fromkeys(
+        ("JaxLayer", "FlaxLayer", "TorchModuleWrapper", "TFSMLayer"),
+        "Code of other libraries is no layer: put td.numpy_function into a Layer, or write its "
+        "layers with keras.layers",
+    ),
+    "OrbaxCheckpoint": "Use keras.callbacks.ModelCheckpoint, or td.train.CheckpointManager",
+    **dict.fromkeys(
+        ("MultiOptimizer", "OptimizerMap"),
+        "Use several optimizers in a train_step of your own, each with its variables",
+    ),
+    **dict.fromkeys(("Quantizer", "quantizers"), _NO_QUANTIZED),
+    **dict.fromkeys(
+        ("StatelessScope", "SymbolicScope"),
+        "They belong to the JAX backend of Keras: variables are assigned in functions",
+    ),
+    "RematScope": "Use keras.remat, or td.recompute_grad, on functions",
+    "distribution": "Use td.distribute for devices and workers",
+    "distillation": "Use a train_step of your own with both models",
+    "export": "Models are saved by model.save and weights by model.save_weights",
+    **dict.fromkeys(
+        ("FeatureSpace", "wrappers", "visualization"),
+        "It is not provided: use the preprocessing layers of keras.layers",
+    ),
+    "KerasFileEditor": "Use h5py on the model.weights.h5 of the .keras archive, which is a zip",
+    "audio_dataset_from_directory": "Sound files are not read: use the module wave, and "
+    "td.data.Dataset.from_tensor_slices",
+    **dict.fromkeys(
+        ("bounding_boxes", "MaxNumBoundingBoxes"),
+        "Boxes are not changed with images: use td.image.crop_and_resize and "
+        "td.image.non_max_suppression",
     ),
     "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",
 }

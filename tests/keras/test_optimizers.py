@@ -113,7 +113,7 @@ def test_arguments():
     with pytest.raises(ValueError, match="momentum"):
         keras.optimizers.SGD(momentum=2.0)
     assert isinstance(keras.optimizers.get("Adam"), keras.optimizers.Adam)
-    known = "adadelta, adafactor, adagrad, adam, adamax, adamw, ftrl, lamb, lion, nadam, rmsprop"
+    known = "adadelta, adafactor, adagrad, adam, adamax, adamw, ftrl, lamb, lion, muon, nadam"
     with pytest.raises(ValueError, match=known):
         keras.optimizers.get("lyon")
 
@@ -232,3 +232,38 @@ def test_settings_out_of_range(settings, text):
         keras.optimizers.Ftrl(l1_regularization_strength=-1.0)
     with pytest.raises(ValueError, match="dynamic=False"):
         keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(), dynamic=False)
+
+
+def fitted(optimizer):
+    """The losses of five epochs of a small network."""
+    keras, generator = td.keras, np.random.default_rng(0)
+    x, y = (generator.normal(size=(64, n)).astype(np.float32) for n in (6, 2))
+    layers = [keras.layers.Dense(5, activation="tanh"), keras.layers.Dense(2)]
+    model = keras.Sequential([keras.Input((6,)), *layers])
+    generator = np.random.default_rng(1)
+    model.set_weights([
+        generator.normal(size=w.shape).astype(np.float32) * 0.5 for w in model.get_weights()
+    ])  # fmt: skip
+    model.compile(optimizer, "mse")
+    return model.fit(x, y, 16, epochs=5, shuffle=False, verbose=0).history["loss"]
+
+
+def test_muon_gives_keras_s_losses():
+    losses = fitted(td.keras.optimizers.Muon(0.01))
+    expected = [1.3254794, 1.2805537, 1.2441368, 1.2142789, 1.1891309]
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+
+
+def test_schedule_free_adamw_gives_keras_s_losses():
+    # Those of Keras with JAX: with TensorFlow it reads a variable after its update.
+    optimizer = td.keras.optimizers.ScheduleFreeAdamW(0.01, warmup_steps=5, weight_decay=0.01)
+    expected = [1.3316542, 1.2840452, 1.2268017, 1.1783484, 1.1384368]
+    np.testing.assert_allclose(fitted(optimizer), expected, rtol=5e-5)
+
+
+def test_circle_loss_and_orthogonal_regularizer_give_keras_s_values():
+    rows = np.random.default_rng(0).normal(size=(64, 6)).astype(np.float32)
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    circle = td.keras.losses.Circle(gamma=10.0)(np.arange(64) % 4, unit)
+    penalty = td.keras.regularizers.OrthogonalRegularizer(0.5)(rows[:4])
+    np.testing.assert_allclose([circle, penalty], [32.660862, 0.10729510], rtol=1e-5)

@@ -1,5 +1,8 @@
 """``td.keras``: layers, models, optimizers, losses and metrics by Keras's names."""
 
+from typing import TYPE_CHECKING, Any
+
+import treadle as td
 from treadle.keras import (
     activations,
     backend,
@@ -13,23 +16,63 @@ from treadle.keras import (
     metrics,
     mixed_precision,
     models,
+    ops,
     optimizers,
+    random,
     regularizers,
     saving,
+    tree,
     utils,
 )
 from treadle.keras.dtype_policies import DTypePolicy
-from treadle.keras.layers import Input
+from treadle.keras.initializers import Initializer
+from treadle.keras.layers import Input, InputSpec, Layer
+from treadle.keras.layers.functions import Operation
+from treadle.keras.layers.symbolic import KerasTensor
+from treadle.keras.losses import Loss
+from treadle.keras.metrics import Metric
 from treadle.keras.models import Model, Sequential
-from treadle.names import missing_name
+from treadle.keras.models.network import Function
+from treadle.keras.optimizers import Optimizer
+from treadle.keras.regularizers import Regularizer
+from treadle.keras.variables import Variable
+from treadle.names import provided
+
+if TYPE_CHECKING:
+    from treadle.keras import datasets as datasets
+    from treadle.keras import preprocessing as preprocessing
+
+FloatDTypePolicy = DTypePolicy
+__version__ = "3.15.1"  # of Keras, whose names and files these are
+
+
+def version() -> str:
+    """The version of Keras whose names and files these are."""
+    return __version__
+
+
+def device(device_name: str) -> Any:
+    """``with keras.device("cpu:0"):`` operations and variables are placed there."""
+    return td.device(device_name.replace("gpu:", "GPU:").replace("cpu:", "CPU:"))
+
+
+def name_scope(name: str, **kwargs: Any) -> Any:
+    """``with keras.name_scope("block"):`` the names of operations begin with it."""
+    return td.name_scope(name)
+
+
+def remat(f: Any) -> Any:
+    """A function whose results are computed again for its gradient, rather than kept."""
+    return td.recompute_grad(f)
+
 
 __all__ = [
-    "DTypePolicy", "Input", "Model", "Sequential", "activations", "backend", "callbacks", "config",
-    "constraints", "dtype_policies", "initializers", "layers", "losses", "metrics",
-    "mixed_precision", "models", "optimizers", "regularizers", "saving", "utils",
+    "DTypePolicy", "FloatDTypePolicy", "Function", "Initializer", "Input", "InputSpec",
+    "KerasTensor", "Layer", "Loss", "Metric", "Model", "Operation", "Optimizer", "Regularizer",
+    "Sequential", "Variable", "activations", "backend", "callbacks", "config",
+    "constraints", "datasets", "device", "dtype_policies", "initializers", "layers", "losses",
+    "metrics", "mixed_precision", "models", "name_scope", "ops", "optimizers", "preprocessing",
+    "random", "regularizers", "remat", "saving", "tree", "utils", "version",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> object:
-    there = f"It is not supported yet. What there is: {', '.join(__all__)}"
-    raise missing_name(__name__, name, there)
+__getattr__ = provided(__name__, {"treadle.keras": "datasets preprocessing"})

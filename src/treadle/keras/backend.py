@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.keras import losses
+from treadle.keras import losses, naming
 from treadle.keras.config import (
+    backend,
     epsilon,
     floatx,
     image_data_format,
@@ -17,8 +18,14 @@ from treadle.keras.config import (
     set_floatx,
     set_image_data_format,
 )
-from treadle.keras.layers.symbolic import KerasTensor
+from treadle.keras.layers.symbolic import is_keras_tensor
 from treadle.keras.losses.functions import elementwise_binary_crossentropy
+from treadle.keras.promotion import (
+    is_float_dtype,
+    is_int_dtype,
+    result_type,
+    standardize_dtype,
+)
 from treadle.keras.utils import clear_session
 from treadle.names import missing_in
 
@@ -204,9 +211,9 @@ def dtype(x: Any) -> str:
     return str(x.dtype.name)
 
 
-def is_keras_tensor(x: Any) -> bool:
-    """Whether x came from keras.Input."""
-    return isinstance(x, KerasTensor)
+def get_uid(prefix: str = "") -> int:
+    """How often this was called with the prefix, this call included."""
+    return naming.next_number(prefix)
 
 
 # -- losses ----------------------------------------------------------------------------------------
@@ -232,18 +239,19 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
 
 
 __all__ = [
-    "abs", "all", "any", "arange", "argmax", "argmin", "batch_flatten", "batch_get_value",
-    "binary_crossentropy", "cast", "categorical_crossentropy", "clear_session", "clip",
-    "concatenate", "constant", "cos", "dot", "dtype", "elu", "epsilon", "equal", "eval", "exp",
-    "expand_dims", "flatten", "floatx", "gather", "get_value", "greater", "greater_equal",
-    "image_data_format", "int_shape", "is_keras_tensor", "l2_normalize", "less", "less_equal",
-    "log", "logsumexp", "max", "maximum", "mean", "min", "minimum", "ndim", "not_equal",
-    "one_hot", "ones", "ones_like", "permute_dimensions", "pow", "prod", "random_normal",
-    "random_uniform", "relu", "reshape", "round", "set_epsilon", "set_floatx",
-    "set_image_data_format", "set_value", "shape", "sigmoid", "sign", "sin", "softmax",
-    "softplus", "softsign", "sparse_categorical_crossentropy", "sqrt", "square", "squeeze",
-    "stack", "std", "stop_gradient", "sum", "switch", "tanh", "tile", "transpose", "var",
-    "variable", "zeros", "zeros_like",
+    "abs", "all", "any", "arange", "argmax", "argmin", "backend", "batch_flatten",
+    "batch_get_value", "binary_crossentropy", "cast", "categorical_crossentropy", "clear_session",
+    "clip", "concatenate", "constant", "cos", "dot", "dtype", "elu", "epsilon", "equal", "eval",
+    "exp", "expand_dims", "flatten", "floatx", "gather", "get_uid", "get_value", "greater",
+    "greater_equal", "image_data_format", "int_shape", "is_float_dtype", "is_int_dtype",
+    "is_keras_tensor", "l2_normalize", "less", "less_equal", "log", "logsumexp", "max", "maximum",
+    "mean", "min", "minimum", "ndim", "not_equal", "one_hot", "ones", "ones_like",
+    "permute_dimensions", "pow", "prod", "random_normal", "random_uniform", "relu", "reshape",
+    "result_type", "round", "set_epsilon", "set_floatx", "set_image_data_format", "set_value",
+    "shape", "sigmoid", "sign", "sin", "softmax", "softplus", "softsign",
+    "sparse_categorical_crossentropy", "sqrt", "square", "squeeze", "stack", "standardize_dtype",
+    "std", "stop_gradient", "sum", "switch", "tanh", "tile", "transpose", "var", "variable",
+    "zeros", "zeros_like",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

@@ -18,6 +18,11 @@ class Constraint:
     def get_config(self) -> dict[str, Any]:
         return dict(vars(self))
 
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Constraint:
+        """A constraint from what `get_config` gave."""
+        return cls(**config)
+
 
 def _norms(w: td.Tensor, axis: Any) -> td.Tensor:
     return td.sqrt(td.reduce_sum(td.square(w), axis, keepdims=True))
@@ -88,6 +93,16 @@ def get(identifier: Any) -> Any:
     if identifier in _BY_NAME:
         return _BY_NAME[identifier]()
     raise ValueError(f"Unknown constraint {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")
+
+
+def serialize(constraint: Any) -> Any:
+    """A constraint as data."""
+    return serialization.serialize_keras_object(constraint)
+
+
+def deserialize(config: Any, custom_objects: Any = None) -> Any:
+    """The constraint that `serialize` described."""
+    return serialization.deserialize_keras_object(config, custom_objects)
 
 
 __getattr__ = missing_in(__name__)

@@ -65,6 +65,69 @@ class Identity(Initializer):
         return td.constant(self.gain * np.eye(shape[0], shape[1]), dtype or config.floatx())
 
 
+class STFT(Initializer):
+    """Waves whose sums of products with parts of a signal are its spectra.
+
+    Args:
+        side: "real" for cosines, "imag" for sines.
+        window: what parts are multiplied by: a name of `scipy.signal.windows`, values, or None.
+        scaling: "density" or "spectrum": the window is divided by the root of its energy, or by
+            its sum; None: neither.
+        periodic: the window is one period of a longer one.
+
+    Raises:
+        ValueError: another side or scaling, or no such window.
+    """
+
+    def __init__(
+        self, side: str = "real", window: Any = "hann", scaling: str | None = "density",
+        periodic: bool = False,
+    ) -> None:  # fmt: skip
+        if side not in ("real", "imag"):
+            raise ValueError(f"side should be 'real' or 'imag', not {side}")
+        if scaling not in (None, "density", "spectrum"):
+            raise ValueError(
+                "Scaling is invalid, it must be `None`, 'density' or 'spectrum'. Received "
+                f"scaling={scaling}"
+            )  # fmt: skip
+        if isinstance(window, str):
+            _window(window, 1, periodic)
+        self.side, self.window, self.scaling, self.periodic = side, window, scaling, periodic
+
+    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
+        length, channels, frequencies = shape
+        window = np.ones(length)
+        if self.window is not None:
+            named = isinstance(self.window, str)
+            window = _window(self.window, length, self.periodic) if named else self.window
+            window = np.asarray(window, np.float64)
+            if window.shape != (length,):
+                raise ValueError(
+                    "The shape of `window` must be equal to [frame_length]. Received: window "
+                    f"shape={window.shape}"
+                )  # fmt: skip
+        scale = 1.0
+        if self.window is not None and self.scaling is not None:
+            density = self.scaling == "density"
+            scale = np.sqrt(np.sum(window**2)) if density else np.sum(np.abs(window))
+        turns = 2 * np.pi * np.outer(np.arange(length), np.arange(frequencies))
+        waves = turns / ((frequencies - 1) * 2)
+        values = np.cos(waves) if self.side == "real" else -np.sin(waves)
+        values = values * window[:, None] / scale
+        found = np.broadcast_to(values[:, None], (length, channels, frequencies))
+        return td.constant(found, dtype or config.floatx())
+
+
+def _window(name: str, length: int, periodic: bool) -> Any:
+    """The window of that name; scipy is needed for others than "hann" and "hamming"."""
+    makers = {"hann": td.signal.hann_window, "hamming": td.signal.hamming_window}
+    if name in makers:
+        return makers[name](length, periodic=periodic, dtype=td.float64).numpy()
+    from scipy.signal import get_window
+
+    return get_window(name, length, periodic)
+
+
 class _Random(Initializer):
     def __init__(self, seed: int | None) -> None:
         self.seed = seed
@@ -231,6 +294,8 @@ truncated_normal, variance_scaling = TruncatedNormal, VarianceScaling
 glorot_uniform, glorot_normal = GlorotUniform, GlorotNormal
 he_uniform, he_normal = HeUniform, HeNormal
 lecun_uniform, lecun_normal, orthogonal = LecunUniform, LecunNormal, Orthogonal
+stft = STFTInitializer = STFT
+IdentityInitializer, OrthogonalInitializer = Identity, Orthogonal
 
 _BY_NAME: dict[str, type[Initializer]] = {
     name: value
@@ -256,6 +321,11 @@ def serialize(initializer: Any) -> dict[str, Any]:
     """The config from which `get` makes an equal initializer."""
     config = initializer.get_config() if hasattr(initializer, "get_config") else {}
     return {"class_name": type(initializer).__name__, "config": config}
+
+
+def deserialize(config: Any, custom_objects: Any = None) -> Any:
+    """The initializer that `serialize` described."""
+    return serialization.deserialize_keras_object(config, custom_objects)
 
 
 __getattr__ = missing_in(__name__)

@@ -15,12 +15,17 @@ def snake_case(name: str) -> str:
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", split).lower()
 
 
+def next_number(prefix: str) -> int:
+    """How often a name with the prefix was asked for, now included."""
+    with _lock:
+        _counts[prefix] = count = _counts.get(prefix, 0) + 1
+    return count
+
+
 def unique_name(class_name: str) -> str:
     """``dense``, then ``dense_1``, ``dense_2`` ..."""
     base = snake_case(class_name)
-    with _lock:
-        count = _counts.get(base, 0)
-        _counts[base] = count + 1
+    count = next_number(base) - 1
     return f"{base}_{count}" if count else base
 
 

@@ -1,9 +1,14 @@
 """``td.keras.saving``: models and objects as files and as plain data."""
 
+from typing import Any
+
 from treadle.keras.models.saving import load_model, save_model
 from treadle.keras.serialization import (
     custom_object_scope,
     deserialize_keras_object,
+    get_custom_objects,
+    get_registered_name,
+    get_registered_object,
     register_keras_serializable,
     serialize_keras_object,
 )
@@ -11,13 +16,29 @@ from treadle.names import missing_in
 
 CustomObjectScope = custom_object_scope
 
+
+def save_weights(model: Any, filepath: Any, overwrite: bool = True, **kwargs: Any) -> None:
+    """``model.save_weights``."""
+    model.save_weights(filepath, overwrite=overwrite, **kwargs)
+
+
+def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> None:
+    """``model.load_weights``."""
+    model.load_weights(filepath, skip_mismatch=skip_mismatch, **kwargs)
+
+
 __all__ = [
     "CustomObjectScope",
     "custom_object_scope",
     "deserialize_keras_object",
+    "get_custom_objects",
+    "get_registered_name",
+    "get_registered_object",
     "load_model",
+    "load_weights",
     "register_keras_serializable",
     "save_model",
+    "save_weights",
     "serialize_keras_object",
 ]
 

@@ -20,7 +20,7 @@ _Kind = TypeVar("_Kind", bound=Callable[..., Any])
 # The public modules whose classes are known, and what Keras calls those.
 _MODULES = (
     "layers", "models", "optimizers", "losses", "metrics", "initializers", "regularizers",
-    "constraints", "optimizers.schedules",
+    "constraints", "optimizers.schedules", "random",
 )  # fmt: skip
 
 # Arguments of Keras that are not provided, with the values that change nothing.

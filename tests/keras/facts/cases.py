@@ -49,6 +49,10 @@ SCHEDULES: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "polynomial": ("PolynomialDecay", [0.1, 12, 0.01], {"power": 2.0}),
     "polynomial cycle": ("PolynomialDecay", [0.1, 12, 0.01], {"cycle": True}),
     "cosine": ("CosineDecay", [0.1, 20], {"alpha": 0.1}),
+    "cosine restarts": (
+        "CosineDecayRestarts", [0.1, 6], {"t_mul": 1.5, "m_mul": 0.8, "alpha": 0.1}
+    ),
+    "cosine restarts equal": ("CosineDecayRestarts", [0.1, 6], {"t_mul": 1.0}),
 }
 
 

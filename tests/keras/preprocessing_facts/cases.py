@@ -26,7 +26,7 @@ def adapted(layer: Any, data: Any) -> Any:
     return layer
 
 
-IMAGES = (2, 5, 7, 2)
+IMAGES, COLORS = (2, 5, 7, 2), (2, 5, 7, 3)
 WORDS = np.array([["b", "a", "b"], ["c", "zz", ""], ["b", "a", "q"]])
 NUMBERS = np.array([[5, 3, 5], [9, 0, 4], [5, 3, 7]])
 TEXTS = np.array(["The cat, the dog!", "A cat - it sat.", "Dogs & the cat's dogs"])
@@ -163,6 +163,41 @@ CASES: dict[str, Any] = {
     "brightness": lambda k: (k.RandomBrightness((0.2, 0.2)), pixels(*IMAGES)),
     "brightness down": lambda k: (
         k.RandomBrightness((-0.2, -0.2), value_range=(-1, 1)), wave(*IMAGES)
+    ),
+    "color degeneration": lambda k: (k.RandomColorDegeneration((0.4, 0.4)), pixels(*COLORS)),
+    "sharpness": lambda k: (k.RandomSharpness((0.8, 0.8)), pixels(*COLORS)),
+    "saturation": lambda k: (
+        k.RandomSaturation((0.6, 0.6), value_range=(0, 1)), pixels(*COLORS) / 255
+    ),
+    "hue half turn": lambda k: (
+        k.RandomHue((1.0, 1.0), value_range=(0, 1)), pixels(*COLORS) / 255
+    ),
+    "posterization": lambda k: (k.RandomPosterization((3, 3)), pixels(*COLORS)),
+    "grayscale": lambda k: (k.RandomGrayscale(1.0), pixels(*COLORS)),
+    "grayscale never": lambda k: (k.RandomGrayscale(0.0), pixels(*COLORS)),
+    "invert": lambda k: (k.RandomInvert((1.0, 1.0)), pixels(*COLORS)),
+    "erasing everything": lambda k: (
+        k.RandomErasing((1.0, 1.0), scale=(1.0, 1.0), fill_value=7.0), pixels(*COLORS)
+    ),
+    "solarization": lambda k: (k.Solarization(), pixels(*COLORS)),
+    "auto contrast": lambda k: (k.AutoContrast(), pixels(*COLORS) * 0.5 + 20),
+    "shear none": lambda k: (k.RandomShear((0.0, 0.0), (0.0, 0.0)), wave(*IMAGES)),
+    "pipeline": lambda k: (k.Pipeline([k.Rescaling(0.5), k.CenterCrop(3, 4)]), wave(*IMAGES)),
+    "adaptive average 1d": lambda k: (k.AdaptiveAveragePooling1D(3), wave(2, 8, 3)),
+    "adaptive max 2d": lambda k: (k.AdaptiveMaxPooling2D((2, 3)), wave(*IMAGES)),
+    "adaptive average 3d": lambda k: (k.AdaptiveAveragePooling3D(2), wave(1, 3, 4, 5, 2)),
+    "adaptive max first": lambda k: (
+        k.AdaptiveMaxPooling2D(2, data_format="channels_first"), wave(2, 3, 5, 4)
+    ),
+    **{
+        f"stft {mode}": lambda k, mode=mode: (
+            k.STFTSpectrogram(mode, frame_length=16, frame_step=6, padding="same"), wave(2, 40, 2)
+        )
+        for mode in ("log", "magnitude", "psd", "real", "imag", "stft")
+    },
+    "stft expanded": lambda k: (
+        k.STFTSpectrogram("magnitude", 12, fft_length=32, scaling="spectrum", expand_dims=True),
+        wave(2, 40, 2),
     ),
 }  # fmt: skip
 

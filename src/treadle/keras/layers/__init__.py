@@ -1,5 +1,8 @@
 """Layers, by Keras's names."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from treadle.keras.layers.attention import (
     AdditiveAttention,
     Attention,
@@ -44,6 +47,7 @@ from treadle.keras.layers.core import (
     ReLU,
     RepeatVector,
     Reshape,
+    ReversibleEmbedding,
     Softmax,
 )
 from treadle.keras.layers.einsum import EinsumDense
@@ -84,6 +88,12 @@ from treadle.keras.layers.normalization import (
     UnitNormalization,
 )
 from treadle.keras.layers.pooling import (
+    AdaptiveAveragePooling1D,
+    AdaptiveAveragePooling2D,
+    AdaptiveAveragePooling3D,
+    AdaptiveMaxPooling1D,
+    AdaptiveMaxPooling2D,
+    AdaptiveMaxPooling3D,
     AveragePooling1D,
     AveragePooling2D,
     AveragePooling3D,
@@ -115,12 +125,27 @@ from treadle.keras.layers.preprocessing.augmentation import (
     RandomCrop,
     RandomFlip,
     RandomRotation,
+    RandomShear,
     RandomTranslation,
     RandomZoom,
 )
 from treadle.keras.layers.preprocessing.categories import CategoryEncoding, Discretization, Hashing
+from treadle.keras.layers.preprocessing.colors import (
+    AutoContrast,
+    RandomColorDegeneration,
+    RandomErasing,
+    RandomGrayscale,
+    RandomHue,
+    RandomInvert,
+    RandomPosterization,
+    RandomSaturation,
+    RandomSharpness,
+    Solarization,
+)
 from treadle.keras.layers.preprocessing.images import CenterCrop, Resizing
+from treadle.keras.layers.preprocessing.pipeline import Pipeline
 from treadle.keras.layers.preprocessing.scaling import Normalization, Rescaling
+from treadle.keras.layers.preprocessing.spectrograms import STFTSpectrogram
 from treadle.keras.layers.preprocessing.vocabularies import (
     IntegerLookup,
     StringLookup,
@@ -144,34 +169,50 @@ from treadle.keras.layers.wrappers import (
     TimeDistributed,
     Wrapper,
 )
+from treadle.keras.serialization import deserialize_keras_object, serialize_keras_object
 from treadle.names import missing_in
 
+
+def serialize(layer: Layer) -> Any:
+    """A layer as data, without its weights."""
+    return serialize_keras_object(layer)
+
+
+def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The layer that `serialize` described, with new weights."""
+    return deserialize_keras_object(config, custom_objects)
+
+
 __all__ = [
-    "Activation", "ActivityRegularization", "Add", "AdditiveAttention", "AlphaDropout", "Attention",
-    "Average", "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "AvgPool1D", "AvgPool2D",
-    "AvgPool3D", "BatchNormalization", "Bidirectional", "CategoryEncoding", "CenterCrop",
-    "Concatenate", "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D",
-    "Conv3DTranspose", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "Convolution1D",
-    "Convolution1DTranspose", "Convolution2D", "Convolution2DTranspose", "Convolution3D",
-    "Convolution3DTranspose", "Cropping1D", "Cropping2D", "Cropping3D", "Dense", "DepthwiseConv1D",
-    "DepthwiseConv2D", "Discretization", "Dot", "Dropout", "ELU", "EinsumDense", "Embedding",
-    "Flatten", "GRU", "GRUCell", "GaussianDropout", "GaussianNoise", "GlobalAveragePooling1D",
-    "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalAvgPool1D", "GlobalAvgPool2D",
-    "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D",
+    "ELU", "GRU", "LSTM", "RNN", "Activation", "ActivityRegularization", "AdaptiveAveragePooling1D",
+    "AdaptiveAveragePooling2D", "AdaptiveAveragePooling3D", "AdaptiveMaxPooling1D",
+    "AdaptiveMaxPooling2D", "AdaptiveMaxPooling3D", "Add", "AdditiveAttention", "AlphaDropout",
+    "Attention", "AutoContrast", "Average", "AveragePooling1D", "AveragePooling2D",
+    "AveragePooling3D", "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNormalization",
+    "Bidirectional", "CategoryEncoding", "CenterCrop", "Concatenate", "Conv1D", "Conv1DTranspose",
+    "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "ConvLSTM1D", "ConvLSTM2D",
+    "ConvLSTM3D", "Convolution1D", "Convolution1DTranspose", "Convolution2D",
+    "Convolution2DTranspose", "Convolution3D", "Convolution3DTranspose", "Cropping1D", "Cropping2D",
+    "Cropping3D", "Dense", "DepthwiseConv1D", "DepthwiseConv2D", "Discretization", "Dot", "Dropout",
+    "EinsumDense", "Embedding", "Flatten", "GRUCell", "GaussianDropout", "GaussianNoise",
+    "GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalAvgPool1D",
+    "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D",
     "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D", "GroupNormalization",
     "GroupQueryAttention", "Hashing", "Identity", "Input", "InputLayer", "InputSpec",
-    "IntegerLookup", "LSTM", "LSTMCell", "Lambda", "Layer", "LayerNormalization", "LeakyReLU",
-    "Masking", "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D",
-    "MaxPooling3D", "Maximum", "Minimum", "MultiHeadAttention", "Multiply", "Normalization",
-    "PReLU", "Permute", "RMSNormalization", "RNN", "RandomBrightness", "RandomContrast",
-    "RandomCrop", "RandomFlip", "RandomRotation", "RandomTranslation", "RandomZoom", "ReLU",
-    "RepeatVector", "Rescaling", "Reshape", "Resizing", "SeparableConv1D", "SeparableConv2D",
+    "IntegerLookup", "LSTMCell", "Lambda", "Layer", "LayerNormalization", "LeakyReLU", "Masking",
+    "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D",
+    "Maximum", "Minimum", "MultiHeadAttention", "Multiply", "Normalization", "PReLU", "Permute",
+    "Pipeline", "RMSNormalization", "RandomBrightness", "RandomColorDegeneration", "RandomContrast",
+    "RandomCrop", "RandomErasing", "RandomFlip", "RandomGrayscale", "RandomHue", "RandomInvert",
+    "RandomPosterization", "RandomRotation", "RandomSaturation", "RandomSharpness", "RandomShear",
+    "RandomTranslation", "RandomZoom", "ReLU", "RepeatVector", "Rescaling", "Reshape", "Resizing",
+    "ReversibleEmbedding", "STFTSpectrogram", "SeparableConv1D", "SeparableConv2D",
     "SeparableConvolution1D", "SeparableConvolution2D", "SimpleRNN", "SimpleRNNCell", "Softmax",
-    "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "SpectralNormalization",
-    "StackedRNNCells", "StringLookup", "Subtract", "TextVectorization", "TimeDistributed",
-    "UnitNormalization", "UpSampling1D", "UpSampling2D", "UpSampling3D", "Wrapper", "ZeroPadding1D",
-    "ZeroPadding2D", "ZeroPadding3D", "add", "average", "concatenate", "dot", "maximum", "minimum",
-    "multiply", "subtract",
+    "Solarization", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D",
+    "SpectralNormalization", "StackedRNNCells", "StringLookup", "Subtract", "TextVectorization",
+    "TimeDistributed", "UnitNormalization", "UpSampling1D", "UpSampling2D", "UpSampling3D",
+    "Wrapper", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "add", "average", "concatenate",
+    "deserialize", "dot", "maximum", "minimum", "multiply", "serialize", "subtract",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

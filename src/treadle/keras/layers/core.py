@@ -11,6 +11,7 @@ import treadle as td
 from treadle.keras import activations, regularizers
 from treadle.keras.layers.base import InputSpec, Layer
 from treadle.keras.layers.spatial import format_name
+from treadle.keras.masks import set_mask
 
 
 class Dense(Layer):
@@ -127,6 +128,60 @@ class Embedding(Layer):
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape, self.output_dim)
+
+
+class ReversibleEmbedding(Embedding):
+    """An `Embedding` that also takes vectors back: called with ``reverse=True`` it gives how well
+    they fit each of the ints.
+
+    Args:
+        tie_weights: by the same table; else by one of its own.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint: of the tables.
+        mask_zero: 0 fills sequences up.
+        reverse_dtype: that the way back is computed in.
+        logit_soft_cap: what its results do not exceed: ``tanh(x / cap) * cap``.
+    """
+
+    has_shape_rule: ClassVar[bool] = False
+    _settings: ClassVar[tuple[str, ...]] = ("tie_weights", "reverse_dtype", "logit_soft_cap")
+
+    def __init__(
+        self, input_dim: int, output_dim: int, tie_weights: bool = True,
+        embeddings_initializer: Any = "uniform", embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None, mask_zero: bool = False, reverse_dtype: Any = None,
+        logit_soft_cap: float | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            input_dim, output_dim, embeddings_initializer, embeddings_regularizer,
+            embeddings_constraint, mask_zero, **kwargs,
+        )  # fmt: skip
+        self.tie_weights, self.reverse_dtype = tie_weights, reverse_dtype
+        self.logit_soft_cap = logit_soft_cap
+
+    def build(self, input_shape: Any) -> None:
+        super().build(input_shape)
+        if not self.tie_weights:
+            shape = (self.output_dim, self.input_dim)
+            self.reverse_embeddings = self._add(
+                "embeddings", shape, name="reverse_embeddings", regularizer=None, constraint=None
+            )
+
+    def call(self, inputs: Any, reverse: bool = False) -> td.Tensor:
+        if not reverse:
+            result = super().call(inputs)
+            set_mask(result, super().compute_mask(inputs))
+            return result
+        own = None if self.tie_weights else self.reverse_embeddings
+        kernel = td.transpose(self.embeddings.value()) if own is None else own.value()
+        if self.reverse_dtype is not None:
+            inputs, kernel = (td.cast(x, self.reverse_dtype) for x in (inputs, kernel))
+        logits = td.tensordot(inputs, kernel, [[-1], [0]])
+        cap = self.logit_soft_cap
+        return logits if cap is None else td.tanh(logits / cap) * cap
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """None: `call` sets the mask of vectors, and the way back has none."""
+        return None
 
 
 class Identity(Layer):

@@ -1,15 +1,13 @@
-"""Functions as layers: Lambda, and the operators on what `keras.Input` gave."""
+"""Functions as layers: Lambda, and the base of the operations of functional models."""
 
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras.layers.base import Layer
-from treadle.keras.layers.symbolic import KerasTensor
 
 
 class Lambda(Layer):
@@ -48,49 +46,22 @@ class Lambda(Layer):
 
 
 class Operation(Layer):
-    """An operator on what `keras.Input` gave, such as the sum of two layers' results.
+    """A step of a functional model that has no weights: a function of tensors, such as the sum of
+    two layers' results. Its arguments are passed on as they are, in their own dtypes.
 
     Args:
-        name: the operator's in Python, or that of an operation of Keras.
-        settings: arguments of the function beside tensors.
+        name: of the operation; numbered by class when omitted.
     """
 
     has_shape_rule: ClassVar[bool] = False
     _passes_masks = True
 
-    def __init__(
-        self, name: str, function: Callable[..., Any], settings: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__()
-        self.operator, self.function, self.settings = name, function, dict(settings or {})
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name=name)
         self.built = True
 
-    def call(self, *args: Any) -> Any:
-        return self.function(*args, **self.settings)
+    def _convert(self, inputs: Any) -> Any:
+        return inputs
 
-
-def _add_operators() -> None:
-    """Give `KerasTensor` its operators."""
-
-    def binary(name: str) -> Callable[[Any, Any], Any]:
-        function = getattr(operator, name)
-        return lambda self, other: Operation(name, function)(self, other)
-
-    def swapped(name: str) -> Callable[[Any, Any], Any]:
-        function = getattr(operator, name)
-        return lambda self, other: Operation(name, function)(other, self)
-
-    def unary(name: str) -> Callable[[Any], Any]:
-        function = getattr(operator, name)
-        return lambda self: Operation(name, function)(self)
-
-    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
-        setattr(KerasTensor, f"__{name}__", binary(name))
-        setattr(KerasTensor, f"__r{name}__", swapped(name))
-    for name in ("lt", "le", "gt", "ge", "getitem"):
-        setattr(KerasTensor, f"__{name}__", binary(name))
-    for name in ("neg", "abs"):
-        setattr(KerasTensor, f"__{name}__", unary(name))
-
-
-_add_operators()
+    def _convert_further(self, value: Any) -> Any:
+        return value

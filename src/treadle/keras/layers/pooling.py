@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras.layers.spatial import Spatial, Windowed
+from treadle.keras.layers.spatial import Spatial, Windowed, sizes
 
 
 class _Pooling(Windowed):
@@ -159,6 +160,92 @@ class GlobalMaxPooling2D(_GlobalMaxPooling):
 
 class GlobalMaxPooling3D(_GlobalMaxPooling):
     __doc__ = _GlobalMaxPooling.__doc__
+    rank = 3
+
+
+def divided(x: td.Tensor, counts: Sequence[int], first: int, mean: bool) -> td.Tensor:
+    """Pools along axes from `first` on, whose windows divide each into so many parts.
+
+    Raises:
+        ValueError: the size of an axis is not known.
+    """
+    for axis, count in enumerate(counts, first):
+        size = x.shape[axis]
+        if size is None:
+            raise ValueError("Adaptive pools need known sizes of the spatial axes")
+        front = (slice(None),) * axis
+        reduced = td.reduce_mean if mean else td.reduce_max
+        parts = [
+            reduced(
+                x[(*front, slice(i * size // count, -(-(i + 1) * size // count)))], axis,
+                keepdims=True,
+            )
+            for i in range(count)
+        ]  # fmt: skip
+        x = td.concat(parts, axis)
+    return x
+
+
+class _AdaptivePooling(Spatial):
+    """As many windows as are asked for, which divide the spatial axes.
+
+    Args:
+        output_size: how many along each axis; an int for all.
+        data_format: "channels_last" or "channels_first".
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("output_size",)
+    _mean: ClassVar[bool]
+
+    def __init__(self, output_size: Any, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(data_format, **kwargs)
+        self.output_size = sizes(output_size, self.rank, "output_size")
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        return divided(inputs, self.output_size, self._axes[0], self._mean)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        shape = list(input_shape)
+        shape[self._axes[0] : self._axes[-1] + 1] = self.output_size
+        return tuple(shape)
+
+
+class _AdaptiveAverage(_AdaptivePooling):
+    _mean = True
+
+
+class _AdaptiveMax(_AdaptivePooling):
+    _mean = False
+
+
+class AdaptiveAveragePooling1D(_AdaptiveAverage):
+    __doc__ = _AdaptivePooling.__doc__
+    rank = 1
+
+
+class AdaptiveAveragePooling2D(_AdaptiveAverage):
+    __doc__ = _AdaptivePooling.__doc__
+    rank = 2
+
+
+class AdaptiveAveragePooling3D(_AdaptiveAverage):
+    __doc__ = _AdaptivePooling.__doc__
+    rank = 3
+
+
+class AdaptiveMaxPooling1D(_AdaptiveMax):
+    __doc__ = _AdaptivePooling.__doc__
+    rank = 1
+
+
+class AdaptiveMaxPooling2D(_AdaptiveMax):
+    __doc__ = _AdaptivePooling.__doc__
+    rank = 2
+
+
+class AdaptiveMaxPooling3D(_AdaptiveMax):
+    __doc__ = _AdaptivePooling.__doc__
     rank = 3
 
 

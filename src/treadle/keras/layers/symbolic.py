@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 class KerasTensor:
     """A result of a layer that was called on `keras.Input`: a shape and a dtype, no values.
 
-    Arithmetic, comparisons and indexing give further ones: `functions` gives the class these
-    operators, as each is a layer. Functions of `td` take tensors: put
-    them into a Layer, or into ``keras.layers.Lambda``.
+    Arithmetic, comparisons and indexing give further ones, as functions of `keras.ops` do:
+    `keras.ops` gives the class these operators. Functions of `td` take tensors: put them into a
+    Layer, or into ``keras.layers.Lambda``.
     """
 
-    def __init__(self, shape: Any, dtype: Any, name: str | None = None) -> None:
+    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
         self.shape = td.TensorShape(shape)
         self.dtype = td.as_dtype(dtype)
         self._name = name
@@ -42,7 +42,7 @@ class KerasTensor:
     def _refuse(self, use: str) -> NoReturn:
         raise TypeError(
             f"{self!r} has no values, so it cannot be {use}: it stands for what a model will "
-            "compute. Put functions of tensors into a Layer or into "
+            "compute. Use functions of keras.ops, or put functions of tensors into a Layer or into "
             "keras.layers.Lambda(lambda x: ...)"
         )
 
@@ -147,3 +147,23 @@ def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         lambda x: KerasTensor(list(x.shape), x.dtype) if hasattr(x, "shape") else x,
         trace.structured_outputs,
     )
+
+
+def is_keras_tensor(x: Any) -> bool:
+    """Whether x is what `keras.Input`, or a layer called on it, gave."""
+    return isinstance(x, KerasTensor)
+
+
+def get_source_inputs(tensor: KerasTensor) -> list[KerasTensor]:
+    """What `keras.Input` gave, of all that the tensor depends on."""
+    found: dict[int, KerasTensor] = {}
+    waiting, seen = [tensor], {id(tensor)}
+    while waiting:
+        now = waiting.pop()
+        sources = [] if now.node is None else now.node.sources
+        if not sources:
+            found[id(now)] = now
+        new = [source for source in sources if id(source) not in seen]
+        seen.update(map(id, new))
+        waiting += reversed(new)
+    return list(found.values())

@@ -12,6 +12,7 @@ from treadle.keras.losses.classes import (
     CategoricalFocalCrossentropy,
     CategoricalGeneralizedCrossEntropy,
     CategoricalHinge,
+    Circle,
     CosineSimilarity,
     Dice,
     Hinge,
@@ -43,6 +44,7 @@ from treadle.keras.losses.functions import (
     categorical_focal_crossentropy,
     categorical_generalized_cross_entropy,
     categorical_hinge,
+    circle,
     cosine_similarity,
     dice,
     hinge,
@@ -74,14 +76,14 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     categorical_generalized_cross_entropy, mean_squared_error, mean_absolute_error, huber,
     log_cosh, kl_divergence, hinge, squared_hinge, categorical_hinge,
     mean_absolute_percentage_error, mean_squared_logarithmic_error, poisson, cosine_similarity,
-    dice, tversky, ctc,
+    dice, tversky, circle, ctc,
 )  # fmt: skip
 _CLASSES: tuple[Any, ...] = (
     SparseCategoricalCrossentropy, CategoricalCrossentropy, BinaryCrossentropy,
     BinaryFocalCrossentropy, CategoricalFocalCrossentropy, CategoricalGeneralizedCrossEntropy,
     MeanSquaredError, MeanAbsoluteError, LogCosh, KLDivergence, Hinge, Huber, SquaredHinge,
     CategoricalHinge, MeanAbsolutePercentageError, MeanSquaredLogarithmicError, Poisson,
-    CosineSimilarity, Dice, Tversky,
+    CosineSimilarity, Dice, Tversky, Circle,
 )  # fmt: skip
 _BY_NAME: dict[str, Any] = (
     {f.__name__: f for f in _FUNCTIONS}
@@ -126,15 +128,15 @@ def as_loss(identifier: Any) -> Loss:
 __all__ = [
     "BCE", "CTC", "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy",
     "BinaryFocalCrossentropy", "CategoricalCrossentropy", "CategoricalFocalCrossentropy",
-    "CategoricalGeneralizedCrossEntropy", "CategoricalHinge", "CosineSimilarity", "Dice", "Hinge",
-    "Huber", "KLDivergence", "LogCosh", "Loss", "LossFunctionWrapper", "MeanAbsoluteError",
+    "CategoricalGeneralizedCrossEntropy", "CategoricalHinge", "Circle", "CosineSimilarity", "Dice",
+    "Hinge", "Huber", "KLDivergence", "LogCosh", "Loss", "LossFunctionWrapper", "MeanAbsoluteError",
     "MeanAbsolutePercentageError", "MeanSquaredError", "MeanSquaredLogarithmicError", "Poisson",
     "Reduction", "SparseCategoricalCrossentropy", "SquaredHinge", "Tversky", "bce",
     "binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy",
-    "categorical_focal_crossentropy", "categorical_generalized_cross_entropy",
-    "categorical_hinge", "cosine_similarity", "ctc", "deserialize", "dice", "get", "hinge",
-    "huber", "kl_divergence", "kld", "kullback_leibler_divergence", "log_cosh", "logcosh", "mae",
-    "mape", "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error",
+    "categorical_focal_crossentropy", "categorical_generalized_cross_entropy", "categorical_hinge",
+    "circle", "cosine_similarity", "ctc", "deserialize", "dice", "get", "hinge", "huber",
+    "kl_divergence", "kld", "kullback_leibler_divergence", "log_cosh", "logcosh", "mae", "mape",
+    "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error",
     "mean_squared_logarithmic_error", "mse", "msle", "poisson", "serialize",
     "sparse_categorical_crossentropy", "squared_hinge", "tversky",
 ]  # fmt: skip

@@ -180,6 +180,19 @@ class CategoricalGeneralizedCrossEntropy(LossFunctionWrapper):
         )
 
 
+class Circle(LossFunctionWrapper):
+    """Draws embeddings of one class together and those of others apart: `circle`."""
+
+    def __init__(
+        self, gamma: float = 80.0, margin: float = 0.4, remove_diagonal: bool = True,
+        reduction: str | None = "sum_over_batch_size", name: str = "circle", dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            functions.circle, reduction, name, dtype, gamma=gamma, margin=margin,
+            remove_diagonal=remove_diagonal,
+        )  # fmt: skip
+
+
 def ctc(*args: Any, **kwargs: Any) -> NoReturn:
     """Not provided.
 

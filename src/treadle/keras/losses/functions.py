@@ -256,3 +256,36 @@ MSE, MAE, MAPE, MSLE = mse, mae, mape, msle
 kld = KLD = kullback_leibler_divergence = kl_divergence
 bce = BCE = binary_crossentropy
 logcosh = log_cosh
+
+
+def circle(
+    y_true: Any, y_pred: Any, ref_labels: Any = None, ref_embeddings: Any = None,
+    remove_diagonal: bool = True, gamma: float = 80, margin: float = 0.4,
+) -> td.Tensor:  # fmt: skip
+    """Draws embeddings of one class together and those of others apart.
+
+    Args:
+        y_true: class numbers.
+        y_pred: embeddings of norm 1, a row each.
+        ref_labels, ref_embeddings: what they are compared with; each other when omitted.
+        remove_diagonal: an embedding is not compared with itself.
+        gamma: scales the loss.
+        margin: how far apart classes may be.
+    """
+    pred, true = td.convert_to_tensor(y_pred), td.cast(y_true, td.int32)
+    others = pred if ref_embeddings is None else td.cast(ref_embeddings, pred.dtype)
+    labels = true if ref_labels is None else td.cast(ref_labels, td.int32)
+    apart = td.nn.relu(1 - td.matmul(pred, others, transpose_b=True))
+    same = td.equal(td.reshape(true, [-1, 1]), td.reshape(labels, [1, -1]))
+    different = ~same
+    if remove_diagonal:
+        rows, columns = td.range(td.size(true)), td.range(td.size(labels))
+        same = same & td.not_equal(rows[:, None], columns[None, :])
+    near = -gamma * td.nn.relu(margin + apart) * (margin - apart)
+    far = gamma * td.nn.relu(1 + margin - apart) * (1 - margin - apart)
+    nothing = td.constant(float("-inf"), pred.dtype)
+    sums = [td.reduce_logsumexp(td.where(chosen, distances, nothing), 1)
+            for chosen, distances in ((same, near), (different, far))]  # fmt: skip
+    loss = td.nn.softplus(sums[0] + sums[1])
+    set_mask(loss, loss > 0)
+    return loss

@@ -20,6 +20,7 @@ from treadle.keras.losses import (
     kl_divergence,
     kld,
     kullback_leibler_divergence,
+    log_cosh,
     logcosh,
     mae,
     mape,
@@ -175,10 +176,10 @@ def by_shape(name: str, y_true: Any, y_pred: Any) -> Metric:
 
 
 __all__ = [
-    "AUC", "Accuracy", "BinaryAccuracy", "BinaryCrossentropy", "BinaryIoU", "CategoricalAccuracy",
-    "CategoricalCrossentropy", "CategoricalHinge", "ConcordanceCorrelation", "CosineSimilarity",
-    "F1Score", "FBetaScore", "FalseNegatives", "FalsePositives", "Hinge", "IoU", "KLD",
-    "KLDivergence", "LogCoshError", "MAE", "MAPE", "MSE", "MSLE", "Mean", "MeanAbsoluteError",
+    "AUC", "KLD", "MAE", "MAPE", "MSE", "MSLE", "Accuracy", "BinaryAccuracy", "BinaryCrossentropy",
+    "BinaryIoU", "CategoricalAccuracy", "CategoricalCrossentropy", "CategoricalHinge",
+    "ConcordanceCorrelation", "CosineSimilarity", "F1Score", "FBetaScore", "FalseNegatives",
+    "FalsePositives", "Hinge", "IoU", "KLDivergence", "LogCoshError", "Mean", "MeanAbsoluteError",
     "MeanAbsolutePercentageError", "MeanIoU", "MeanMetricWrapper", "MeanRelativeError",
     "MeanSquaredError", "MeanSquaredLogarithmicError", "MeanTensor", "Metric", "OneHotIoU",
     "OneHotMeanIoU", "PearsonCorrelation", "Poisson", "Precision", "PrecisionAtRecall", "R2Score",
@@ -189,9 +190,9 @@ __all__ = [
     "binary_focal_crossentropy", "categorical_accuracy", "categorical_crossentropy",
     "categorical_focal_crossentropy", "categorical_hinge", "concordance_correlation",
     "cosine_similarity", "deserialize", "get", "hinge", "huber", "kl_divergence", "kld",
-    "kullback_leibler_divergence", "logcosh", "mae", "mape", "mean_absolute_error",
-    "mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error",
-    "mse", "msle", "pearson_correlation", "poisson", "serialize", "sparse_categorical_accuracy",
+    "kullback_leibler_divergence", "log_cosh", "logcosh", "mae", "mape", "mean_absolute_error",
+    "mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "mse",
+    "msle", "pearson_correlation", "poisson", "serialize", "sparse_categorical_accuracy",
     "sparse_categorical_crossentropy", "sparse_top_k_categorical_accuracy", "squared_hinge",
     "top_k_categorical_accuracy",
 ]  # fmt: skip

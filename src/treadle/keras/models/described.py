@@ -6,36 +6,17 @@ layer, the number of the call and its place among the results: its ``keras_histo
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from typing import Any
 
 import treadle as td
 from treadle.keras.layers.base import Layer
-from treadle.keras.layers.functions import Operation
 from treadle.keras.layers.inputs import InputLayer
 from treadle.keras.layers.symbolic import KerasTensor, Node
 from treadle.keras.models.network import Network
+from treadle.keras.ops.operations import FunctionOperation, restored
 from treadle.keras.serialization import deserialize_keras_object, serialize_keras_object
 
 _TENSOR = "__keras_tensor__"
-_OPERATIONS = "keras.src.ops.numpy"
-# What Keras calls the operators on KerasTensors.
-_OPERATORS = {
-    "add": "Add", "sub": "Subtract", "mul": "Multiply", "truediv": "TrueDivide",
-    "floordiv": "FloorDivide", "mod": "Mod", "pow": "Power", "matmul": "Matmul", "lt": "Less",
-    "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual", "getitem": "GetItem",
-    "neg": "Negative", "abs": "Absolute",
-}  # fmt: skip
-# What Keras makes of masks: functions, and the settings that they have.
-_FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "NotEqual": (td.not_equal, ()), "Equal": (td.equal, ()), "LogicalOr": (td.logical_or, ()),
-    "LogicalAnd": (td.logical_and, ()), "LogicalNot": (td.logical_not, ()),
-    "Any": (td.reduce_any, ("axis", "keepdims")), "ExpandDims": (td.expand_dims, ("axis",)),
-    "ZerosLike": (td.zeros_like, ("dtype",)), "OnesLike": (td.ones_like, ("dtype",)),
-    "Concatenate": (td.concat, ("axis",)),
-}  # fmt: skip
-_BY_CLASS = {name: own for own, name in _OPERATORS.items()} | {"Divide": "truediv"}
 
 
 def describe(network: Network) -> dict[str, Any]:
@@ -83,13 +64,9 @@ def describe(network: Network) -> dict[str, Any]:
 
 
 def _described(layer: Layer) -> dict[str, Any]:
-    if isinstance(layer, Operation):
-        name = _OPERATORS.get(layer.operator, layer.operator)
-        return {
-            "module": _OPERATIONS, "class_name": name,
-            "config": {"name": layer.name} | layer.settings, "registered_name": name,
-        }  # fmt: skip
     found: dict[str, Any] = serialize_keras_object(layer)
+    if isinstance(layer, FunctionOperation):
+        found["registered_name"] = found["class_name"]
     return found
 
 
@@ -142,7 +119,8 @@ def restore(config: dict[str, Any]) -> tuple[Any, Any]:
             if layers[name]._trains_by_default:
                 kwargs.pop("training", None)  # Keras writes the default down
             kwargs = {k: v for k, v in kwargs.items() if k not in _PASSED or _says(v)}
-            if isinstance(layers[name], Operation) and args[1:] and isinstance(args[1], list):
+            is_step = isinstance(layers[name], FunctionOperation)
+            if is_step and args[1:] and isinstance(args[1], list):
                 args[1] = tuple(args[1])  # an index
             outputs = td.nest.flatten(layers[name](*args, **kwargs))
             made |= {(name, number, place): tensor for place, tensor in enumerate(outputs)}
@@ -165,17 +143,8 @@ _PASSED = ("training", "mask", "initial_state")
 
 
 def _layer(entry: dict[str, Any]) -> Any:
-    if str(entry.get("module", "")).startswith("keras.src.ops"):
-        kind, config = entry["class_name"], entry["config"]
-        if kind in _FUNCTIONS:
-            function, names = _FUNCTIONS[kind]
-            operation = Operation(kind, function, {n: config[n] for n in names if n in config})
-        elif kind in _BY_CLASS:
-            operation = Operation(_BY_CLASS[kind], getattr(operator, _BY_CLASS[kind]))
-        else:
-            raise ValueError(f"The operation {kind!r} of Keras is not supported")
-        operation._name = config["name"]
-        return operation
+    if str(entry.get("module", "")).startswith(("keras.src.ops", "keras.src.activations")):
+        return restored(entry["class_name"], deserialize_keras_object(entry["config"]))
     # The weights are made when the layer is called.
     return deserialize_keras_object({k: v for k, v in entry.items() if k != "build_config"})
 

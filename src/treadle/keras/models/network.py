@@ -129,3 +129,36 @@ def fitted(value: Any, source: KerasTensor) -> Any:
     elif rank == wanted - 1 and source.shape[-1] == 1:
         value = td.expand_dims(value, -1)
     return value
+
+
+class Function(Operation):
+    """From KerasTensors to KerasTensors: the steps between them, called on tensors.
+
+    Args:
+        inputs, outputs: nested structures of KerasTensors.
+        name: of the function.
+
+    Raises:
+        TypeError: something else is among them.
+        ValueError: an output depends on an Input that is not among the inputs.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any, name: str | None = None) -> None:
+        super().__init__(name)
+        self._network = Network(inputs, outputs)
+        self.inputs, self.outputs = self._network.sources, self._network.targets
+        self.operations = self._network.called
+
+    def call(self, inputs: Any) -> Any:
+        return self._network.run(td.nest.map_structure(td.convert_to_tensor, inputs))
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shapes of the results for these shapes of the inputs."""
+        shapes = td.nest.flatten(input_shape) if isinstance(input_shape, dict) else (
+            list(input_shape) if input_shape and isinstance(input_shape[0], tuple | list)
+            else [input_shape]
+        )  # fmt: skip
+        given = [KerasTensor(shape, source.dtype)
+                 for shape, source in zip(shapes, self.inputs, strict=True)]  # fmt: skip
+        found = self(td.nest.pack_sequence_as(self._network.inputs, given))
+        return td.nest.map_structure(lambda x: tuple(x.shape), found)

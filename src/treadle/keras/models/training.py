@@ -11,8 +11,8 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import callbacks as cb
+from treadle.keras import config, optimizers, replicas, serialization
 from treadle.keras import metrics as keras_metrics
-from treadle.keras import optimizers, replicas, serialization
 from treadle.keras.callbacks.base import as_numbers
 from treadle.keras.models.batches import (
     Arrays,
@@ -353,6 +353,8 @@ class Trainer:
             if not isinstance(data, Arrays):
                 raise ValueError("validation_split needs arrays")
             data, validation_data = data.split(validation_split)
+        epochs = config.least(epochs, config.max_epochs()) or 0
+        steps_per_epoch = config.least(steps_per_epoch, config.max_steps_per_epoch())
         steps = number_of(data) if steps_per_epoch is None else steps_per_epoch
         if steps_per_epoch is not None:
             data = Continued(data, steps_per_epoch)
@@ -432,6 +434,7 @@ class Trainer:
         step = self.make_test_function()
         logs: Logs | None = None
         hooks.on_test_begin({})
+        steps = config.least(steps, config.max_steps_per_epoch())
         for number, batch in enumerate(first_of(data, steps)):
             hooks.on_test_batch_begin(number)
             logs = step(self._shared(batch))
@@ -454,6 +457,7 @@ class Trainer:
         data = batches(x, None, None, batch_size, False)
         hooks = self._hooks(callbacks, verbose, number_of(data) if steps is None else steps)
         step, parts = self.make_predict_function(), []
+        steps = config.least(steps, config.max_steps_per_epoch())
         hooks.on_predict_begin({})
         for number, batch in enumerate(first_of(data, steps)):
             hooks.on_predict_batch_begin(number)

@@ -6,6 +6,7 @@ from typing import Any
 from treadle.keras.optimizers import legacy, schedules
 from treadle.keras.optimizers.base import Optimizer
 from treadle.keras.optimizers.loss_scale import LossScaleOptimizer
+from treadle.keras.optimizers.muon import Muon
 from treadle.keras.optimizers.rules import (
     SGD,
     Adadelta,
@@ -20,11 +21,13 @@ from treadle.keras.optimizers.rules import (
     Nadam,
     RMSprop,
 )
+from treadle.keras.optimizers.schedule_free import ScheduleFreeAdamW
 from treadle.keras.serialization import deserialize_keras_object, serialize_keras_object
 from treadle.names import missing_in
 
 _CLASSES: tuple[type[Optimizer], ...] = (
-    SGD, Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Ftrl, Lamb, Lion, Nadam, RMSprop,
+    SGD, Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Ftrl, Lamb, Lion, Muon, Nadam,
+    RMSprop, ScheduleFreeAdamW,
 )  # fmt: skip
 _BY_NAME = {c.__name__.lower(): c for c in _CLASSES}
 
@@ -59,8 +62,8 @@ def get(identifier: Any) -> Any:
 
 __all__ = [
     "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion",
-    "LossScaleOptimizer", "Nadam", "Optimizer", "RMSprop", "deserialize", "get", "legacy",
-    "schedules", "serialize",
+    "LossScaleOptimizer", "Muon", "Nadam", "Optimizer", "RMSprop", "ScheduleFreeAdamW",
+    "deserialize", "get", "legacy", "schedules", "serialize",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

@@ -191,7 +191,7 @@ class Optimizer:
     def _trackable_slot(self, variable: td.Variable, name: str) -> td.Variable | None:
         """A slot of a weight, made if need be; None where this optimizer has none of that name."""
         name = _KERAS_2.get(name, name)
-        return self._slots_of(variable)[name] if name in self.slots else None
+        return self._slots_of(variable).get(name)
 
     def _groups(self) -> list[tuple[str, ...]]:
         """The slots in the order in which files of Keras have them: all of a group for the first
@@ -209,7 +209,8 @@ class Optimizer:
         self.build(variables)
         own = [v for v in (self._iterations, self._rate) if v is not None]
         for group in [*((name,) for name in _FOR_ALL if name in self.slots), *self._groups()]:
-            own += [self._slots_of(v)[name] for v in variables for name in group]
+            slots = [self._slots_of(v) for v in variables]
+            own += [found[name] for found in slots for name in group if name in found]
         return own
 
     def build(self, variables: Iterable[td.Variable]) -> None:
@@ -288,7 +289,7 @@ class Optimizer:
         weight = variable.identity()
         found = self._slots.get(id(weight))
         if found is None:
-            slots = {name: self._new_slot(name, weight) for name in self.slots}
+            slots = {name: self._new_slot(name, weight) for name in self.slot_names(weight)}
             found = self._slots[id(weight)] = (weight, slots)
         return found[1]
 
@@ -300,6 +301,10 @@ class Optimizer:
             lambda: td.fill(shape, td.cast(value, dtype)), trainable=False, name=label,
             aggregation=_ONE,
         )  # fmt: skip
+
+    def slot_names(self, variable: td.Variable) -> tuple[str, ...]:
+        """The slots of a weight; `slots` where all weights have the same."""
+        return self.slots
 
     def slot_shape(self, name: str, variable: td.Variable) -> tuple[int, ...]:
         """The shape of a slot; that of its weight."""
@@ -472,11 +477,16 @@ class Optimizer:
         return grads
 
     def _update_one(self, variable: td.Variable, grad: Gradient, factors: dict[str, Any]) -> None:
-        if self.weight_decay and self._decays(variable):
-            decay = factors["rate"] * self.weight_decay
+        part = self.decay_of(variable)
+        if part and self._decays(variable):
+            decay = factors["rate"] * part
             value = variable.value()
             variable.assign(value - value * decay)
         self.update(variable, grad, self._slots_of(variable), factors)
+
+    def decay_of(self, variable: td.Variable) -> float | None:
+        """The weight decay of a weight; `weight_decay` where all have the same."""
+        return self.weight_decay
 
     def factors(self, rate: td.Tensor, step: td.Tensor) -> dict[str, Any]:
         """Scalars that all updates of a step share; `rate` must be among them."""

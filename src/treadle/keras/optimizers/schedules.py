@@ -130,6 +130,45 @@ class CosineDecay(LearningRateSchedule):
         return top * ((1.0 - self.alpha) * wave + self.alpha)
 
 
+class CosineDecayRestarts(LearningRateSchedule):
+    """Half cosine waves from a rate down to ``alpha`` times it, one after the other.
+
+    Args:
+        initial_learning_rate: the top of the first wave.
+        first_decay_steps: the length of the first wave.
+        t_mul: each wave is so many times as long as the one before.
+        m_mul: its top is so many times as high.
+        alpha: the bottom, as a part of the first top.
+    """
+
+    def __init__(
+        self, initial_learning_rate: float, first_decay_steps: int, t_mul: float = 2.0,
+        m_mul: float = 1.0, alpha: float = 0.0, name: str | None = "SGDRDecay",
+    ) -> None:  # fmt: skip
+        if first_decay_steps <= 0:
+            raise ValueError(
+                "CosineDecayRestarts: first_decay_steps must be above 0, got "
+                f"{first_decay_steps}"
+            )  # fmt: skip
+        self.initial_learning_rate = initial_learning_rate
+        self.first_decay_steps = first_decay_steps
+        self.t_mul, self.m_mul, self.alpha, self.name = t_mul, m_mul, alpha, name
+
+    def __call__(self, step: Any) -> td.Tensor:
+        done = td.cast(step, td.float32) / self.first_decay_steps
+        if self.t_mul == 1.0:
+            waves = td.floor(done)
+            done = done - waves
+        else:
+            grown = td.math.log(1.0 - done * (1.0 - self.t_mul)) / math.log(self.t_mul)
+            waves = td.floor(grown)
+            length = td.pow(td.constant(self.t_mul, td.float32), waves)
+            done = (done - (1.0 - length) / (1.0 - self.t_mul)) / length
+        top = td.pow(td.constant(self.m_mul, td.float32), waves)
+        wave = 0.5 * top * (1.0 + td.cos(math.pi * done))
+        return self.initial_learning_rate * ((1.0 - self.alpha) * wave + self.alpha)
+
+
 def serialize(learning_rate_schedule: LearningRateSchedule) -> Any:
     """A schedule as data."""
     return serialize_keras_object(learning_rate_schedule)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from treadle.keras.progress import (
     enable_interactive_logging,
     is_interactive_logging_enabled,
 )
+from treadle.keras.promotion import standardize_dtype
+from treadle.keras.random import seed_globally
 from treadle.keras.serialization import (
     CustomObjectScope,
     custom_object_scope,
@@ -31,13 +34,23 @@ from treadle.keras.utils.arrays import (
     to_categorical,
     unpack_x_y_sample_weight,
 )
+from treadle.keras.utils.configs import Config
 from treadle.keras.utils.datasets import (
     PyDataset,
     Sequence,
     split_dataset,
     timeseries_dataset_from_array,
 )
-from treadle.names import missing_in
+from treadle.keras.utils.downloads import get_file
+from treadle.keras.utils.folders import image_dataset_from_directory, text_dataset_from_directory
+from treadle.keras.utils.images import array_to_img, img_to_array, load_img, save_img
+from treadle.names import provided
+
+if TYPE_CHECKING:
+    from treadle.keras.layers.symbolic import get_source_inputs as get_source_inputs
+    from treadle.keras.layers.symbolic import is_keras_tensor as is_keras_tensor
+    from treadle.keras.models.plotting import model_to_dot as model_to_dot
+    from treadle.keras.models.plotting import plot_model as plot_model
 
 
 def set_random_seed(seed: int) -> None:
@@ -45,21 +58,36 @@ def set_random_seed(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  (programs that use the global generator)
     td.random.set_seed(seed)
+    seed_globally(seed)
 
 
-def clear_session() -> None:
-    """Start the numbering of layer names anew."""
+def clear_session(free_memory: bool = True) -> None:
+    """Start the numbering of layer names, and the seeds of `keras.random`, anew.
+
+    Args:
+        free_memory: accepted: memory is freed when it is no longer used.
+    """
     naming.clear()
+    seed_globally(None)
 
 
 __all__ = [
-    "CustomObjectScope", "Progbar", "PyDataset", "Sequence", "clear_session",
-    "custom_object_scope", "deserialize_keras_object", "disable_interactive_logging",
-    "enable_interactive_logging", "get_custom_objects", "get_registered_name",
-    "get_registered_object", "is_interactive_logging_enabled", "normalize",
-    "pack_x_y_sample_weight", "pad_sequences", "register_keras_serializable",
-    "serialize_keras_object", "set_random_seed", "split_dataset", "timeseries_dataset_from_array",
-    "to_categorical", "unpack_x_y_sample_weight",
+    "Config", "CustomObjectScope", "Progbar", "PyDataset", "Sequence", "array_to_img",
+    "clear_session", "custom_object_scope", "deserialize_keras_object",
+    "disable_interactive_logging", "enable_interactive_logging", "get_custom_objects", "get_file",
+    "get_registered_name", "get_registered_object", "get_source_inputs",
+    "image_dataset_from_directory", "img_to_array", "is_interactive_logging_enabled",
+    "is_keras_tensor", "load_img", "model_to_dot", "normalize", "pack_x_y_sample_weight",
+    "pad_sequences", "plot_model", "register_keras_serializable", "save_img",
+    "serialize_keras_object", "set_random_seed", "split_dataset", "standardize_dtype",
+    "text_dataset_from_directory", "timeseries_dataset_from_array", "to_categorical",
+    "unpack_x_y_sample_weight",
 ]  # fmt: skip
 
-__getattr__ = missing_in(__name__)
+__getattr__ = provided(
+    __name__,
+    {
+        "treadle.keras.layers.symbolic": "get_source_inputs is_keras_tensor",
+        "treadle.keras.models.plotting": "model_to_dot plot_model",
+    },
+)

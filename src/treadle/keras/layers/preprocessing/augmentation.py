@@ -189,6 +189,38 @@ class RandomTranslation(_Moving):
         return [1.0, 0.0, -right, 0.0, 1.0, -down]
 
 
+class RandomShear(_Moving):
+    """Slants images.
+
+    Args:
+        x_factor, y_factor: how far rows and columns are moved at most, as parts of the height and
+            of the width, either way; or (least, greatest).
+        interpolation, fill_mode, fill_value, seed: as for RandomZoom.
+        data_format: "channels_last" or "channels_first".
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("x_factor", "y_factor")
+
+    def __init__(
+        self, x_factor: Any = 0.0, y_factor: Any = 0.0, interpolation: str = "bilinear",
+        fill_mode: str = "reflect", fill_value: float = 0.0, data_format: str | None = None,
+        seed: int | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            fill_mode, interpolation, seed, fill_value, data_format=data_format, **kwargs
+        )
+        self.x_factor = _range(x_factor, "RandomShear: x_factor", -1, 1)
+        self.y_factor = _range(y_factor, "RandomShear: y_factor", -1, 1)
+
+    def _matrix(self, images: td.Tensor, height: td.Tensor, width: td.Tensor) -> list[Any]:
+        sign = td.where(self._drawn(images, 0.0, 1.0) > 0.5, -1.0, 1.0)
+        across, down = (
+            self._drawn(images, *factor) * td.cast(sign, images.dtype)
+            for factor in (self.x_factor, self.y_factor)
+        )
+        return [1.0, across, 0.0, down, 1.0, 0.0]
+
+
 class RandomCrop(_Random):
     """Cuts a part out of a batch of images; smaller ones are cut in the middle and resized.
 

@@ -14,10 +14,10 @@ def projected(
     images: td.Tensor, rows: td.Tensor, interpolation: str, fill_mode: str, fill_value: float
 ) -> td.Tensor:
     """Images [batch, height, width, channels] whose pixel at (x, y) is that of the given image at
-    ``(a x + b y + c, d x + e y + f)``.
+    ``((a x + b y + c) / k, (d x + e y + f) / k)``, where k is 1 or ``g x + h y + 1``.
 
     Args:
-        rows: [batch, 6]: a to f of each image.
+        rows: [batch, 6]: a to f of each image; or [batch, 8]: a to h.
         interpolation: "bilinear" between four pixels, or the "nearest" one.
         fill_mode: what lies beyond the border, see `RandomZoom`.
         fill_value: for "constant".
@@ -25,9 +25,12 @@ def projected(
     shape = td.shape(images)
     x = td.cast(td.range(shape[2]), rows.dtype)[None, None]
     y = td.cast(td.range(shape[1]), rows.dtype)[None, :, None]
-    a, b, c, d, e, f = (part[:, None, None] for part in td.unstack(rows, axis=1))
-    across = _inside(a * x + b * y + c, shape[2], fill_mode)
-    down = _inside(d * x + e * y + f, shape[1], fill_mode)
+    a, b, c, d, e, f, *far = (part[:, None, None] for part in td.unstack(rows, axis=1))
+    right, below = a * x + b * y + c, d * x + e * y + f
+    if far:
+        distance = far[0] * x + far[1] * y + 1.0
+        right, below = right / distance, below / distance
+    across, down = _inside(right, shape[2], fill_mode), _inside(below, shape[1], fill_mode)
     pixels = td.reshape(images, [-1, shape[3]])
 
     def at(row: td.Tensor, column: td.Tensor) -> td.Tensor:

@@ -1,0 +1,35 @@
+"""Layers that are called one after the other, as one layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from treadle.keras import serialization
+from treadle.keras.layers.base import Layer
+
+
+class Pipeline(Layer):
+    """Layers that prepare data, called one after the other.
+
+    Args:
+        layers: the layers.
+    """
+
+    has_shape_rule: ClassVar[bool] = False
+    _passes_masks = True
+
+    def __init__(self, layers: Sequence[Any], name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.layers = list(layers)
+        self.built = True
+
+    def call(self, inputs: Any, training: Any = True) -> Any:
+        for layer in self.layers:
+            takes = isinstance(layer, Layer) and layer._takes("training")
+            inputs = layer(inputs, training=training) if takes else layer(inputs)
+        return inputs
+
+    def get_config(self) -> dict[str, Any]:
+        layers = [serialization.serialize_keras_object(layer) for layer in self.layers]
+        return {"name": self.name, "layers": layers}
