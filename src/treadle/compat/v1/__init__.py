@@ -7,6 +7,8 @@ A name that is not here is treadle's own, as graphs have it.
 
 from __future__ import annotations
 
+from treadle.compat.v1 import graph_util, initializers, layers, losses, metrics, nn, train
+from treadle.compat.v1.aliases import ALIASES
 from treadle.compat.v1.collections import (
     GraphKeys,
 )
@@ -29,6 +31,7 @@ from treadle.compat.v1.functions import (
     argmax,
     argmin,
     batch_matmul,
+    batch_to_space,
     cast,
     check_numerics,
     colocate_with,
@@ -89,6 +92,8 @@ from treadle.compat.v1.functions import (
     reduce_sum,
     resource_variables_enabled,
     set_random_seed,
+    space_to_batch,
+    sparse_to_dense,
     squeeze,
     sub,
     to_bfloat16,
@@ -99,6 +104,7 @@ from treadle.compat.v1.functions import (
     to_int32,
     to_int64,
     truncated_normal,
+    verify_tensor_all_finite,
     where,
     while_loop,
 )
@@ -116,6 +122,7 @@ from treadle.compat.v1.graph import (
     get_default_graph,
     reset_default_graph,
 )
+from treadle.compat.v1.graph_def import GraphDef, NodeDef, import_graph_def
 from treadle.compat.v1.initializers import (
     constant_initializer,
     glorot_normal_initializer,
@@ -196,4 +203,4 @@ from treadle.compat.v1.variables import (
     variables_initializer,
 )
 
-__getattr__ = fallback(__name__, "treadle", "treadle.math", "treadle.linalg", "treadle.strings", "treadle.io", "treadle.debugging", "treadle.nn", "treadle.image")
+__getattr__ = fallback(__name__, "treadle", "treadle.math", "treadle.linalg", "treadle.strings", "treadle.io", "treadle.debugging", "treadle.nn", "treadle.image", aliases=ALIASES)

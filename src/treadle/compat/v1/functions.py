@@ -175,6 +175,22 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return td.where(condition, x, y)
 
 
+def batch_to_space(input: Any, crops: Any = None, block_size: Any = None, name: str | None = None,
+                   block_shape: Any = None) -> Any:  # fmt: skip
+    """`td.batch_to_space` of images."""
+    block = renamed(block_size, "block_size", block_shape, "block_shape")
+    block = [block, block] if isinstance(block, int) else block
+    return graph_function(td.batch_to_space)(input, block, crops, name=name)
+
+
+def space_to_batch(input: Any, paddings: Any = None, block_size: Any = None,
+                   name: str | None = None, block_shape: Any = None) -> Any:  # fmt: skip
+    """`td.space_to_batch` of images."""
+    block = renamed(block_size, "block_size", block_shape, "block_shape")
+    block = [block, block] if isinstance(block, int) else block
+    return graph_function(td.space_to_batch)(input, block, paddings, name=name)
+
+
 # -- random numbers ------------------------------------------------------------------------------
 
 
@@ -398,6 +414,34 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
     """`td.debugging.check_numerics`."""
     return graph_function(td.debugging.check_numerics, "CheckNumerics CheckNumerics")(
         tensor, message, name=name
+    )
+
+
+def verify_tensor_all_finite(t: Any = None, msg: Any = None, name: str | None = None,
+                             x: Any = None, message: Any = None) -> Any:  # fmt: skip
+    """The tensor; InvalidArgumentError where an element is no finite number."""
+    return check_numerics(renamed(x, "x", t, "t"), renamed(message, "message", msg, "msg"), name)
+
+
+def _dense(indices: Any, shape: Any, values: Any, default: Any) -> Any:
+    values = td.convert_to_tensor(values)
+    indices = td.convert_to_tensor(indices)
+    shape = td.convert_to_tensor(shape)
+    if not indices.shape.rank:
+        indices = td.reshape(indices, [1, 1])
+    elif len(indices.shape) == 1:
+        indices = indices[:, None]
+    values = td.broadcast_to(values, td.shape(indices)[:1])
+    whole = td.fill(shape, td.cast(default, values.dtype))
+    return td.tensor_scatter_nd_update(whole, indices, values)
+
+
+def sparse_to_dense(sparse_indices: Any, output_shape: Any, sparse_values: Any,
+                    default_value: Any = 0, validate_indices: bool = True,
+                    name: str | None = None) -> Any:  # fmt: skip
+    """A tensor with values at some positions, and another one elsewhere."""
+    return recorded(_dense, "SparseToDense", "SparseToDense")(
+        sparse_indices, output_shape, sparse_values, default_value, name=name
     )
 
 

@@ -19,7 +19,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -556,6 +556,12 @@ class Graph:
     def version(self) -> int:
         return len(self._by_name)
 
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """The operations as data: a `GraphDef`."""
+        return Graph.written(self)
+
+    written: ClassVar[Callable[[Graph], Any]]  # set by `graph_def`
+
     @property
     def building_function(self) -> bool:
         return False
@@ -734,9 +740,9 @@ class Graph:
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """``name`` in the scope, with a number behind it where it is taken."""
-        if self._scope and not name.endswith("/"):
-            name = self._scope + name
-        name = name.rstrip("/")
+        if name.endswith("/"):  # a scope: the operation has its name
+            return name[:-1]
+        name = self._scope + name
         key = name.lower()
         count = self._used.get(key, 0)
         if mark_as_used:

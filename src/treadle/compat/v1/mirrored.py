@@ -6,7 +6,7 @@ import functools
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -102,7 +102,9 @@ def checking(function: Callable[..., Any]) -> Callable[..., Any]:
     return check
 
 
-def fallback(module: str, place: str, *more: str) -> Callable[[str], Any]:
+def fallback(
+    module: str, place: str, *more: str, aliases: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
     """The ``__getattr__`` of a module: names that it lacks are those of modules of treadle, as
     graphs have them.
 
@@ -110,11 +112,18 @@ def fallback(module: str, place: str, *more: str) -> Callable[[str], Any]:
         module: the module whose ``__getattr__`` it is.
         place: the module of treadle with the same names.
         more: other modules of treadle to look in.
+        aliases: names that are functions of other names, as ``linalg.diag``.
     """
+    others = aliases or {}
 
     def __getattr__(name: str) -> Any:
         if name[:2] == "__":
             raise missing_name(module, name)
+        if name in others:
+            inner, _, there = f"treadle.{others[name]}".rpartition(".")
+            value = graph_function(getattr(importlib.import_module(inner), there))
+            setattr(sys.modules[module], name, value)
+            return value
         for where in (place, *more):
             try:
                 value = getattr(importlib.import_module(where), name)
@@ -130,7 +139,7 @@ def fallback(module: str, place: str, *more: str) -> Callable[[str], Any]:
 
     known = sys.modules[module].__dict__
     listed = (n for n in dir(importlib.import_module(place)) if n[:1] != "_")
-    known.setdefault("__dir__", lambda: sorted({*known, *listed}))
+    known.setdefault("__dir__", lambda: sorted({*known, *listed, *others}))
     return __getattr__
 
 

@@ -419,7 +419,8 @@ class make_template:
 
     @property
     def variable_scope_name(self) -> str:
-        return self._open().name
+        name = self._open().name
+        return name if not name or name.endswith("/") else f"{name}/"
 
     @property
     def variables(self) -> list[Any]:

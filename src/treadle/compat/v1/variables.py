@@ -130,6 +130,27 @@ class Variable(metaclass=_VariableKind):
         self._snapshot: Any = None
         graph.add_to_collections(list(collections), self)
 
+    @classmethod
+    def imported(
+        cls, graph: Graph, name: str, dtype: td.DType, shape: Any, trainable: bool
+    ) -> Variable:
+        """A variable that a graph was written with; its initializer is an operation of that."""
+        made: Variable = object.__new__(cls)
+        made.synchronization, made.aggregation = (
+            VariableSynchronization.AUTO, VariableAggregation.NONE,
+        )  # fmt: skip
+        made.constraint, made.trainable, made._save_slice_info = None, trainable, None
+        made._shape, made._dtype, made.initial_value = TensorShape(shape), dtype, None
+        made.handle = graph.source("VariableV2", name, {ANY_RANKS: made.storage()}, made)
+        made._snapshot = made.initializer = None
+        return made
+
+    def adopt_initializer(self) -> None:
+        """Take the operation of an imported graph that assigns to it only as the initializer."""
+        for op in self.graph.get_operations():
+            if op.attributes.get("assigns") is self.handle and op.name == f"{self.op.name}/Assign":
+                self.initializer = op
+
     # -- what it is --------------------------------------------------------------------------
 
     def storage(self) -> td.Variable:
