@@ -7,7 +7,25 @@ A name that is not here is treadle's own, as graphs have it.
 
 from __future__ import annotations
 
-from treadle.compat.v1 import graph_util, initializers, layers, losses, metrics, nn, train
+from treadle.compat.v1 import (
+    app,
+    contrib,
+    data,
+    estimator,
+    feature_column,
+    flags,
+    gfile,
+    graph_util,
+    initializers,
+    layers,
+    logging,
+    losses,
+    metrics,
+    nn,
+    random,
+    test,
+    train,
+)
 from treadle.compat.v1.aliases import ALIASES
 from treadle.compat.v1.collections import (
     GraphKeys,

@@ -18,6 +18,7 @@ from treadle.compat.v1.graph import (
     Tensor,
     element,
     get_default_graph,
+    in_graphs,
     recorded,
     writes_into,
 )
@@ -161,7 +162,7 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """`td.where`; a vector as condition chooses rows of `x` and `y`."""
-    return recorded(_where, "Select" if x is not None else "Where", None, "treadle.compat.v1.where")(
+    return recorded(_where, "Select" if x is not None else "Where", None)(
         condition, x, y, name=name
     )
 
@@ -631,7 +632,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
                             unconnected_gradients=unconnected_gradients)  # fmt: skip
     listed = [list(x) if isinstance(x, list | tuple) else [x] for x in (ys, xs)]
     unconnected = getattr(unconnected_gradients, "value", unconnected_gradients)
-    return recorded(_gradients, "gradients", "Gradients", "treadle.compat.v1.gradients")(
+    return recorded(_gradients, "gradients", "Gradients")(
         *listed, grad_ys, stop_gradients, unconnected, name=name
     )
 
@@ -684,3 +685,14 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
             )
         return value
     return graph_function(td.convert_to_tensor)(value, dtype, name=name)
+
+in_graphs(
+    _dense,
+    _div,
+    _eager_function,
+    _gradients,
+    _hessians,
+    _printed,
+    _python_function,
+    _where,
+)

@@ -713,6 +713,22 @@ class Graph:
             op.attributes["_gradient_op_type"] = override
             _override(op, override)
 
+    def move_behind(self, op: Operation, other: Operation) -> None:
+        """Let an operation, and all that depend on it, run behind another one.
+
+        Raises:
+            ValueError: that one depends on it.
+        """
+        moved = {op}
+        for later in self.get_operations():
+            if moved & {*(t.op for t in later.inputs), *later.control_inputs}:
+                moved.add(later)
+        if other in moved:
+            raise ValueError(f"{other.name} depends on {op.name}{at(user_origin())}")
+        first = {n: o for n, o in self._by_name.items() if o not in moved}
+        self._by_name = first | {n: o for n, o in self._by_name.items() if o in moved}
+        self._root.operations = [o for o in self._by_name.values() if o.region is self._root]
+
     def check_open(self) -> None:
         """RuntimeError where the graph is finalized."""
         if self.finalized:
@@ -1214,6 +1230,12 @@ def recorded(
 
     _recorded[call] = function
     return call
+
+
+def in_graphs(*functions: Callable[..., Any]) -> None:
+    """Let exported graphs name functions."""
+    for function in functions:
+        _names_of_recorded.setdefault(f"{function.__module__}.{function.__qualname__}", function)
 
 
 def function_named(path: str) -> Callable[..., Any]:

@@ -204,6 +204,9 @@ def _node(op: Operation) -> dict[str, Any]:
         data |= {"function": name, "args": _encoded(op.args), "kwargs": _encoded(op.kwargs)}
     except _NotData as problem:
         data["missing"] = str(problem)
+        data["outputs"] = [
+            [t.dtype.name, None if t.shape.rank is None else plain(t.shape)] for t in op.outputs
+        ]
     return data
 
 
@@ -352,10 +355,7 @@ def _imported(
     if "dtype" in data:
         return _imported_source(graph, data)
     if "function" not in data:
-        raise ValueError(
-            f"operation {label!r} ({data['op']}) was written without its function: "
-            f"{data.get('missing')}{at(user_origin())}"
-        )
+        return _without_function(graph, data, found, operations)
     function = _function(data["function"], label)
     args, kwargs = (_decoded(data[k], graph, found) for k in ("args", "kwargs"))
     control = [operations[c] for c in data["control"]]
@@ -366,6 +366,32 @@ def _imported(
         op.attributes["writes"] = tuple(found[n] for n in data["writes"])
     if "assigns" in data:
         op.attributes["assigns"] = found[data["assigns"][0]]
+    return op
+
+
+def _without_function(
+    graph: Graph, data: dict[str, Any], found: Mapping[str, Any], operations: Mapping[str, Operation]
+) -> Operation:
+    """An operation whose function was not written, such as one of the user: runs that need it raise
+    UnimplementedError."""
+    label, why = data["name"], data.get("missing")
+
+    def refuse() -> None:
+        raise td.errors.UnimplementedError(
+            None, op, f"operation {label!r} was written without its function: {why}"
+        )
+
+    op = Operation(graph, graph.unique_name(label), data["op"], refuse)
+    op.inputs = [found[n] for n in data["inputs"]]
+    for index, (dtype, shape) in enumerate(data.get("outputs", ())):
+        kind = td.as_dtype(dtype)
+        readings = (
+            graph.unranked(op, kind) if shape is None
+            else {ANY_RANKS: graph.parameter(kind, shape)}
+        )  # fmt: skip
+        op.outputs.append(Tensor(op, index, readings))
+    with graph.control_dependencies([operations[c] for c in data["control"]]):
+        graph._add(op)
     return op
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import treadle as td
 from treadle.compat.v1 import functions
-from treadle.compat.v1.graph import recorded
+from treadle.compat.v1.graph import in_graphs, recorded
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.shapes import plain
 
@@ -222,3 +222,7 @@ def default(dtype: td.DType) -> Initializer:
     if dtype.is_integer or dtype is td.bool or dtype is td.string:
         return zeros_initializer(dtype)
     raise ValueError(f"An initializer for a Variable of {dtype.name} is required")
+
+in_graphs(
+    _orthogonal,
+)

@@ -10,6 +10,7 @@ from treadle.compat.v1.graph import (
     Tensor,
     element,
     get_default_graph,
+    in_graphs,
     recorded,
     writes_into,
 )
@@ -61,3 +62,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 def _passed_on(x: Any) -> Any:
     return td.identity(x)
+
+in_graphs(
+    _passed_on,
+)

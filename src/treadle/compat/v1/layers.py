@@ -10,7 +10,7 @@ from typing import Any
 import treadle as td
 from treadle.compat.v1 import functions, initializers, nn, scopes
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import element, get_default_graph, recorded, writes_into
+from treadle.compat.v1.graph import element, get_default_graph, in_graphs, recorded, writes_into
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.shapes import TensorShape, plain
 from treadle.compat.v1.variables import Variable, writing
@@ -617,3 +617,9 @@ dropout = _function(Dropout, calls=("training",))
 batch_normalization = _function(BatchNormalization, calls=("training",))
 Convolution2D, Convolution1D = Conv2D, Conv1D
 MaxPool2D, AvgPool2D = MaxPooling2D, AveragePooling2D
+
+in_graphs(
+    _by_batch,
+    _normalized,
+    _transposed,
+)

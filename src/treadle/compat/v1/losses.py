@@ -7,7 +7,7 @@ from typing import Any
 import treadle as td
 from treadle.compat.v1 import functions
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import get_default_graph, recorded, writes_into
+from treadle.compat.v1.graph import get_default_graph, in_graphs, recorded, writes_into
 from treadle.compat.v1.mirrored import graph_function
 
 
@@ -291,3 +291,8 @@ def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.
         loss = _pairs(labels, predictions, weights)
     add_loss(loss, loss_collection)
     return loss
+
+in_graphs(
+    _pairwise,
+    _weighted,
+)

@@ -9,7 +9,7 @@ from typing import Any
 import treadle as td
 from treadle.compat.v1 import functions, initializers, scopes
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import element, get_default_graph, recorded
+from treadle.compat.v1.graph import element, get_default_graph, in_graphs, recorded
 from treadle.compat.v1.variables import Variable, writing
 
 
@@ -343,3 +343,17 @@ def recall_at_k(labels: Any, predictions: Any, k: int, class_id: Any = None, wei
     hits = recorded(_found_at, "RecallAtK")(labels, predictions, k)
     kind = name or f"recall_at_{k}"
     return _mean(kind, hits, weights, metrics_collections, updates_collections)
+
+in_graphs(
+    _absolute,
+    _at_thresholds,
+    _by_class,
+    _confusion,
+    _counted,
+    _equal,
+    _found_at,
+    _mean_iou,
+    _relative,
+    _squared,
+    _total,
+)

@@ -7,7 +7,7 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1.functions import renamed
-from treadle.compat.v1.graph import element, recorded
+from treadle.compat.v1.graph import element, in_graphs, recorded
 from treadle.compat.v1.mirrored import fallback, graph_function
 from treadle.core.origin import at, user_origin
 
@@ -344,3 +344,13 @@ tanh, sigmoid, log_sigmoid = map(graph_function, (td.tanh, td.sigmoid, td.math.l
 local_response_normalization = lrn = graph_function(td.nn.local_response_normalization)
 
 __getattr__ = fallback(__name__, "treadle.nn", "treadle.math")
+
+in_graphs(
+    _affine,
+    _affine_relu,
+    _dropped,
+    _fused,
+    _moments,
+    _nce,
+    _softmax_loss,
+)

@@ -91,7 +91,7 @@ class Program:
         for stage in self.stages:
             if isinstance(stage, Operation):
                 given = _walk(stage.args[1], lambda v: _array_of(self.session, found, v))
-                _put_python_results(stage, given, found)
+                _put_python_results(self.session, stage, given, found)
             else:
                 results = stage.function(*(found[t] for t in stage.inputs))
                 found.update(zip(stage.results, results, strict=True))
@@ -211,9 +211,16 @@ def _array_of(session: Session, found: dict[Tensor, Any], value: Any) -> Any:
     return session.storage_of(tensor.op.owner).numpy()
 
 
-def _put_python_results(op: Operation, given: Any, found: dict[Tensor, Any]) -> None:
+def _put_python_results(
+    session: Session, op: Operation, given: Any, found: dict[Tensor, Any]
+) -> None:
     """Call the function of Python of an operation."""
-    result = op.attributes["python"](*(np.asarray(x) for x in given))
+    function = op.attributes["python"]
+    if op.attributes.get("of_session"):
+        for tensor, value in zip(op.outputs, function(session, *given), strict=True):
+            found[tensor] = value
+        return
+    result = function(*(np.asarray(x) for x in given))
     results = list(result) if isinstance(result, list | tuple) and len(op.outputs) > 1 else [result]
     if len(results) != len(op.outputs):
         raise td.errors.InvalidArgumentError(
@@ -442,6 +449,7 @@ class BaseSession:
         self._programs: dict[Any, Any] = {}
         self._lock = threading.RLock()
         self._blocks: list[Any] = []
+        self.iterators: dict[str, Any] = {}  # of pipelines that are open, by their names
 
     @property
     def graph(self) -> Graph:

@@ -19,6 +19,7 @@ from treadle.compat.v1.graph import (
     element,
     get_default_graph,
     give_operators,
+    in_graphs,
     recorded,
     thread,
     writes_into,
@@ -583,6 +584,9 @@ def grouped(graph: Graph, inputs: Sequence[Any], name: str, type_: str = "NoOp")
 
 def _nothing() -> None:
     """What an operation does that does nothing."""
+
+
+in_graphs(_nothing, _assign)
 
 
 def no_op(name: str | None = None) -> Any:

@@ -17,6 +17,7 @@ from treadle.compat.v1.graph_def import GraphDef, import_graph_def
 from treadle.compat.v1.variables import Variable
 from treadle.core.origin import at, user_origin
 from treadle.train import atomic, own_files
+from treadle.train.nodes import Node
 from treadle.train.state_file import exists as checkpoint_exists
 from treadle.train.state_file import (
     get_checkpoint_state,
@@ -118,7 +119,7 @@ class Saver:
         inside = {k: v for k, v in names.items() if k not in values}
         if inside:
             values |= {k: np.asarray(v) for k, v in sess.run(inside).items()}
-        own_files.write(path, [], values, {})
+        own_files.write(path, [Node()], values, {})
         if write_meta_graph and inside:
             self.export_meta_graph(f"{path}.{meta_graph_suffix}", graph=sess.graph)
         self._forget(path)

@@ -7,7 +7,7 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import Graph, get_default_graph, recorded, sessions
+from treadle.compat.v1.graph import Graph, get_default_graph, in_graphs, recorded, sessions
 from treadle.compat.v1.initializers import zeros_initializer
 from treadle.compat.v1.variables import Variable, writes_into
 
@@ -169,3 +169,12 @@ def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: 
     return recorded(_cosine, "CosineDecay", "Mul")(
         learning_rate, global_step, decay_steps, alpha, name=name
     )
+
+in_graphs(
+    _cosine,
+    _exponential,
+    _inverse,
+    _natural,
+    _piecewise,
+    _polynomial,
+)
