@@ -1,7 +1,7 @@
 """Calls whose operations have the same names, types and shapes as TensorFlow 1's.
 
-``TF_CPP_MIN_LOG_LEVEL=3 PYTHONPATH=. /path/with/tensorflow/python tests/compat/calls.py`` writes what
-TensorFlow says into ``names.json``.
+``TF_CPP_MIN_LOG_LEVEL=3 PYTHONPATH=. /path/with/tensorflow/python tests/compat/calls.py`` writes
+what TensorFlow says into ``names.json``.
 """
 
 import json

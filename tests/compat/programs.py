@@ -130,12 +130,14 @@ def metrics(tf: Any) -> Any:
     scores = tf.placeholder(tf.float32, [None])
     pairs = {
         "accuracy": tf.metrics.accuracy(labels, found), "mean": tf.metrics.mean(scores),
-        "precision": tf.metrics.precision(labels, found), "recall": tf.metrics.recall(labels, found),
+        "precision": tf.metrics.precision(labels, found),
+        "recall": tf.metrics.recall(labels, found),
         "auc": tf.metrics.auc(labels, scores), "error": tf.metrics.mean_squared_error(
             tf.cast(labels, tf.float32), scores),
         "root": tf.metrics.root_mean_squared_error(tf.cast(labels, tf.float32), scores),
         "absolute": tf.metrics.mean_absolute_error(tf.cast(labels, tf.float32), scores),
-        "fn": tf.metrics.false_negatives(labels, found), "tp": tf.metrics.true_positives(labels, found),
+        "fn": tf.metrics.false_negatives(labels, found),
+        "tp": tf.metrics.true_positives(labels, found),
         "iou": tf.metrics.mean_iou(labels, found, 2),
         "class": tf.metrics.mean_per_class_accuracy(labels, found, 2),
     }  # fmt: skip
@@ -158,12 +160,16 @@ def forms_of_nn(tf: Any) -> Any:
         tf.nn.conv2d(image, kernel, strides=[1, 2, 2, 1], padding="SAME"),
         tf.nn.max_pool(image, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID"),
         tf.nn.avg_pool(image, [1, 3, 3, 1], [1, 1, 1, 1], "SAME"),
-        *tf.nn.moments(x, [0, 1], keep_dims=True), tf.nn.xw_plus_b(x[0], tf.ones([4, 2]), [1.0, 2.0]),
+        *tf.nn.moments(x, [0, 1], keep_dims=True),
+        tf.nn.xw_plus_b(x[0], tf.ones([4, 2]), [1.0, 2.0]),
         tf.nn.dropout(x, keep_prob=1.0), tf.nn.relu_layer(x[0], tf.ones([4, 2]), [1.0, 2.0]),
         tf.nn.weighted_cross_entropy_with_logits(targets=tf.sigmoid(x), logits=x, pos_weight=2.0),
-        tf.nn.batch_normalization(x, 1.0, 2.0, 0.5, 3.0, 0.1), tf.nn.local_response_normalization(image),
+        tf.nn.batch_normalization(x, 1.0, 2.0, 0.5, 3.0, 0.1),
+        tf.nn.local_response_normalization(image),
         tf.nn.softmax_cross_entropy_with_logits_v2(labels=tf.nn.softmax(x), logits=x * 2.0),
-        tf.nn.separable_conv2d(image, tf.ones([2, 2, 3, 1]), tf.ones([1, 1, 3, 2]), [1, 1, 1, 1], "SAME"),
+        tf.nn.separable_conv2d(
+            image, tf.ones([2, 2, 3, 1]), tf.ones([1, 1, 3, 2]), [1, 1, 1, 1], "SAME"
+        ),
         tf.nn.conv2d_transpose(image, tf.ones([2, 2, 5, 3]), [2, 12, 12, 5], [1, 2, 2, 1]),
         tf.nn.embedding_lookup(tf.reshape(tf.range(10.0), [5, 2]), [1, 4]),
         tf.cast(tf.nn.in_top_k(x[0], [0, 3, 1], 2), tf.float32),
@@ -182,14 +188,18 @@ def old_names(tf: Any) -> Any:
         tf.norm(x, axis=1, keep_dims=True), tf.reduce_logsumexp(x, 1, keep_dims=True),
         tf.batch_to_space(tf.ones([4, 1, 1, 1]), [[0, 0], [0, 0]], 2), tf.diag([1.0, 2.0]),
         tf.matrix_inverse(x), tf.trace(x), tf.log(x + 3.0), tf.ceil(x / 2), tf.floor_div(7, 2),
-        tf.segment_sum(x, [0, 0]), tf.unsorted_segment_sum(x, [1, 0], 2), tf.invert_permutation([1, 0]),
+        tf.segment_sum(x, [0, 0]), tf.unsorted_segment_sum(x, [1, 0], 2),
+        tf.invert_permutation([1, 0]),
         tf.is_nan(x), tf.lgamma(x + 3.0), tf.rsqrt(x + 3.0), tf.truncatediv(-7, 2), tf.erf(x),
-        tf.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]), tf.matrix_diag([1.0, 2.0]), tf.cholesky(tf.eye(2)),
+        tf.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]), tf.matrix_diag([1.0, 2.0]),
+        tf.cholesky(tf.eye(2)),
         tf.reverse_v2(x, [0]), tf.accumulate_n([x, x]), tf.string_join(["a", "b"]),
-        tf.string_to_number(["1.5"]), tf.as_string([1]), tf.sparse_to_dense([[0], [2]], [4], [5, 6]),
+        tf.string_to_number(["1.5"]), tf.as_string([1]),
+        tf.sparse_to_dense([[0], [2]], [4], [5, 6]),
         tf.betainc(1.0, 2.0, 0.5), tf.confusion_matrix([0, 1], [1, 1]), tf.bincount([1, 1, 2]),
         tf.verify_tensor_all_finite(x, "bad"), tf.extract_image_patches(
-            tf.reshape(tf.range(16.0), [1, 4, 4, 1]), [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID"),
+            tf.reshape(tf.range(16.0), [1, 4, 4, 1]), [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1],
+            "VALID"),
     ]  # fmt: skip
     with tf.Session() as s:
         arrays = [np.asarray(a) for a in s.run(found)]

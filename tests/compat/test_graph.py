@@ -125,7 +125,7 @@ def test_dynamic_shapes_fold_dimensions() -> None:
     shape = sizes(b)
     folded = tf.reshape(b, [shape[0], shape[1] * shape[2]])
     assert folded.shape.as_list() == [None, 320]
-    value = np.random.rand(3, 10, 32).astype("float32")
+    value = np.random.default_rng(0).random((3, 10, 32)).astype("float32")
     np.testing.assert_array_equal(tf.Session().run(folded, {b: value}), value.reshape(3, 320))
 
 
@@ -175,7 +175,7 @@ def test_names_are_treadles_own_inside_of_a_function() -> None:
 
 def test_eager_execution() -> None:
     program = (
-        "import treadle.compat.v1 as tf; tf.enable_eager_execution(); x = tf.matmul([[2.]], [[2.]]);"
+        "import treadle.compat.v1 as tf;tf.enable_eager_execution(); x = tf.matmul([[2.]], [[2.]]);"
         "print(x.numpy()[0, 0], tf.executing_eagerly(), isinstance(x, tf.Tensor),"
         "tf.Variable(1.).assign_add(2.).numpy())"
     )

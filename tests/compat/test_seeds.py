@@ -129,7 +129,7 @@ def test_broadcasting_and_merging() -> None:
 
 
 def test_feeding_data() -> None:
-    actual_data = np.random.normal(size=[100])
+    actual_data = np.random.default_rng(0).normal(size=[100])
     sess = tf.Session()
     data = tf.placeholder(tf.float32)
     prediction = tf.square(data) + 1
@@ -163,7 +163,7 @@ def test_operators() -> None:
     x, y = tf.constant([7, -7]), tf.constant([2, 2])
     p, q = tf.constant([True, False]), tf.constant([True, True])
     found = [-x, x + y, x - y, x * y, x / y, x // y, x % y, x**y, x > y, x >= y, x < y, x <= y,
-             abs(x), p & q, p | q, p ^ q, ~p, 1 + x, 2 * x, tf.eye(2) @ tf.ones([2, 2])]  # fmt: skip
+             abs(x), p & q, p | q, p ^ q, ~p, 1 + x, 2 * x, tf.eye(2) @ tf.ones([2, 2])]
     a, b = np.array([7, -7]), np.array([2, 2])
     wanted = [-a, a + b, a - b, a * b, a / b, a // b, a % b, a**b, a > b, a >= b, a < b, a <= b,
               abs(a), [True, False], [True, True], [False, True], [False, True], 1 + a, 2 * a,

@@ -169,7 +169,9 @@ def test_loops_make_sequences() -> None:
     with tf.Session() as s:
         assert s.run(array.stack()).tolist() == [1, 1, 2, 3, 5]
         assert s.run(grown[3]).tolist() == [1, 1, 2, 3, 5]
-        assert s.run(squares).tolist() == [1.0, 4.0, 9.0] and s.run(sums).tolist() == [1.0, 3.0, 6.0]
+        assert s.run(squares).tolist() == [1.0, 4.0, 9.0] and s.run(sums).tolist() == [
+            1.0, 3.0, 6.0
+        ]
 
 
 def test_default_sessions() -> None:

@@ -53,7 +53,9 @@ class GPUOptions(Message):
     class Experimental(Message):
         """Accepted."""
 
-        _fields = {"virtual_devices": list, "use_unified_memory": False, "collective_ring_order": ""}
+        _fields = {
+            "virtual_devices": list, "use_unified_memory": False, "collective_ring_order": ""
+        }
 
     _fields = {
         "per_process_gpu_memory_fraction": 0.0, "allow_growth": False, "allocator_type": "",
@@ -105,7 +107,9 @@ class ConfigProto(Message):
     class Experimental(Message):
         """Accepted."""
 
-        _fields = {"collective_group_leader": "", "executor_type": "", "xla_fusion_autotuner_thresh": 0}
+        _fields = {
+            "collective_group_leader": "", "executor_type": "", "xla_fusion_autotuner_thresh": 0
+        }
 
     _fields = {
         "device_count": dict, "intra_op_parallelism_threads": 0, "inter_op_parallelism_threads": 0,

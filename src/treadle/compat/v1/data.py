@@ -39,7 +39,9 @@ class Dataset:
 
     def __init__(self, make: Callable[[Callable[[Any], Any]], Any], given: Any) -> None:
         self._make, self._given = make, given
-        self._tensors = list(dict.fromkeys(t for v in _leaves(given) if (t := element(v)) is not None))
+        self._tensors = list(
+            dict.fromkeys(t for v in _leaves(given) if (t := element(v)) is not None)
+        )
         graph = get_default_graph()
         if self._tensors:
             with recording(graph._outline), taping(()):
@@ -92,7 +94,7 @@ class Dataset:
 
     @staticmethod
     def from_generator(generator: Any, output_types: Any = None, output_shapes: Any = None,
-                       args: Any = None, output_signature: Any = None, name: Any = None) -> Dataset:  # fmt: skip
+                       args: Any = None, output_signature: Any = None, name: Any = None) -> Dataset:
         if output_signature is None:
             shapes = output_shapes
             if shapes is None:
@@ -158,7 +160,8 @@ class Dataset:
 
     def interleave(self, map_func: Callable[..., Any], *args: Any, **kwargs: Any) -> Dataset:
         return self._with(
-            lambda d, f, *a, **k: d.interleave(_plain_function(f), *a, **k), (map_func, *args), kwargs
+            lambda d, f, *a, **k: d.interleave(_plain_function(f), *a, **k), (map_func, *args),
+            kwargs
         )
 
     # -- iterators ---------------------------------------------------------------------------
@@ -173,7 +176,7 @@ class Dataset:
             return _EagerIterator(iter(self._outlined))
         if any(t.op.type == "Placeholder" for t in self._tensors):
             raise ValueError(
-                "Cannot capture a placeholder by value. make_one_shot_iterator takes no placeholder: "
+                "Cannot capture a placeholder by value. make_one_shot_iterator takes none: "
                 f"use make_initializable_iterator{at(user_origin())}"
             )
         return Iterator(self.element_spec, self)
@@ -227,7 +230,9 @@ def _plain_function(function: Any) -> Any:
 
 def _signature(types: Any, shapes: Any) -> Any:
     if isinstance(types, dict):
-        return {k: _signature(t, shapes[k] if isinstance(shapes, dict) else None) for k, t in types.items()}
+        return {k: _signature(
+            t, shapes[k] if isinstance(shapes, dict) else None
+        ) for k, t in types.items()}
     if isinstance(types, list | tuple):
         each = shapes if isinstance(shapes, list | tuple) else [None] * len(types)
         return tuple(_signature(t, s) for t, s in zip(types, each, strict=True))
@@ -330,7 +335,9 @@ class Iterator:
         return op.outputs[0]
 
 
-def _host(graph: Any, name: str, type_: str, function: Any, inputs: list[Any], specs: list[Any]) -> Operation:
+def _host(
+    graph: Any, name: str, type_: str, function: Any, inputs: list[Any], specs: list[Any]
+) -> Operation:
     """An operation that Python does for a session, with results of some types."""
     graph.check_open()
     op = Operation(graph, graph.unique_name(name), type_, function, (function, list(inputs)))

@@ -76,7 +76,9 @@ class RunConfig:
         self.model_dir, self.tf_random_seed = model_dir, tf_random_seed
         self.save_summary_steps, self.session_config = save_summary_steps, session_config
         if save_checkpoints_steps is not None and save_checkpoints_secs is not None:
-            raise ValueError("`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set.")
+            raise ValueError(
+                "`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set."
+            )
         self.save_checkpoints_steps = save_checkpoints_steps
         self.save_checkpoints_secs = save_checkpoints_secs if save_checkpoints_steps else (
             save_checkpoints_secs or 600)  # fmt: skip
@@ -123,7 +125,9 @@ class Estimator:
         if "features" not in taken:
             raise ValueError(f"model_fn ({model_fn}) must include features argument.")
         if params is not None and "params" not in taken:
-            raise ValueError(f"model_fn ({model_fn}) does not include params argument, but params is passed.")
+            raise ValueError(
+                f"model_fn ({model_fn}) does not include params argument, but params is passed."
+            )
         self._model_fn = model_fn
         self._config = config or RunConfig()
         folder = model_dir or self._config.model_dir or tempfile.mkdtemp()
@@ -136,7 +140,7 @@ class Estimator:
 
     @property
     def config(self) -> RunConfig:
-        return self._config  # type: ignore[no-any-return]
+        return self._config
 
     @property
     def params(self) -> Any:
@@ -159,7 +163,9 @@ class Estimator:
             found = iterator.get_next()
         if isinstance(found, tuple):
             if len(found) != 2:
-                raise ValueError(f"input_fn should return (features, labels) as a len 2 tuple: {found}")
+                raise ValueError(
+                    f"input_fn should return (features, labels) as a len 2 tuple: {found}"
+                )
             return (*found, opening)
         return found, None, opening
 
@@ -207,7 +213,9 @@ class Estimator:
             spec = self._call(features, labels, ModeKeys.TRAIN)
             if spec.loss is None or spec.train_op is None:
                 raise ValueError("Missing loss or train_op.")
-            chosen = [*(hooks or ()), *(spec.training_hooks or ()), *(spec.training_chief_hooks or ())]
+            chosen = [
+                *(hooks or ()), *(spec.training_hooks or ()), *(spec.training_chief_hooks or ())
+            ]
             if steps is not None or max_steps is not None:
                 chosen.append(training.StopAtStepHook(steps, max_steps))
             chosen.append(training.NanTensorHook(spec.loss))
@@ -256,13 +264,15 @@ class Estimator:
         return int(td.train.load_variable(found, "global_step")) if found else 0
 
     def _path(self, given: Any) -> str:
-        path = given or (training.latest_checkpoint(self._dir) if os.path.isdir(self._dir) else None)
+        path = given or (
+            training.latest_checkpoint(self._dir) if os.path.isdir(self._dir) else None
+        )
         if not path:
             raise ValueError(f"Could not find trained model in model_dir: {self._dir}.")
         return os.fspath(path)
 
     def evaluate(self, input_fn: Callable[..., Any], steps: int | None = None, hooks: Any = None,
-                 checkpoint_path: Any = None, name: str | None = None) -> dict[str, Any]:  # fmt: skip
+                 checkpoint_path: Any = None, name: str | None = None) -> dict[str, Any]:
         """The metrics of the latest checkpoint, or of another one.
 
         Raises:
@@ -302,7 +312,7 @@ class Estimator:
             session.run(opening)
 
     def predict(self, input_fn: Callable[..., Any], predict_keys: Any = None, hooks: Any = None,
-                checkpoint_path: Any = None, yield_single_examples: bool = True) -> Iterator[Any]:  # fmt: skip
+                checkpoint_path: Any = None, yield_single_examples: bool = True) -> Iterator[Any]:
         """The predictions, example by example.
 
         Raises:
@@ -317,7 +327,9 @@ class Estimator:
             if predict_keys is not None:
                 wanted = {k: v for k, v in wanted.items() if k in _listed(predict_keys)}
                 if not wanted:
-                    raise ValueError(f"Expected to run at least one output from {list(spec.predictions)}")
+                    raise ValueError(
+                        f"Expected to run at least one output from {list(spec.predictions)}"
+                    )
             with Session(config=self._config.session_config) as session:
                 self._open(session, path, opening)
                 waits = opening is not None
@@ -440,12 +452,13 @@ def _optimizer(given: Any, default: Any) -> Any:
     if given is None:
         return default()
     if isinstance(given, str):
-        return {
+        kinds: dict[str, Callable[[], Any]] = {
             "Adagrad": lambda: training.AdagradOptimizer(0.05), "Adam": training.AdamOptimizer,
             "Ftrl": lambda: training.FtrlOptimizer(0.2),
             "SGD": lambda: training.GradientDescentOptimizer(0.05),
             "RMSProp": lambda: training.RMSPropOptimizer(0.05),
-        }[given]()  # fmt: skip
+        }  # fmt: skip
+        return kinds[given]()
     return given() if callable(given) else given
 
 
@@ -458,7 +471,9 @@ def _head(logits: Any, labels: Any, mode: str, classes: int | None, optimizer: A
         logistic = graph_function(td.sigmoid)(logits, name="logistic")
         both = graph_function(td.concat)([1.0 - logistic, logistic], 1)
         best = functions.expand_dims(functions.argmax(both, 1), -1)
-        predictions = {"logits": logits, "logistic": logistic, "probabilities": both, "class_ids": best}
+        predictions = {
+            "logits": logits, "logistic": logistic, "probabilities": both, "class_ids": best
+        }
     else:
         best = functions.expand_dims(functions.argmax(logits, 1), -1)
         predictions = {"logits": logits, "probabilities": nn.softmax(logits), "class_ids": best}
@@ -521,7 +536,8 @@ class DNNClassifier(_Ready):
         self._classes = n_classes
         super().__init__(
             model_dir, config, feature_columns, optimizer, list(hidden_units),
-            activation_fn or graph_function(td.nn.relu), dropout, 1 if n_classes == 2 else n_classes,
+            activation_fn or graph_function(td.nn.relu), dropout,
+            1 if n_classes == 2 else n_classes,
         )  # fmt: skip
 
 

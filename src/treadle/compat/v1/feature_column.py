@@ -41,7 +41,7 @@ class _Categories(NamedTuple):
     """A column of categories: `ids` gives their numbers, -1 for none."""
 
     key: str
-    count: int
+    size: int
     number: Callable[[Any], Any]
 
     @property
@@ -65,12 +65,12 @@ class _Bucketized(NamedTuple):
         return f"{self.source.name}_bucketized"
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         return len(self.boundaries) + 1
 
     @property
     def width(self) -> int:
-        return self.count * self.source.width
+        return self.size * self.source.width
 
     def ids(self, features: Any) -> Any:
         """The number of the bucket of each number."""
@@ -78,7 +78,7 @@ class _Bucketized(NamedTuple):
 
     def dense(self, features: Any) -> Any:
         """Ones at the buckets."""
-        hot = graph_function(td.one_hot)(self.ids(features), self.count)
+        hot = graph_function(td.one_hot)(self.ids(features), self.size)
         return graph_function(td.reshape)(hot, [-1, self.width])
 
 
@@ -98,7 +98,7 @@ class _Indicator(NamedTuple):
 
     @property
     def width(self) -> int:
-        return int(self.column.count)
+        return int(self.column.size)
 
     def dense(self, features: Any) -> Any:
         """How often each category is there."""
@@ -128,7 +128,7 @@ class _Embedding(NamedTuple):
         )
         with scopes.variable_scope(None, default_name=self.name):
             table = scopes.get_variable(
-                "embedding_weights", [self.column.count, self.dimension], initializer=start,
+                "embedding_weights", [self.column.size, self.dimension], initializer=start,
                 trainable=self.trainable,
                 collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES],
             )  # fmt: skip
@@ -196,7 +196,9 @@ def _found(x: Any, words: list[Any], default: int, oov: int) -> Any:
 _look_up = recorded(_found, "hash_table_Lookup")
 
 
-def categorical_column_with_hash_bucket(key: str, hash_bucket_size: int, dtype: Any = td.string) -> Any:
+def categorical_column_with_hash_bucket(
+    key: str, hash_bucket_size: int, dtype: Any = td.string
+) -> Any:
     """A column of words, numbered by their hashes."""
 
     def number(x: Any) -> Any:
@@ -220,13 +222,16 @@ def embedding_column(categorical_column: Any, dimension: int, combiner: str = "m
 
 
 def input_layer(features: Any, feature_columns: Any, weight_collections: Any = None,
-                trainable: bool = True, cols_to_vars: Any = None, cols_to_output_tensors: Any = None) -> Any:  # fmt: skip
+                trainable: bool = True, cols_to_vars: Any = None,
+                cols_to_output_tensors: Any = None) -> Any:
     """The columns side by side, sorted by their names.
 
     Raises:
         ValueError: a column of categories is neither an indicator nor an embedding.
     """
-    columns = list(feature_columns) if isinstance(feature_columns, list | set) else [feature_columns]
+    columns = list(feature_columns) if isinstance(feature_columns, list | set) else [
+        feature_columns
+    ]
     parts = []
     with scopes.variable_scope(None, default_name="input_layer"):
         for column in sorted(columns, key=lambda c: c.name):
@@ -240,7 +245,8 @@ def input_layer(features: Any, feature_columns: Any, weight_collections: Any = N
 
 
 def linear_model(features: Any, feature_columns: Any, units: int = 1, sparse_combiner: str = "sum",
-                 weight_collections: Any = None, trainable: bool = True, cols_to_vars: Any = None) -> Any:  # fmt: skip
+                 weight_collections: Any = None, trainable: bool = True,
+                 cols_to_vars: Any = None) -> Any:
     """The weighted sum of the columns and a bias."""
     total: Any = None
     zeros = initializers.zeros_initializer()

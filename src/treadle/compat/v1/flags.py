@@ -87,7 +87,9 @@ class FlagValues:
         missing = [n for n in sorted(self._required) if self._flags[n].value is None]
         if missing:
             raise IllegalFlagValueError(
-                "".join(f"flag --{n}=None: Flag --{n} must have a value other than None." for n in missing)
+                "".join(
+                    f"flag --{n}=None: --{n} must have a value" for n in missing
+                )
             )
         return rest
 
@@ -185,7 +187,7 @@ def _boolean(text: Any) -> bool:
 
 def _definer(parse: Callable[[str], Any], kind: str, is_list: bool = False) -> Callable[..., None]:
     def define(name: str, default: Any, help: str, flag_values: Any = None,
-               short_name: str | None = None, required: bool = False, **more: Any) -> None:  # fmt: skip
+               short_name: str | None = None, required: bool = False, **more: Any) -> None:
         low, high = more.pop("lower_bound", None), more.pop("upper_bound", None)
 
         def bounded(text: str) -> Any:
@@ -211,7 +213,9 @@ def _definer(parse: Callable[[str], Any], kind: str, is_list: bool = False) -> C
 
 
 def _listed(text: Any) -> list[str]:
-    return list(text) if isinstance(text, list | tuple) else [p.strip() for p in str(text).split(",")]
+    return list(text) if isinstance(text, list | tuple) else [
+        p.strip() for p in str(text).split(",")
+    ]
 
 
 DEFINE_string = _definer(str, "a text")

@@ -152,7 +152,7 @@ batch_matmul = graph_function(td.matmul)
 
 def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
            adjoint_a: bool = False, adjoint_b: bool = False, a_is_sparse: bool = False,
-           b_is_sparse: bool = False, name: str | None = None, output_type: Any = None) -> Any:  # fmt: skip
+           b_is_sparse: bool = False, name: str | None = None, output_type: Any = None) -> Any:
     """`td.matmul`."""
     return graph_function(td.matmul)(
         a, b, transpose_a=transpose_a, transpose_b=transpose_b, adjoint_a=adjoint_a,
@@ -260,7 +260,9 @@ random_crop = _random("random_crop", _crop, "Slice")
 
 def _single(result: Any, strict: bool = False) -> Any:
     """The one element of a list of one."""
-    is_one = isinstance(result, list | tuple) and len(result) == 1 and not hasattr(result, "_fields")
+    is_one = isinstance(result, list | tuple) and len(result) == 1 and not hasattr(
+        result, "_fields"
+    )
     return result[0] if is_one and not strict else result
 
 
@@ -335,7 +337,9 @@ def _python_function(function: Any, inputs: Any, types: Any) -> Any:
     return found
 
 
-def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
+def py_function(
+    func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None
+) -> Any:
     """`td.py_function`: call a function of Python with eager tensors."""
     if writes_into(inp) is None:
         return td.py_function(func, inp, Tout)
@@ -469,7 +473,9 @@ class name_scope:
         values: accepted.
     """
 
-    def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
+    def __init__(
+        self, name: str | None, default_name: str | None = None, values: Any = None
+    ) -> None:
         self.name = default_name if name is None else name
         self._open: list[Any] = []
 
@@ -518,7 +524,8 @@ def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) ->
     """The tensors, when all of them and `control_inputs` are computed."""
     given = [t for t in tensors if t is not None]
     if writes_into(given) is None:
-        return td.tuple(tensors, control_inputs)
+        found: list[Any] = td.tuple(tensors, control_inputs)
+        return found
     waiting = grouped(get_default_graph(), [*given, *(control_inputs or ())], name or "tuple")
     with get_default_graph().control_dependencies([waiting]):
         return [None if t is None else graph_function(td.identity)(t) for t in tensors]
@@ -641,7 +648,7 @@ def _gradients(ys: Any, xs: Any, grad_ys: Any, stopped: Any, unconnected: str) -
     ys = [td.convert_to_tensor(y) if isinstance(y, td.Variable) else y for y in ys]
     if grad_ys is not None and not isinstance(grad_ys, list | tuple):
         grad_ys = [grad_ys]
-    return td.gradients(  # type: ignore[no-any-return]
+    return td.gradients(
         ys, xs, grad_ys, stop_gradients=stopped, unconnected_gradients=unconnected
     )
 
@@ -680,7 +687,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
     if type(value) is Tensor:
         if dtype is not None and value.dtype is not td.as_dtype(dtype):
             raise ValueError(
-                f"Tensor conversion requested dtype {td.as_dtype(dtype).name} for Tensor with dtype "
+                f"Tensor conversion requested dtype {td.as_dtype(dtype).name} for Tensor of dtype "
                 f"{value.dtype.name}: {value!r}"
             )
         return value

@@ -5,9 +5,9 @@ the default graph: the function, its arguments and the tensors that stand for it
 *outline*, a graph of treadle that never runs, tells their dtypes and shapes: the call is recorded
 there as it is made. A session calls the functions once more, in a `td.function`.
 
-Values of an outline have known ranks. A placeholder of unknown rank stands in it for several values,
-one for each rank that it may have, and so does what is computed with it: a tensor has *readings*,
-each for ranks that are taken for granted.
+Values of an outline have known ranks. A placeholder of unknown rank stands in it for several
+values, one for each rank that it may have, and so does what is computed with it: a tensor has
+*readings*, each for ranks that are taken for granted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import operator
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -177,8 +177,9 @@ class Tensor(metaclass=_TensorKind):
 
     def __bool__(self) -> bool:
         raise td.errors.OperatorNotAllowedInGraphError(
-            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead "
-            "of `if t:` to test if a tensor is defined, and use TensorFlow ops such as tf.cond to "
+            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` "
+            "instead of `if t:` to test if a tensor is defined, and use TensorFlow ops such as "
+            "tf.cond to "
             f"execute subgraphs conditioned on the value of a tensor.{at(user_origin())}"
         )
 
@@ -260,10 +261,8 @@ class Operation:
         """An argument by its name; ValueError where there is none of that name."""
         found = {**self.kwargs, **self.attributes}
         if self.function is not None and name not in found:
-            try:
+            with suppress(TypeError, ValueError):
                 found |= inspect.signature(self.function).bind(*self.args, **self.kwargs).arguments
-            except (TypeError, ValueError):
-                pass
         if name not in found:
             raise ValueError(f"Operation {self.name!r} has no attr named {name!r}.")
         return found[name]
@@ -521,7 +520,12 @@ class IndexedSlices:
 
 def _leaves(value: Any) -> Iterator[Any]:
     found: list[Any] = []
-    _walk(value, lambda v: found.append(v) or v)
+
+    def leaf(v: Any) -> Any:
+        found.append(v)
+        return v
+
+    _walk(value, leaf)
     yield from found
 
 
@@ -611,7 +615,9 @@ class Graph:
                 f"the arguments of {name or function} cannot have ranks that fit{at(op.origin)}"
             )
         new = [node.op.name for node in nodes[before:]]
-        op.inputs = list(dict.fromkeys([*op.inputs, *(t for b in op.bodies for t in b.outer_tensors())]))
+        op.inputs = list(
+            dict.fromkeys([*op.inputs, *(t for b in op.bodies for t in b.outer_tensors())])
+        )
         self._name(op, name, default, new, function)
         self._give(op, results)
         self._add(op)
@@ -705,7 +711,9 @@ class Graph:
 
     def _add(self, op: Operation) -> None:
         op.region = self.region
-        op.control_inputs = [c for c in self._control if c.region is op.region or c.region is self._root]
+        op.control_inputs = [
+            c for c in self._control if c.region is op.region or c.region is self._root
+        ]
         self._by_name[op.name] = op
         op.region.operations.append(op)
         override = self._gradients.get(op.type)
@@ -1089,7 +1097,9 @@ def _override(op: Operation, name: str) -> None:
         @td.custom_gradient
         def with_gradient(*inputs: Any) -> Any:
             following = iter(inputs)
-            again = _walk((args, kwargs), lambda v: next(following) if isinstance(v, td.Tensor) else v)
+            again = _walk(
+                (args, kwargs), lambda v: next(following) if isinstance(v, td.Tensor) else v
+            )
             result = inner(*again[0], **again[1])
             outputs = [v for v in _leaves(result) if isinstance(v, td.Tensor)]
 
@@ -1106,9 +1116,15 @@ def _override(op: Operation, name: str) -> None:
     if tensors:
         with recording(op.graph.region.builder), taping(()):
             for ranks in list(op.outputs[0].readings):
-                found = op.call(lambda v, r=ranks: reading(v, r))
-                for tensor, value in zip(op.outputs, filter(_is_value, _leaves(found)), strict=True):
+                found = op.call(functools.partial(_read_for, ranks))
+                for tensor, value in zip(
+                    op.outputs, filter(_is_value, _leaves(found)), strict=True
+                ):
                     tensor.readings[ranks] = value
+
+
+def _read_for(ranks: Ranks, value: Any) -> Any:
+    return reading(value, ranks)
 
 
 # -- where calls go ------------------------------------------------------------------------------
@@ -1155,8 +1171,8 @@ def chosen_session(session: Any, graph: Graph, what: str) -> Any:
                 f"Cannot {what} using `eval()`: No default session is registered. Use `with "
                 "sess.as_default()` or pass an explicit session to `eval(session=sess)`"
                 if what == "evaluate tensor"
-                else "Cannot execute operation using `run()`: No default session is registered. Use "
-                "`with sess.as_default():` or pass an explicit session to `run(session=sess)`"
+                else "Cannot execute operation using `run()`: No default session is registered. "
+                "Use `with sess.as_default():` or pass an explicit session to `run(session=sess)`"
             )
         if session.graph is not graph:
             raise ValueError(
@@ -1253,7 +1269,8 @@ def name_of_function(function: Any) -> str | None:
 _BINARY = {
     "add": (operator.add, "add", "AddV2"), "sub": (operator.sub, "sub", "Sub"),
     "mul": (operator.mul, "mul", "Mul"), "truediv": (operator.truediv, "truediv", "RealDiv"),
-    "floordiv": (operator.floordiv, "floordiv", "FloorDiv"), "mod": (operator.mod, "mod", "FloorMod"),
+    "floordiv": (operator.floordiv, "floordiv", "FloorDiv"),
+    "mod": (operator.mod, "mod", "FloorMod"),
     "pow": (operator.pow, "pow", "Pow"), "matmul": (operator.matmul, "matmul", "MatMul"),
     "and": (operator.and_, "and", "LogicalAnd"), "or": (operator.or_, "or", "LogicalOr"),
     "xor": (operator.xor, "LogicalXor", "LogicalXor"), "lt": (operator.lt, "Less", "Less"),
@@ -1270,6 +1287,11 @@ def _reflected(call: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, other: call(other, self)
 
 
+def _of_one(*about: Any) -> Callable[..., Any]:
+    call = recorded(*about)
+    return lambda self: call(self)
+
+
 def give_operators(kind: type) -> None:
     """Let objects of a class of graphs have the operators of tensors."""
     for name, (function, default, type_) in _BINARY.items():
@@ -1278,17 +1300,15 @@ def give_operators(kind: type) -> None:
         if name not in ("lt", "le", "gt", "ge"):
             setattr(kind, f"__r{name}__", _reflected(call))
     for name, (function, default, type_) in _UNARY.items():
-        call = recorded(function, default, type_, f"operator.{name}")
-        setattr(kind, f"__{name}__", lambda self, call=call: call(self))
+        setattr(kind, f"__{name}__", _of_one(function, default, type_, f"operator.{name}"))
     item = recorded(operator.getitem, "strided_slice", "StridedSlice", "operator.getitem")
-    kind.__getitem__ = lambda self, key: item(self, key)  # type: ignore[attr-defined]
-    kind.__div__ = kind.__truediv__  # type: ignore[attr-defined]
+    setattr(kind, "__getitem__", lambda self, key: item(self, key))  # noqa: B010
 
 
 give_operators(Tensor)
-Tensor.__eq__ = lambda self, other: self is other  # type: ignore[assignment,method-assign]
-Tensor.__ne__ = lambda self, other: self is not other  # type: ignore[assignment,method-assign]
-Tensor.__hash__ = object.__hash__  # type: ignore[assignment,method-assign]
+Tensor.__eq__ = lambda self, other: self is other  # type: ignore[method-assign]
+Tensor.__ne__ = lambda self, other: self is not other  # type: ignore[method-assign]
+Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def _no_value(tensor: Tensor, dtype: Any) -> Any:

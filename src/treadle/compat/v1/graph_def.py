@@ -217,7 +217,9 @@ class _NotData(Exception):
 def _encoded(value: Any) -> Any:
     tensor = element(value)
     if tensor is not None:
-        return {"tensor": tensor.name} if type(value) is Tensor or isinstance(value, Variable) else {
+        return {"tensor": tensor.name} if type(value) is Tensor or isinstance(
+            value, Variable
+        ) else {
             "array": tensor.name}  # fmt: skip
     if value is None or isinstance(value, bool | str) or type(value) is int:
         return value
@@ -349,7 +351,8 @@ def _returned(name: str, found: Mapping[str, Any], operations: Mapping[str, Oper
 
 
 def _imported(
-    graph: Graph, data: dict[str, Any], found: Mapping[str, Any], operations: Mapping[str, Operation]
+    graph: Graph, data: dict[str, Any], found: Mapping[str, Any],
+    operations: Mapping[str, Operation]
 ) -> Operation:
     label = data["name"]
     if "dtype" in data:
@@ -370,7 +373,8 @@ def _imported(
 
 
 def _without_function(
-    graph: Graph, data: dict[str, Any], found: Mapping[str, Any], operations: Mapping[str, Operation]
+    graph: Graph, data: dict[str, Any], found: Mapping[str, Any],
+    operations: Mapping[str, Operation]
 ) -> Operation:
     """An operation whose function was not written, such as one of the user: runs that need it raise
     UnimplementedError."""
@@ -426,7 +430,9 @@ def _function(name: str, label: str) -> Callable[..., Any]:
         found = getattr(importlib.import_module(module), public, None)
         if inspect.isfunction(found):
             return found
-    raise ValueError(f"operation {label!r} calls {name!r}, which graphs do not have{at(user_origin())}")
+    raise ValueError(
+        f"operation {label!r} calls {name!r}, which graphs do not have{at(user_origin())}"
+    )
 
 
 def _decoded(data: Any, graph: Graph, found: Mapping[str, Any]) -> Any:

@@ -62,7 +62,9 @@ class constant_initializer(Initializer):
 
     def __init__(self, value: Any = 0, dtype: Any = td.float32, verify_shape: bool = False) -> None:
         if not np.isscalar(value) and not isinstance(value, list | tuple | np.ndarray):
-            raise TypeError(f"Invalid type for initial value={value} of type: {type(value).__name__}.")
+            raise TypeError(
+                f"Invalid type for initial value={value} of type: {type(value).__name__}."
+            )
         self.value, self.dtype, self._verify = value, dtype, verify_shape
 
     def _value(self, shape: list[int], dtype: td.DType) -> Any:
@@ -110,8 +112,9 @@ class truncated_normal_initializer(random_normal_initializer):
 class variance_scaling_initializer(Initializer):
     """Random numbers whose variance follows from the number of inputs and outputs."""
 
-    def __init__(self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal",
-                 seed: int | None = None, dtype: Any = td.float32) -> None:  # fmt: skip
+    def __init__(self, scale: float = 1.0, mode: str = "fan_in",
+                 distribution: str = "truncated_normal", seed: int | None = None,
+                 dtype: Any = td.float32) -> None:  # fmt: skip
         if scale <= 0:
             raise ValueError(f"Argument `scale` must be a positive float. Received: {scale}")
         if mode not in ("fan_in", "fan_out", "fan_avg"):
@@ -147,7 +150,9 @@ def _fans(shape: list[int]) -> tuple[float, float]:
 class uniform_unit_scaling_initializer(Initializer):
     """Uniform numbers that keep the scale of what they are multiplied with."""
 
-    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = td.float32) -> None:
+    def __init__(
+        self, factor: float = 1.0, seed: int | None = None, dtype: Any = td.float32
+    ) -> None:
         self.factor, self.seed, self.dtype = factor, seed, dtype
 
     def _value(self, shape: list[int], dtype: td.DType) -> Any:

@@ -133,7 +133,9 @@ class Layer:
                 )
             return
         wanted = spec.ndim or spec.min_ndim
-        if (spec.ndim is not None and rank != spec.ndim) or (spec.min_ndim and rank < spec.min_ndim):
+        if (spec.ndim is not None and rank != spec.ndim) or (
+            spec.min_ndim and rank < spec.min_ndim
+        ):
             raise ValueError(
                 f"Input 0 of layer {self.name} is incompatible with the layer: expected "
                 f"{'' if spec.ndim else 'min_'}ndim={wanted}, found ndim={rank}."
@@ -279,7 +281,8 @@ class _Convolution(Layer):
 
     def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
                  data_format: str = "channels_last", dilation_rate: Any = 1, activation: Any = None,
-                 use_bias: bool = True, kernel_initializer: Any = None, bias_initializer: Any = None,
+                 use_bias: bool = True, kernel_initializer: Any = None,
+                 bias_initializer: Any = None,
                  kernel_regularizer: Any = None, bias_regularizer: Any = None,
                  activity_regularizer: Any = None, kernel_constraint: Any = None,
                  bias_constraint: Any = None, trainable: bool = True, name: str | None = None,
@@ -433,7 +436,8 @@ class _Pooling(Layer):
     _kind: str
 
     def __init__(self, pool_size: Any, strides: Any, padding: str = "valid",
-                 data_format: str = "channels_last", name: str | None = None, **kwargs: Any) -> None:  # fmt: skip
+                 data_format: str = "channels_last", name: str | None = None,
+                 **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
         self.pool_size, self.strides = (_numbers(v, self._rank) for v in (pool_size, strides))
         self.padding, self.data_format = padding.upper(), data_format
@@ -502,7 +506,7 @@ class BatchNormalization(Layer):
     """Normalizes over all axes but one: by the batch where ``training``, else by means that it
     keeps. The operations that change these are in the collection UPDATE_OPS."""
 
-    def __init__(self, axis: int = -1, momentum: Any = 0.99, epsilon: float = 1e-3,
+    def __init__(self, axis: Any = -1, momentum: Any = 0.99, epsilon: float = 1e-3,
                  center: bool = True, scale: bool = True, beta_initializer: Any = None,
                  gamma_initializer: Any = None, moving_mean_initializer: Any = None,
                  moving_variance_initializer: Any = None, beta_regularizer: Any = None,
@@ -608,7 +612,9 @@ def _function(kind: Any, *, calls: Sequence[str] = ()) -> Callable[..., Any]:
 
 dense, conv1d, conv2d, conv3d = map(_function, (Dense, Conv1D, Conv2D, Conv3D))
 conv2d_transpose, separable_conv2d = map(_function, (Conv2DTranspose, SeparableConv2D))
-max_pooling1d, max_pooling2d, max_pooling3d = map(_function, (MaxPooling1D, MaxPooling2D, MaxPooling3D))
+max_pooling1d, max_pooling2d, max_pooling3d = map(
+    _function, (MaxPooling1D, MaxPooling2D, MaxPooling3D)
+)
 average_pooling1d, average_pooling2d, average_pooling3d = map(
     _function, (AveragePooling1D, AveragePooling2D, AveragePooling3D)
 )

@@ -40,7 +40,7 @@ def _weighted(values: Any, weights: Any, reduction: str) -> Any:
     values, weights = td.cast(values, td.float32), td.cast(weights, td.float32)
     if len(weights.shape) and len(weights.shape) < len(values.shape):
         weights = td.reshape(weights, [*td.unstack(td.shape(weights)),
-                                       *[1] * (len(values.shape) - len(weights.shape))])  # fmt: skip
+                                       *[1] * (len(values.shape) - len(weights.shape))])
     found = values * weights
     if reduction == Reduction.NONE:
         return td.cast(found, kind)
@@ -85,7 +85,9 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
-def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
+def get_regularization_loss(
+    scope: str | None = None, name: str = "total_regularization_loss"
+) -> Any:
     """The sum of the losses of regularizers."""
     found = get_regularization_losses(scope)
     if not found:
@@ -184,7 +186,9 @@ def _sparse_softmax(labels: Any, logits: Any) -> Any:
     return td.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
 
 
-_mean_squared, _difference = _loss("mean_squared_error", _squared), _loss("absolute_difference", _absolute)
+_mean_squared, _difference = _loss("mean_squared_error", _squared), _loss(
+    "absolute_difference", _absolute
+)
 _log_loss, _hinge_loss = _loss("log_loss", _log), _loss("hinge_loss", _hinge)
 _huber_loss, _cosine_distance = _loss("huber_loss", _huber), _loss("cosine_distance_loss", _cosine)
 _sigmoid_loss = _loss("sigmoid_cross_entropy_loss", _sigmoid)
@@ -194,13 +198,15 @@ _BY_NONZERO = Reduction.SUM_BY_NONZERO_WEIGHTS
 
 
 def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0, scope: Any = None,
-                       loss_collection: Any = GraphKeys.LOSSES, reduction: str = _BY_NONZERO) -> Any:  # fmt: skip
+                       loss_collection: Any = GraphKeys.LOSSES,
+                       reduction: str = _BY_NONZERO) -> Any:
     """``(predictions - labels) ** 2``."""
     return _mean_squared(labels, predictions, weights, scope, loss_collection, reduction)
 
 
 def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0, scope: Any = None,
-                        loss_collection: Any = GraphKeys.LOSSES, reduction: str = _BY_NONZERO) -> Any:  # fmt: skip
+                        loss_collection: Any = GraphKeys.LOSSES,
+                        reduction: str = _BY_NONZERO) -> Any:
     """``abs(predictions - labels)``."""
     return _difference(labels, predictions, weights, scope, loss_collection, reduction)
 
@@ -213,7 +219,7 @@ def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float =
 
 
 def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, scope: Any = None,
-               loss_collection: Any = GraphKeys.LOSSES, reduction: str = _BY_NONZERO) -> Any:  # fmt: skip
+               loss_collection: Any = GraphKeys.LOSSES, reduction: str = _BY_NONZERO) -> Any:
     """``max(0, 1 - (2 * labels - 1) * logits)``."""
     return _hinge_loss(labels, logits, weights, scope, loss_collection, reduction)
 
@@ -284,7 +290,7 @@ _pairs = recorded(_pairwise, "mean_pairwise_squared_error", "Select")
 
 
 def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.0,
-                                scope: Any = None, loss_collection: Any = GraphKeys.LOSSES) -> Any:  # fmt: skip
+                                scope: Any = None, loss_collection: Any = GraphKeys.LOSSES) -> Any:
     """The squared differences of the differences between pairs of elements."""
     _required(labels=labels, predictions=predictions)
     with functions.name_scope(scope, "mean_pairwise_squared_error", (labels, predictions)):

@@ -101,7 +101,7 @@ def _equal(labels: Any, predictions: Any) -> Any:
 
 
 def accuracy(labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
-             updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:  # fmt: skip
+             updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:
     """How often predictions are labels."""
     same = recorded(_equal, "Equal", "Equal")(labels, predictions)
     return _mean(name or "accuracy", same, weights, metrics_collections, updates_collections)
@@ -185,7 +185,7 @@ def _counts(labels: Any, predictions: Any, weights: Any) -> dict[str, Any]:
 
 def _count(kind: str) -> Callable[..., Any]:
     def count(labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
-              updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:  # fmt: skip
+              updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:
         found = _counts(labels, predictions, weights)[kind]
         collections = metrics_collections, updates_collections
         return _metric(name or kind, {"count": found}, _itself, *collections)
@@ -204,7 +204,7 @@ def _share(a: Any, b: Any) -> Any:
 
 
 def precision(labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
-              updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:  # fmt: skip
+              updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:
     """The share of true positives among the positives that were found."""
     found = _counts(labels, predictions, weights)
     kept = {k: found[k] for k in ("true_positives", "false_positives")}
@@ -212,7 +212,7 @@ def precision(labels: Any, predictions: Any, weights: Any = None, metrics_collec
 
 
 def recall(labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
-           updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:  # fmt: skip
+           updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:
     """The share of the positives that were found."""
     found = _counts(labels, predictions, weights)
     kept = {k: found[k] for k in ("true_positives", "false_negatives")}
@@ -231,8 +231,8 @@ def _at_thresholds(labels: Any, predictions: Any, weights: Any, count: int) -> l
     return [td.reduce_sum(td.cast(a & b, td.float32) * each, 1) for a, b in kinds]
 
 
-def _area(tp: Any, fp: Any, tn: Any, fn: Any, roc: bool) -> Any:
-    tp, fp, tn, fn = map(td.convert_to_tensor, (tp, fp, tn, fn))
+def _area(counts: Any, roc: bool) -> Any:
+    tp, fp, tn, fn = map(td.convert_to_tensor, counts)
     small = 1e-6
     rec = (tp + small) / (tp + fn + small)
     if roc:
@@ -243,11 +243,11 @@ def _area(tp: Any, fp: Any, tn: Any, fn: Any, roc: bool) -> Any:
 
 
 def _roc(*counts: Any) -> Any:
-    return _area(*counts, roc=True)
+    return _area(counts, roc=True)
 
 
 def _pr(*counts: Any) -> Any:
-    return _area(*counts, roc=False)
+    return _area(counts, roc=False)
 
 
 def auc(labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200,

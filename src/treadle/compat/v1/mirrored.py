@@ -56,13 +56,21 @@ _NAMES = {
     "boolean_mask": "boolean_mask GatherV2", "broadcast_to": "BroadcastTo",
 }  # fmt: skip
 # Functions that no graph has: they ask or set something, or make functions.
-_AT_ONCE = set(
-    ["as_dtype", "benchmark", "clear_caches", "custom_gradient", "executing_eagerly", "explain_retraces", "function", "get_current_name_scope", "get_logger", "get_static_value", "grad", "inside_function", "is_symbolic_tensor", "is_tensor", "jit", "no_retrace", "recompute_grad", "register_tensor_conversion_function", "type_spec_from_value", "value_and_grad", "variable_creator_scope", "control_dependencies", "group", "grad_pass_through", "unregister_dispatch_for", "dispatch_for_api", "load_checkpoint", "normalize_tuple", "set_seed"]
-)  # fmt: skip
+_AT_ONCE = {
+    "as_dtype", "benchmark", "clear_caches", "custom_gradient", "executing_eagerly",
+    "explain_retraces", "function", "get_current_name_scope", "get_logger", "get_static_value",
+    "grad", "inside_function", "is_symbolic_tensor", "is_tensor", "jit", "no_retrace",
+    "recompute_grad", "register_tensor_conversion_function", "type_spec_from_value",
+    "value_and_grad", "variable_creator_scope", "control_dependencies", "group",
+    "grad_pass_through", "unregister_dispatch_for", "dispatch_for_api", "load_checkpoint",
+    "normalize_tuple", "set_seed",
+}  # fmt: skip
 # Modules whose functions stay as they are: they are about programs, files and objects of Python.
-_NOT_MIRRORED = set(
-    ["autograph", "config", "data", "errors", "experimental", "inspect", "keras", "nest", "sysconfig", "test", "types", "version", "dtypes", "train", "io", "passes", "examples", "datasets", "cli", "bench", "random", "compat"]
-)  # fmt: skip
+_NOT_MIRRORED = {
+    "autograph", "config", "data", "errors", "experimental", "inspect", "keras", "nest",
+    "sysconfig", "test", "types", "version", "dtypes", "train", "io", "passes", "examples",
+    "datasets", "cli", "bench", "random", "compat",
+}  # fmt: skip
 
 
 def graph_function(function: Any, name: str | None = None) -> Any:

@@ -37,7 +37,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
 def _only_named(sentinel: Any, labels: Any, logits: Any, name: str) -> None:
     if sentinel is not None:
         raise ValueError(
-            f"Only call `{name}` with named arguments (labels=..., logits=..., ...).{at(user_origin())}"
+            f"Only call `{name}` with named arguments (labels=...).{at(user_origin())}"
         )
     if labels is None or logits is None:
         raise ValueError("Both `labels` and `logits` must be provided.")
@@ -199,7 +199,7 @@ def _pooling(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     call = graph_function(function)
 
     def pool(value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = None,
-             data_format: str = "NHWC", name: str | None = None, input: Any = None) -> Any:  # fmt: skip
+             data_format: str = "NHWC", name: str | None = None, input: Any = None) -> Any:
         x = renamed(input, "input", value, "value")
         return call(x, ksize, strides, padding, data_format, name=name)
 
@@ -236,15 +236,16 @@ def _fused(x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: f
     else:
         mean, variance = td.convert_to_tensor(mean), td.convert_to_tensor(variance)
         unbiased = variance
-    each = [mean, variance, offset, scale]
+    around = [td.convert_to_tensor(v) for v in (mean, variance, offset, scale)]
     if channels_first:
-        each = [td.reshape(v, [1, -1, 1, 1]) for v in each]
-    return [td.nn.batch_normalization(x, *each, epsilon), mean, unbiased]
+        around = [td.reshape(v, [1, -1, 1, 1]) for v in around]
+    m, v, b, g = around
+    return [td.nn.batch_normalization(x, m, v, b, g, epsilon), mean, unbiased]
 
 
 def fused_batch_norm(x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None,
                      epsilon: float = 0.001, data_format: str = "NHWC", is_training: bool = True,
-                     name: str | None = None, exponential_avg_factor: float = 1.0) -> Any:  # fmt: skip
+                     name: str | None = None, exponential_avg_factor: float = 1.0) -> Any:
     """The normalized images, and the mean and variance of their channels."""
     call = recorded(_fused, "FusedBatchNorm", "FusedBatchNormV3")
     first = data_format == "NCHW"
@@ -323,7 +324,7 @@ def nce_loss(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: i
 def sampled_softmax_loss(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int,
                          num_classes: int, num_true: int = 1, sampled_values: Any = None,
                          remove_accidental_hits: bool = True, partition_strategy: str = "mod",
-                         name: str = "sampled_softmax_loss", seed: int | None = None) -> Any:  # fmt: skip
+                         name: str = "sampled_softmax_loss", seed: int | None = None) -> Any:
     """The softmax loss of each example over its true classes and `num_sampled` that are drawn."""
     return recorded(_nce, "sampled_softmax_loss", "Reshape")(
         _whole(weights), _whole(biases), labels, inputs, num_sampled, num_classes, num_true,

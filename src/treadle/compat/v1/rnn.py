@@ -8,17 +8,18 @@ import treadle as td
 from treadle.compat.v1 import functions, scopes
 from treadle.compat.v1.graph import element
 from treadle.compat.v1.mirrored import graph_function
-from treadle.compat.v1.tensor_array import TensorArray
+from treadle.compat.v1.tensor_array import TensorArray as _TensorArray
 
 _transpose, _concat, _reverse = map(
     graph_function, (td.transpose, td.concat, td.reverse_sequence)
 )
+TensorArray: Any = _TensorArray
 _where, _stack, _unstack = functions.where, graph_function(td.stack), graph_function(td.unstack)
 
 
 def _by_time(x: Any) -> Any:
     """A batch of sequences as a sequence of batches, or back."""
-    rank = element(x).shape.rank  # type: ignore[union-attr]
+    rank: Any = element(x).shape.rank  # type: ignore[union-attr]
     return _transpose(x, [1, 0, *range(2, rank)])
 
 
@@ -43,7 +44,7 @@ def dynamic_rnn(
 
     Args:
         inputs: of shape ``[batch, time, ...]``, or ``[time, batch, ...]`` where `time_major`.
-        sequence_length: how long each sequence is; outputs behind it are zeros, and the state stays.
+        sequence_length: how long each sequence is; outputs behind it are zeros, the state stays.
 
     Raises:
         ValueError: neither `initial_state` nor `dtype` is given.
@@ -116,7 +117,9 @@ def static_rnn(cell: Any, inputs: Any, initial_state: Any = None, dtype: Any = N
                 opened.reuse_variables()
             output, new = cell(given, state)
             if sequence_length is not None:
-                goes_on = graph_function(td.greater)(functions.cast(sequence_length, td.int32), step)
+                goes_on = graph_function(td.greater)(
+                    functions.cast(sequence_length, td.int32), step
+                )
                 zeros = _map(graph_function(td.zeros_like), output)
                 output, new = _chosen(goes_on, output, zeros), _chosen(goes_on, new, state)
             state = new

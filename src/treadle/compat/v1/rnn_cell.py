@@ -14,7 +14,9 @@ from treadle.compat.v1.variables import Variable
 
 LSTMStateTuple = namedtuple("LSTMStateTuple", ("c", "h"))
 
-_concat, _split, _matmul, _add = map(graph_function, (td.concat, td.split, td.matmul, td.nn.bias_add))
+_concat, _split, _matmul, _add = map(
+    graph_function, (td.concat, td.split, td.matmul, td.nn.bias_add)
+)
 _sigmoid, _tanh = graph_function(td.sigmoid), graph_function(td.tanh)
 
 
@@ -39,7 +41,9 @@ class RNNCell:
         """The step."""
         raise NotImplementedError
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
         with scopes.variable_scope(scope or self._scope(), reuse=self._reuse):
             return self.call(inputs, state, *args, **kwargs)
 
@@ -47,11 +51,15 @@ class RNNCell:
         kind = type(self).__name__.removesuffix("V1")
         words = "".join(f"_{c.lower()}" if c.isupper() and i and not kind[i - 1].isupper() else
                         c.lower() for i, c in enumerate(kind))  # fmt: skip
-        return self._name or words.replace("rnncell", "rnn_cell").replace("lstmcell", "lstm_cell").replace(
+        return self._name or words.replace("rnncell", "rnn_cell").replace(
+            "lstmcell", "lstm_cell"
+        ).replace(
             "grucell", "gru_cell"
         )
 
-    def add_variable(self, name: str, shape: Any, initializer: Any = None, dtype: Any = None) -> Any:
+    def add_variable(
+        self, name: str, shape: Any, initializer: Any = None, dtype: Any = None
+    ) -> Any:
         """A variable of the cell."""
         if name not in self._made:
             self._made[name] = scopes.get_variable(
@@ -174,7 +182,9 @@ class LSTMCell(RNNCell):
             o = o + w_o * new_c
         new_h = _sigmoid(o) * self._activation(new_c)
         if self._proj is not None:
-            projection = self.add_variable("projection/kernel", [units, self._proj], self._initializer)
+            projection = self.add_variable(
+                "projection/kernel", [units, self._proj], self._initializer
+            )
             new_h = _matmul(new_h, projection)
             if self._proj_clip is not None:
                 new_h = graph_function(td.clip_by_value)(new_h, -self._proj_clip, self._proj_clip)
@@ -220,7 +230,9 @@ class _Wrapper(RNNCell):
         self._cell = cell
         self.state_size, self.output_size = cell.state_size, cell.output_size
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
         return self.call(inputs, state, scope)
 
     def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:

@@ -248,7 +248,9 @@ def _initial(initializer: Any, sizes: Any, dtype: td.DType) -> Any:
     takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     if not parameters:
         return initializer()
-    return initializer(sizes, dtype=dtype) if "dtype" in parameters or takes_any else initializer(sizes)
+    return initializer(
+        sizes, dtype=dtype
+    ) if "dtype" in parameters or takes_any else initializer(sizes)
 
 
 def _again(found: Any, name: str, sizes: Any, dtype: td.DType, reuse: Any) -> Any:
@@ -329,7 +331,9 @@ class variable_scope:
             store.counts = {k: v for k, v in store.counts.items() if not k.startswith(prefix + "/")}
             store.counts[prefix] = store.counts.get(prefix, 0) + 1
         else:
-            raise TypeError(f"VariableScope: name_or_scope must be a string or VariableScope, not {given!r}")
+            raise TypeError(
+                f"VariableScope: name_or_scope must be a string or VariableScope, not {given!r}"
+            )
         scope.reuse = reuse
         if self._getter is not None:
             outer = scope.custom_getter
@@ -384,7 +388,8 @@ class make_template:
     """
 
     def __init__(self, name_: str, func_: Callable[..., Any], create_scope_now_: bool = False,
-                 unique_name_: str | None = None, custom_getter_: Any = None, **kwargs: Any) -> None:  # fmt: skip
+                 unique_name_: str | None = None, custom_getter_: Any = None,
+                 **kwargs: Any) -> None:
         self._name, self._unique, self._getter = name_, unique_name_, custom_getter_
         self._function = functools.partial(func_, **kwargs) if kwargs else func_
         self._scope: VariableScope | None = None

@@ -44,7 +44,7 @@ class Program:
         feeds: the tensors that are fed, in order.
     """
 
-    def __init__(self, session: Session, fetches: list[Any], feeds: list[Tensor]) -> None:
+    def __init__(self, session: BaseSession, fetches: list[Any], feeds: list[Tensor]) -> None:
         self.session, self.feeds = session, feeds
         self._fetches = [f for f in fetches if isinstance(f, Tensor)]
         self.operations, sources = _needed(fetches, feeds)
@@ -62,11 +62,13 @@ class Program:
         self._known: set[Any] = set()  # shapes of feeds that fit
         self.stages = list(self._divided(inputs))
         self._inputs = inputs
-        self.function = self.stages[0].function if len(self.stages) == 1 else self._in_stages
+        (*before, last) = self.stages
+        assert isinstance(last, Stage)
+        self.function: Any = self._in_stages if before else last.function
 
     def _divided(self, inputs: list[Tensor]) -> Iterator[Stage | Operation]:
         """The stages and the operations that call Python between them."""
-        waiting, known = list(self.operations), {*inputs, *self.variables}
+        waiting, known = list(self.operations), dict.fromkeys([*inputs, *self.variables])
         while any("python" in op.attributes for op in waiting):
             later = _dependents([op for op in waiting if "python" in op.attributes], waiting)
             ready = [op for op in waiting if "python" in op.attributes and op in later.first]
@@ -74,15 +76,16 @@ class Program:
             if any(t not in known for op in ready for t in op.inputs):
                 wanted = _read_by([op for op in waiting if op not in now], now, self._fetches)
                 yield Stage(self, now, [t for t in known if t not in self.variables], wanted)
-                known.update(wanted)
+                known |= dict.fromkeys(wanted)
                 waiting = [op for op in waiting if op not in now]
             for op in ready:
                 yield op
-                known.update(op.outputs)
+                known |= dict.fromkeys(op.outputs)
                 waiting.remove(op)
-        fetched = [t for t in self._fetches]
-        known_tensors = [*inputs, *(t for t in known if t not in self.variables and t not in inputs)]
-        yield Stage(self, waiting, known_tensors, fetched)
+        known_tensors = [
+            *inputs, *(t for t in known if t not in self.variables and t not in inputs)
+        ]
+        yield Stage(self, waiting, known_tensors, self._fetches)
 
     def _in_stages(self, *fed: Any) -> list[Any]:
         """A run in stages."""
@@ -144,7 +147,7 @@ class Stage:
     ) -> None:  # fmt: skip
         self._session, self._variables = program.session, program.variables
         self._operations, self.inputs, self.results = operations, inputs, results
-        self.function = td.function(self._again, autograph=False)
+        self.function: Any = td.function(autograph=False)(self._again)
 
     def _again(self, *fed: Any) -> list[Any]:
         """Run the operations once more, while this is traced."""
@@ -201,7 +204,7 @@ def _read_by(
     return [t for t in dict.fromkeys([*read, *fetches]) if t in made]
 
 
-def _array_of(session: Session, found: dict[Tensor, Any], value: Any) -> Any:
+def _array_of(session: BaseSession, found: dict[Tensor, Any], value: Any) -> Any:
     tensor = element(value)
     if tensor is None:
         return value
@@ -212,7 +215,7 @@ def _array_of(session: Session, found: dict[Tensor, Any], value: Any) -> Any:
 
 
 def _put_python_results(
-    session: Session, op: Operation, given: Any, found: dict[Tensor, Any]
+    session: BaseSession, op: Operation, given: Any, found: dict[Tensor, Any]
 ) -> None:
     """Call the function of Python of an operation."""
     function = op.attributes["python"]
@@ -288,8 +291,8 @@ def _array(value: Any, dtype: Any, tensor: Tensor) -> Any:
         if not limits.min <= value <= limits.max:
             raise TypeError(
                 f"Type of feed value {value} with type {type(value)} is not compatible with Tensor "
-                f"type {dtype.name}. Try explicitly setting the type of the feed tensor to a larger "
-                f"type (e.g. int64).{at(user_origin())}"
+                f"type {dtype.name}. Try explicitly setting the type of the feed tensor to a "
+                f"larger type (e.g. int64).{at(user_origin())}"
             )
     if dtype.hasobject:
         return td.constant(np.asarray(value, object), td.string)
@@ -434,7 +437,9 @@ class BaseSession:
 
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
         if graph is not None and not isinstance(graph, Graph):
-            raise TypeError(f"Argument `graph` must be a tf.Graph, but got {type(graph).__name__!r}")
+            raise TypeError(
+                f"Argument `graph` must be a tf.Graph, but got {type(graph).__name__!r}"
+            )
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(
                 f"Argument `config` must be a tf.ConfigProto, but got {type(config).__name__!r}"
@@ -492,9 +497,9 @@ class BaseSession:
         for tensor in op.inputs:
             if not self.is_variable(tensor.op) or not isinstance(values.get(tensor), td.Variable):
                 continue
-            if op.attributes.get("assigns") is not tensor:
-                if not op.attributes.get("may_be_missing"):
-                    self.check_read(tensor.op)
+            reads = op.attributes.get("assigns") is not tensor
+            if reads and not op.attributes.get("may_be_missing"):
+                self.check_read(tensor.op)
             if tensor in op.attributes.get("writes", ()):
                 self.written.add(tensor.op.owner)
 

@@ -109,7 +109,6 @@ for _name, _compute in {
     _forward, _backward = _arithmetic(_compute)
     setattr(Dimension, f"__{_name}__", _forward)
     setattr(Dimension, f"__r{_name}__", _backward)
-Dimension.__div__ = Dimension.__floordiv__  # type: ignore[attr-defined]
 
 
 class TensorShape(td.TensorShape):

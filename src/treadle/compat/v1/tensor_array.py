@@ -78,7 +78,9 @@ def _method(name: str, type_: str) -> Callable[..., Any]:
 
     def on_array(self: Any, *args: Any, **kwargs: Any) -> Any:
         label = kwargs.pop("name", None)
-        return call(self, *args, *kwargs.values(), name=label) if writes_into(self) else call(self, *args)
+        return call(self, *args, *kwargs.values(), name=label) if writes_into(self) else call(
+            self, *args
+        )
 
     on_array.__name__ = name
     on_array.__doc__ = f"See `td.TensorArray.{name}`."

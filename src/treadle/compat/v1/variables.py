@@ -143,7 +143,8 @@ class Variable(metaclass=_VariableKind):
         made.constraint, made.trainable, made._save_slice_info = None, trainable, None
         made._shape, made._dtype, made.initial_value = TensorShape(shape), dtype, None
         made.handle = graph.source("VariableV2", name, {ANY_RANKS: made.storage()}, made)
-        made._snapshot = made.initializer = None
+        made._snapshot = None
+        made.initializer = None  # type: ignore[assignment]  # (`adopt_initializer` sets it)
         return made
 
     def adopt_initializer(self) -> None:
@@ -164,7 +165,8 @@ class Variable(metaclass=_VariableKind):
         may_vary = not rank_is_known or None in sizes
         with recording(None), taping(()):
             return td.Variable(
-                td.constant(zeros, self._dtype), trainable=self.trainable and self._dtype.is_floating,
+                td.constant(zeros, self._dtype),
+                trainable=self.trainable and self._dtype.is_floating,
                 name=self.op.name if hasattr(self, "handle") else None, dtype=self._dtype,
                 shape=td.TensorShape(sizes if rank_is_known else None) if may_vary else None,
             )  # fmt: skip
@@ -183,7 +185,8 @@ class Variable(metaclass=_VariableKind):
 
     @property
     def dtype(self) -> td.DType:
-        return self._dtype
+        dtype: td.DType = self._dtype
+        return dtype
 
     @property
     def shape(self) -> TensorShape:
@@ -298,9 +301,9 @@ class Variable(metaclass=_VariableKind):
 
 
 give_operators(Variable)
-Variable.__eq__ = lambda self, other: self is other  # type: ignore[assignment,method-assign]
-Variable.__ne__ = lambda self, other: self is not other  # type: ignore[assignment,method-assign]
-Variable.__hash__ = object.__hash__  # type: ignore[assignment,method-assign]
+Variable.__eq__ = lambda self, other: self is other  # type: ignore[method-assign]
+Variable.__ne__ = lambda self, other: self is not other  # type: ignore[method-assign]
+Variable.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def _refused(variable: Any, dtype: Any) -> Any:
@@ -541,7 +544,10 @@ def all_variables() -> list[Any]:
 
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
     """An operation that initializes variables."""
-    return group(*[v.initializer for v in var_list if hasattr(v, "initializer")], name=name)
+    found: Operation = group(
+        *[v.initializer for v in var_list if hasattr(v, "initializer")], name=name
+    )
+    return found
 
 
 initialize_variables = variables_initializer

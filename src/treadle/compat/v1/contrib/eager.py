@@ -95,7 +95,9 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
             )
         variables = list(tape.watched_variables())
         if not variables:
-            raise ValueError("No trainable variables were accessed while the function was being computed.")
+            raise ValueError(
+                "No trainable variables were accessed while the function was being computed."
+            )
         return value, list(zip(tape.gradient(value, variables), variables, strict=True))
 
     return compute
@@ -275,7 +277,9 @@ class metrics:
     class Accuracy(Mean):
         """How often predictions are labels."""
 
-        def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:
+        def call(  # type: ignore[override]
+            self, labels: Any, predictions: Any, weights: Any = None
+        ) -> Any:
             same = td.equal(td.convert_to_tensor(labels), td.convert_to_tensor(predictions))
             super().call(td.cast(same, td.float32), weights)
             return labels, predictions

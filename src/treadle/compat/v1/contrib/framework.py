@@ -95,7 +95,7 @@ variable = scopes.get_variable
 
 
 def assign_from_checkpoint_fn(model_path: Any, var_list: Any, ignore_missing_vars: bool = False,
-                              reshape_variables: bool = False) -> Callable[[Any], None]:  # fmt: skip
+                              reshape_variables: bool = False) -> Callable[[Any], None]:
     """A function of a session that restores variables from a checkpoint."""
     saver = Saver(var_list, reshape=reshape_variables)
     return lambda session: saver.restore(session, model_path)

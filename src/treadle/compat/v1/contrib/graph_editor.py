@@ -32,7 +32,9 @@ def make_list_of_t(ts: Any) -> list[Tensor]:
 def get_name_scope_ops(ops: Any, scope: str) -> list[Operation]:
     """The operations in a name scope."""
     prefix = scope.rstrip("/")
-    return [op for op in make_list_of_op(ops) if op.name == prefix or op.name.startswith(prefix + "/")]
+    return [
+        op for op in make_list_of_op(ops) if op.name == prefix or op.name.startswith(prefix + "/")
+    ]
 
 
 get_ops_ios = make_list_of_op
@@ -54,7 +56,9 @@ def _reroute(op: Operation, old: Tensor, new: Tensor) -> None:
         ValueError: it is used in a branch or body, or the new tensor depends on the operation.
     """
     if op.bodies or op.region is not op.graph._root:
-        raise ValueError(f"{op.name}: tensors of branches and loops are not rerouted{at(user_origin())}")
+        raise ValueError(
+            f"{op.name}: tensors of branches and loops are not rerouted{at(user_origin())}"
+        )
     if not old.shape.is_compatible_with(new.shape) or old.dtype is not new.dtype:
         raise ValueError(f"{new} cannot take the place of {old}{at(user_origin())}")
     order = op.graph.get_operations()
@@ -84,7 +88,7 @@ def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = 
 
 
 def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """Let the operations that take tensors of `ts0` take those of `ts1`, and the other way round."""
+    """Let the operations that take tensors of `ts0` take those of `ts1`, and vice versa."""
     first = [([_tensor(t)], _readers(_tensor(t), can_modify, cannot_modify)) for t in ts0]
     count = reroute_ts(ts0, ts1, can_modify, cannot_modify)
     for (tensor,), readers in first:

@@ -22,7 +22,9 @@ _relu = graph_function(td.nn.relu)
 __all__ = ["embedding_column", "real_valued_column"]
 
 
-def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = td.float32) -> Any:
+def xavier_initializer(
+    uniform: bool = True, seed: int | None = None, dtype: Any = td.float32
+) -> Any:
     """Glorot's random numbers."""
     kind = "uniform" if uniform else "truncated_normal"
     return initializers.variance_scaling_initializer(1.0, "fan_avg", kind, seed, dtype)
@@ -32,7 +34,7 @@ xavier_initializer_conv2d = xavier_initializer
 
 
 def variance_scaling_initializer(factor: float = 2.0, mode: str = "FAN_IN", uniform: bool = False,
-                                 seed: int | None = None, dtype: Any = td.float32) -> Any:  # fmt: skip
+                                 seed: int | None = None, dtype: Any = td.float32) -> Any:
     """Random numbers whose variance follows from the number of inputs and outputs."""
     kind = "uniform" if uniform else "truncated_normal"
     return initializers.variance_scaling_initializer(factor, mode.lower(), kind, seed, dtype)
@@ -122,7 +124,9 @@ def fully_connected(
     trainable: bool = True, scope: Any = None,
 ) -> Any:  # fmt: skip
     """A dense layer."""
-    with scopes.variable_scope(scope, "fully_connected", reuse=reuse, custom_getter=_renaming) as opened:
+    with scopes.variable_scope(
+        scope, "fully_connected", reuse=reuse, custom_getter=_renaming
+    ) as opened:
         layer = layers.Dense(
             num_outputs, None, biases_initializer is not None and normalizer_fn is None,
             weights_initializer or xavier_initializer(), biases_initializer, weights_regularizer,
@@ -164,7 +168,7 @@ convolution2d = convolution = conv2d
 
 @add_arg_scope
 def max_pool2d(inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "VALID",
-               data_format: Any = None, outputs_collections: Any = None, scope: Any = None) -> Any:  # fmt: skip
+               data_format: Any = None, outputs_collections: Any = None, scope: Any = None) -> Any:
     """The greatest elements of windows."""
     with functions.name_scope(scope, "MaxPool2D", [inputs]):
         return layers.max_pooling2d(inputs, kernel_size, stride, padding.lower())
@@ -172,7 +176,7 @@ def max_pool2d(inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "V
 
 @add_arg_scope
 def avg_pool2d(inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "VALID",
-               data_format: Any = None, outputs_collections: Any = None, scope: Any = None) -> Any:  # fmt: skip
+               data_format: Any = None, outputs_collections: Any = None, scope: Any = None) -> Any:
     """The means of windows."""
     with functions.name_scope(scope, "AvgPool2D", [inputs]):
         return layers.average_pooling2d(inputs, kernel_size, stride, padding.lower())
@@ -187,7 +191,7 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> 
 
 @add_arg_scope
 def dropout(inputs: Any, keep_prob: Any = 0.5, noise_shape: Any = None, is_training: Any = True,
-            outputs_collections: Any = None, scope: Any = None, seed: Any = None) -> Any:  # fmt: skip
+            outputs_collections: Any = None, scope: Any = None, seed: Any = None) -> Any:
     """Sets elements to zero at random where `is_training`."""
     with functions.name_scope(scope, "Dropout", [inputs]):
         rate = 1.0 - keep_prob
@@ -198,7 +202,7 @@ def dropout(inputs: Any, keep_prob: Any = 0.5, noise_shape: Any = None, is_train
 def batch_norm(inputs: Any, decay: float = 0.999, center: bool = True, scale: bool = False,
                epsilon: float = 0.001, activation_fn: Any = None, param_initializers: Any = None,
                updates_collections: Any = GraphKeys.UPDATE_OPS, is_training: Any = True,
-               reuse: Any = None, trainable: bool = True, scope: Any = None, **more: Any) -> Any:  # fmt: skip
+               reuse: Any = None, trainable: bool = True, scope: Any = None, **more: Any) -> Any:
     """Normalizes by batches, or by the means kept."""
     with scopes.variable_scope(scope, "BatchNorm", reuse=reuse) as opened:
         layer = layers.BatchNormalization(
@@ -229,14 +233,15 @@ def one_hot_encoding(labels: Any, num_classes: int, on_value: float = 1.0, off_v
 
 
 def optimize_loss(loss: Any, global_step: Any, learning_rate: Any, optimizer: Any,
-                  clip_gradients: Any = None, variables: Any = None, name: Any = None, **more: Any) -> Any:  # fmt: skip
+                  clip_gradients: Any = None, variables: Any = None, name: Any = None,
+                  **more: Any) -> Any:
     """An operation that makes a loss smaller and gives it.
 
     Args:
         optimizer: an optimizer, its class, or its name.
         clip_gradients: the greatest norm of all gradients together.
     """
-    kinds = {
+    kinds: dict[str, Any] = {
         "Adagrad": train.AdagradOptimizer, "Adam": train.AdamOptimizer, "Ftrl": train.FtrlOptimizer,
         "RMSProp": train.RMSPropOptimizer, "SGD": train.GradientDescentOptimizer,
         "Momentum": lambda rate: train.MomentumOptimizer(rate, 0.9),

@@ -110,4 +110,6 @@ def _of_type(kind: Any, value: Any, name: str) -> Any:
             raise ValueError("it is no integer")
         return value if kind is type(None) else kind(value)
     except (ValueError, KeyError, SyntaxError):
-        raise ValueError(f"Could not parse hparam {name!r} of type {kind.__name__!r} with value {value!r}") from None
+        raise ValueError(
+            f"Could not parse hparam {name!r} of type {kind.__name__!r} with value {value!r}"
+        ) from None

@@ -79,7 +79,7 @@ class ExponentialMovingAverage:
         """For `Saver`: variables by the names of their averages."""
         chosen = moving_avg_variables or [*trainable_variables(), *moving_average_variables()]
         found = {self.average_name(v): v for v in chosen}
-        named = {v for v in chosen}
+        named = set(chosen)
         return found | {v.op.name: v for v in global_variables() if v not in named}
 
 

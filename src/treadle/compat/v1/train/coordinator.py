@@ -146,7 +146,9 @@ class QueueRunner:
         enqueue_ops: the operations, a thread for each.
     """
 
-    def __init__(self, queue: Any = None, enqueue_ops: Any = None, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, queue: Any = None, enqueue_ops: Any = None, *args: Any, **kwargs: Any
+    ) -> None:
         self.queue, self.enqueue_ops = queue, list(enqueue_ops or ())
         self.name = getattr(queue, "name", "queue_runner")
 

@@ -211,7 +211,7 @@ class CheckpointSaverHook(SessionRunHook):
     def __init__(self, checkpoint_dir: Any, save_secs: float | None = None,
                  save_steps: int | None = None, saver: Any = None,
                  checkpoint_basename: str = "model.ckpt", scaffold: Any = None,
-                 listeners: Sequence[Any] | None = None, save_graph_def: bool = True) -> None:  # fmt: skip
+                 listeners: Sequence[Any] | None = None, save_graph_def: bool = True) -> None:
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
         self._saver, self._scaffold = saver, scaffold
@@ -247,7 +247,8 @@ class CheckpointSaverHook(SessionRunHook):
             listener.before_save(session, step)
         saver = self._saver or (self._scaffold and self._scaffold.saver) or _saver()
         saver.save(session, self._path, global_step=step)
-        return any([listener.after_save(session, step) for listener in self._listeners])
+        answers = [listener.after_save(session, step) for listener in self._listeners]
+        return any(answers)
 
 
 class StepCounterHook(SessionRunHook):
@@ -321,7 +322,7 @@ class Scaffold:
     def __init__(self, init_op: Any = None, init_feed_dict: Any = None, init_fn: Any = None,
                  ready_op: Any = None, ready_for_local_init_op: Any = None,
                  local_init_op: Any = None, summary_op: Any = None, saver: Any = None,
-                 copy_from_scaffold: Any = None, local_init_feed_dict: Any = None) -> None:  # fmt: skip
+                 copy_from_scaffold: Any = None, local_init_feed_dict: Any = None) -> None:
         self.init_op, self.init_feed_dict, self._init_fn = init_op, init_feed_dict, init_fn
         self.ready_op, self.local_init_op, self.summary_op = ready_op, local_init_op, summary_op
         self.ready_for_local_init_op, self.saver = ready_for_local_init_op, saver
@@ -356,7 +357,7 @@ class ChiefSessionCreator(SessionCreator):
     values."""
 
     def __init__(self, scaffold: Any = None, master: str = "", config: Any = None,
-                 checkpoint_dir: Any = None, checkpoint_filename_with_path: Any = None) -> None:  # fmt: skip
+                 checkpoint_dir: Any = None, checkpoint_filename_with_path: Any = None) -> None:
         self._scaffold, self._config = scaffold or Scaffold(), config
         self._folder, self._file = checkpoint_dir, checkpoint_filename_with_path
 
@@ -512,7 +513,8 @@ class Supervisor:
     def __init__(self, graph: Any = None, ready_op: Any = USE_DEFAULT,
                  ready_for_local_init_op: Any = USE_DEFAULT, is_chief: bool = True,
                  init_op: Any = USE_DEFAULT, init_feed_dict: Any = None,
-                 local_init_op: Any = USE_DEFAULT, logdir: Any = None, summary_op: Any = USE_DEFAULT,
+                 local_init_op: Any = USE_DEFAULT, logdir: Any = None,
+                 summary_op: Any = USE_DEFAULT,
                  saver: Any = USE_DEFAULT, global_step: Any = USE_DEFAULT,
                  save_summaries_secs: float = 120, save_model_secs: float = 600,
                  recovery_wait_secs: float = 30, stop_grace_secs: float = 120,
@@ -582,7 +584,9 @@ class Supervisor:
     def stop_on_exception(self) -> Any:
         return self.coord.stop_on_exception()
 
-    def loop(self, timer_interval_secs: Any, target: Any, args: Any = None, kwargs: Any = None) -> Any:
+    def loop(
+        self, timer_interval_secs: Any, target: Any, args: Any = None, kwargs: Any = None
+    ) -> Any:
         """A thread that calls a function again and again."""
         return LooperThread.loop(self.coord, timer_interval_secs, target, args, kwargs)
 
@@ -596,7 +600,8 @@ class _Managed:
 
     def __enter__(self) -> Session:
         self._session: Session = self._supervisor.prepare_or_wait_for_session(config=self._config)
-        return self._session.__enter__()
+        self._session.__enter__()
+        return self._session
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         try:
@@ -608,7 +613,7 @@ class _Managed:
 
 
 def start_queue_runners(sess: Any = None, coord: Any = None, daemon: bool = True,
-                        start: bool = True, collection: Any = GraphKeys.QUEUE_RUNNERS) -> list[Any]:  # fmt: skip
+                        start: bool = True, collection: Any = GraphKeys.QUEUE_RUNNERS) -> list[Any]:
     """Start the threads of the collection QUEUE_RUNNERS."""
     session = sess or get_default_session()
     runners = get_default_graph().get_collection(collection)

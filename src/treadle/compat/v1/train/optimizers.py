@@ -290,7 +290,7 @@ class GradientDescentOptimizer(Optimizer):
 
 
 class MomentumOptimizer(Optimizer):
-    """``accumulation = momentum * accumulation + gradient; var -= learning_rate * accumulation``."""
+    """``accum = momentum * accum + gradient; var -= learning_rate * accum``."""
 
     def __init__(self, learning_rate: Any, momentum: Any, use_locking: bool = False,
                  name: str = "Momentum", use_nesterov: bool = False) -> None:  # fmt: skip
@@ -321,7 +321,7 @@ class AdamOptimizer(Optimizer):
     """Adam (Kingma et al., 2014)."""
 
     def __init__(self, learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999,
-                 epsilon: Any = 1e-08, use_locking: bool = False, name: str = "Adam") -> None:  # fmt: skip
+                 epsilon: Any = 1e-08, use_locking: bool = False, name: str = "Adam") -> None:
         super().__init__(use_locking, name)
         self._learning_rate, self._beta1, self._beta2 = learning_rate, beta1, beta2
         self._epsilon = epsilon
@@ -469,7 +469,7 @@ class FtrlOptimizer(Optimizer):
                  initial_accumulator_value: float = 0.1, l1_regularization_strength: float = 0.0,
                  l2_regularization_strength: float = 0.0, use_locking: bool = False,
                  name: str = "Ftrl", accum_name: Any = None, linear_name: Any = None,
-                 l2_shrinkage_regularization_strength: float = 0.0, beta: float = 0.0) -> None:  # fmt: skip
+                 l2_shrinkage_regularization_strength: float = 0.0, beta: float = 0.0) -> None:
         super().__init__(use_locking, name)
         if learning_rate_power > 0 or initial_accumulator_value < 0:
             raise ValueError("learning_rate_power must be <= 0, initial_accumulator_value >= 0")
@@ -520,7 +520,9 @@ class ProximalGradientDescentOptimizer(GradientDescentOptimizer):
 class SyncReplicasOptimizer(Optimizer):
     """Another optimizer: there is one worker here."""
 
-    def __init__(self, opt: Optimizer, replicas_to_aggregate: int, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, opt: Optimizer, replicas_to_aggregate: int, *args: Any, **kwargs: Any
+    ) -> None:
         super().__init__(name=kwargs.get("name", "sync_replicas"))
         self._opt = opt
 

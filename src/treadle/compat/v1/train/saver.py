@@ -13,7 +13,7 @@ import numpy as np
 import treadle as td
 from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import Graph, get_default_graph
-from treadle.compat.v1.graph_def import GraphDef, import_graph_def
+from treadle.compat.v1.graph_def import GraphDef, NodeDef, import_graph_def
 from treadle.compat.v1.variables import Variable
 from treadle.core.origin import at, user_origin
 from treadle.train import atomic, own_files
@@ -75,7 +75,9 @@ class Saver:
             return
         self._names = {}
         for variable in given:
-            name = variable.op.name if isinstance(variable, Variable) else variable.name.removesuffix(":0")
+            name = variable.op.name if isinstance(
+                variable, Variable
+            ) else variable.name.removesuffix(":0")
             if name in self._names and self._names[name] is not variable:
                 raise ValueError(f"At least two variables have the same name: {name}")
             self._names[name] = variable
@@ -87,7 +89,8 @@ class Saver:
         return self._names
 
     def save(
-        self, sess: Any, save_path: Any, global_step: Any = None, latest_filename: str | None = None,
+        self, sess: Any, save_path: Any, global_step: Any = None,
+        latest_filename: str | None = None,
         meta_graph_suffix: str = "meta", write_meta_graph: bool = True, write_state: bool = True,
         strip_default_attrs: bool = False, save_debug_info: bool = False,
     ) -> str:  # fmt: skip
@@ -104,7 +107,7 @@ class Saver:
             FailedPreconditionError: a variable has no value.
             ValueError: the folder does not exist.
         """
-        path = os.fspath(save_path)
+        path: str = os.fspath(save_path)
         if global_step is not None:
             step = global_step
             if not isinstance(step, int | np.integer):
@@ -193,7 +196,9 @@ class Saver:
         self._made = [(p, os.path.getmtime(f)) for p in checkpoint_paths
                       if (f := next(iter(_files(p)), None)) is not None]  # fmt: skip
 
-    def export_meta_graph(self, filename: Any = None, graph: Graph | None = None, **more: Any) -> Any:
+    def export_meta_graph(
+        self, filename: Any = None, graph: Graph | None = None, **more: Any
+    ) -> Any:
         """Write the graph, and the names of the variables that are saved."""
         found = MetaGraph(graph or get_default_graph(), list(self._chosen()))
         if filename is not None:
@@ -223,12 +228,7 @@ class MetaGraph:
         """The graph as bytes."""
         data = {"name": "_meta", "op": "_Meta", "inputs": [], "control": [], "saved": self.saved,
                 "collections": self.collections}  # fmt: skip
-        return GraphDef([_Meta(data), *self.graph_def.node]).SerializeToString()
-
-
-class _Meta:
-    def __init__(self, data: dict[str, Any]) -> None:
-        self._data = data
+        return GraphDef([NodeDef(data), *self.graph_def.node]).SerializeToString()
 
 
 def _name_in(value: Any) -> str | None:

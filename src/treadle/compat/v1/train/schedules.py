@@ -7,9 +7,16 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import Graph, get_default_graph, in_graphs, recorded, sessions
+from treadle.compat.v1.graph import (
+    Graph,
+    get_default_graph,
+    in_graphs,
+    recorded,
+    sessions,
+    writes_into,
+)
 from treadle.compat.v1.initializers import zeros_initializer
-from treadle.compat.v1.variables import Variable, writes_into
+from treadle.compat.v1.variables import Variable
 
 
 def get_global_step(graph: Graph | None = None) -> Any:
@@ -87,7 +94,9 @@ def _check_step(step: Any) -> None:
 def _natural(rate: Any, step: Any, steps: Any, decay: Any, staircase: bool) -> Any:
     rate = td.convert_to_tensor(rate)
     exponent = td.cast(step, rate.dtype) / td.cast(steps, rate.dtype)
-    return rate * td.exp(-td.cast(decay, rate.dtype) * (td.floor(exponent) if staircase else exponent))
+    return rate * td.exp(
+        -td.cast(decay, rate.dtype) * (td.floor(exponent) if staircase else exponent)
+    )
 
 
 def natural_exp_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
