@@ -302,7 +302,8 @@ class Iterator:
         inputs = [] if self._string is None else [element(self._string)]
 
         def take(session: Any, *values: Any) -> list[Any]:
-            label = values[0].item() if values else self._name
+            label = values[0] if values else self._name
+            label = label.item() if isinstance(label, np.ndarray) else label
             iterator = session.iterators.get(label.decode() if isinstance(label, bytes) else label)
             if iterator is None and self._dataset is not None:
                 iterator = session.iterators[self._name] = iter(self._dataset._make(lambda v: v))

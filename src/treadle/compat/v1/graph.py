@@ -1215,6 +1215,16 @@ def _position_of_name(function: Any) -> int | None:
     return None
 
 
+def _takes_name(function: Any) -> bool:
+    """Whether a function may be called with a name."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    more = (p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    return "name" in parameters or any(more)
+
+
 _names_of_recorded: dict[str, Any] = {}  # what exported graphs call functions
 _recorded: dict[Any, Any] = {}
 
@@ -1229,7 +1239,7 @@ def recorded(
         name: what operations are called that are given no name.
         path: what exported graphs call the function.
     """
-    where = _position_of_name(function)
+    where, drops_name = _position_of_name(function), not _takes_name(function)
     known = path or f"{function.__module__}.{getattr(function, '__qualname__', '')}"
     _names_of_recorded.setdefault(known, function)
 
@@ -1237,6 +1247,8 @@ def recorded(
     def call(*args: Any, **kwargs: Any) -> Any:
         graph = writes_into(args, kwargs)
         if graph is None:
+            if drops_name:
+                kwargs.pop("name", None)
             return function(*args, **kwargs)
         given = kwargs.pop("name", None)
         if where is not None and len(args) > where:

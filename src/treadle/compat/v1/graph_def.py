@@ -154,6 +154,8 @@ def _parsed(data: bytes) -> list[NodeDef]:
         text = unpacking.decompress(data[len(_HEAD) :], _MOST)
         if unpacking.unconsumed_tail:
             raise damaged("it is larger than 2 GiB")
+        if not unpacking.eof:
+            raise damaged("its end is missing")
         nodes = json.loads(text)
     except (zlib.error, ValueError, RecursionError) as error:
         raise damaged(str(error)) from None

@@ -68,7 +68,7 @@ _AT_ONCE = {
 # Modules whose functions stay as they are: they are about programs, files and objects of Python.
 _NOT_MIRRORED = {
     "autograph", "config", "data", "errors", "experimental", "inspect", "keras", "nest",
-    "sysconfig", "test", "types", "version", "dtypes", "train", "io", "passes", "examples",
+    "sysconfig", "test", "types", "version", "dtypes", "train", "passes", "examples",
     "datasets", "cli", "bench", "random", "compat",
 }  # fmt: skip
 
@@ -139,7 +139,7 @@ def fallback(
                 continue
             if isinstance(value, ModuleType):
                 value = value if name in _NOT_MIRRORED else mirrored(f"{module}.{name}", value)
-            else:
+            elif where.rpartition(".")[2] not in _NOT_MIRRORED:
                 value = graph_function(value)
             setattr(sys.modules[module], name, value)
             return value

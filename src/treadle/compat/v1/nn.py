@@ -6,9 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
+from treadle.compat.v1 import rnn_cell
 from treadle.compat.v1.functions import renamed
 from treadle.compat.v1.graph import element, in_graphs, recorded
 from treadle.compat.v1.mirrored import fallback, graph_function
+from treadle.compat.v1.rnn import (
+    bidirectional_dynamic_rnn,
+    dynamic_rnn,
+    raw_rnn,
+    static_bidirectional_rnn,
+    static_rnn,
+)
 from treadle.core.origin import at, user_origin
 
 
@@ -343,6 +351,15 @@ def quantized_relu_x(*args: Any, **kwargs: Any) -> Any:
 
 tanh, sigmoid, log_sigmoid = map(graph_function, (td.tanh, td.sigmoid, td.math.log_sigmoid))
 local_response_normalization = lrn = graph_function(td.nn.local_response_normalization)
+
+__all__ = [
+    "bidirectional_dynamic_rnn",
+    "dynamic_rnn",
+    "raw_rnn",
+    "rnn_cell",
+    "static_bidirectional_rnn",
+    "static_rnn",
+]
 
 __getattr__ = fallback(__name__, "treadle.nn", "treadle.math")
 

@@ -410,8 +410,12 @@ def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None =
 
 def _count_up(variable: Any, limit: int) -> Any:
     before = variable.read_value()
-    with td.control_dependencies([]):
-        td.debugging.assert_less(before, td.cast(limit, before.dtype), f"Reached limit of {limit}")
+
+    def check(value: Any) -> None:
+        if value >= limit:
+            raise td.errors.OutOfRangeError(None, None, f"Reached limit of {limit}")
+
+    td.numpy_function(check, [before], [])
     variable.assign_add(td.ones_like(before))
     return before
 

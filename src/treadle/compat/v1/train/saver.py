@@ -75,9 +75,8 @@ class Saver:
             return
         self._names = {}
         for variable in given:
-            name = variable.op.name if isinstance(
-                variable, Variable
-            ) else variable.name.removesuffix(":0")
+            is_eager = isinstance(variable, td.Variable)
+            name = variable.name.removesuffix(":0") if is_eager else variable.op.name
             if name in self._names and self._names[name] is not variable:
                 raise ValueError(f"At least two variables have the same name: {name}")
             self._names[name] = variable
