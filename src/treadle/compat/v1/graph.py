@@ -1318,9 +1318,6 @@ def give_operators(kind: type) -> None:
 
 
 give_operators(Tensor)
-Tensor.__eq__ = lambda self, other: self is other  # type: ignore[method-assign]
-Tensor.__ne__ = lambda self, other: self is not other  # type: ignore[method-assign]
-Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def _no_value(tensor: Tensor, dtype: Any) -> Any:

@@ -55,11 +55,9 @@ class Program:
         self.variables = [op.outputs[0] for op in sources if session.is_variable(op)]
         for tensor in self.variables:
             session.storage_of(tensor.op.owner)
-        self.specs = [
-            (t, t.dtype.np_dtype, t.shape.as_list() if t.shape.rank is not None else None)
-            for t in feeds
+        self._specs: list[tuple[Tensor, Any, set[Any]]] = [  # with shapes that fit
+            (t, t.dtype.np_dtype, set()) for t in feeds
         ]
-        self._known: set[Any] = set()  # shapes of feeds that fit
         self.stages = list(self._divided(inputs))
         self._inputs = inputs
         (*before, last) = self.stages
@@ -109,13 +107,12 @@ class Program:
             TypeError: one is a tensor. ValueError: it has another shape.
         """
         arrays = []
-        for value, (tensor, dtype, shape) in zip(given.values(), self.specs, strict=True):
+        for value, (tensor, dtype, fitting) in zip(given.values(), self._specs, strict=True):
             if type(value) is not np.ndarray or value.dtype is not dtype:
                 value = _array(value, dtype, tensor)
-            key = (tensor, value.shape)
-            if key not in self._known:
-                _check_shape(value.shape, shape, tensor)
-                self._known.add(key)
+            if value.shape not in fitting:
+                _check_shape(tuple(value.shape), tensor)
+                fitting.add(value.shape)
             arrays.append(value)
         return arrays
 
@@ -264,8 +261,8 @@ _C_NAMES = {"float32": "float", "float64": "double"}
 
 def _given(x: Any) -> Any:
     if isinstance(x, td.Tensor):
-        value = x.numpy()
-        return value
+        array = x._numpy()
+        return array.copy() if array.ndim else array[()]
     if isinstance(x, td.IndexedSlices):
         return IndexedSlicesValue(*map(_given, (x.values, x.indices, x.dense_shape)))
     return x
@@ -299,9 +296,10 @@ def _array(value: Any, dtype: Any, tensor: Tensor) -> Any:
     return np.ascontiguousarray(value, dtype).reshape(np.shape(value))
 
 
-def _check_shape(found: tuple[int, ...], shape: list[int | None] | None, tensor: Tensor) -> None:
-    if shape is None:
+def _check_shape(found: tuple[int, ...], tensor: Tensor) -> None:
+    if tensor.shape.rank is None:
         return
+    shape = tensor.shape.as_list()
     fits = len(found) == len(shape) and all(
         d is None or d == f for f, d in zip(found, shape, strict=True)
     )

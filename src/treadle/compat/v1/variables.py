@@ -301,9 +301,6 @@ class Variable(metaclass=_VariableKind):
 
 
 give_operators(Variable)
-Variable.__eq__ = lambda self, other: self is other  # type: ignore[method-assign]
-Variable.__ne__ = lambda self, other: self is not other  # type: ignore[method-assign]
-Variable.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def _refused(variable: Any, dtype: Any) -> Any:
