@@ -1311,8 +1311,8 @@ def give_operators(kind: type) -> None:
         setattr(kind, f"__{name}__", lambda self, other, call=call: call(self, other))
         if name not in ("lt", "le", "gt", "ge"):
             setattr(kind, f"__r{name}__", _reflected(call))
-    for name, (function, default, type_) in _UNARY.items():
-        setattr(kind, f"__{name}__", _of_one(function, default, type_, f"operator.{name}"))
+    for name, about in _UNARY.items():
+        setattr(kind, f"__{name}__", _of_one(*about, f"operator.{name}"))
     item = recorded(operator.getitem, "strided_slice", "StridedSlice", "operator.getitem")
     setattr(kind, "__getitem__", lambda self, key: item(self, key))  # noqa: B010
 

@@ -598,8 +598,8 @@ class _Managed:
     def __init__(self, supervisor: Supervisor, config: Any) -> None:
         self._supervisor, self._config = supervisor, config
 
-    def __enter__(self) -> Session:
-        self._session: Session = self._supervisor.prepare_or_wait_for_session(config=self._config)
+    def __enter__(self) -> Any:
+        self._session: Any = self._supervisor.prepare_or_wait_for_session(config=self._config)
         self._session.__enter__()
         return self._session
 

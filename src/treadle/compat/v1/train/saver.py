@@ -156,7 +156,7 @@ class Saver:
         if not checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         reader = td.train.load_checkpoint(path)
-        values = {}
+        values = []
         for name, variable in self._chosen().items():
             if not reader.has_tensor(name):
                 raise td.errors.NotFoundError(
@@ -175,8 +175,8 @@ class Saver:
                     None, None, f"{name}: the checkpoint has {value.dtype.name}, the variable "
                     f"{variable.dtype.name}",
                 )  # fmt: skip
-            values[variable] = value
-        for variable, value in values.items():
+            values.append((variable, value))
+        for variable, value in values:
             if isinstance(variable, td.Variable):
                 variable.assign(value)
             else:
