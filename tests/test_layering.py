@@ -72,13 +72,14 @@ DEVICES = {
 FREE = {"version"}  # plain data, for everybody
 # Packages of public names.
 FACADES = {
-    "config", "distribute", "experimental", "io", "nn", "profiler", "random", "summary", "test",
-    "train", "types",
+    "compat", "config", "distribute", "experimental", "io", "nn", "profiler", "random", "summary",
+    "test", "train", "types",
 }  # fmt: skip
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.
 LEVELS = {
+    "compat": ("v1",),
     "ops": (
         "lowering properties quiet sizes tensorflow_names",
         "registry",

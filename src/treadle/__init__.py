@@ -291,6 +291,7 @@ if TYPE_CHECKING:
     from treadle import (
         autodiff,
         autograph,
+        compat,
         data,
         distribute,
         image,
@@ -413,8 +414,8 @@ def get_logger() -> logging.Logger:
 explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
-        autodiff autograph data distribute image inspect io keras passes profiler signal strings
-        summary sysconfig test train
+        autodiff autograph compat data distribute image inspect io keras passes profiler signal
+        strings summary sysconfig test train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
@@ -514,6 +515,7 @@ __all__ = [
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
+    "compat",
     "complex",
     "complex128",
     "complex64",

@@ -1,0 +1,28 @@
+"""``td.compat.v1.contrib``: what programs use most of TensorFlow's contributed modules."""
+
+from treadle.compat.v1.contrib import (
+    data,
+    eager,
+    framework,
+    graph_editor,
+    layers,
+    learn,
+    rnn,
+    training,
+    util,
+)
+from treadle.names import missing_in
+
+__all__ = [
+    "data",
+    "eager",
+    "framework",
+    "graph_editor",
+    "layers",
+    "learn",
+    "rnn",
+    "training",
+    "util",
+]
+
+__getattr__ = missing_in(__name__)

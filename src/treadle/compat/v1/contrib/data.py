@@ -1,0 +1,7 @@
+"""``td.compat.v1.contrib.data``: pipelines, before they were in `data`."""
+
+from treadle.compat.v1.data import Dataset as Dataset
+from treadle.compat.v1.data import FixedLengthRecordDataset as FixedLengthRecordDataset
+from treadle.compat.v1.data import Iterator as Iterator
+from treadle.compat.v1.data import TextLineDataset as TextLineDataset
+from treadle.compat.v1.data import TFRecordDataset as TFRecordDataset

@@ -1,0 +1,268 @@
+"""``td.compat.v1.contrib.layers``: layers as functions, initializers and regularizers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from treadle.compat.v1 import functions, initializers, layers, scopes, train
+from treadle.compat.v1.collections import GraphKeys
+from treadle.compat.v1.contrib.framework import add_arg_scope
+from treadle.compat.v1.feature_column import (
+    embedding_column as embedding_column,
+)
+from treadle.compat.v1.feature_column import numeric_column as real_valued_column
+from treadle.compat.v1.graph import get_default_graph, in_graphs, recorded
+from treadle.compat.v1.mirrored import graph_function
+
+_relu = graph_function(td.nn.relu)
+__all__ = ["embedding_column", "real_valued_column"]
+
+
+def xavier_initializer(
+    uniform: bool = True, seed: int | None = None, dtype: Any = td.float32
+) -> Any:
+    """Glorot's random numbers."""
+    kind = "uniform" if uniform else "truncated_normal"
+    return initializers.variance_scaling_initializer(1.0, "fan_avg", kind, seed, dtype)
+
+
+xavier_initializer_conv2d = xavier_initializer
+
+
+def variance_scaling_initializer(factor: float = 2.0, mode: str = "FAN_IN", uniform: bool = False,
+                                 seed: int | None = None, dtype: Any = td.float32) -> Any:
+    """Random numbers whose variance follows from the number of inputs and outputs."""
+    kind = "uniform" if uniform else "truncated_normal"
+    return initializers.variance_scaling_initializer(factor, mode.lower(), kind, seed, dtype)
+
+
+def _sum_of_squares(x: Any, scale: float) -> Any:
+    return scale * td.nn.l2_loss(td.convert_to_tensor(x))
+
+
+def _sum_of_sizes(x: Any, scale: float) -> Any:
+    return scale * td.reduce_sum(td.abs(td.convert_to_tensor(x)))
+
+
+_l2 = recorded(_sum_of_squares, "l2_regularizer", "Mul")
+_l1 = recorded(_sum_of_sizes, "l1_regularizer", "Mul")
+
+
+def _penalty(call: Callable[..., Any], scale: Any) -> Callable[[Any], Any]:
+    if isinstance(scale, int) and not isinstance(scale, bool):
+        raise ValueError(f"scale cannot be an integer: {scale}")
+    if scale < 0:
+        raise ValueError(f"Setting a scale less than 0 on a regularizer: {scale}")
+    return (lambda _: None) if scale == 0.0 else lambda x: call(x, scale)
+
+
+def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Any]:
+    """A penalty of the squares: half their sum, times `scale`."""
+    return _penalty(_l2, scale)
+
+
+def l1_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Any]:
+    """A penalty of the absolute values, times `scale`."""
+    return _penalty(_l1, scale)
+
+
+def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: Any = None) -> Any:
+    """Both penalties."""
+    return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)])
+
+
+def sum_regularizer(regularizer_list: Any, scope: str | None = None) -> Callable[[Any], Any]:
+    """The sum of penalties."""
+    chosen = [r for r in regularizer_list if r is not None]
+
+    def total(x: Any) -> Any:
+        found = [v for r in chosen if (v := r(x)) is not None]
+        return graph_function(td.add_n)(found) if found else None
+
+    return total
+
+
+def apply_regularization(regularizer: Any, weights_list: Any = None) -> Any:
+    """The sum of the penalties of weights, which the graph collects."""
+    graph = get_default_graph()
+    chosen = weights_list or graph.get_collection(GraphKeys.WEIGHTS)
+    found = [v for w in chosen if (v := regularizer(w)) is not None]
+    total = graph_function(td.add_n)(found) if found else graph_function(td.constant)(0.0)
+    graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
+    return total
+
+
+def _finished(outputs: Any, normalizer_fn: Any, normalizer_params: Any, activation_fn: Any) -> Any:
+    if normalizer_fn is not None:
+        outputs = normalizer_fn(outputs, **(normalizer_params or {}))
+    return outputs if activation_fn is None else activation_fn(outputs)
+
+
+def _named(layer: Any) -> None:
+    """The variables of a layer by the names that this module gives them, in collections."""
+    graph = get_default_graph()
+    for variable in layer.variables:
+        graph.add_to_collection(GraphKeys.MODEL_VARIABLES, variable)
+
+
+def _renaming(getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+    path, _, last = name.rpartition("/")
+    new = {"kernel": "weights", "bias": "biases"}.get(last, last)
+    return getter(f"{path}/{new}" if path else new, *args, **kwargs)
+
+
+@add_arg_scope
+def fully_connected(
+    inputs: Any, num_outputs: int, activation_fn: Any = _relu, normalizer_fn: Any = None,
+    normalizer_params: Any = None, weights_initializer: Any = None, weights_regularizer: Any = None,
+    biases_initializer: Any = initializers.zeros_initializer(), biases_regularizer: Any = None,  # noqa: B008
+    reuse: Any = None, variables_collections: Any = None, outputs_collections: Any = None,
+    trainable: bool = True, scope: Any = None,
+) -> Any:  # fmt: skip
+    """A dense layer."""
+    with scopes.variable_scope(
+        scope, "fully_connected", reuse=reuse, custom_getter=_renaming
+    ) as opened:
+        layer = layers.Dense(
+            num_outputs, None, biases_initializer is not None and normalizer_fn is None,
+            weights_initializer or xavier_initializer(), biases_initializer, weights_regularizer,
+            biases_regularizer, trainable=trainable, _scope=opened,
+        )  # fmt: skip
+        outputs = layer(inputs)
+        _named(layer)
+        return _finished(outputs, normalizer_fn, normalizer_params, activation_fn)
+
+
+linear = fully_connected
+
+
+@add_arg_scope
+def conv2d(
+    inputs: Any, num_outputs: int, kernel_size: Any, stride: Any = 1, padding: str = "SAME",
+    data_format: Any = None, rate: Any = 1, activation_fn: Any = _relu, normalizer_fn: Any = None,
+    normalizer_params: Any = None, weights_initializer: Any = None, weights_regularizer: Any = None,
+    biases_initializer: Any = initializers.zeros_initializer(), biases_regularizer: Any = None,  # noqa: B008
+    reuse: Any = None, variables_collections: Any = None, outputs_collections: Any = None,
+    trainable: bool = True, scope: Any = None,
+) -> Any:  # fmt: skip
+    """A convolution of images."""
+    with scopes.variable_scope(scope, "Conv", reuse=reuse, custom_getter=_renaming) as opened:
+        layer = layers.Conv2D(
+            num_outputs, kernel_size, stride, padding.lower(),
+            "channels_first" if data_format == "NCHW" else "channels_last", rate, None,
+            biases_initializer is not None and normalizer_fn is None,
+            weights_initializer or xavier_initializer(), biases_initializer, weights_regularizer,
+            biases_regularizer, trainable=trainable, _scope=opened,
+        )  # fmt: skip
+        outputs = layer(inputs)
+        _named(layer)
+        return _finished(outputs, normalizer_fn, normalizer_params, activation_fn)
+
+
+convolution2d = convolution = conv2d
+
+
+@add_arg_scope
+def max_pool2d(inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "VALID",
+               data_format: Any = None, outputs_collections: Any = None, scope: Any = None) -> Any:
+    """The greatest elements of windows."""
+    with functions.name_scope(scope, "MaxPool2D", [inputs]):
+        return layers.max_pooling2d(inputs, kernel_size, stride, padding.lower())
+
+
+@add_arg_scope
+def avg_pool2d(inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "VALID",
+               data_format: Any = None, outputs_collections: Any = None, scope: Any = None) -> Any:
+    """The means of windows."""
+    with functions.name_scope(scope, "AvgPool2D", [inputs]):
+        return layers.average_pooling2d(inputs, kernel_size, stride, padding.lower())
+
+
+@add_arg_scope
+def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Any:
+    """All axes but the first as one."""
+    with functions.name_scope(scope, "Flatten", [inputs]):
+        return layers.flatten(inputs)
+
+
+@add_arg_scope
+def dropout(inputs: Any, keep_prob: Any = 0.5, noise_shape: Any = None, is_training: Any = True,
+            outputs_collections: Any = None, scope: Any = None, seed: Any = None) -> Any:
+    """Sets elements to zero at random where `is_training`."""
+    with functions.name_scope(scope, "Dropout", [inputs]):
+        rate = 1.0 - keep_prob
+        return layers.dropout(inputs, rate, noise_shape, seed, training=is_training)
+
+
+@add_arg_scope
+def batch_norm(inputs: Any, decay: float = 0.999, center: bool = True, scale: bool = False,
+               epsilon: float = 0.001, activation_fn: Any = None, param_initializers: Any = None,
+               updates_collections: Any = GraphKeys.UPDATE_OPS, is_training: Any = True,
+               reuse: Any = None, trainable: bool = True, scope: Any = None, **more: Any) -> Any:
+    """Normalizes by batches, or by the means kept."""
+    with scopes.variable_scope(scope, "BatchNorm", reuse=reuse) as opened:
+        layer = layers.BatchNormalization(
+            momentum=decay, epsilon=epsilon, center=center, scale=scale, trainable=trainable,
+            _scope=opened,
+        )  # fmt: skip
+        outputs = layer(inputs, training=is_training)
+        _named(layer)
+        return outputs if activation_fn is None else activation_fn(outputs)
+
+
+def embed_sequence(ids: Any, vocab_size: int, embed_dim: int, unique: bool = False,
+                   initializer: Any = None, regularizer: Any = None, trainable: bool = True,
+                   scope: Any = None, reuse: Any = None) -> Any:  # fmt: skip
+    """The vectors of sequences of ids."""
+    with scopes.variable_scope(scope, "EmbedSequence", reuse=reuse):
+        table = scopes.get_variable(
+            "embeddings", [vocab_size, embed_dim], None, initializer, regularizer, trainable
+        )
+        return graph_function(td.nn.embedding_lookup)(table, ids)
+
+
+@add_arg_scope
+def one_hot_encoding(labels: Any, num_classes: int, on_value: float = 1.0, off_value: float = 0.0,
+                     outputs_collections: Any = None, scope: Any = None) -> Any:  # fmt: skip
+    """Ones at the labels."""
+    return graph_function(td.one_hot)(labels, num_classes, on_value, off_value)
+
+
+def optimize_loss(loss: Any, global_step: Any, learning_rate: Any, optimizer: Any,
+                  clip_gradients: Any = None, variables: Any = None, name: Any = None,
+                  **more: Any) -> Any:
+    """An operation that makes a loss smaller and gives it.
+
+    Args:
+        optimizer: an optimizer, its class, or its name.
+        clip_gradients: the greatest norm of all gradients together.
+    """
+    kinds: dict[str, Any] = {
+        "Adagrad": train.AdagradOptimizer, "Adam": train.AdamOptimizer, "Ftrl": train.FtrlOptimizer,
+        "RMSProp": train.RMSPropOptimizer, "SGD": train.GradientDescentOptimizer,
+        "Momentum": lambda rate: train.MomentumOptimizer(rate, 0.9),
+    }  # fmt: skip
+    made = kinds[optimizer] if isinstance(optimizer, str) else optimizer
+    if not isinstance(made, train.Optimizer):
+        made = made(learning_rate)
+    pairs = made.compute_gradients(loss, variables)
+    if clip_gradients is not None:
+        chosen = [(g, v) for g, v in pairs if g is not None]
+        clipped, _ = graph_function(td.clip_by_global_norm)([g for g, _ in chosen], clip_gradients)
+        pairs = list(zip(clipped, [v for _, v in chosen], strict=True))
+    step = made.apply_gradients(pairs, global_step or train.get_global_step())
+    return functions.with_dependencies([step], loss)
+
+
+def count_params(variables: Any) -> int:
+    """How many numbers variables have."""
+    return sum(int(np.prod(v.shape.as_list(), dtype=int)) for v in variables)
+
+in_graphs(
+    _sum_of_sizes,
+    _sum_of_squares,
+)

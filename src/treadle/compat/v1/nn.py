@@ -1,0 +1,374 @@
+"""``td.compat.v1.nn``: functions of neural networks with TensorFlow 1's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import treadle as td
+from treadle.compat.v1 import rnn_cell
+from treadle.compat.v1.functions import renamed
+from treadle.compat.v1.graph import element, in_graphs, recorded
+from treadle.compat.v1.mirrored import fallback, graph_function
+from treadle.compat.v1.rnn import (
+    bidirectional_dynamic_rnn,
+    dynamic_rnn,
+    raw_rnn,
+    static_bidirectional_rnn,
+    static_rnn,
+)
+from treadle.core.origin import at, user_origin
+
+
+def _along(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    call = graph_function(function)
+
+    def compute(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
+        axis = renamed(axis, "axis", dim, "dim")
+        return call(logits, -1 if axis is None else axis, name=name)
+
+    compute.__name__ = name
+    compute.__doc__ = f"`td.nn.{name}`; also by the old name `dim`."
+    return compute
+
+
+softmax, log_softmax = _along("softmax", td.nn.softmax), _along("log_softmax", td.nn.log_softmax)
+
+
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None,
+                 dim: Any = None) -> Any:  # fmt: skip
+    """`td.nn.l2_normalize`; also by the old name `dim`."""
+    axis = renamed(axis, "axis", dim, "dim")
+    return graph_function(td.nn.l2_normalize)(x, axis, epsilon, name=name)
+
+
+def _only_named(sentinel: Any, labels: Any, logits: Any, name: str) -> None:
+    if sentinel is not None:
+        raise ValueError(
+            f"Only call `{name}` with named arguments (labels=...).{at(user_origin())}"
+        )
+    if labels is None or logits is None:
+        raise ValueError("Both `labels` and `logits` must be provided.")
+
+
+def _softmax_loss(labels: Any, logits: Any, axis: int, stops: bool) -> Any:
+    labels = td.cast(labels, td.convert_to_tensor(logits).dtype)
+    if stops:
+        labels = td.stop_gradient(labels)
+    return td.nn.softmax_cross_entropy_with_logits(labels, logits, axis)
+
+
+_soft = recorded(_softmax_loss, "softmax_cross_entropy_with_logits", "Reshape")
+
+
+def softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: Any = None,
+    name: str | None = None, axis: Any = None,
+) -> Any:  # fmt: skip
+    """`td.nn.softmax_cross_entropy_with_logits`, without gradients by the labels."""
+    _only_named(_sentinel, labels, logits, "softmax_cross_entropy_with_logits")
+    axis = renamed(axis, "axis", dim, "dim")
+    return _soft(labels, logits, -1 if axis is None else axis, True, name=name)
+
+
+def softmax_cross_entropy_with_logits_v2(
+    labels: Any, logits: Any, axis: Any = None, name: str | None = None, dim: Any = None
+) -> Any:
+    """`td.nn.softmax_cross_entropy_with_logits`."""
+    axis = renamed(axis, "axis", dim, "dim")
+    return _soft(labels, logits, -1 if axis is None else axis, False, name=name)
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Any:
+    """`td.nn.sparse_softmax_cross_entropy_with_logits`."""
+    _only_named(_sentinel, labels, logits, "sparse_softmax_cross_entropy_with_logits")
+    call = graph_function(td.nn.sparse_softmax_cross_entropy_with_logits)
+    return call(labels, logits, name=name)
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Any:
+    """`td.nn.sigmoid_cross_entropy_with_logits`."""
+    _only_named(_sentinel, labels, logits, "sigmoid_cross_entropy_with_logits")
+    return graph_function(td.nn.sigmoid_cross_entropy_with_logits)(labels, logits, name=name)
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None,
+    targets: Any = None,
+) -> Any:  # fmt: skip
+    """`td.nn.weighted_cross_entropy_with_logits`; also by the old name `targets`."""
+    labels = renamed(labels, "labels", targets, "targets")
+    call = graph_function(td.nn.weighted_cross_entropy_with_logits)
+    return call(labels, logits, pos_weight, name=name)
+
+
+def _dropped(x: Any, rate: Any, noise_shape: Any, seed: Any, keeps: bool) -> Any:
+    if keeps:
+        rate = 1.0 - rate if isinstance(rate, int | float) else 1.0 - td.cast(rate, td.float32)
+    return td.nn.dropout(x, rate, noise_shape, seed)
+
+
+_drop = recorded(_dropped, "dropout", "SelectV2")
+
+
+def dropout(x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None,
+            name: str | None = None, rate: Any = None) -> Any:  # fmt: skip
+    """`td.nn.dropout`, by the part that is kept or the rate that is not.
+
+    Raises:
+        ValueError: neither is given, or both.
+    """
+    if (keep_prob is None) == (rate is None):
+        raise ValueError("Exactly one of keep_prob and rate must be given to dropout")
+    given = rate if keep_prob is None else keep_prob
+    if keep_prob is not None and isinstance(keep_prob, int | float) and not 0 < keep_prob <= 1:
+        raise ValueError(f"keep_prob must be in (0, 1], not {keep_prob}")
+    return _drop(x, given, noise_shape, seed, keep_prob is not None, name=name)
+
+
+def _moments(x: Any, axes: Any, keepdims: bool) -> Any:
+    return list(td.nn.moments(x, axes, None, keepdims))
+
+
+def moments(x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None,
+            keepdims: Any = None) -> Any:  # fmt: skip
+    """`td.nn.moments`; also by the old name `keep_dims`."""
+    keepdims = bool(renamed(keepdims, "keepdims", keep_dims, "keep_dims"))
+    return tuple(recorded(_moments, "moments", "Mean")(x, axes, keepdims, name=name))
+
+
+def conv2d(input: Any, filter: Any = None, strides: Any = None, padding: Any = None,
+           use_cudnn_on_gpu: bool = True, data_format: str = "NHWC", dilations: Any = None,
+           name: str | None = None, filters: Any = None) -> Any:  # fmt: skip
+    """`td.nn.conv2d`; also by the old name `filter`."""
+    filters = renamed(filters, "filters", filter, "filter")
+    call = graph_function(td.nn.conv2d)
+    return call(input, filters, strides, padding, data_format or "NHWC", dilations, name=name)
+
+
+def conv1d(value: Any = None, filters: Any = None, stride: Any = None, padding: Any = None,
+           use_cudnn_on_gpu: Any = None, data_format: str | None = None, name: str | None = None,
+           input: Any = None, dilations: Any = None) -> Any:  # fmt: skip
+    """`td.nn.conv1d`; also by the old name `value`."""
+    x = renamed(input, "input", value, "value")
+    call = graph_function(td.nn.conv1d)
+    return call(x, filters, stride, padding, data_format or "NWC", dilations, name=name)
+
+
+def conv3d(input: Any, filter: Any = None, strides: Any = None, padding: Any = None,
+           data_format: str = "NDHWC", dilations: Any = None, name: str | None = None,
+           filters: Any = None) -> Any:  # fmt: skip
+    """`td.nn.conv3d`; also by the old name `filter`."""
+    filters = renamed(filters, "filters", filter, "filter")
+    call = graph_function(td.nn.conv3d)
+    return call(input, filters, strides, padding, data_format, dilations, name=name)
+
+
+def conv2d_transpose(value: Any = None, filter: Any = None, output_shape: Any = None,
+                     strides: Any = None, padding: str = "SAME", data_format: str = "NHWC",
+                     name: str | None = None, input: Any = None, filters: Any = None,
+                     dilations: Any = None) -> Any:  # fmt: skip
+    """`td.nn.conv2d_transpose`; also by the old names `value` and `filter`."""
+    x = renamed(input, "input", value, "value")
+    filters = renamed(filters, "filters", filter, "filter")
+    call = graph_function(td.nn.conv2d_transpose, "conv2d_transpose Conv2DBackpropInput")
+    return call(x, filters, output_shape, strides, padding, data_format, dilations, name=name)
+
+
+def depthwise_conv2d(input: Any, filter: Any, strides: Any, padding: Any, rate: Any = None,
+                     name: str | None = None, data_format: str | None = None,
+                     dilations: Any = None) -> Any:  # fmt: skip
+    """`td.nn.depthwise_conv2d`; also by the old name `rate`."""
+    dilations = renamed(dilations, "dilations", rate, "rate")
+    call = graph_function(td.nn.depthwise_conv2d, "depthwise DepthwiseConv2dNative")
+    return call(input, filter, strides, padding, data_format, dilations, name=name)
+
+
+depthwise_conv2d_native = depthwise_conv2d
+
+
+def separable_conv2d(input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any,
+                     padding: Any, rate: Any = None, name: str | None = None,
+                     data_format: str | None = None, dilations: Any = None) -> Any:  # fmt: skip
+    """`td.nn.separable_conv2d`; also by the old name `rate`."""
+    dilations = renamed(dilations, "dilations", rate, "rate")
+    call = graph_function(td.nn.separable_conv2d, "separable_conv2d Conv2D")
+    return call(
+        input, depthwise_filter, pointwise_filter, strides, padding, data_format, dilations,
+        name=name,
+    )  # fmt: skip
+
+
+def _pooling(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    call = graph_function(function)
+
+    def pool(value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = None,
+             data_format: str = "NHWC", name: str | None = None, input: Any = None) -> Any:
+        x = renamed(input, "input", value, "value")
+        return call(x, ksize, strides, padding, data_format, name=name)
+
+    pool.__name__ = name
+    pool.__doc__ = f"`td.nn.{name}`; also by the old name `value`."
+    return pool
+
+
+max_pool, avg_pool = _pooling("max_pool", td.nn.max_pool), _pooling("avg_pool", td.nn.avg_pool)
+
+
+def _affine(x: Any, weights: Any, biases: Any) -> Any:
+    return td.nn.bias_add(td.matmul(x, weights), biases)
+
+
+xw_plus_b = recorded(_affine, "xw_plus_b", "BiasAdd")
+
+
+def _affine_relu(x: Any, weights: Any, biases: Any) -> Any:
+    return td.nn.relu(_affine(x, weights, biases))
+
+
+relu_layer = recorded(_affine_relu, "relu_layer", "Relu")
+
+
+def _fused(x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float,
+           channels_first: bool, training: bool) -> list[Any]:  # fmt: skip
+    axes = [0, 2, 3] if channels_first else [0, 1, 2]
+    if training:
+        mean, variance = td.nn.moments(x, axes)
+        shape = td.shape(x)
+        count = td.cast(td.size(x) // shape[1 if channels_first else 3], mean.dtype)
+        unbiased = variance * count / td.maximum(count - 1.0, 1.0)
+    else:
+        mean, variance = td.convert_to_tensor(mean), td.convert_to_tensor(variance)
+        unbiased = variance
+    around = [td.convert_to_tensor(v) for v in (mean, variance, offset, scale)]
+    if channels_first:
+        around = [td.reshape(v, [1, -1, 1, 1]) for v in around]
+    m, v, b, g = around
+    return [td.nn.batch_normalization(x, m, v, b, g, epsilon), mean, unbiased]
+
+
+def fused_batch_norm(x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None,
+                     epsilon: float = 0.001, data_format: str = "NHWC", is_training: bool = True,
+                     name: str | None = None, exponential_avg_factor: float = 1.0) -> Any:
+    """The normalized images, and the mean and variance of their channels."""
+    call = recorded(_fused, "FusedBatchNorm", "FusedBatchNormV3")
+    first = data_format == "NCHW"
+    return tuple(call(x, scale, offset, mean, variance, epsilon, first, is_training, name=name))
+
+
+def embedding_lookup(params: Any, ids: Any, partition_strategy: str = "mod",
+                     name: str | None = None, validate_indices: bool = True,
+                     max_norm: float | None = None) -> Any:  # fmt: skip
+    """`td.nn.embedding_lookup`."""
+    if isinstance(params, list | tuple):
+        if len(params) != 1:
+            raise NotImplementedError("Tables are not divided: give one tensor or variable")
+        params = params[0]
+    return graph_function(td.nn.embedding_lookup)(params, ids, max_norm, name=name)
+
+
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Any:
+    """`td.nn.in_top_k`, whose first arguments are in another order."""
+    return graph_function(td.nn.in_top_k)(targets, predictions, k, name=name)
+
+
+def _nce(weights: Any, biases: Any, labels: Any, inputs: Any, sampled: int, classes: int,
+         true: int, kind: str, removes: bool) -> Any:  # fmt: skip
+    """Losses of true and of drawn classes."""
+    labels = td.cast(td.reshape(labels, [-1, true]), td.int64)
+    drawn = _log_uniform(sampled, classes)
+    weights, biases = td.convert_to_tensor(weights), td.convert_to_tensor(biases)
+    true_w = td.gather(weights, td.reshape(labels, [-1]))
+    true_w = td.reshape(true_w, [-1, true, weights.shape[-1]])
+    true_logits = td.einsum("bd,btd->bt", inputs, true_w) + td.gather(biases, labels)
+    drawn_logits = td.matmul(inputs, td.gather(weights, drawn), transpose_b=True)
+    drawn_logits = drawn_logits + td.gather(biases, drawn)
+    if removes:
+        same = td.reduce_any(labels[:, :, None] == drawn[None, None, :], 1)
+        drawn_logits = td.where(same, td.cast(-1e38, drawn_logits.dtype), drawn_logits)
+    true_logits = true_logits - td.math.log(_expected(labels, sampled, classes))
+    drawn_logits = drawn_logits - td.math.log(_expected(drawn, sampled, classes))
+    logits = td.concat([true_logits, drawn_logits], 1)
+    targets = td.concat([td.ones_like(true_logits) / true, td.zeros_like(drawn_logits)], 1)
+    if kind == "nce":
+        return td.reduce_sum(td.nn.sigmoid_cross_entropy_with_logits(targets, logits), 1)
+    return td.nn.softmax_cross_entropy_with_logits(td.stop_gradient(targets), logits)
+
+
+def _log_uniform(count: int, classes: int) -> Any:
+    """Different classes, the small ones more often: P(c) ~ log((c + 2) / (c + 1))."""
+    scores = td.math.log(_shares(td.range(classes, dtype=td.int64), classes))
+    noise = -td.math.log(-td.math.log(td.random.uniform([classes], 1e-20, 1.0)))
+    return td.cast(td.math.top_k(scores + noise, count)[1], td.int64)
+
+
+def _shares(ids: Any, classes: int) -> Any:
+    wide = td.cast(ids, td.float32)
+    return td.math.log((wide + 2.0) / (wide + 1.0)) / td.math.log(float(classes + 1))
+
+
+def _expected(ids: Any, sampled: int, classes: int) -> Any:
+    """How often a class is expected among those that are drawn."""
+    share = _shares(ids, classes)
+    return -td.math.expm1(sampled * td.math.log1p(-share))
+
+
+def nce_loss(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int,
+             num_classes: int, num_true: int = 1, sampled_values: Any = None,
+             remove_accidental_hits: bool = False, partition_strategy: str = "mod",
+             name: str = "nce_loss") -> Any:  # fmt: skip
+    """The noise-contrastive loss of each example: of its true classes, and of `num_sampled` that
+    are drawn (small numbers of classes more often)."""
+    return recorded(_nce, "nce_loss", "Sum")(
+        _whole(weights), _whole(biases), labels, inputs, num_sampled, num_classes, num_true, "nce",
+        remove_accidental_hits, name=name,
+    )  # fmt: skip
+
+
+def sampled_softmax_loss(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int,
+                         num_classes: int, num_true: int = 1, sampled_values: Any = None,
+                         remove_accidental_hits: bool = True, partition_strategy: str = "mod",
+                         name: str = "sampled_softmax_loss", seed: int | None = None) -> Any:
+    """The softmax loss of each example over its true classes and `num_sampled` that are drawn."""
+    return recorded(_nce, "sampled_softmax_loss", "Reshape")(
+        _whole(weights), _whole(biases), labels, inputs, num_sampled, num_classes, num_true,
+        "softmax", remove_accidental_hits, name=name,
+    )  # fmt: skip
+
+
+def _whole(given: Any) -> Any:
+    return given[0] if isinstance(given, list | tuple) and element(given) is None else given
+
+
+def quantized_relu_x(*args: Any, **kwargs: Any) -> Any:
+    """NotImplementedError: there are no quantized numbers."""
+    raise NotImplementedError("Quantized numbers are not provided: use td.nn.relu6")
+
+
+tanh, sigmoid, log_sigmoid = map(graph_function, (td.tanh, td.sigmoid, td.math.log_sigmoid))
+local_response_normalization = lrn = graph_function(td.nn.local_response_normalization)
+
+__all__ = [
+    "bidirectional_dynamic_rnn",
+    "dynamic_rnn",
+    "raw_rnn",
+    "rnn_cell",
+    "static_bidirectional_rnn",
+    "static_rnn",
+]
+
+__getattr__ = fallback(__name__, "treadle.nn", "treadle.math")
+
+in_graphs(
+    _affine,
+    _affine_relu,
+    _dropped,
+    _fused,
+    _moments,
+    _nce,
+    _softmax_loss,
+)

@@ -1,0 +1,140 @@
+"""``td.compat.v1.test``: checks of gradients, and test cases with sessions."""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+from typing import Any
+
+import numpy as np
+
+from treadle.compat.v1 import functions
+from treadle.compat.v1.graph import Graph, element, get_default_graph
+from treadle.compat.v1.mirrored import fallback, graph_function
+from treadle.compat.v1.session import Session, get_default_session
+from treadle.compat.v1.shapes import plain
+from treadle.compat.v1.variables import Variable
+
+import treadle as td  # isort: skip
+
+
+def compute_gradient(
+    x: Any, x_shape: Any, y: Any, y_shape: Any, x_init_value: Any = None, delta: float = 1e-3,
+    init_targets: Any = None, extra_feed_dict: Any = None,
+) -> Any:  # fmt: skip
+    """The Jacobian of `y` by `x` from gradients, and the one from differences, in the default
+    session.
+
+    Args:
+        x: a tensor, or a list of them with lists of shapes and values.
+        x_init_value: where; random numbers where omitted.
+        delta: the length of a step.
+        init_targets: operations to run before.
+    """
+    session = get_default_session()
+    if session is None:
+        raise ValueError("compute_gradient needs a default session: use `with tf.Session():`")
+    if init_targets is not None:
+        session.run(init_targets)
+    if isinstance(x, list):
+        values = x_init_value or [None] * len(x)
+        return [
+            _jacobians(session, a, s, y, y_shape, v, delta, extra_feed_dict)
+            for a, s, v in zip(x, x_shape, values, strict=True)
+        ]
+    return _jacobians(session, x, x_shape, y, y_shape, x_init_value, delta, extra_feed_dict)
+
+
+def _jacobians(session: Any, x: Any, x_shape: Any, y: Any, y_shape: Any, value: Any, delta: float,
+               feeds: Any) -> Any:  # fmt: skip
+    source = element(x)
+    assert source is not None
+    kind = source.dtype.np_dtype
+    if value is None:
+        value = np.random.default_rng(0).random(plain(x_shape)).astype(kind)
+    value = np.asarray(value, kind)
+    given = dict(feeds or {})
+    dy = graph_function(td.ones_like)(y)
+    (slope,) = functions.gradients(y, [source], [dy])
+    size = int(np.prod(plain(y_shape), initial=1, dtype=int))
+    exact = np.zeros((value.size, size), kind)
+    for column in range(size):
+        seed = np.zeros(size, kind)
+        seed[column] = 1
+        at_column = {source: value, dy: seed.reshape(plain(y_shape)), **given}
+        if slope is not None:
+            found = session.run(functions.convert_to_tensor(slope), at_column)
+            exact[:, column] = np.asarray(found).ravel()
+    numeric = np.zeros((value.size, size), kind)
+    for row in range(value.size):
+        ends = []
+        for sign in (1, -1):
+            moved = value.copy().ravel()
+            moved[row] += sign * delta
+            ends.append(
+                np.asarray(session.run(y, {source: moved.reshape(value.shape), **given})).ravel()
+            )
+        numeric[row] = (ends[0] - ends[1]) / (2 * delta)
+    return exact, numeric
+
+
+def compute_gradient_error(
+    x: Any, x_shape: Any, y: Any, y_shape: Any, x_init_value: Any = None, delta: float = 1e-3,
+    init_targets: Any = None, extra_feed_dict: Any = None,
+) -> float:  # fmt: skip
+    """The greatest difference between both Jacobians of `compute_gradient`."""
+    found = compute_gradient(
+        x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
+    )
+    pairs = found if isinstance(found, list) else [found]
+    return max((float(np.fabs(a - b).max()) if a.size else 0.0) for a, b in pairs)
+
+
+class TestCase(unittest.TestCase):
+    """Tests with sessions of a graph of their own."""
+
+    def setUp(self) -> None:
+        self._graph = Graph().as_default()
+        self._graph.__enter__()
+
+    def tearDown(self) -> None:
+        self._graph.__exit__(None, None, None)
+
+    def session(self, graph: Any = None, config: Any = None, use_gpu: bool = True,
+                force_gpu: bool = False) -> Session:  # fmt: skip
+        return Session(graph=graph or get_default_graph(), config=config)
+
+    test_session = cached_session = session
+
+    def evaluate(self, tensors: Any) -> Any:
+        session = get_default_session()
+        assert session is not None
+        return session.run(tensors)
+
+    def assertAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6,
+                       msg: str = "") -> None:  # fmt: skip
+        np.testing.assert_allclose(_value(a), _value(b), rtol, atol, err_msg=msg)
+
+    def assertAllEqual(self, a: Any, b: Any, msg: str = "") -> None:
+        np.testing.assert_array_equal(_value(a), _value(b), err_msg=msg)
+
+
+def _value(x: Any) -> Any:
+    if isinstance(x, Variable) or element(x) is not None:
+        session = get_default_session()
+        assert session is not None
+        return session.run(x)
+    return x
+
+
+def main(argv: Any = None) -> None:
+    """Run the test cases of the program."""
+    unittest.main(argv=argv)
+
+
+def get_temp_dir() -> str:
+    """A folder for files of tests."""
+    return tempfile.mkdtemp()
+
+
+__getattr__ = fallback(__name__, "treadle.test")

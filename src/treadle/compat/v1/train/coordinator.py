@@ -1,0 +1,178 @@
+"""Threads that stop together."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import treadle as td
+
+
+class Coordinator:
+    """Tells threads when to stop, and hands the error of one to who waits for them.
+
+    Args:
+        clean_stop_exception_types: exceptions that end the threads and are no errors;
+            OutOfRangeError where omitted.
+    """
+
+    def __init__(self, clean_stop_exception_types: Any = None) -> None:
+        self._clean = clean_stop_exception_types or (td.errors.OutOfRangeError,)
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._error: BaseException | None = None
+        self._joined = False
+
+    def request_stop(self, ex: Any = None) -> None:
+        """Ask all threads to stop; `ex` is an exception, or what ``sys.exc_info()`` gave."""
+        with self._lock:
+            error = ex[1] if isinstance(ex, tuple) else ex
+            if not self._stop.is_set():
+                if error is not None and not isinstance(error, self._clean):
+                    self._error = error
+                self._stop.set()
+
+    def clear_stop(self) -> None:
+        """Begin anew."""
+        self._stop.clear()
+        self._error, self._joined = None, False
+
+    def should_stop(self) -> bool:
+        """Whether the threads are to stop."""
+        return self._stop.is_set()
+
+    @contextmanager
+    def stop_on_exception(self) -> Iterator[None]:
+        """An exception in the block asks all threads to stop."""
+        try:
+            yield
+        except BaseException:
+            self.request_stop(sys.exc_info())
+
+    def wait_for_stop(self, timeout: float | None = None) -> bool:
+        """Wait until the threads are to stop."""
+        return self._stop.wait(timeout)
+
+    def register_thread(self, thread: threading.Thread) -> None:
+        """Note a thread that `join` waits for."""
+        with self._lock:
+            self._threads.append(thread)
+
+    def join(self, threads: Any = None, stop_grace_period_secs: float = 120,
+             ignore_live_threads: bool = False) -> None:  # fmt: skip
+        """Wait for threads to end.
+
+        Raises:
+            RuntimeError: one does not end in time. The exception that ended them.
+        """
+        waiting = [*self._threads, *(t for t in threads or () if t not in self._threads)]
+        while any(t.is_alive() for t in waiting) and not self._stop.is_set():
+            self._stop.wait(0.05)
+        until = time.monotonic() + stop_grace_period_secs
+        for thread in waiting:
+            thread.join(max(0.0, until - time.monotonic()))
+        self._joined, self._threads = True, []
+        if self._error is not None:
+            raise self._error
+        alive = [t.name for t in waiting if t.is_alive()]
+        if alive and not ignore_live_threads:
+            raise RuntimeError(
+                f"Coordinator stopped with threads still running: {' '.join(alive)}"
+            )
+
+    @property
+    def joined(self) -> bool:
+        return self._joined
+
+    def raise_requested_exception(self) -> None:
+        """Raise the exception that ended the threads, if any."""
+        if self._error is not None:
+            raise self._error
+
+
+class LooperThread(threading.Thread):
+    """A thread that calls a function again and again until its coordinator stops it.
+
+    Args:
+        timer_interval_secs: the time between two calls; None: none.
+    """
+
+    def __init__(self, coord: Coordinator, timer_interval_secs: float | None, target: Any = None,
+                 args: Any = None, kwargs: Any = None) -> None:  # fmt: skip
+        super().__init__(daemon=True)
+        self._coord, self._interval = coord, timer_interval_secs
+        self._call, self._given = target, (tuple(args or ()), dict(kwargs or {}))
+        coord.register_thread(self)
+
+    @staticmethod
+    def loop(coord: Coordinator, timer_interval_secs: Any, target: Any, args: Any = None,
+             kwargs: Any = None) -> LooperThread:  # fmt: skip
+        """A thread that was started."""
+        thread = LooperThread(coord, timer_interval_secs, target, args, kwargs)
+        thread.start()
+        return thread
+
+    def run(self) -> None:
+        with self._coord.stop_on_exception():
+            self.start_loop()
+            while not self._coord.should_stop():
+                self.run_loop()
+                if self._interval and self._coord.wait_for_stop(self._interval):
+                    break
+            self.stop_loop()
+
+    def start_loop(self) -> None:
+        """Called when the thread begins."""
+
+    def stop_loop(self) -> None:
+        """Called when the thread stops."""
+
+    def run_loop(self) -> None:
+        """One call."""
+        if self._call is not None:
+            self._call(*self._given[0], **self._given[1])
+
+
+class QueueRunner:
+    """Threads that run operations until they raise OutOfRangeError.
+
+    Args:
+        queue: accepted.
+        enqueue_ops: the operations, a thread for each.
+    """
+
+    def __init__(
+        self, queue: Any = None, enqueue_ops: Any = None, *args: Any, **kwargs: Any
+    ) -> None:
+        self.queue, self.enqueue_ops = queue, list(enqueue_ops or ())
+        self.name = getattr(queue, "name", "queue_runner")
+
+    def create_threads(self, sess: Any, coord: Any = None, daemon: bool = False,
+                       start: bool = False) -> list[threading.Thread]:  # fmt: skip
+        """A thread for each operation."""
+        threads = [
+            threading.Thread(target=self._run, args=(sess, op, coord), daemon=daemon)
+            for op in self.enqueue_ops
+        ]
+        for thread in threads:
+            if coord is not None:
+                coord.register_thread(thread)
+            if start:
+                thread.start()
+        return threads
+
+    def _run(self, sess: Any, op: Any, coord: Any) -> None:
+        try:
+            while coord is None or not coord.should_stop():
+                sess.run(op)
+        except td.errors.OutOfRangeError:
+            pass
+        except BaseException:
+            if coord is None:
+                raise
+            coord.request_stop(sys.exc_info())

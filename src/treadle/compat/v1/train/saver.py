@@ -1,0 +1,302 @@
+"""Saver: the values of a session's variables in files, by the names of the variables."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from treadle.compat.v1.collections import GraphKeys
+from treadle.compat.v1.graph import Graph, get_default_graph
+from treadle.compat.v1.graph_def import GraphDef, NodeDef, import_graph_def
+from treadle.compat.v1.variables import Variable
+from treadle.core.origin import at, user_origin
+from treadle.train import atomic, own_files
+from treadle.train.nodes import Node
+from treadle.train.state_file import exists as checkpoint_exists
+from treadle.train.state_file import (
+    get_checkpoint_state,
+    latest_checkpoint,
+    remove,
+    update_checkpoint_state,
+)
+
+
+class Saver:
+    """Saves and restores variables of sessions.
+
+    Files are treadle's own; those of TensorFlow's Saver are read, too.
+
+    Args:
+        var_list: the variables, or a mapping from names in files to them; all that can be saved
+            where omitted.
+        max_to_keep: how many checkpoints are kept; 0 or None: all.
+        keep_checkpoint_every_n_hours: one of that many hours is kept for good.
+        Further arguments are accepted for TensorFlow programs.
+
+    Raises:
+        ValueError: there are no variables, or two of one name.
+    """
+
+    def __init__(
+        self, var_list: Any = None, reshape: bool = False, sharded: bool = False,
+        max_to_keep: int | None = 5, keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None, restore_sequentially: bool = False, saver_def: Any = None,
+        builder: Any = None, defer_build: bool = False, allow_empty: bool = False,
+        write_version: Any = None, pad_step_number: bool = False,
+        save_relative_paths: bool = False, filename: str | None = None,
+    ) -> None:  # fmt: skip
+        self._given, self._reshape = var_list, reshape
+        self._max = max_to_keep or 0
+        self._every, self._pad = keep_checkpoint_every_n_hours * 3600, pad_step_number
+        self._relative = save_relative_paths
+        self._made: list[tuple[str, float]] = []
+        self._kept_at = time.time()
+        self._names: dict[str, Any] | None = None
+        if not defer_build:
+            self.build()
+            if not self._names and not allow_empty:
+                raise ValueError(f"No variables to save{at(user_origin())}")
+
+    def build(self) -> None:
+        """Choose the variables."""
+        given = self._given
+        if given is None:
+            graph = get_default_graph()
+            given = graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+            given = given + graph.get_collection(GraphKeys.SAVEABLE_OBJECTS)
+        if isinstance(given, Mapping):
+            self._names = {str(k): v for k, v in given.items()}
+            return
+        self._names = {}
+        for variable in given:
+            is_eager = isinstance(variable, td.Variable)
+            name = variable.name.removesuffix(":0") if is_eager else variable.op.name
+            if name in self._names and self._names[name] is not variable:
+                raise ValueError(f"At least two variables have the same name: {name}")
+            self._names[name] = variable
+
+    def _chosen(self) -> dict[str, Any]:
+        if self._names is None:
+            self.build()
+        assert self._names is not None
+        return self._names
+
+    def save(
+        self, sess: Any, save_path: Any, global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta", write_meta_graph: bool = True, write_state: bool = True,
+        strip_default_attrs: bool = False, save_debug_info: bool = False,
+    ) -> str:  # fmt: skip
+        """Write the values that variables have in a session.
+
+        Args:
+            save_path: the beginning of the file's name.
+            global_step: a number, or a variable or tensor of one, that follows it.
+
+        Returns:
+            The name that `restore` takes.
+
+        Raises:
+            FailedPreconditionError: a variable has no value.
+            ValueError: the folder does not exist.
+        """
+        path: str = os.fspath(save_path)
+        if global_step is not None:
+            step = global_step
+            if not isinstance(step, int | np.integer):
+                step = int(sess.run(global_step)) if sess is not None else int(global_step.numpy())
+            path = f"{path}-{step:08d}" if self._pad else f"{path}-{step}"
+        folder = os.path.dirname(path)
+        if folder and not os.path.isdir(folder):
+            raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")
+        names = self._chosen()
+        eager = [k for k, v in names.items() if isinstance(v, td.Variable)]
+        values = {k: np.asarray(names[k].numpy()) for k in eager}
+        inside = {k: v for k, v in names.items() if k not in values}
+        if inside:
+            values |= {k: np.asarray(v) for k, v in sess.run(inside).items()}
+        own_files.write(path, [Node()], values, {})
+        if write_meta_graph and inside:
+            self.export_meta_graph(f"{path}.{meta_graph_suffix}", graph=sess.graph)
+        self._forget(path)
+        if write_state:
+            kept = [p for p, _ in self._made]
+            update_checkpoint_state(folder or ".", path, kept, latest_filename=latest_filename)
+        return path
+
+    def _forget(self, path: str) -> None:
+        """Note a checkpoint, and remove the oldest beyond the bound."""
+        self._made = [(p, t) for p, t in self._made if p != path]
+        self._made.append((path, time.time()))
+        while self._max and len(self._made) > self._max:
+            old, made_at = self._made.pop(0)
+            if made_at - self._kept_at >= self._every:
+                self._kept_at = made_at
+                continue
+            remove(old)
+            Path(f"{old}.meta").unlink(missing_ok=True)
+
+    def restore(self, sess: Any, save_path: Any) -> None:
+        """Give variables the values of a checkpoint.
+
+        Raises:
+            ValueError: `save_path` is None or no checkpoint.
+            NotFoundError: a variable is not in it.
+            InvalidArgumentError: a value has another shape or dtype.
+        """
+        if save_path is None:
+            raise ValueError("Can't load save_path when it is None.")
+        path = os.fspath(save_path)
+        if not checkpoint_exists(path):
+            raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
+        reader = td.train.load_checkpoint(path)
+        values = []
+        for name, variable in self._chosen().items():
+            if not reader.has_tensor(name):
+                raise td.errors.NotFoundError(
+                    None, None, f"Key {name} not found in checkpoint {path}{at(user_origin())}"
+                )
+            value = np.asarray(reader.get_tensor(name))
+            if self._reshape and variable.shape.is_fully_defined():
+                value = value.reshape(variable.shape.as_list())
+            if not variable.shape.is_compatible_with(value.shape):
+                raise td.errors.InvalidArgumentError(
+                    None, None, "Assign requires shapes of both tensors to match. lhs shape= "
+                    f"{variable.shape.as_list()} rhs shape= {list(value.shape)}: {name}",
+                )  # fmt: skip
+            if value.dtype != variable.dtype.np_dtype and not value.dtype.hasobject:
+                raise td.errors.InvalidArgumentError(
+                    None, None, f"{name}: the checkpoint has {value.dtype.name}, the variable "
+                    f"{variable.dtype.name}",
+                )  # fmt: skip
+            values.append((variable, value))
+        for variable, value in values:
+            if isinstance(variable, td.Variable):
+                variable.assign(value)
+            else:
+                sess.give_value(variable, td.constant(value, variable.dtype))
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The names of the checkpoints that are kept, the newest last."""
+        return [p for p, _ in self._made]
+
+    def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
+        self._made = [(p, time.time()) for p in last_checkpoints]
+
+    def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
+        """Note checkpoints that an earlier process made."""
+        self._made = [(p, os.path.getmtime(f)) for p in checkpoint_paths
+                      if (f := next(iter(_files(p)), None)) is not None]  # fmt: skip
+
+    def export_meta_graph(
+        self, filename: Any = None, graph: Graph | None = None, **more: Any
+    ) -> Any:
+        """Write the graph, and the names of the variables that are saved."""
+        found = MetaGraph(graph or get_default_graph(), list(self._chosen()))
+        if filename is not None:
+            atomic.write(Path(os.fspath(filename)), [found.SerializeToString()], "graph")
+        return found
+
+    def as_saver_def(self) -> Saver:
+        return self
+
+
+class MetaGraph:
+    """A graph with the names of its variables and collections.
+
+    Attributes:
+        graph_def: the graph.
+    """
+
+    def __init__(self, graph: Graph, saved: list[str]) -> None:
+        self.graph_def: GraphDef = graph.as_graph_def()
+        self.saved = saved
+        self.collections = {
+            key: [_name_in(v) for v in graph.get_collection(key) if _name_in(v) is not None]
+            for key in graph.get_all_collection_keys()
+        }
+
+    def SerializeToString(self) -> bytes:
+        """The graph as bytes."""
+        data = {"name": "_meta", "op": "_Meta", "inputs": [], "control": [], "saved": self.saved,
+                "collections": self.collections}  # fmt: skip
+        return GraphDef([NodeDef(data), *self.graph_def.node]).SerializeToString()
+
+
+def _name_in(value: Any) -> str | None:
+    """The name under which a collection's value is found again."""
+    if isinstance(value, Variable):
+        return value.name
+    name = getattr(value, "name", None)
+    return name if isinstance(name, str) else None
+
+
+def export_meta_graph(filename: Any = None, graph: Graph | None = None, **more: Any) -> Any:
+    """Write a graph, the default one where omitted."""
+    return Saver(allow_empty=True).export_meta_graph(filename, graph)
+
+
+def import_meta_graph(
+    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None,
+    **more: Any,
+) -> Any:  # fmt: skip
+    """Add the graph of a file that `Saver.save` wrote to the default graph.
+
+    Returns:
+        A Saver of its variables, or None where it has none.
+
+    Raises:
+        OSError: there is no such file.
+    """
+    if isinstance(meta_graph_or_file, MetaGraph):
+        data = meta_graph_or_file.SerializeToString()
+    else:
+        path = os.fspath(meta_graph_or_file)
+        if not os.path.exists(path):
+            raise OSError(f"File {path} does not exist.")
+        data = Path(path).read_bytes()
+    found = GraphDef.FromString(data)
+    head, graph = found.node[0]._data, get_default_graph()
+    import_graph_def(GraphDef(found.node[1:]), name=import_scope or "")
+    prefix = f"{import_scope}/" if import_scope else ""
+    for key, names in head["collections"].items():
+        for name in names:
+            element: Any = graph.as_graph_element(prefix + name)
+            owner = getattr(getattr(element, "op", None), "owner", None)
+            value = owner if isinstance(owner, Variable) else element
+            if value not in graph.get_collection(key):
+                graph.add_to_collection(key, value)
+    for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES):
+        if variable.initializer is None:
+            variable.adopt_initializer()
+    chosen = {n: graph.get_operation_by_name(prefix + n).owner for n in head["saved"]}
+    return Saver(chosen) if chosen else None
+
+
+def _files(prefix: str) -> list[str]:
+    return [prefix + s for s in (".safetensors", ".index") if os.path.exists(prefix + s)]
+
+
+def get_checkpoint_mtimes(checkpoint_prefixes: list[str]) -> list[float]:
+    """When checkpoints were written."""
+    return [os.path.getmtime(_files(p)[0]) for p in checkpoint_prefixes]
+
+
+def remove_checkpoint(checkpoint_prefix: str, checkpoint_format_version: Any = None,
+                      meta_graph_suffix: str = "meta") -> None:  # fmt: skip
+    """Remove the files of a checkpoint."""
+    remove(checkpoint_prefix)
+
+
+__all__ = [
+    "Saver", "checkpoint_exists", "export_meta_graph", "get_checkpoint_mtimes",
+    "get_checkpoint_state", "import_meta_graph", "latest_checkpoint", "remove_checkpoint",
+    "update_checkpoint_state",
+]  # fmt: skip
