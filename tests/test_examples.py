@@ -10,12 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.distribute.launching import needs_mpi
+
 FOLDER = Path(__file__).parent.parent / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
+MARKS = {"two_workers_mpi": needs_mpi}
 SECONDS = 300  # on a busy machine; alone, each takes a tenth of it at most
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", [pytest.param(f, id=f.stem, marks=MARKS.get(f.stem, ())) for f in FILES]
+)
 def test_runs(file: Path, tmp_path: Path) -> None:
     # Strict: a part of a program that runs in the interpreter is an error.
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "TREADLE_STRICT": "1"}
