@@ -59,8 +59,11 @@ def experimental_set_strategy(strategy: Strategy | None) -> None:
     ``scope``; None: the default one.
 
     Raises:
+        TypeError: it is no strategy.
         RuntimeError: it is called in a scope.
     """
+    if strategy is not None and not hasattr(strategy, "scope"):
+        raise TypeError(f"a td.distribute.Strategy is expected: {strategy!r}{at(user_origin())}")
     for block in reversed(_entered):
         block.__exit__()
     _entered.clear()
