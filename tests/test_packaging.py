@@ -26,7 +26,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_is_pure_python_and_small(wheel: Path) -> None:
     assert wheel.name == f"treadle-{treadle.__version__}-py3-none-any.whl"
-    assert wheel.stat().st_size < 2_500_000
+    assert wheel.stat().st_size < 3_000_000  # without data: about 1,000 files of Python
     with zipfile.ZipFile(wheel) as archive:
         sizes = {f.filename: f.compress_size for f in archive.infolist()}
     others = {n for n in sizes if n.startswith("treadle/") and not n.endswith(".py")}

@@ -128,8 +128,9 @@ def while_loop(
         raise TypeError(
             f"while_loop: shape_invariants is a list or tuple, not {kind}{at(user_origin())}"
         )
-    if not isinstance(checkpoint, bool):
-        kind = type(checkpoint).__name__
+    wanted: Any = checkpoint
+    if not isinstance(wanted, bool):
+        kind = type(wanted).__name__
         raise TypeError(f"while_loop: checkpoint must be a bool, not {kind}{at(user_origin())}")
     start = tuple(loop_vars)
     if context.recorder is None:
