@@ -8,7 +8,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras import activations
-from treadle.keras.ops.conversion import tensor
+from treadle.keras.ops.conversion import axes_of, tensor
 from treadle.keras.ops.operations import operation
 
 _operation = functools.partial(operation, "nn")
@@ -55,6 +55,7 @@ def log_softmax(x: Any, axis: Any = -1) -> Any:
 def _along(function: Any, x: td.Tensor, axis: Any) -> Any:
     """A function along an axis, along several as if they were one, or along all."""
     if isinstance(axis, int):
+        (axis,) = axes_of(axis, len(x.shape))
         if x.shape[axis] == 1:
             _warn_of_one(function.__name__, x, axis)
         return function(x, axis=axis)

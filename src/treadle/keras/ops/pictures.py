@@ -11,7 +11,11 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.keras.layers.preprocessing.images import cropped_to_aspect, padded_to_aspect
+from treadle.keras.layers.preprocessing.images import (
+    cropped_to_aspect,
+    padded_to_aspect,
+    resized,
+)
 from treadle.keras.layers.preprocessing.projections import FILL_MODES, INTERPOLATIONS, projected
 from treadle.keras.layers.spatial import format_name
 from treadle.keras.ops.arrays import moved
@@ -143,7 +147,7 @@ def resize(
             x = cropped_to_aspect(x, height, width)
         elif pad_to_aspect_ratio:
             x = padded_to_aspect(x, height, width, fill_value)
-        return td.image.resize(x, [height, width], interpolation, antialias=antialias)
+        return resized(x, height, width, interpolation, antialias)
 
     return _of(images, data_format, changed)
 
@@ -207,7 +211,9 @@ def crop_images(
         _, height, width, _ = shape_of(x)
         top, _, tall = _margins("cropping", (top_cropping, bottom_cropping), target_height, height)
         left, _, wide = _margins("cropping", (left_cropping, right_cropping), target_width, width)
-        return x[:, top : top + tall, left : left + wide]
+        part = x[:, top : top + tall, left : left + wide]
+        sizes = [size if isinstance(size, int) else None for size in (tall, wide)]
+        return td.ensure_shape(part, [x.shape[0], *sizes, x.shape[3]])
 
     return _of(images, data_format, cropped)
 
