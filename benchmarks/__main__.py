@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.libraries import LIBRARIES
+from benchmarks.measure import CLOCKS
 from benchmarks.process import WorkerError
 from benchmarks.report import device_text, make_report, table
 from benchmarks.runner import Runner, Settings
@@ -37,6 +38,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--device", default="CPU:0", help='such as "GPU:0", for workloads on it (%(default)s)'
     )
+    parser.add_argument(
+        "--clock", choices=CLOCKS, default="wall",
+        help="processor: the time spent in the process, for one core (taskset -c 0) of a busy "
+        "machine (%(default)s)",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, help="write the report to this JSON file")
     return parser.parse_args(arguments)
 
@@ -65,9 +71,11 @@ def main() -> None:
         raise SystemExit(f"no library {', '.join(sorted(unknown))}; there are {list(LIBRARIES)}")
     libraries = [name for name in libraries if LIBRARIES[name].on(kind)]
     python, rounds, seconds = options.peers_python, options.rounds, options.seconds
-    settings = Settings(libraries, python, rounds, seconds, options.device)
+    settings = Settings(libraries, python, rounds, seconds, options.device, options.clock)
     runner = Runner(settings, log=lambda line: print(line, file=sys.stderr, flush=True))
-    timing = {"rounds": settings.rounds, "seconds": settings.seconds, "device": options.device}
+    timing = {
+        "rounds": rounds, "seconds": seconds, "device": options.device, "clock": options.clock,
+    }  # fmt: skip
     found = {name: load(place).moves for name, place in chosen.items()}
     moves = {name: count for name, count in found.items() if count}
     rows, report = {}, make_report({}, {}, timing)

@@ -23,6 +23,7 @@ class Settings:
     rounds: int = 5
     seconds: float = 0.2
     device: str = "CPU:0"
+    clock: str = "wall"  # for what is not timed over its first call
 
 
 @dataclass
@@ -94,7 +95,9 @@ class Runner:
         for _ in range(self.settings.rounds):
             for library in live:
                 time.sleep(PAUSE)
-                timing = self._process(library).ask("time", self.settings.seconds)
+                timing = self._process(library).ask(
+                    "time", self.settings.seconds, self.settings.clock
+                )
                 entries[library].timings.append(timing)
         for library in live:
             self._process(library).ask("drop")

@@ -33,9 +33,9 @@ class Worker:
             return None
         return [as_arrays(call(self.job)) for _ in range(workload.checks)]
 
-    def time(self, seconds: float) -> Any:
+    def time(self, seconds: float, clock: str = "wall") -> Any:
         assert self.job is not None
-        return measure(self.job, seconds, self.library.wait)
+        return measure(self.job, seconds, self.library.wait, clock)
 
     def first(self, place: tuple[str, int]) -> Any:
         """(timing, results) of a fresh workload's only call; None: no such method."""

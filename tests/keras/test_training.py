@@ -16,6 +16,7 @@ import pytest
 import treadle as td
 from treadle import keras
 from treadle.keras import callbacks, layers
+from treadle.keras.models.batches import as_arguments, as_tensors
 
 X = np.sin(np.arange(40, dtype="f")).reshape(10, 4)
 Y = np.cos(np.arange(10, dtype="f")).reshape(10, 1)
@@ -363,3 +364,16 @@ def test_several_outputs_are_named_in_errors() -> None:
     with pytest.raises(ValueError, match=r"2 outputs \(p, q\)"):
         model.fit(X, Y, verbose=0)
     assert set(model.fit(X, [Y, Y], verbose=0).history) == {"loss", "p_loss", "q_loss"}
+
+
+def test_compiled_steps_read_arrays_where_they_lie() -> None:
+    one, double = np.ones((2, 3), np.float32), np.ones((2, 1))
+    assert as_arguments((one, one))[0] is one
+    x, (y, z) = as_arguments((one, [double, 2]))
+    assert x is one and y.dtype == np.float32 and isinstance(z, td.Tensor)
+    assert isinstance(as_arguments(td.constant(X)), td.Tensor)
+    assert all(isinstance(leaf, td.Tensor) for leaf in as_tensors((one, double)))
+    model = linear()
+    expected = model.evaluate(X, Y, verbose=0)
+    assert model.evaluate(X.astype(np.float64), Y.astype(np.float64), verbose=0) == expected
+    assert model.evaluate(np.asfortranarray(X), Y, verbose=0) == expected

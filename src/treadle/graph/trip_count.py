@@ -94,13 +94,17 @@ def position(node: Node, value: Value) -> tuple[int, int] | None:
 def counts_through(node: Node, value: Value, size: Any) -> int | None:
     """1 or -1 where a value of the body goes through 0 .. size-1, every number once, upwards or
     downwards; else None."""
-    trips, found = trip_count(node), position(node, value)
-    if trips is None or found is None or trips != size:
+    found = counts_within(node, value, size)
+    return found[1] if found is not None and trip_count(node) == size else None
+
+
+def counts_within(node: Node, value: Value, size: Any) -> tuple[int, int] | None:
+    """(least number, 1 or -1) where a value of the body goes through neighbouring numbers of
+    0 .. size-1, every one once, upwards or downwards; else None."""
+    found, ends = position(node, value), counted_range(node, value)
+    if found is None or ends is None or abs(found[1]) != 1 or not isinstance(size, int):
         return None
-    first, step = found
-    if (first, step) == (0, 1):
-        return 1
-    return -1 if (first, step) == (trips - 1, -1) else None
+    return (ends[0], found[1]) if ends[0] >= 0 and ends[1] < size else None
 
 
 def counted_range(node: Node, value: Value) -> tuple[int, int] | None:

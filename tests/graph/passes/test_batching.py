@@ -54,12 +54,19 @@ def test_one_product_before_the_loop() -> None:
     assert not batch_products(graph)
 
 
+def test_a_loop_may_leave_out_a_few_slices() -> None:
+    graph = graph_of(loop(start=1))
+    assert batch_products(graph)
+    verify(graph)
+    assert "f32[5, 2, 4] = matmul(%x, %w)" in text_of(graph).partition("while(")[0]
+
+
 @pytest.mark.parametrize(
     "text",
     [
         loop(trips=3),  # not all slices, or too many
         loop(trips=6),
-        loop(start=1),
+        loop(start=2),
         loop(step=2),
         loop(test="less_equal(%i, %n)"),
         loop(body="%3: f32[2, 3] = index(%x, %j) {axis=0}"),

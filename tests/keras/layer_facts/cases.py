@@ -107,6 +107,14 @@ def recurrent(kind: str, **settings: Any) -> Case:
     return chain(embedded, lambda layers: getattr(layers, kind)(**settings), shape=(3, 5), ints=5)
 
 
+def merged(kind: str, *shapes: tuple[int, ...], **settings: Any) -> Case:
+    """A layer of a list of tensors."""
+    return Case(
+        lambda layers: [getattr(layers, kind)(**settings)],
+        lambda made, inputs: made[0](list(inputs)), shapes,
+    )  # fmt: skip
+
+
 def stacked(layers: Any, **settings: Any) -> Any:
     cells = [layers.LSTMCell(3), layers.GRUCell(2), layers.SimpleRNNCell(4)]
     return layers.RNN(cells, **settings)
@@ -235,6 +243,15 @@ CASES: dict[str, Case] = {
         ((2, 4, 2), (2, 3), (2, 3)),
     ),
     "stacked cells": chain(lambda k: stacked(k, return_sequences=True), shape=(2, 4, 3)),
+    "cells in a stack": chain(
+        lambda k: k.RNN(k.StackedRNNCells([k.GRUCell(3), k.LSTMCell(2)]), return_state=True),
+        shape=(2, 4, 3),
+    ),
+    "lstm backwards from states": Case(
+        lambda k: [k.LSTM(3, go_backwards=True, return_sequences=True, return_state=True)],
+        lambda made, x: made[0](x[0], initial_state=[x[1], x[2]]),
+        ((2, 4, 2), (2, 3), (2, 3)),
+    ),
     "stacked cells masked": chain(embedded, stacked, shape=(3, 5), ints=5),
     "time distributed conv": chain(
         lambda k: k.TimeDistributed(k.Conv2D(2, 2)), shape=(2, 3, 4, 4, 2)
@@ -304,11 +321,19 @@ CASES: dict[str, Case] = {
     "global average 1d keep": one("GlobalAveragePooling1D", *STEPS_, keepdims=True),
     "global max 3d": one("GlobalMaxPooling3D", *VOLUMES),
     "global average 3d": one("GlobalAveragePooling3D", *VOLUMES, data_format="channels_first"),
+    "max pool 2d": one("MaxPooling2D", *IMAGES, pool_size=3, strides=2, padding="same"),
+    "average pool 2d": one("AveragePooling2D", *IMAGES, pool_size=(2, 3), strides=1),
+    "global max 2d": one("GlobalMaxPooling2D", *IMAGES, keepdims=True),
+    "global average 2d": one("GlobalAveragePooling2D", *IMAGES),
     "up sampling 1d": one("UpSampling1D", *STEPS_, size=3),
     "up sampling 2d": one("UpSampling2D", 1, 3, 2, 2, size=(2, 3), interpolation="bilinear"),
     "up sampling 2d cubic": one("UpSampling2D", 1, 3, 4, 1, interpolation="bicubic"),
     "up sampling 3d": one("UpSampling3D", 1, 2, 2, 3, 2, size=(2, 1, 2)),
     "zero padding 1d": one("ZeroPadding1D", *STEPS_, padding=(1, 2)),
+    "zero padding 2d": one("ZeroPadding2D", *IMAGES, padding=((1, 2), (0, 1))),
+    "cropping 2d": one("Cropping2D", *IMAGES, cropping=((1, 0), (2, 1))),
+    "center crop": one("CenterCrop", *IMAGES, height=3, width=4),
+    "resizing": one("Resizing", *IMAGES, height=3, width=8),
     "zero padding 3d": one("ZeroPadding3D", *VOLUMES, padding=((1, 0), (0, 2), (1, 1))),
     "zero padding 3d first": one(
         "ZeroPadding3D", *VOLUMES, padding=(1, 2, 0), data_format="channels_first"
@@ -329,7 +354,33 @@ CASES: dict[str, Case] = {
     "spectral norm": chain(
         lambda k: k.SpectralNormalization(k.Dense(3), power_iterations=2), shape=(3, 4),
     ),
+    "normalization": chain(
+        lambda k: k.Normalization(mean=0.3, variance=2.0), lambda k: k.Dense(3), shape=(4, 3)
+    ),
+    # merges
+    "add": merged("Add", (2, 3, 4), (2, 3, 4), (2, 3, 4)),
+    "subtract": merged("Subtract", (2, 3, 4), (2, 3, 4)),
+    "multiply": merged("Multiply", (2, 3, 4), (2, 1, 4), (2, 3, 4)),
+    "average": merged("Average", (2, 3, 4), (2, 3, 4), (2, 3, 4)),
+    "maximum": merged("Maximum", (2, 3, 4), (2, 3, 4)),
+    "minimum": merged("Minimum", (2, 3, 4), (2, 3, 4)),
+    "concatenate": merged("Concatenate", (2, 3, 4), (2, 2, 4), axis=1),
+    "dot": merged("Dot", (2, 3, 4), (2, 5, 4), axes=-1),
+    "dot normalized": merged("Dot", (2, 3, 4), (2, 3, 5), axes=1, normalize=True),
+    # what is random in training is the identity elsewhere
+    "gaussian noise": one("GaussianNoise", 2, 3, stddev=0.5),
+    "gaussian dropout": one("GaussianDropout", 2, 3, rate=0.5),
+    "alpha dropout": one("AlphaDropout", 2, 3, rate=0.5),
+    "spatial dropout 1d": one("SpatialDropout1D", *STEPS_, rate=0.5),
+    "spatial dropout 2d": one("SpatialDropout2D", *IMAGES, rate=0.5),
+    "spatial dropout 3d": one("SpatialDropout3D", *VOLUMES, rate=0.5),
     # the rest
+    "relu": one("ReLU", 3, 4, max_value=0.7, negative_slope=0.1, threshold=0.2),
+    "leaky relu": one("LeakyReLU", 3, 4, negative_slope=0.2),
+    "elu": one("ELU", 3, 4, alpha=0.7),
+    "permute": one("Permute", 2, 3, 4, dims=(2, 1)),
+    "repeat vector": one("RepeatVector", 3, 4, n=2),
+    "reshape": one("Reshape", 2, 3, 4, target_shape=(2, -1)),
     "identity": one("Identity", 2, 3),
     "activity regularization": one("ActivityRegularization", 2, 3, l1=0.1, l2=0.2),
     "flatten first": one("Flatten", 2, 3, 2, 2, data_format="channels_first"),

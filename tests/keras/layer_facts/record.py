@@ -1,11 +1,13 @@
-"""Records what Keras gives for the cases: ``python -m tests.keras.layer_facts.record``.
+"""Records what Keras gives for the cases: ``python -m tests.keras.layer_facts.record [new]``.
 
-Run it with a Python that has tensorflow; the tests read ``facts.npz`` only.
+Run it with a Python that has tensorflow; the tests read ``facts.npz`` only. With ``new`` the facts
+that are there stay.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,11 @@ def flat(arrays: list[Any]) -> Any:
 def main() -> None:
     facts: dict[str, Any] = {}
     described: dict[str, Any] = {}
-    for key, case in CASES.items():
+    if sys.argv[1:] == ["new"]:
+        facts = dict(np.load(FACTS))
+        described = json.loads(str(facts["described"]))["cases"]
+    for key in CASES.keys() - described.keys():
+        case = CASES[key]
         trained = Trained(tf, case)
         step = tf.function(trained.step)
         losses = []
@@ -44,6 +50,7 @@ def main() -> None:
             "configs": [sorted(layer.get_config()) for layer in trained.made],
         }
         print(key, float(losses[0]), float(losses[-1]), flush=True)
+    described = {key: described[key] for key in CASES}
     facts["described"] = np.array(json.dumps({"tensorflow": tf.__version__, "cases": described}))
     np.savez_compressed(FACTS, **facts)
     print(f"{len(CASES)} cases, {FACTS.stat().st_size} bytes")

@@ -33,4 +33,8 @@ PROCESSORS = {
 # tests run on many machines: ZEN5 where code is only written, LARGE_CACHES where it runs.
 ZEN5 = PROCESSORS["AMD Zen 5"]
 LARGE_CACHES = named("avx2,l1=48K/12,l2=1M/16,l3=32M/16")
+ZEN3 = Target(
+    "x86_64-unknown-linux-gnu", "znver3", frozenset({"avx2", "fma"}),
+    caches=(Cache(32 << 10, 8), Cache(512 << 10, 8), Cache(16 << 20, 16)),
+)
 needs_avx2 = pytest.mark.skipif(not can_run(LARGE_CACHES), reason="runs code for AVX2")

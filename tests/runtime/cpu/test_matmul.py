@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treadle
-from tests.runtime.cpu.machines import PROCESSORS, ZEN5
+from tests.runtime.cpu.machines import PROCESSORS, ZEN3, ZEN5
 from treadle.core.shapes import SymbolicDim
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.matmul.dots import most_dot_rows
@@ -284,6 +284,23 @@ def test_copies_of_b_are_made_where_they_pay() -> None:
     assert not packs(64, 512, on=second)
     assert packs(400, 64, on=second) and not packs(399, 64, on=second)  # they are nearer
     assert not packs(5000, 60, on=second)
+
+
+def test_low_tiles_copy_sooner() -> None:
+    """Tiles of six rows use a panel of B more often, and less of each line of a transposed A."""
+
+    def tiling(m: int, n: int, k: int, ta: int = 0, on: Target = ZEN3) -> tuple[bool, bool]:
+        found = tiling_of(Product("float", 1, m, n, k, ta), on)
+        return found.pack_a == 1, found.pack != 0
+
+    assert tiling(48, 512, 128) == (False, True)
+    assert tiling(47, 512, 128) == (False, False)
+    assert tiling(96, 128, 512) == (False, True) and tiling(95, 128, 512) == (False, False)
+    assert tiling(16, 1024, 600) == (False, True)  # rows that collide
+    assert tiling(128, 512, 2048, ta=1) == (True, True)
+    assert tiling(128, 512, 256, ta=1) == (False, True)  # all lines of A stay in the first level
+    assert tiling(128, 64, 2048, ta=1) == (False, False)  # few panels
+    assert tiling(128, 512, 2048, ta=1, on=ZEN5) == (False, False)
 
 
 def test_threads_do_not_share_the_lines_of_short_rows() -> None:

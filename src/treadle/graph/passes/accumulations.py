@@ -6,13 +6,16 @@
 The gradients of a recurrent network's weights are the case in mind: each is a sum over time of
 products with few rows. Put under each other the rows make one product that runs near the machine's
 limit. Factors that are slices of an array or elements of a list are there already; others are
-collected. The sums of rows (gradients of biases) go the same way. Only loops with a known number
-of iterations are rewritten. Sums are added up in another order, so they may round differently;
-rolled loops, which have the bits of their iterations one after the other, stay as they are.
+collected. The sums of rows (gradients of biases) go the same way, and so do sums of several such
+terms, each in a place of its own: the gradient of an array whose parts a loop uses. Only loops with
+a known number of iterations are rewritten. Sums are added up in another order, so they may round
+differently; rolled loops, which have the bits of their iterations one after the other, stay as they
+are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,15 +26,16 @@ from treadle.core.spec import is_static
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.passes.row_sums import added_up
 from treadle.graph.rewrite import Replacement, Rewriter, add_carried
-from treadle.graph.trip_count import counts_through, invariants, trip_count
+from treadle.graph.trip_count import counts_through, counts_within, invariants, trip_count
 from treadle.ops.collections.lists import LIST_GET, LIST_NEW, LIST_PUSH, LIST_SET, LIST_STACK
 from treadle.ops.control.control_flow import WHILE
-from treadle.ops.elementwise.arithmetic import ADD
+from treadle.ops.elementwise.arithmetic import ADD, ADD_N
 from treadle.ops.indexing.index import INDEX
 from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.reductions.reduction import REDUCE_SUM
 from treadle.ops.shaping.permuting import TRANSPOSE
 from treadle.ops.shaping.reshaping import RESHAPE
+from treadle.ops.shaping.slicing import SLICE_GRAD, STRIDED_SLICE
 
 LEAST_TRIPS = 4  # whose products become one: a fourth of the calls, on any machine
 MOST_ROWS = 256  # of one product: larger ones fill the tiles of any machine on their own
@@ -51,6 +55,7 @@ class _Rows:
         value: the outer array or list; the value of the body where it is to be collected.
         place: the position in the stack, a value of the body; None: any order will do.
         way: 1 or -1, the direction in which `place` moves.
+        first: the least position, where the loop leaves out some of an array's rows.
     """
 
     kind: str
@@ -58,6 +63,27 @@ class _Rows:
     place: Value | None = None
     way: int = 0
     axis: int = 0
+    first: int = 0
+
+
+@record
+class _Term:
+    """What a loop adds up: a product or a sum of rows, or a node that adds such terms or moves one.
+
+    Attributes:
+        parts: the terms that the node adds or moves.
+        rows: where the factors of a product or sum of rows are.
+    """
+
+    node: Node
+    parts: list[_Term]
+    rows: list[_Rows]
+
+    def all_rows(self) -> Iterator[_Rows]:
+        """Those of the term and its parts."""
+        yield from self.rows
+        for part in self.parts:
+            yield from part.all_rows()
 
 
 class _Gatherer(Rewriter):
@@ -84,18 +110,18 @@ class _Loop:
         self.bytes = 0
 
     def rewrite(self) -> Replacement:
-        found = [(i, f) for i in range(self.carried) if (f := self._factors(i)) is not None]
+        found = [(i, t) for i in range(self.carried) if (t := self._added(i)) is not None]
         if not found:
             return None
-        for _, (_, rows) in found:
-            for part in rows:
-                if part.kind == "collect":
-                    self._collect(part)
+        for _, term in found:
+            for rows in term.all_rows():
+                if rows.kind == "collect":
+                    self._collect(rows)
         self.rewriter.place(self.node)
         self.rewriter.erase()  # it has just been put in its place
         results: list[Value] = list(self.node.outputs)
-        for number, (term, rows) in found:
-            total = self._total(term, [self._stacked(r) for r in rows])
+        for number, term in found:
+            total = self._total(term)
             start = self.node.inputs[number]
             results[number] = self.rewriter.emit(ADD, [start, total], {})
             self.body.results[number] = self.body.params[number]
@@ -103,14 +129,33 @@ class _Loop:
 
     # -- products that can be taken out
 
-    def _factors(self, number: int) -> tuple[Node, list[_Rows]] | None:
-        """The node whose results variable `number` adds up, and where its factors are."""
-        term = added_up(self.node, number, self.asked, self.uses)
-        if term is None or not _adds_rows(term):
+    def _added(self, number: int) -> _Term | None:
+        """What variable `number` adds up, where that can be computed after the loop."""
+        node = added_up(self.node, number, self.asked, self.uses)
+        return None if node is None else self._term(node)
+
+    def _term(self, node: Node | None) -> _Term | None:
+        """A node of the body as a term."""
+        if node is None or node.region is not self.body:
             return None
-        if not all(is_static(v.spec) for v in (*term.inputs, *term.outputs)):
+        if not all(is_static(v.spec) for v in (*node.inputs, *node.outputs)):
             return None
-        rows = [self._rows(v) for v in term.inputs]
+        if _adds_rows(node):
+            rows = self._factors(node)
+            return None if rows is None else _Term(node, [], rows)
+        if not _is_linear(node) or any(self.uses[v] != 1 for v in node.inputs):
+            return None
+        parts = []
+        for value in node.inputs:
+            part = self._term(value.node)
+            if part is None:
+                return None
+            parts.append(part)
+        return _Term(node, parts, [])
+
+    def _factors(self, node: Node) -> list[_Rows] | None:
+        """Where the factors of a product are, where they can be put under each other."""
+        rows = [self._rows(v) for v in node.inputs]
         ways = {r.way for r in rows if r.way}
         found = self._place(rows)
         if len(ways) > 1 or found is None:
@@ -118,7 +163,7 @@ class _Loop:
         for part in rows:
             if part.kind == "collect":
                 part.place, part.way = found
-        return (term, rows) if self._fits(rows) else None
+        return rows if self._fits(rows) else None
 
     def _rows(self, value: Value) -> _Rows:
         """Where the rows of a factor are."""
@@ -126,9 +171,10 @@ class _Loop:
         source = None if made is None or not made.inputs else self.outer.get(made.inputs[0])
         if made is not None and source is not None and made.op is INDEX:
             axis = made.attrs["axis"]
-            way = counts_through(self.node, made.inputs[1], source.spec.dims[axis])
-            if way is not None and is_static(source.spec):
-                return _Rows("array", source, made.inputs[1], way, axis)
+            found = counts_within(self.node, made.inputs[1], source.spec.dims[axis])
+            if found is not None and is_static(source.spec):
+                first, way = found
+                return _Rows("array", source, made.inputs[1], way, axis, first)
         if made is not None and source is not None and made.op is LIST_GET:
             way = counts_through(self.node, made.inputs[1], _length(source))
             if way is not None:
@@ -136,15 +182,17 @@ class _Loop:
         return _Rows("collect", value)
 
     def _place(self, rows: list[_Rows]) -> tuple[Value, int] | None:
-        """The position at which collected rows are put, and the direction in which it moves."""
+        """The position at which collected rows are put, and the direction in which it moves: that
+        of the rows that lie in a stack already."""
         for part in rows:
-            if part.place is not None:
+            if part.place is not None and not part.first:
                 return part.place, part.way
+        ways = {part.way for part in rows if part.way} or {1, -1}
         variables = [*self.body.params[: self.carried], *self.body.results]
         for value in variables:
             if value.spec.dtype.is_integer and not value.spec.rank:
                 way = counts_through(self.node, value, self.trips)
-                if way is not None:
+                if way in ways:
                     return value, way
         return None
 
@@ -182,6 +230,11 @@ class _Loop:
     def _stacked(self, part: _Rows) -> Value:
         """All rows under each other, after the loop."""
         emit, stack = self.rewriter.emit, part.value
+        if part.kind == "array" and stack.spec.dims[part.axis] != self.trips:
+            begin, size = [0] * stack.spec.rank, list(stack.spec.dims)
+            begin[part.axis], size[part.axis] = part.first, self.trips
+            attrs = {"begin": tuple(begin), "size": tuple(size), "strides": (1,) * len(size)}
+            stack = emit(STRIDED_SLICE, [stack], attrs)
         if part.kind == "array" and part.axis:
             rest = [i for i in range(stack.spec.rank) if i != part.axis]
             stack = emit(TRANSPOSE, [stack], {"perm": (part.axis, *rest)})
@@ -192,10 +245,15 @@ class _Loop:
         dims = stack.spec.dims
         return emit(RESHAPE, [stack], {"shape": (product(dims[:2]), *dims[2:])})
 
-    def _total(self, term: Node, stacks: list[Value]) -> Value:
-        if term.op is MATMUL:
-            return self.rewriter.emit(MATMUL, stacks, term.attrs)
-        return self.rewriter.emit(REDUCE_SUM, stacks, term.attrs)
+    def _total(self, term: _Term) -> Value:
+        """The sum of a term over all iterations."""
+        operands = [self._stacked(r) for r in term.rows] or [self._total(p) for p in term.parts]
+        return self.rewriter.emit(term.node.op, operands, term.node.attrs)
+
+
+def _is_linear(node: Node) -> bool:
+    """Whether a node gives for a sum what its results for the terms add up to."""
+    return node.op in (ADD, ADD_N, SLICE_GRAD) or "moves" in node.op.tags
 
 
 def _adds_rows(term: Node) -> bool:

@@ -4,8 +4,9 @@
                                                     for i < T: ... index(%y, %i)
 
 The input projections of a recurrent network are the case in mind: one product of T times as many
-rows runs near the machine's limit, the small ones do not. Only loops that are known to use every
-slice once are rewritten, so no product is made in vain. Every element keeps its sum's order.
+rows runs near the machine's limit, the small ones do not. Only loops that are known to use nearly
+every slice, and each once, are rewritten, so few products are made in vain: a loop that begins with
+the second step leaves one out. Every element keeps its sum's order.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from collections.abc import Mapping
 from treadle.core.spec import TensorSpec, is_static
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter, read_slices
-from treadle.graph.trip_count import counts_through, invariants, trip_count
+from treadle.graph.trip_count import counts_within, invariants, trip_count
 from treadle.ops.control.control_flow import WHILE
 from treadle.ops.indexing.index import INDEX
 from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.shaping.permuting import TRANSPOSE
 
 LEAST_TRIPS = 4  # whose products become one: a fourth of the calls, on any machine
+LEAST_SHARE = 0.75  # of the slices that the loop uses: a ratio of work, on any machine
 MOST_ELEMENTS = 1 << 24  # of all products together: a bound on memory, beyond all caches
 
 
@@ -73,8 +75,8 @@ def _product_of_slice(
     if slices not in outer or not all(map(is_static, specs)):
         return None
     size = specs[0].dims[piece.attrs["axis"]]
-    if [s.rank for s in specs] != [3, 2, 2] or counts_through(loop, position, size) is None:
+    if [s.rank for s in specs] != [3, 2, 2] or counts_within(loop, position, size) is None:
         return None
     m, n = specs[2].dims
-    assert isinstance(m, int) and isinstance(n, int)
-    return piece if 0 < trips * m * n <= MOST_ELEMENTS else None
+    assert isinstance(size, int) and isinstance(m, int) and isinstance(n, int)
+    return piece if trips >= LEAST_SHARE * size and 0 < size * m * n <= MOST_ELEMENTS else None

@@ -61,6 +61,15 @@ class GatedCell(Layer):
         """Forget what the sequence dropped."""
         self._kept = None
 
+    @property
+    def gives_state(self) -> bool:
+        """Whether the output is the first state; a program's subclass may give another one."""
+        return type(self).call.__module__.startswith("treadle.")
+
+    def drops(self, training: Any) -> bool:
+        """Whether a sequence drops elements."""
+        return bool(training) and bool(self.dropout or self.recurrent_dropout)
+
     def _dropped(self, x: td.Tensor, kind: str, training: Any, part: int = 0) -> td.Tensor:
         """x without what the sequence drops of it, by the fraction named `kind`."""
         rate = getattr(self, kind)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import treadle as td
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.cells import (
+    GatedCell,
     GRUCell,
     LSTMCell,
     SimpleRNNCell,
@@ -100,9 +101,14 @@ class RNN(Layer):
 
     reset_states = reset_state
 
+    @property
+    def _state_dtype(self) -> str:
+        """What the cell computes in."""
+        return getattr(self.cell, "compute_dtype", self.compute_dtype)
+
     def get_initial_state(self, batch_size: Any) -> list[Any]:
         """The states before the first step, as a list."""
-        made = first_state(self.cell, batch_size, self.dtype)
+        made = first_state(self.cell, batch_size, self._state_dtype)
         return list(made) if isinstance(made, list | tuple) else [made]
 
     def call(
@@ -137,7 +143,8 @@ class RNN(Layer):
             given = [variable.value() for variable in self.states]
         if given is None:
             return self.get_initial_state(td.shape(sequences)[0])
-        flat = [td.cast(td.convert_to_tensor(s), self.dtype) for s in td.nest.flatten(given)]
+        kind = self._state_dtype
+        flat = [td.cast(td.convert_to_tensor(s), kind) for s in td.nest.flatten(given)]
         packed: list[Any] = td.nest.pack_sequence_as(structure, flat)
         return packed
 
@@ -157,23 +164,31 @@ class RNN(Layer):
         return td.stack(outputs, 1) if self.return_sequences else outputs[-1], states
 
     def _loop(self, steps: _Steps, states: list[Any]) -> tuple[td.Tensor, list[Any]]:
-        # The first step is made before the loop: it tells the output's shape.
-        output, states = steps.run(0, None, states)
+        gated = isinstance(self.cell, GatedCell) and self.cell.gives_state
+        done, output = 0, td.nest.flatten(states)[0]
+        if not gated or self.cell.drops(steps.training):
+            # The first step is made before the loop: it tells the output's shape, or what to drop.
+            done, (output, states) = 1, steps.run(0, None, states)
+        elif steps.masked:
+            output = td.zeros_like(output)
+        # Steps that are left out may repeat an output that is not the state.
+        apart = (output,) if steps.masked or not gated else ()
         outputs = td.TensorArray(output.dtype, size=steps.count, element_shape=output.shape)
-        if self.return_sequences:
+        if self.return_sequences and done:
             outputs = outputs.write(0, output)
 
-        def body(t: Any, output: Any, flat: Any, outputs: Any) -> Any:
-            output, after = steps.run(t, output, td.nest.pack_sequence_as(states, list(flat)))
+        def body(t: Any, apart: Any, flat: Any, outputs: Any) -> Any:
+            before = apart[0] if apart else None
+            output, after = steps.run(t, before, td.nest.pack_sequence_as(states, list(flat)))
             if self.return_sequences:
                 outputs = outputs.write(t, output)
-            return t + 1, output, tuple(td.nest.flatten(after)), outputs
+            return t + 1, (output,) if apart else (), tuple(td.nest.flatten(after)), outputs
 
-        start = (td.constant(1), output, tuple(td.nest.flatten(states)), outputs)
-        _, output, flat, outputs = td.while_loop(lambda t, *_: t < steps.count, body, start)
+        start = (td.constant(done), apart, tuple(td.nest.flatten(states)), outputs)
+        _, apart, flat, outputs = td.while_loop(lambda t, *_: t < steps.count, body, start)
         last = td.nest.pack_sequence_as(states, list(flat))
         if not self.return_sequences:
-            return output, last
+            return apart[0] if apart else flat[0], last
         stacked = outputs.stack()
         swapped = td.transpose(stacked, [1, 0, *range(2, len(stacked.shape))])
         return td.ensure_shape(swapped, (*steps.sequences.shape[:2], *swapped.shape[2:])), last
@@ -204,22 +219,27 @@ class _Steps:
     """
 
     def __init__(self, layer: RNN, sequences: td.Tensor, mask: Any, training: Any) -> None:
-        self.layer, self.sequences = layer, sequences
+        self.layer, self.sequences, self.training = layer, sequences, training
+        self.masked = mask is not None
         self.given = {"training": training} if _takes_training(layer.cell) else {}
         count = sequences.shape[1]
         self.count: Any = td.shape(sequences)[1] if count is None else count
-        self._by_time = td.transpose(sequences, [1, 0, *range(2, len(sequences.shape))])
-        self._kept = None if mask is None else td.transpose(td.cast(mask, td.bool)[:, :])
+        self._by_time = self._in_order(sequences)
+        self._kept = None if mask is None else self._in_order(td.cast(mask, td.bool))
+
+    def _in_order(self, x: td.Tensor) -> td.Tensor:
+        """x with the steps first, as the layer walks them."""
+        by_time = td.transpose(x, [1, 0, *range(2, len(x.shape))])
+        return td.reverse(by_time, [0]) if self.layer.go_backwards else by_time
 
     def run(self, t: Any, before: Any, states: list[Any]) -> tuple[td.Tensor, list[Any]]:
         """The output and the states of step t, from the output (None for none) and the states
         before it."""
-        place = self.count - 1 - t if self.layer.go_backwards else t
-        output, after = self.layer.cell(self._by_time[place], states, **self.given)
+        output, after = self.layer.cell(self._by_time[t], states, **self.given)
         after = list(after) if isinstance(after, list | tuple) else [after]
         if self._kept is None:
             return output, after
-        kept = self._kept[place]
+        kept = self._kept[t]
         if before is None or self.layer.zero_output_for_mask:
             before = td.zeros_like(output)
         flat = zip(td.nest.flatten(after), td.nest.flatten(states), strict=True)

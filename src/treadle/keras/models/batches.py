@@ -79,11 +79,14 @@ class Arrays:
 
     def __iter__(self) -> Iterator[Any]:
         order = _in_new_order(self.size) if self.shuffle else None
+        arrays = td.nest.flatten(self.parts)
+        nested = any(not isinstance(part, np.ndarray) for part in self.parts)
         for start in range(0, self.size, self.batch_size):
             chosen: Any = slice(start, start + self.batch_size)
             if order is not None:
                 chosen = order[chosen]
-            yield pack(*(td.nest.map_structure(lambda a, c=chosen: a[c], p) for p in self.parts))
+            found = [array[chosen] for array in arrays]
+            yield pack(*(td.nest.pack_sequence_as(self.parts, found) if nested else found))
 
     def split(self, fraction: float) -> tuple[Arrays, Arrays]:
         """The first examples and, apart, the last `fraction` of them."""
@@ -196,7 +199,26 @@ def as_tensors(batch: Any) -> Any:
     return td.nest.map_structure(_as_tensor, batch)
 
 
+def as_arguments(batch: Any) -> Any:
+    """A batch as `as_tensors` gives it, but with arrays as they are, for compiled functions, which
+    read them where they lie."""
+    if type(batch) is tuple:
+        for leaf in batch:
+            kind = type(leaf)
+            if kind is not td.Tensor and (kind is not np.ndarray or leaf.dtype == np.float64):
+                break
+        else:
+            return batch
+    return td.nest.map_structure(_as_argument, batch)
+
+
 def _as_tensor(leaf: Any) -> Any:
-    if isinstance(leaf, np.ndarray | np.generic) and leaf.dtype == np.float64:
+    return td.convert_to_tensor(_as_argument(leaf))
+
+
+def _as_argument(leaf: Any) -> Any:
+    if isinstance(leaf, np.ndarray):
+        return np.asarray(leaf, config.floatx()) if leaf.dtype == np.float64 else leaf
+    if isinstance(leaf, np.float64):
         leaf = np.asarray(leaf, config.floatx())
     return td.convert_to_tensor(leaf)

@@ -17,6 +17,7 @@ from treadle.keras.callbacks.base import as_numbers
 from treadle.keras.models.batches import (
     Arrays,
     Continued,
+    as_arguments,
     as_tensors,
     batches,
     first_of,
@@ -303,6 +304,12 @@ class Trainer:
         first = self.distribute_strategy.extended.should_save_summary
         return 0 if verbose == "auto" and not first else verbose
 
+    def _preparing(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """What makes the argument of a step from a batch. Tensors, unless a function that is
+        compiled here takes a whole batch."""
+        compiled = any(step is found for _, found in self._functions.values())
+        return as_arguments if compiled and not self._is_distributed else self._shared
+
     # -- whole data ------------------------------------------------------------------------------
 
     @_in_scope
@@ -388,12 +395,13 @@ class Trainer:
         self, data: Any, hooks: cb.CallbackList, class_weight: Mapping[int, float] | None
     ) -> Logs:
         step = self.make_train_function()
+        prepared = self._preparing(step)
         logs: Logs | None = None
         for number, batch in enumerate(data):
             hooks.on_train_batch_begin(number)
             if class_weight is not None:
                 batch = with_class_weight(batch, class_weight)
-            logs = step(self._shared(batch))
+            logs = step(prepared(batch))
             hooks.on_train_batch_end(number, logs)
             if self.stop_training:
                 break
@@ -432,12 +440,13 @@ class Trainer:
         hooks = self._hooks(callbacks, verbose, number_of(data) if steps is None else steps)
         self.reset_metrics()
         step = self.make_test_function()
+        prepared = self._preparing(step)
         logs: Logs | None = None
         hooks.on_test_begin({})
         steps = config.least(steps, config.max_steps_per_epoch())
         for number, batch in enumerate(first_of(data, steps)):
             hooks.on_test_batch_begin(number)
-            logs = step(self._shared(batch))
+            logs = step(prepared(batch))
             hooks.on_test_batch_end(number, logs)
         if logs is None:
             raise ValueError("evaluate: the data has no batches")
@@ -458,10 +467,11 @@ class Trainer:
         hooks = self._hooks(callbacks, verbose, number_of(data) if steps is None else steps)
         step, parts = self.make_predict_function(), []
         steps = config.least(steps, config.max_steps_per_epoch())
+        prepared = self._preparing(step)
         hooks.on_predict_begin({})
         for number, batch in enumerate(first_of(data, steps)):
             hooks.on_predict_batch_begin(number)
-            outputs = td.nest.map_structure(np.asarray, step(self._shared(batch)))
+            outputs = td.nest.map_structure(np.asarray, step(prepared(batch)))
             parts.append(outputs)
             hooks.on_predict_batch_end(number, {"outputs": outputs})
         hooks.on_predict_end({})

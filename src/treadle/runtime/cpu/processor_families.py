@@ -1,6 +1,6 @@
 """What processors of one family have in common, beside the caches that the system tells of.
 
-The numbers of AMD Zen 5 and of Intel's servers are those that benchmarks on such machines led to;
+The numbers of AMD Zen 5, of Zen 3 and of Intel's servers are those that benchmarks led to there;
 the others' are from their makers' manuals where these tell, and theirs otherwise.
 """
 
@@ -62,7 +62,10 @@ FAMILIES = (
         "AMD Zen 5", ("znver5", "znver6"), frozenset({"avx512f"}), window=400, copy=64, far=224,
     ),
     Family("AMD Zen 4", ("znver4",), frozenset({"avx512f"}), fma=1, window=320, copy=32, far=224),
-    Family("AMD Zen to Zen 3", ("znver",), frozenset({"avx2", "fma"})),
+    Family(
+        "AMD Zen to Zen 3", ("znver",), frozenset({"avx2", "fma"}), pack_rows=48,
+        pack_colliding=16, pack_columns=128,
+    ),
     Family(
         "Intel server with AMX", (), frozenset({"avx512f", "amx-tile"}), window=400, copy=64,
         far=224, pack_rows=100, pack_colliding=40, pack_columns=64, wide_rows=320,

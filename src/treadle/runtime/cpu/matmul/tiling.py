@@ -29,6 +29,7 @@ DOTS_K = 11  # steps of k for each row of A from which sums across lanes pay
 TALL_TILES = 32  # row tiles from which threads share these, where C is twice as tall as wide
 FAR_COLUMNS = 256  # rows of so many elements and more are fetched equally badly
 PACK_A_PANELS = 8  # panels that use a copy of A's tile
+STEP_LINES = 6  # lines that move in the time of a step of k: slower steps hide that of A's line
 
 NO_PACK, COPY, TRANSPOSE, DOTS = 0, 1, 2, 3
 
@@ -198,7 +199,7 @@ def tiling_of(
     tall = min(most_rows(target, vectors), _most_alike(product, vectors, size, target.tuning))
     panels = _ceil(n, vectors * width)
     depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, blocks.most_k)))
-    pack_a = tiles is None and _packs_a(product, (panels, tall, depth), size, target.tuning)
+    pack_a = tiles is None and _packs_a(product, (panels, tall, depth), vectors, target)
     by_rows = tiles is not None or _by_rows(product, (tall, panels), pack_a, target)
     rows = _tiles(m, tall, by_rows) if tiles is None else tiles
     pack = _pack(product, size, target, shared=tiles is None)
@@ -370,15 +371,20 @@ def _most_alike(product: Product, vectors: int, size: int, tuning: Tuning) -> in
     return _own_lines(tuning.l1) * (period // gcd(row * size, period))
 
 
-def _packs_a(product: Product, blocks: tuple[Dim, int, Dim], size: int, tuning: Tuning) -> bool:
+def _packs_a(
+    product: Product, blocks: tuple[Dim, int, Dim], vectors: int, target: Target
+) -> bool:
     """Whether A's tiles are copied: many panels use them, and the elements that a tile reads at
     once collide in the caches. These are the rows of a tall tile, or all steps of k where A is
-    stored transposed.
+    stored transposed. Nor may the first-level cache be too small for a line of every such step,
+    of which the next tile needs other elements, unless a step takes long beside the line's way.
 
     Args:
         blocks: panels, rows of the tallest tile, steps of a block of k.
+        vectors: across a panel.
     """
-    panels, tall, depth = blocks
+    (panels, tall, depth), tuning = blocks, target.tuning
+    size = ELEMENT_BYTES[product.element]
     if product.pairs and product.transpose_a:
         return True
     if not isinstance(panels, int) or panels < PACK_A_PANELS:
@@ -388,6 +394,9 @@ def _packs_a(product: Product, blocks: tuple[Dim, int, Dim], size: int, tuning: 
         return bool(product.transpose_a)
     if not product.transpose_a:
         return tall > _own_lines(tuning.l1) and row * size % tuning.l1.period == 0
+    short = tall * vectors * tuning.copy < STEP_LINES * tuning.line * tuning.fma
+    if short and isinstance(depth, int) and depth * tuning.line > tuning.l1.size // 2:
+        return True
     # Of a larger cache no more is counted on: where all lines of a step of k collide in the first
     # level, too, a copy pays early.
     period = max(tuning.near // tuning.l2.ways, tuning.l1.period)
