@@ -14,7 +14,7 @@ DESCRIBED = json.loads(str(FACTS["described"]))["cases"]
 # What Keras's configurations have for mechanisms that are not supported here.
 UNKNOWN = {"quantization_config", "renorm", "renorm_clipping", "renorm_momentum", "synchronized",
            "rms_scaling", "activity_regularizer"}  # fmt: skip
-SHOWN = {"seed"}  # Keras takes it, but not all of its layers write it.
+SHOWN = {"seed", "noise_shape"}  # Keras takes them, but not all of its layers write them.
 
 
 def flat(arrays):

@@ -12,6 +12,8 @@ CASES = [
     ("ijk,il,jm,kn->lmn", ((6, 7, 8), (6, 3), (7, 3), (8, 3))), ("i,j,k->ijk", ((3,), (4,), (5,))),
     ("...i,...ij,...j", ((4, 5), (4, 5, 5), (1, 5))), ("i,ij,j", ((0,), (0, 4), (4,))),
     ("ab,bc,cd,de,ef->af", ((3, 4), (4, 5), (5, 6), (6, 7), (7, 2))),
+    ("xy,yz->zx", ((3, 4), (4, 5))), ("bkhd,bqhd->bhqk", ((2, 3, 4, 5), (2, 6, 4, 5))),
+    ("abx,bcx->cab", ((2, 3, 4), (3, 5, 4))), ("ax,bx,xc->cba", ((2, 3), (4, 3), (3, 5))),
     ("ij,jk,kl->il", ((200, 300), (300, 400), (400, 5))),
 ]  # fmt: skip
 
@@ -35,3 +37,40 @@ def test_small_sums_are_one_kernel_and_large_ones_products() -> None:
     large = trace_like(lambda *x: td.einsum("ij,jk,kl->il", *x), *map(np.zeros, shapes))
     products = [n for n in large.walk() if n.op.name == "matmul"]
     assert sorted(tuple(n.outputs[0].spec.dims) for n in products) == [(200, 5), (300, 5)]
+
+
+def test_the_result_of_a_product_is_not_transposed() -> None:
+    shapes = (2, 3, 4, 5), (2, 6, 4, 5)
+    graph = trace_like(lambda *x: td.einsum("bkhd,bqhd->bhqk", *x), *map(np.zeros, shapes))
+    made = graph.results[0].node
+    assert made is not None and made.op.name in ("matmul", "reshape")
+
+
+def test_gradients_of_attention_scores_are_products_as_they_are() -> None:
+    """Each operand keeps its last axis, so its gradient need not be transposed either."""
+
+    def gradient(q, k):
+        with td.GradientTape() as tape:
+            tape.watch([q, k])
+            scores = td.einsum("bkhd,bqhd->bhqk", k, q)
+            value = td.reduce_sum(scores * td.sin(scores))
+        return tape.gradient(value, [q, k])
+
+    rng = np.random.default_rng(0)
+    q, k = (rng.standard_normal(s) for s in ((2, 6, 4, 5), (2, 3, 4, 5)))
+    graph = trace_like(gradient, q, k)
+    perms = [n.attrs["perm"] for n in graph.walk() if n.op.name == "transpose"]
+    assert set(perms) == {(0, 2, 1, 3)}
+    expected = gradient(td.constant(q), td.constant(k))
+    for got, want in zip(td.function(gradient)(q, k), expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
+    for place, grad in zip((q, k), expected, strict=True):
+        at, step = (1, 2, 3, 4), 1e-6
+        moved = place.copy()
+        moved[at] += step
+        pair = [moved if x is place else x for x in (q, k)]
+        values = []
+        for a, b in (pair, (q, k)):
+            scores = np.einsum("bkhd,bqhd->bhqk", b, a)
+            values.append((scores * np.sin(scores)).sum())
+        np.testing.assert_allclose(grad.numpy()[at], (values[0] - values[1]) / step, rtol=1e-3)

@@ -74,7 +74,8 @@ def _multiplied(terms: list[_Term], result: Sequence[str]) -> _Term:
         a, b = terms[i], terms[j]
         terms = [t for k, t in enumerate(terms) if k not in (i, j)]
         needed = {label for t in terms for label in t.labels} | set(result)
-        terms.append(_product(a, b, needed))
+        first, second = (b, a) if not terms and _is_turned(a, b, result) else (a, b)
+        terms.append(_product(first, second, needed))
     return terms[0]
 
 
@@ -245,11 +246,25 @@ def _product(a: _Term, b: _Term, needed: set[str]) -> _Term:
     columns = [label for label in b.labels if label not in shared]
     sizes = {**b.sizes, **a.sizes}
     lead = tuple(_batch_size(a, b, label) for label in batch)
-    # Where one matrix serves all rows, their axes stay as they are.
-    left = _matrices(a, batch, rows, inner, lead, apart=bool(rows) and not batch)
-    right = _matrices(b, batch, inner, columns, lead)
+    # Where one matrix serves all rows, their axes stay as they are. Other operands keep the last
+    # axis that they have: the product takes either.
+    apart = bool(rows) and not batch
+    turn_a = bool(rows and inner) and not apart and a.labels[-1] in rows
+    turn_b = bool(columns and inner) and b.labels[-1] in inner
+    left = _matrices(a, batch, *((inner, rows) if turn_a else (rows, inner)), lead, apart)
+    right = _matrices(b, batch, *((columns, inner) if turn_b else (inner, columns)), lead)
     dims = (*lead, *(sizes[x] for x in rows), *(sizes[x] for x in columns))
-    return _Term(reshape_to(matmul(left, right), dims), (*batch, *rows, *columns))
+    total = matmul(left, right, transpose_a=turn_a, transpose_b=turn_b)
+    return _Term(reshape_to(total, dims), (*batch, *rows, *columns))
+
+
+def _is_turned(a: _Term, b: _Term, result: Sequence[str]) -> bool:
+    """Whether the result has the axes of b alone before those of a alone: b times a is it as it is,
+    a times b would have to be transposed."""
+    rows, columns = set(a.labels) - set(b.labels), set(b.labels) - set(a.labels)
+    of_rows = [place for place, label in enumerate(result) if label in rows]
+    of_columns = [place for place, label in enumerate(result) if label in columns]
+    return bool(of_rows and of_columns) and max(of_columns) < min(of_rows)
 
 
 def _batch_size(a: _Term, b: _Term, label: str) -> Dim:
