@@ -173,8 +173,7 @@ class _Loop:
             axis = made.attrs["axis"]
             found = counts_within(self.node, made.inputs[1], source.spec.dims[axis])
             if found is not None and is_static(source.spec):
-                first, way = found
-                return _Rows("array", source, made.inputs[1], way, axis, first)
+                return _Rows("array", source, made.inputs[1], found[1], axis, found[0])
         if made is not None and source is not None and made.op is LIST_GET:
             way = counts_through(self.node, made.inputs[1], _length(source))
             if way is not None:
