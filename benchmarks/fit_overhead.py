@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import statistics
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,9 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from benchmarks.measure import CLOCKS
 from benchmarks.report import machine, markdown
 
-CLOCK = time.perf_counter
 BATCHES = 200  # different ones, which an epoch repeats
 
 
@@ -49,8 +48,8 @@ def cnn(batch: int) -> Any:
 
 # Name -> the model, the shape of an example, examples a batch, steps an epoch.
 MODELS: dict[str, tuple[Callable[[], Any], tuple[int, ...], int, int]] = {
-    "mlp 64-32-10 b32": (lambda: mlp(64, 32, 32), (64,), 32, 10_000),
-    "mlp 784-100-10 b50": (lambda: mlp(784, 100, 50), (784,), 50, 2_000),
+    "mlp 64-32-10 b32": (lambda: mlp(64, 32, 32), (64,), 32, 5_000),
+    "mlp 784-100-10 b50": (lambda: mlp(784, 100, 50), (784,), 50, 1_000),
     "cnn 16-32 b32": (lambda: cnn(32), (28, 28, 1), 32, 200),
 }
 KINDS = ("list", "dataset", "arrays")
@@ -63,9 +62,11 @@ class Run:
         name: of the model.
         kind: of the data, one of `KINDS`.
         accuracy: whether the accuracy is followed.
+        clock: one of `measure.CLOCKS`.
     """
 
-    def __init__(self, name: str, kind: str, accuracy: bool) -> None:
+    def __init__(self, name: str, kind: str, accuracy: bool, clock: str) -> None:
+        self.now = CLOCKS[clock]
         make, shape, self.batch, self.steps = MODELS[name]
         self.random = random = np.random.default_rng(0)
         self.x = random.random((self.batch * BATCHES, *shape), np.float32)
@@ -112,20 +113,20 @@ class Run:
 
     def fit(self) -> float:
         """Train for an epoch; seconds a step."""
-        start = CLOCK()
+        start = self.now()
         if self.kind == "arrays":
             epochs = self.steps // BATCHES
             self.fitted.fit(self.x, self.y, batch_size=self.batch, epochs=epochs, verbose=0)
         else:
             self.fitted.fit(self.data, verbose=0)
-        return (CLOCK() - start) / self.steps
+        return (self.now() - start) / self.steps
 
     def loop(self) -> float:
         """The same by the loop."""
-        start, step = CLOCK(), self.step
+        start, step = self.now(), self.step
         for x, y in self._shuffled() if self.kind == "arrays" else self.data:
             step(x, y)
-        return (CLOCK() - start) / self.steps
+        return (self.now() - start) / self.steps
 
     def _shuffled(self) -> Iterator[Any]:
         """The batches of arrays as programs make them."""
@@ -136,9 +137,9 @@ class Run:
                 yield self.x[rows], self.y[rows]
 
 
-def compare(name: str, kind: str, accuracy: bool, rounds: int) -> dict[str, Any]:
+def compare(name: str, kind: str, accuracy: bool, rounds: int, clock: str) -> dict[str, Any]:
     """The medians of `rounds` pairs of epochs, in microseconds a step."""
-    run = Run(name, kind, accuracy)
+    run = Run(name, kind, accuracy, clock)
     run.fit(), run.loop()
     pairs = []
     for number in range(rounds):
@@ -160,6 +161,9 @@ def main() -> None:
         prog="python -m benchmarks.fit_overhead", description=__doc__.split("\n", 1)[0]
     )
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument(
+        "--clock", choices=CLOCKS, default="wall", help="as of benchmarks (%(default)s)"
+    )
     parser.add_argument("--models", default="", help="the beginning of a model's name")
     parser.add_argument("--out", type=Path, help="write the times to this JSON file")
     options = parser.parse_args()
@@ -169,13 +173,18 @@ def main() -> None:
         for kind in KINDS:
             for accuracy in (False, True):
                 label = f"{name}, {kind}{', accuracy' if accuracy else ''}"
-                found = rows[label] = compare(name, kind, accuracy, options.rounds)
+                found = rows[label] = compare(
+                    name, kind, accuracy, options.rounds, options.clock
+                )
                 cells = (found[k] for k in ("fit_us", "loop_us", "ratio", "ratio_of_best"))
                 lines.append([label, *map(str, cells)])
                 print(" | ".join(lines[-1]), flush=True)
     print(markdown(lines))
     if options.out:
-        report = {"machine": machine(), "load_average": os.getloadavg(), "steps": rows}
+        report = {
+            "machine": machine(), "clock": options.clock, "load_average": os.getloadavg(),
+            "steps": rows,
+        }  # fmt: skip
         options.out.write_text(json.dumps(report, indent=1) + "\n")
 
 

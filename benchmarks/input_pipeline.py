@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -25,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.report import machine
 
 SIZE, BATCH = 256, 32
 LIBRARIES = ("treadle", "tensorflow", "torch")
@@ -173,7 +174,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                     print(way, library, [round(r) for r in found["rates"]], file=sys.stderr)
     check(means)
     return {
-        "machine": platform.processor() or platform.machine(),
+        "machine": machine(),
         "processors": len(os.sched_getaffinity(0)),
         "load_average": os.getloadavg(),
         "pictures": options.pictures, "mean_bytes": round(statistics.mean(sizes)),
