@@ -325,6 +325,12 @@ CASES: dict[str, Case] = {
     "average pool 2d": one("AveragePooling2D", *IMAGES, pool_size=(2, 3), strides=1),
     "global max 2d": one("GlobalMaxPooling2D", *IMAGES, keepdims=True),
     "global average 2d": one("GlobalAveragePooling2D", *IMAGES),
+    "adaptive average 1d": one("AdaptiveAveragePooling1D", *STEPS_, output_size=4),
+    "adaptive average 2d": one("AdaptiveAveragePooling2D", *IMAGES, output_size=(2, 4)),
+    "adaptive average 3d": one("AdaptiveAveragePooling3D", *VOLUMES, output_size=2),
+    "adaptive max 1d": one("AdaptiveMaxPooling1D", *STEPS_, output_size=4),
+    "adaptive max 2d": one("AdaptiveMaxPooling2D", *IMAGES, output_size=(2, 4)),
+    "adaptive max 3d": one("AdaptiveMaxPooling3D", *VOLUMES, output_size=2),
     "up sampling 1d": one("UpSampling1D", *STEPS_, size=3),
     "up sampling 2d": one("UpSampling2D", 1, 3, 2, 2, size=(2, 3), interpolation="bilinear"),
     "up sampling 2d cubic": one("UpSampling2D", 1, 3, 4, 1, interpolation="bicubic"),
@@ -388,6 +394,10 @@ CASES: dict[str, Case] = {
     "softmax mask": Case(
         lambda k: [k.Softmax()], lambda made, x: made[0](x[0], mask=wave(2, 3, 4) > -0.7),
         ((2, 3, 4),),
+    ),
+    "reversible embedding": Case(
+        lambda k: [k.ReversibleEmbedding(5, 4)],
+        lambda made, x: made[0](made[0](x[0]), reverse=True), ((3, 4),), 5,
     ),
     "prelu": one("PReLU", 2, 3, 3, 2, shared_axes=[1]),
     "rescaling": one("Rescaling", 2, 3, scale=0.5, offset=1.0),
