@@ -109,11 +109,11 @@ MENDED = {
     "random.gamma": (398,), "random.normal": (1361, 1368), "random.poisson": (1519, 2302),
     "random.stateless_binomial": (567,), "random.stateless_parameterized_truncated_normal": (1299,),
     "random.stateless_truncated_normal": (1294,), "random.truncated_normal": (1307,),
-    "random.uniform": (1308,), "range": (332, 336, 339, 349, 363, 372), "reduce_mean": (2271,),
-    "required_space_to_batch_paddings": (1364,), "roll": (364,), "sequence_mask": (1318,),
+    "random.uniform": (1308, 2591), "range": (332, 336, 339, 349, 363, 372), "reduce_mean": (2271,),
+    "required_space_to_batch_paddings": (1364, 2585), "roll": (364,), "sequence_mask": (1318,),
     "signal.dct": (1671,), "signal.inverse_stft": (1518,), "signal.mdct": (385,),
-    "signal.stft": (558,), "strings.join": (334,), "strings.reduce_join": (365,), "tuple": (1306,),
-    "while_loop": (328, 2139, 2452),
+    "signal.stft": (558, 2583), "strings.join": (334,), "strings.reduce_join": (365,),
+    "tuple": (1306,), "while_loop": (328, 2139, 2452, 2583),
 }  # fmt: skip
 
 

@@ -49,9 +49,11 @@ def stft(
         [..., frames, fft_length // 2 + 1] complex numbers.
     """
     length, step = int(frame_length), int(frame_step)
-    parts = frame(signals, length, step, pad_end)
-    if window_fn is not None:
-        parts = parts * window_fn(length, dtype=parts.dtype)
+    x = convert_to_tensor(signals)
+    window = None if window_fn is None else window_fn(length, dtype=x.dtype)
+    parts = frame(x, length, step, pad_end)
+    if window is not None:
+        parts = parts * window
     return rfft(parts, [_fft_length(length, fft_length)])
 
 

@@ -166,10 +166,13 @@ def staged_loop(
     if maximum_iterations is None:
         return record(cond, body, loop_vars, shape_invariants, widen)
     limit = number("while_loop: maximum_iterations", maximum_iterations, "iu")
+    if isinstance(limit, int):  # no loop takes as many iterations as int64 has numbers
+        wide = dtypes.int64 if abs(limit) > dtypes.int32.max else dtypes.int32
+        limit = constant(max(min(limit, wide.max), wide.min), wide)
     result = record(
         lambda i, *v: (i < limit) & cond(*v),
         lambda i, *v: (i + 1, *_as_tuple(body(*v), len(v))),
-        (constant(0), *loop_vars),
+        (constant(0, limit.dtype), *loop_vars),
         _with_counter(shape_invariants),
         widen,
     )

@@ -116,6 +116,9 @@ def required_space_to_batch_paddings(
         base_paddings: [n, 2], the least paddings.
     """
     sizes, block = _integers(input_shape), _integers(block_shape)
+    if not is_symbolic(block) and not np.all(block):
+        text = f"block_shape {block.tolist()} must not have 0{at(user_origin())}"
+        raise errors.InvalidArgumentError(None, None, text)
     none = sizes * 0
     base = None if base_paddings is None else _integers(base_paddings)
     before, after = (none, none) if base is None else (base[:, 0], base[:, 1])

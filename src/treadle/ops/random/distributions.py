@@ -47,7 +47,7 @@ def uniform_from(state: Tensor, dims: Dims, minval: Any, maxval: Any, dtype: Any
     kind = dtypes.as_dtype(dtype)
     if kind.is_integer:
         return _uniform_integers(state, dims, minval, maxval, kind)
-    numbers: Tensor = run(UNIFORM, state, shape=dims, dtype=kind.name)
+    numbers: Tensor = run(UNIFORM, state, shape=dims, dtype=floating(UNIFORM, kind).name)
     if _is_number(minval, 0) and (maxval is None or _is_number(maxval, 1)):
         return numbers
     low = convert_to_tensor(0 if minval is None else minval, kind)
@@ -125,7 +125,10 @@ def uniform(
         name: accepted for TensorFlow programs.
     """
     dims = random_dims(shape)
-    return uniform_from(draw(seed, dims), dims, minval, maxval, dtype)
+    kind = dtypes.as_dtype(dtype)
+    if not kind.is_integer:
+        floating(UNIFORM, kind)  # refused before the stream moves on
+    return uniform_from(draw(seed, dims), dims, minval, maxval, kind)
 
 
 def normal(
