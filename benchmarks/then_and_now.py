@@ -108,7 +108,7 @@ def compare(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """The table, one workload a row."""
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         then, now = Side(options.checkout, first), Side(ROOT, second)
-        chosen = [name for name in select(options.workloads) if name in then.places]
+        chosen = [name for name in select(options.workloads, "CPU") if name in then.places]
         fresh = [name for name in chosen if load(now.places[name]).fresh]
         steady = [name for name in chosen if name not in fresh]
         for number in range(options.rounds + 1):

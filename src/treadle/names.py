@@ -225,7 +225,7 @@ def missing_name(module: str, name: str, more: str = "") -> AttributeError:
     here = _shown(module)
     if name.startswith("__") and name.endswith("__"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
-    hint = more or _elsewhere(module, name) or _INSTEAD.get(_family(name)) or _near(module, name)
+    hint = more or _INSTEAD.get(_family(name)) or _elsewhere(module, name) or _near(module, name)
     if not hint:
         hint = "If it is TensorFlow's, it is not supported yet: docs/api.md lists the names"
     return AttributeError(f"{here} has no {name!r}. {hint}")

@@ -37,6 +37,7 @@ WITHOUT: dict[str, str] = {
     "note": "checks on devices with memory of their own: runtime/test_residence.py",
     "list_pack": "lists between a function and its gradient: runtime/test_ragged_lists.py",
     "list_unpack": "lists between a function and its gradient: runtime/test_ragged_lists.py",
+    "write_summary": "it writes files: tests/summary",
     "timestamp": "no two calls give the same",
     "raise": "only td.jit records it: jitted/test_branches.py",
 }
