@@ -63,7 +63,8 @@ def experimental_set_strategy(strategy: Strategy | None) -> None:
         RuntimeError: it is called in a scope.
     """
     if strategy is not None and not hasattr(strategy, "scope"):
-        raise TypeError(f"a td.distribute.Strategy is expected: {strategy!r}{at(user_origin())}")
+        kind = type(strategy).__name__
+        raise TypeError(f"a td.distribute.Strategy is expected, not {kind}{at(user_origin())}")
     for block in reversed(_entered):
         block.__exit__()
     _entered.clear()

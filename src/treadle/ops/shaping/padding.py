@@ -161,6 +161,10 @@ def pad(
     if kind not in _MODES:
         raise ValueError(f"pad: unknown mode {mode!r}{at(user_origin())}")
     pairs = _pad_widths(x, paddings, kind)
+    if np.ndim(constant_values):
+        shape = np.shape(constant_values)
+        text = f"pad: constant_values must be a scalar, not of shape {shape}{at(user_origin())}"
+        raise errors.InvalidArgumentError(None, None, text)
     if isinstance(constant_values, Tensor) and constant_values.is_symbolic:
         return _padded_with(x, pairs, kind, constant_values)
     value = constant_values.numpy() if isinstance(constant_values, Tensor) else constant_values
