@@ -129,17 +129,7 @@ from treadle.compat.v1.functions import (
 from treadle.compat.v1.functions import (
     tuple_ as tuple,
 )
-from treadle.compat.v1.graph import (
-    Graph,
-    IndexedSlices,
-    NoGradient,
-    NotDifferentiable,
-    Operation,
-    RegisterGradient,
-    Tensor,
-    get_default_graph,
-    reset_default_graph,
-)
+from treadle.compat.v1.graph import Graph, get_default_graph, reset_default_graph
 from treadle.compat.v1.graph_def import GraphDef, NodeDef, import_graph_def
 from treadle.compat.v1.initializers import (
     constant_initializer,
@@ -162,6 +152,7 @@ from treadle.compat.v1.inputs import (
 from treadle.compat.v1.mirrored import (
     fallback,
 )
+from treadle.compat.v1.registered_gradients import NoGradient, NotDifferentiable, RegisterGradient
 from treadle.compat.v1.scopes import (
     AUTO_REUSE,
     VariableScope,
@@ -184,6 +175,7 @@ from treadle.compat.v1.shapes import (
     TensorShape,
 )
 from treadle.compat.v1.tensor_array import TensorArray
+from treadle.compat.v1.values import IndexedSlices, Operation, Tensor
 from treadle.compat.v1.variables import (
     Variable,
     VariableAggregation,

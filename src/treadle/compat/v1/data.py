@@ -15,18 +15,11 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.compat.v1.graph import (
-    Operation,
-    Tensor,
-    _leaves,
-    _walk,
-    element,
-    get_default_graph,
-    reading,
-    writes_into,
-)
+from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import fallback
+from treadle.compat.v1.recording import writes_into
 from treadle.compat.v1.shapes import TensorShape, plain
+from treadle.compat.v1.values import Operation, Tensor, element, leaves_of, map_leaves, reading
 from treadle.core.context import recording, taping
 from treadle.core.origin import at, user_origin
 
@@ -40,7 +33,7 @@ class Dataset:
     def __init__(self, make: Callable[[Callable[[Any], Any]], Any], given: Any) -> None:
         self._make, self._given = make, given
         self._tensors = list(
-            dict.fromkeys(t for v in _leaves(given) if (t := element(v)) is not None)
+            dict.fromkeys(t for v in leaves_of(given) if (t := element(v)) is not None)
         )
         graph = get_default_graph()
         if self._tensors:
@@ -72,10 +65,10 @@ class Dataset:
 
     @classmethod
     def _of(cls, make: Callable[..., Any], *args: Any, **kwargs: Any) -> Dataset:
-        given = _walk((args, kwargs), lambda v: v.copy() if isinstance(v, np.ndarray) else v)
+        given = map_leaves((args, kwargs), lambda v: v.copy() if isinstance(v, np.ndarray) else v)
 
         def again(value_of: Callable[[Any], Any]) -> Any:
-            values = _walk(given, value_of)
+            values = map_leaves(given, value_of)
             return make(*values[0], **values[1])
 
         return Dataset(again, given)
@@ -130,7 +123,7 @@ class Dataset:
             def value(v: Any) -> Any:
                 return v._make(value_of) if isinstance(v, Dataset) else value_of(v)
 
-            values = _walk((args, kwargs), value)
+            values = map_leaves((args, kwargs), value)
             return call(self._make(value_of), *values[0], **values[1])
 
         more = [t for d in datasets for t in d._tensors]

@@ -16,9 +16,10 @@ from treadle.compat.v1 import feature_column, functions, layers, losses, metrics
 from treadle.compat.v1 import train as training
 from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.data import Dataset
-from treadle.compat.v1.graph import Graph, element, get_default_graph
+from treadle.compat.v1.graph import Graph, get_default_graph
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.session import Session
+from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import (
     group,
     local_variables_initializer,

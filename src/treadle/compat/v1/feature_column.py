@@ -10,8 +10,9 @@ import numpy as np
 import treadle as td
 from treadle.compat.v1 import functions, initializers, scopes
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import element, in_graphs, recorded
 from treadle.compat.v1.mirrored import graph_function
+from treadle.compat.v1.recording import in_graphs, recorded
+from treadle.compat.v1.values import element
 
 
 class _Numeric(NamedTuple):

@@ -11,18 +11,10 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.compat.v1.graph import (
-    Literal,
-    Mode,
-    Operation,
-    Tensor,
-    element,
-    get_default_graph,
-    in_graphs,
-    recorded,
-    writes_into,
-)
+from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import checking, graph_function
+from treadle.compat.v1.recording import in_graphs, recorded, writes_into
+from treadle.compat.v1.values import Literal, Mode, Operation, Tensor, element
 from treadle.compat.v1.variables import grouped, inside_body
 from treadle.core.origin import at, user_origin
 

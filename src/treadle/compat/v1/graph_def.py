@@ -19,20 +19,18 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.compat.v1.graph import (
+from treadle.compat.v1.graph import Graph, get_default_graph
+from treadle.compat.v1.recording import function_named, name_of_function
+from treadle.compat.v1.shapes import plain
+from treadle.compat.v1.values import (
     ANY_RANKS,
     Body,
-    Graph,
     IndexedSlices,
     Literal,
     Operation,
     Tensor,
     element,
-    function_named,
-    get_default_graph,
-    name_of_function,
 )
-from treadle.compat.v1.shapes import plain
 from treadle.compat.v1.variables import Variable
 from treadle.core.origin import at, user_origin
 

@@ -9,8 +9,8 @@ import numpy as np
 
 import treadle as td
 from treadle.compat.v1 import functions
-from treadle.compat.v1.graph import in_graphs, recorded
 from treadle.compat.v1.mirrored import graph_function
+from treadle.compat.v1.recording import in_graphs, recorded
 from treadle.compat.v1.shapes import plain
 
 

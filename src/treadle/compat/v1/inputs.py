@@ -5,16 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as td
-from treadle.compat.v1.graph import (
-    ANY_RANKS,
-    Tensor,
-    element,
-    get_default_graph,
-    in_graphs,
-    recorded,
-    writes_into,
-)
+from treadle.compat.v1.graph import get_default_graph
+from treadle.compat.v1.recording import in_graphs, recorded, writes_into
 from treadle.compat.v1.shapes import plain
+from treadle.compat.v1.values import ANY_RANKS, Tensor, element
 from treadle.core.origin import at, user_origin
 
 

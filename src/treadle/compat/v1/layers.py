@@ -10,9 +10,11 @@ from typing import Any
 import treadle as td
 from treadle.compat.v1 import functions, initializers, nn, scopes
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import element, get_default_graph, in_graphs, recorded, writes_into
+from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import graph_function
+from treadle.compat.v1.recording import in_graphs, recorded, writes_into
 from treadle.compat.v1.shapes import TensorShape, plain
+from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import Variable, writing
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import treadle as td
 from treadle.compat.v1 import functions
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import get_default_graph, in_graphs, recorded, writes_into
+from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import graph_function
+from treadle.compat.v1.recording import in_graphs, recorded, writes_into
 
 
 class Reduction:

@@ -9,7 +9,9 @@ from typing import Any
 import treadle as td
 from treadle.compat.v1 import functions, initializers, scopes
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import element, get_default_graph, in_graphs, recorded
+from treadle.compat.v1.graph import get_default_graph
+from treadle.compat.v1.recording import in_graphs, recorded
+from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import Variable, writing
 
 

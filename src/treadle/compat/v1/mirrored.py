@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from treadle.compat.v1.graph import recorded
+from treadle.compat.v1.recording import recorded
 from treadle.names import missing_name
 
 # What TensorFlow calls the operations of a function, and their type where that is another word.

@@ -8,8 +8,8 @@ from typing import Any
 import treadle as td
 from treadle.compat.v1 import rnn_cell
 from treadle.compat.v1.functions import renamed
-from treadle.compat.v1.graph import element, in_graphs, recorded
 from treadle.compat.v1.mirrored import fallback, graph_function
+from treadle.compat.v1.recording import in_graphs, recorded
 from treadle.compat.v1.rnn import (
     bidirectional_dynamic_rnn,
     dynamic_rnn,
@@ -17,6 +17,7 @@ from treadle.compat.v1.rnn import (
     static_bidirectional_rnn,
     static_rnn,
 )
+from treadle.compat.v1.values import element
 from treadle.core.origin import at, user_origin
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1 import functions, scopes
-from treadle.compat.v1.graph import element
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.tensor_array import TensorArray as _TensorArray
+from treadle.compat.v1.values import element
 
 _transpose, _concat, _reverse = map(
     graph_function, (td.transpose, td.concat, td.reverse_sequence)

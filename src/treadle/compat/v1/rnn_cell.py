@@ -8,8 +8,8 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1 import functions, initializers, scopes
-from treadle.compat.v1.graph import element
 from treadle.compat.v1.mirrored import graph_function
+from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import Variable
 
 LSTMStateTuple = namedtuple("LSTMStateTuple", ("c", "h"))

@@ -12,7 +12,8 @@ from weakref import WeakKeyDictionary
 import treadle as td
 from treadle.compat.v1 import initializers
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import Graph, get_default_graph, writes_into
+from treadle.compat.v1.graph import Graph, get_default_graph
+from treadle.compat.v1.recording import writes_into
 from treadle.compat.v1.shapes import TensorShape, plain
 from treadle.compat.v1.variables import Variable
 from treadle.core.origin import at, user_origin

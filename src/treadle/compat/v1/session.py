@@ -10,17 +10,15 @@ import numpy as np
 
 import treadle as td
 from treadle.compat.v1.config import ConfigProto
-from treadle.compat.v1.graph import (
+from treadle.compat.v1.graph import Graph, get_default_graph
+from treadle.compat.v1.values import (
     Body,
-    Graph,
     IndexedSlices,
     Operation,
     Tensor,
     Values,
-    _walk,
     element,
-    get_default_graph,
-    sessions,
+    map_leaves,
     thread,
 )
 from treadle.core.context import context, recording, taping
@@ -91,7 +89,7 @@ class Program:
         results: list[Any] = []
         for stage in self.stages:
             if isinstance(stage, Operation):
-                given = _walk(stage.args[1], lambda v: _array_of(self.session, found, v))
+                given = map_leaves(stage.args[1], lambda v: _array_of(self.session, found, v))
                 _put_python_results(self.session, stage, given, found)
             else:
                 results = stage.function(*(found[t] for t in stage.inputs))
@@ -634,7 +632,7 @@ class _DefaultSession:
         self._session = session
 
     def __enter__(self) -> BaseSession:
-        sessions().append(self._session)
+        thread.sessions.append(self._session)
         return self._session
 
     def __exit__(self, *error: object) -> None:
@@ -643,7 +641,7 @@ class _DefaultSession:
 
 def _remove(session: BaseSession) -> None:
     """Take the innermost mention of a session from the default ones."""
-    found = sessions()
+    found = thread.sessions
     for index in reversed(range(len(found))):
         if found[index] is session:
             del found[index]
@@ -656,7 +654,7 @@ class Session(BaseSession):
     def __enter__(self) -> Session:
         block = self._graph.as_default()
         block.__enter__()
-        sessions().append(self)
+        thread.sessions.append(self)
         self._blocks.append(block)
         return self
 
@@ -675,7 +673,7 @@ class InteractiveSession(BaseSession):
 
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
-        sessions().append(self)
+        thread.sessions.append(self)
         self._given = graph is not None
         if self._given:
             thread.graphs = (*thread.graphs, self._graph)
@@ -689,5 +687,5 @@ class InteractiveSession(BaseSession):
 
 def get_default_session() -> BaseSession | None:
     """The session that `Tensor.eval` uses, if any."""
-    found = sessions()
+    found = thread.sessions
     return found[-1] if found else None

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
-from treadle.compat.v1.graph import Tensor, recorded, stands_for, writes_into
+from treadle.compat.v1.recording import recorded, writes_into
+from treadle.compat.v1.values import Tensor, stands_for
 
 
 class _Kind(type):

@@ -9,23 +9,19 @@ import numpy as np
 
 import treadle as td
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import (
+from treadle.compat.v1.graph import Graph, get_default_graph
+from treadle.compat.v1.recording import give_operators, in_graphs, recorded, writes_into
+from treadle.compat.v1.session import Fed
+from treadle.compat.v1.shapes import TensorShape, plain
+from treadle.compat.v1.values import (
     ANY_RANKS,
     Body,
-    Graph,
     Operation,
     Tensor,
     chosen_session,
     element,
-    get_default_graph,
-    give_operators,
-    in_graphs,
-    recorded,
     thread,
-    writes_into,
 )
-from treadle.compat.v1.session import Fed
-from treadle.compat.v1.shapes import TensorShape, plain
 from treadle.core.context import recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.ops.conversion import register_converter

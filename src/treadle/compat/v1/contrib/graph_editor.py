@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.compat.v1.graph import Graph, Operation, Tensor, _walk, element
+from treadle.compat.v1.graph import Graph
+from treadle.compat.v1.values import Operation, Tensor, element, map_leaves
 from treadle.core.origin import at, user_origin
 
 
@@ -68,7 +69,7 @@ def _reroute(op: Operation, old: Tensor, new: Tensor) -> None:
     def other(v: Any) -> Any:
         return new if element(v) is old else v
 
-    op.args, op.kwargs = _walk(op.args, other), _walk(op.kwargs, other)
+    op.args, op.kwargs = map_leaves(op.args, other), map_leaves(op.kwargs, other)
     op.inputs = list(dict.fromkeys(new if t is old else t for t in op.inputs))
 
 

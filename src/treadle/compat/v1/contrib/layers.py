@@ -15,8 +15,9 @@ from treadle.compat.v1.feature_column import (
     embedding_column as embedding_column,
 )
 from treadle.compat.v1.feature_column import numeric_column as real_valued_column
-from treadle.compat.v1.graph import get_default_graph, in_graphs, recorded
+from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import graph_function
+from treadle.compat.v1.recording import in_graphs, recorded
 
 _relu = graph_function(td.nn.relu)
 __all__ = ["embedding_column", "real_valued_column"]

@@ -6,9 +6,10 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import element, get_default_graph
+from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.initializers import zeros_initializer
 from treadle.compat.v1.shapes import plain
+from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import (
     Variable,
     global_variables,

@@ -10,9 +10,11 @@ import numpy as np
 import treadle as td
 from treadle.compat.v1 import functions
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import element, get_default_graph, writes_into
+from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.initializers import constant_initializer
+from treadle.compat.v1.recording import writes_into
 from treadle.compat.v1.shapes import plain
+from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import (
     Variable,
     grouped,

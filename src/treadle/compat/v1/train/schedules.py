@@ -7,15 +7,10 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1.collections import GraphKeys
-from treadle.compat.v1.graph import (
-    Graph,
-    get_default_graph,
-    in_graphs,
-    recorded,
-    sessions,
-    writes_into,
-)
+from treadle.compat.v1.graph import Graph, get_default_graph
 from treadle.compat.v1.initializers import zeros_initializer
+from treadle.compat.v1.recording import in_graphs, recorded, writes_into
+from treadle.compat.v1.values import thread
 from treadle.compat.v1.variables import Variable
 
 
@@ -68,7 +63,7 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
     """The number of steps in a session."""
     if isinstance(global_step_tensor, td.Variable):
         return int(global_step_tensor.numpy())
-    return int((sess or sessions()[-1]).run(global_step_tensor))
+    return int((sess or thread.sessions[-1]).run(global_step_tensor))
 
 
 def _exponential(rate: Any, step: Any, steps: Any, decay: Any, staircase: bool) -> Any:

@@ -1,0 +1,156 @@
+"""Functions whose calls graphs write down, and operators of what they give."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from treadle.compat.v1.graph import Graph, get_default_graph
+from treadle.compat.v1.values import Mode, Tensor, element, leaves_of, thread
+from treadle.core.context import context
+from treadle.core.origin import at, user_origin
+from treadle.ops.conversion import register_converter
+
+
+def writes_into(*values: Any) -> Graph | None:
+    """The graph that a call with these arguments is written into; None where it is called at once:
+    in a function that is traced, and where eager execution is enabled."""
+    recorder: Any = context.recorder
+    if recorder is not None:
+        region = thread.region
+        if region is None or recorder is not region.builder or thread.run is not None:
+            return None
+    given = next((t for v in leaves_of(values) if (t := element(v)) is not None), None)
+    if given is not None:
+        return given.graph
+    return None if Mode.eager and not thread.graphs else get_default_graph()
+
+
+@functools.cache
+def _position_of_name(function: Any) -> int | None:
+    """Where a function takes its name, if it may take it by position."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    for index, parameter in enumerate(parameters):
+        if parameter.name == "name" and parameter.kind in kinds:
+            return index
+    return None
+
+
+def _takes_name(function: Any) -> bool:
+    """Whether a function may be called with a name."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    more = (p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    return "name" in parameters or any(more)
+
+
+_names_of_recorded: dict[str, Any] = {}  # what exported graphs call functions
+
+
+def recorded(
+    function: Callable[..., Any], name: str | None = None, type_: str | None = None,
+    path: str | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """`function` as a graph has it: calls are written down.
+
+    Args:
+        name: what operations are called that are given no name.
+        path: what exported graphs call the function.
+    """
+    where, drops_name = _position_of_name(function), not _takes_name(function)
+    known = path or f"{function.__module__}.{getattr(function, '__qualname__', '')}"
+    _names_of_recorded.setdefault(known, function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        graph = writes_into(args, kwargs)
+        if graph is None:
+            if drops_name:
+                kwargs.pop("name", None)
+            return function(*args, **kwargs)
+        given = kwargs.pop("name", None)
+        if where is not None and len(args) > where:
+            given, args = args[where], args[:where]
+        with graph.lock:
+            return graph.record(function, args, kwargs, given, type_, name)
+
+    return call
+
+
+def in_graphs(*functions: Callable[..., Any]) -> None:
+    """Let exported graphs name functions."""
+    for function in functions:
+        _names_of_recorded.setdefault(f"{function.__module__}.{function.__qualname__}", function)
+
+
+def function_named(path: str) -> Callable[..., Any]:
+    """The function that exported graphs call by a name; KeyError where there is none."""
+    return _names_of_recorded[path]  # type: ignore[no-any-return]
+
+
+def name_of_function(function: Any) -> str | None:
+    """What exported graphs call a function."""
+    return next((k for k, f in _names_of_recorded.items() if f is function), None)
+
+
+# -- operators -----------------------------------------------------------------------------------
+
+_BINARY = {
+    "add": (operator.add, "add", "AddV2"), "sub": (operator.sub, "sub", "Sub"),
+    "mul": (operator.mul, "mul", "Mul"), "truediv": (operator.truediv, "truediv", "RealDiv"),
+    "floordiv": (operator.floordiv, "floordiv", "FloorDiv"),
+    "mod": (operator.mod, "mod", "FloorMod"),
+    "pow": (operator.pow, "pow", "Pow"), "matmul": (operator.matmul, "matmul", "MatMul"),
+    "and": (operator.and_, "and", "LogicalAnd"), "or": (operator.or_, "or", "LogicalOr"),
+    "xor": (operator.xor, "LogicalXor", "LogicalXor"), "lt": (operator.lt, "Less", "Less"),
+    "le": (operator.le, "LessEqual", "LessEqual"), "gt": (operator.gt, "Greater", "Greater"),
+    "ge": (operator.ge, "GreaterEqual", "GreaterEqual"),
+}  # fmt: skip
+_UNARY = {
+    "neg": (operator.neg, "Neg", "Neg"), "abs": (operator.abs, "Abs", "Abs"),
+    "invert": (operator.invert, "LogicalNot", "LogicalNot"),
+}  # fmt: skip
+
+
+def _reflected(call: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, other: call(other, self)
+
+
+def _of_one(*about: Any) -> Callable[..., Any]:
+    call = recorded(*about)
+    return lambda self: call(self)
+
+
+def give_operators(kind: type) -> None:
+    """Let objects of a class of graphs have the operators of tensors."""
+    for name, (function, default, type_) in _BINARY.items():
+        call = recorded(function, default, type_, f"operator.{name}")
+        setattr(kind, f"__{name}__", lambda self, other, call=call: call(self, other))
+        if name not in ("lt", "le", "gt", "ge"):
+            setattr(kind, f"__r{name}__", _reflected(call))
+    for name, about in _UNARY.items():
+        setattr(kind, f"__{name}__", _of_one(*about, f"operator.{name}"))
+    item = recorded(operator.getitem, "strided_slice", "StridedSlice", "operator.getitem")
+    setattr(kind, "__getitem__", lambda self, key: item(self, key))  # noqa: B010
+
+
+give_operators(Tensor)
+
+
+def _no_value(tensor: Tensor, dtype: Any) -> Any:
+    raise TypeError(
+        f"{tensor!r} is a tensor of a graph: td's functions take it by their names in "
+        f"treadle.compat.v1{at(user_origin())}"
+    )
+
+
+register_converter(Tensor, _no_value)
