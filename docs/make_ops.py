@@ -10,6 +10,7 @@ from tests.ops.samples import WITHOUT, Facts, accepted, all_ops, calls, facts
 from treadle.core.dtypes import DType
 from treadle.ops.batching.families import rule_of
 from treadle.ops.lowering import ListForm
+from treadle.ops.onnx.forms import give_forms
 from treadle.ops.registry import Op
 
 INTRODUCTION = """\
@@ -28,12 +29,13 @@ Every op of the registry, and what running its samples (`tests/ops/`) tells of i
 - **CPU**: "native": code of the program, or replaced by such; "callback": the program calls the
   NumPy form, for the reason below the table; "both": it depends on dtype, shape or use.
 - **open dims**: works when no dim of the arguments is known.
+- **ONNX**: has a form there, see [onnx.md](onnx.md).
 - **dtypes**: what the sample's call takes in place of its main dtype.
 """
 
 HEAD = """\
-| op | eager | gradient | batched | CPU | open dims | dtypes |
-| --- | --- | --- | --- | --- | --- | --- |
+| op | eager | gradient | batched | CPU | open dims | ONNX | dtypes |
+| --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 KINDS = {
@@ -99,6 +101,7 @@ def row(op: Op, known: Facts) -> str:
         batched_text(op, known),
         place_text(op),
         "yes" if known.open_sample else "—",
+        "yes" if op.onnx else "—",
         dtypes_text(accepted(op)),
     ]
     return f"| {' | '.join(cells)} |\n"
@@ -134,6 +137,7 @@ def section(title: str, ops: list[Op]) -> Iterator[str]:
 
 def page() -> str:
     """The text of the page."""
+    give_forms()
     families: dict[str, list[Op]] = {}
     for name, op in sorted(all_ops().items()):
         if name not in WITHOUT:

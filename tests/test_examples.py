@@ -14,12 +14,13 @@ from tests.distribute.launching import needs_mpi
 
 FOLDER = Path(__file__).parent.parent / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
+SEEDS = sorted(FOLDER.glob("seeds/*.py"))  # docs/seeds.md tells what they are
 MARKS = {"two_workers_mpi": needs_mpi}
 SECONDS = 300  # on a busy machine; alone, each takes a tenth of it at most
 
 
 @pytest.mark.parametrize(
-    "file", [pytest.param(f, id=f.stem, marks=MARKS.get(f.stem, ())) for f in FILES]
+    "file", [pytest.param(f, id=f.stem, marks=MARKS.get(f.stem, ())) for f in [*FILES, *SEEDS]]
 )
 def test_runs(file: Path, tmp_path: Path) -> None:
     # Strict: a part of a program that runs in the interpreter is an error.

@@ -44,8 +44,9 @@ OWNERS = {
     "llvmlite": {"runtime.cpu"},
     "cupy": {"runtime"},
     "cudnn": {"runtime"},
+    "onnx": {"onnx.messages"},
     "gast": {"autograph"},
-    "rich": {"cli", "bench"},
+    "rich": {"cli", "bench", "keras.models.summary"},
     "matplotlib": {"cli", "bench"},
     "h5py": {"keras.models.weight_files"},
     "PIL": {"ops.image.codecs", "keras.utils.images"},
@@ -72,14 +73,14 @@ DEVICES = {
 FREE = {"version"}  # plain data, for everybody
 # Packages of public names.
 FACADES = {
-    "compat", "config", "distribute", "experimental", "io", "nn", "profiler", "random", "summary",
-    "test", "train", "types",
+    "compat", "config", "distribute", "experimental", "io", "nn", "onnx", "profiler", "random",
+    "saved_model", "summary", "test", "train", "types",
 }  # fmt: skip
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.
 LEVELS = {
-    "compat": ("v1",),
+    "compat": ("graph_messages", "v1"),
     "ops": (
         "lowering properties quiet sizes tensorflow_names",
         "registry",
@@ -98,6 +99,7 @@ LEVELS = {
         "asserts batching printing",
         "operators",
         "loading",
+        "onnx",
     ),
     "graph": (
         "ir names operations tokens literals builder replay rewrite trip_count integers printer"
@@ -151,7 +153,7 @@ LEVELS = {
         "layers",
         "ops optimizers",
         "backend mixed_precision models",
-        "saving",
+        "export saving",
     ),
 }
 
@@ -176,6 +178,7 @@ ON_DEMAND = {
     ("autograph.operators.python_loops", "autograph.operators.rolling"): LONG,
     ("autograph.twins", "autograph.conversion"): GAST,
     ("graph.pipeline", "graph.verifier"): "graphs are verified only where TREADLE_VERIFY asks",
+    ("keras.models.model", "keras.models.summary"): "loads rich",
     ("names", "numpy_staging.functions"): START,
     ("numpy_staging.protocols", "numpy_staging.staging"): START,
     ("numpy_staging.protocols", "numpy_staging.ufuncs"): START,
@@ -263,6 +266,7 @@ LIBRARIES = {
     ("keras.models.weight_files", "h5py"): "may be missing, and few programs need it",
     ("keras.utils.images", "PIL"): "may be missing, and few programs need it",
     ("names", "difflib"): "for the text of an error",
+    ("onnx.messages", "onnx"): "may be missing, and few programs need it",
     ("numpy_staging.staging", "difflib"): "for the text of an error",
     ("runtime.cpu.caches", "subprocess"): "macOS only",
     ("runtime.cpu.target", "llvmlite.binding"): LLVM,

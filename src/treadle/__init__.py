@@ -298,8 +298,10 @@ if TYPE_CHECKING:
         inspect,
         io,
         keras,
+        onnx,
         passes,
         profiler,
+        saved_model,
         signal,
         strings,
         summary,
@@ -414,8 +416,8 @@ def get_logger() -> logging.Logger:
 explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
-        autodiff autograph compat data distribute image inspect io keras passes profiler signal
-        strings summary sysconfig test train
+        autodiff autograph compat data distribute image inspect io keras onnx passes profiler
+        saved_model signal strings summary sysconfig test train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
@@ -609,6 +611,8 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_like",
+    "onnx",
+    "onnx",
     "pad",
     "passes",
     "profiler",
@@ -634,6 +638,7 @@ __all__ = [
     "roll",
     "round",
     "saturate_cast",
+    "saved_model",
     "scalar_mul",
     "scan",
     "scatter_nd",

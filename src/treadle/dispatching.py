@@ -10,10 +10,16 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from treadle.core.refusals import Target, targets_of
+from treadle.core.tensor import Tensor
 from treadle.ops.control.ordering import name_scope
+from treadle.ops.state import Variable
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_PYTHON = (bool, int, float, complex, str, bytes, types.NoneType)
 
 _UNARY = (
     "abs acos acosh angle asin asinh atan atanh cast ceil clip_by_value conj cos cosh digamma erf"
@@ -80,7 +86,9 @@ def dispatch_for_api(api: Any, *signatures: Mapping[str, Any]) -> Callable[[F], 
             except TypeError:
                 return None
             for types_ in wanted:
-                if all(name in given and _fits(given[name], t) for name, t in types_.items()):
+                fits = all(name in given and _fits(given[name], t) for name, t in types_.items())
+                # Calls with tensors alone are the public function's, whatever was registered.
+                if fits and any(_has_others(given[name]) for name in types_):
                     return functools.partial(called, *args, **kwargs)
             return None
 
@@ -125,6 +133,13 @@ def _fits(value: Any, wanted: Any) -> bool:
     if origin is not None and issubclass(origin, Sequence):
         return isinstance(value, list | tuple) and all(_fits(v, parts[0]) for v in value)
     return isinstance(value, wanted)
+
+
+def _has_others(value: Any) -> bool:
+    """Whether a value, or one in a list, is more than tensors and numbers."""
+    if isinstance(value, list | tuple):
+        return any(map(_has_others, value))
+    return not isinstance(value, (Tensor, Variable, np.ndarray, np.generic, *_PYTHON))
 
 
 def dispatch_for_unary_elementwise_apis(x_type: Any) -> Callable[[F], F]:

@@ -28,7 +28,7 @@ _PLACES = (
     "treadle.keras.optimizers.schedules", "treadle.keras.activations",
     "treadle.keras.initializers", "treadle.keras.callbacks", "treadle.keras.regularizers",
     "treadle.keras.utils", "treadle.keras.ops", "treadle.train", "treadle.summary",
-    "treadle.summary.experimental", "treadle.profiler.experimental",
+    "treadle.summary.experimental", "treadle.profiler.experimental", "treadle.saved_model",
 )  # fmt: skip
 
 _NO_SPARSE = "Sparse tensors are not provided: use dense ones, or td.IndexedSlices for rows"
@@ -169,12 +169,9 @@ _INSTEAD = {
         "Sparse tensors are not provided: np.savez keeps dense ones",
     ),
     "match_filenames_once": "Use td.io.matching_files",
-    "write_graph": "td.inspect.stages shows the graph of a function as text",
     "decode_proto": "Protocol buffers are not read: use the package protobuf in td.py_function",
     "encode_proto": "Protocol buffers are not written: use the package protobuf in td.py_function",
     "Saver": "Use td.train.Checkpoint, which reads files of a Saver by the names of variables",
-    "saved_model": "Models are saved by model.save and td.keras.models.load_model, variables by "
-    "td.train.Checkpoint: graphs without their Python are not",
     **dict.fromkeys(
         ("client", "server"),
         "A profile is made by the process itself: td.profiler.experimental.start and stop",
@@ -182,7 +179,7 @@ _INSTEAD = {
     "applications": "Models with others' weights are not provided: make the layers, and load the "
     "weights with model.load_weights, which reads Keras's .weights.h5 files",
     **dict.fromkeys(
-        ("JaxLayer", "FlaxLayer", "TorchModuleWrapper", "TFSMLayer"),
+        ("JaxLayer", "FlaxLayer", "TorchModuleWrapper"),
         "Code of other libraries is no layer: put td.numpy_function into a Layer, or write its "
         "layers with keras.layers",
     ),
@@ -199,10 +196,20 @@ _INSTEAD = {
     "RematScope": "Use keras.remat, or td.recompute_grad, on functions",
     "distribution": "Use td.distribute for devices and workers",
     "distillation": "Use a train_step of your own with both models",
-    "export": "Models are saved by model.save and weights by model.save_weights",
     **dict.fromkeys(
         ("FeatureSpace", "wrappers", "visualization"),
         "It is not provided: use the preprocessing layers of keras.layers",
+    ),
+    **dict.fromkeys(
+        ("CuDNNLSTM", "CuDNNGRU", "ThresholdedReLU"),
+        "Keras has it no longer: use LSTM, GRU, or ReLU with its threshold",
+    ),
+    "multi_gpu_model": "Make the model in the scope of a td.distribute.MirroredStrategy",
+    "np_utils": "Use keras.utils.to_categorical and keras.utils.normalize",
+    "DenseFeatures": "Use the preprocessing layers of keras.layers, and keras.layers.Concatenate",
+    **dict.fromkeys(
+        ("advanced_activations", "recurrent", "convolutional", "embeddings"),
+        "The layers are in keras.layers",
     ),
     "KerasFileEditor": "Use h5py on the model.weights.h5 of the .keras archive, which is a zip",
     "audio_dataset_from_directory": "Sound files are not read: use the module wave, and "
@@ -288,6 +295,11 @@ def _elsewhere(module: str, name: str) -> str:
         return f"Use {' or '.join(f'{_shown(p)}.{name}' for p in found[:2])}"
     if module == "treadle.linalg" and _stages(name):
         return f"Use np.linalg.{name}, which takes tensors, in functions too"
+    if module == "treadle" and name in _public(sys.modules["treadle"].compat.v1):
+        return (
+            f"It is TensorFlow 1's: import treadle.compat.v1 as tf, which has tf.{name} and "
+            "records the graph of a session; `treadle upgrade` rewrites programs"
+        )
     return ""
 
 

@@ -15,8 +15,8 @@ import treadle as td
 # Modules of settings, tools, files and programs: they are no functions of tensors.
 TOOLS = {
     "autodiff", "autograph", "compat", "config", "data", "datasets", "distribute", "dtypes",
-    "errors", "experimental", "inspect", "io", "keras", "nest", "numpy", "passes", "profiler",
-    "summary", "test", "train", "types",
+    "errors", "experimental", "inspect", "io", "keras", "nest", "numpy", "onnx", "passes",
+    "profiler", "saved_model", "summary", "test", "train", "types",
 }  # fmt: skip
 # Functions that change settings or run what they are given, or take functions of the user.
 SKIPPED = {

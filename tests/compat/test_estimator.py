@@ -316,19 +316,6 @@ def test_flags_and_app(tmp_path: Any) -> None:
     assert wrong.returncode == 1 and "Unknown command line flag 'other'" in wrong.stderr
 
 
-def test_graphs_that_are_no_graphs() -> None:
-    good = tf.get_default_graph().as_graph_def().SerializeToString()
-    for data in (b"", b"\x0a\x05hello", b"treadle graph 9\n", good[:-3], good[:20] + b"x" * 9):
-        with pytest.raises(tf.errors.DataLossError, match="this is no graph of treadle"):
-            tf.GraphDef.FromString(data)
-    node = {"name": "a", "op": "A", "inputs": [], "control": [], "args": {"tuple": []},
-            "kwargs": {"dict": []}, "function": "os.system"}  # fmt: skip
-    for function in ("os.system", "treadle.io.gfile.remove", "treadle.compat.v1.gfile.Remove"):
-        bad = tf.GraphDef([tf.NodeDef({**node, "function": function})])
-        with pytest.raises(ValueError, match="which graphs do not have"):
-            tf.import_graph_def(bad)
-
-
 def test_graphs_with_loops_are_written_and_read() -> None:
     x = tf.placeholder(tf.float32, [None], name="x")
     _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2.0 + x), (0, x))

@@ -1,7 +1,6 @@
 """Every name of TensorFlow that the articles of the seeds use is there, at the same path.
 
-Left out are the names that are misspelt in the articles, those of `summary`, which belong to
-another module, and the data sets of Keras, which are downloads.
+Left out are the names that are misspelt in the articles.
 """
 
 from functools import reduce

@@ -596,3 +596,102 @@ def buckets_to_boundaries(tf: Tf) -> Any:
     return plain(lists.bucket_by_sequence_length(
         lambda x: tf.shape(x)[0], [3, 6], [2, 2, 2], pad_to_bucket_boundary=True
     ))  # fmt: skip
+
+
+# -- td.data.experimental --------------------------------------------------------------------------
+
+
+def list_elements(tf: Tf) -> Any:
+    rows = [{"a": 1, "b": [1.0, 2.0]}, {"a": 2, "b": [3.0, 4.0]}]
+    wider = tf.data.experimental.from_list([[1], [2, 3]])
+    return plain(tf.data.experimental.from_list(rows)), plain(wider), wider.element_spec
+
+
+def list_without_elements(tf: Tf) -> Any:
+    return plain(tf.data.experimental.from_list([]))
+
+
+def element_at(tf: Tf) -> Any:
+    return [tf.data.experimental.at(tf.data.Dataset.range(3), i) for i in (0, 2)]
+
+
+def element_beyond_the_last(tf: Tf) -> Any:
+    return tf.data.experimental.at(tf.data.Dataset.range(3), 3)
+
+
+def structures(tf: Tf) -> Any:
+    d = tf.data.Dataset.range(3)
+    return [tf.data.experimental.get_structure(x) for x in (d, iter(d))]
+
+
+def structure_of_a_number(tf: Tf) -> Any:
+    return tf.data.experimental.get_structure(3)
+
+
+def records_of_a_dataset(tf: Tf) -> Any:
+    path = os.path.join(folder(), "a")
+    tf.data.experimental.TFRecordWriter(path).write(tf.data.Dataset.from_tensor_slices(["a", "bc"]))
+    return plain(tf.data.TFRecordDataset(path))
+
+
+def records_of_a_dataset_of_numbers(tf: Tf) -> Any:
+    writer = tf.data.experimental.TFRecordWriter(os.path.join(folder(), "a"))
+    writer.write(tf.data.Dataset.range(2))
+
+
+def mapped_and_batched(tf: Tf) -> Any:
+    of = tf.data.experimental.map_and_batch
+    return plain(tf.data.Dataset.range(4).apply(of(lambda x: x * 2, 3, num_parallel_calls=2)))
+
+
+def mapped_and_batched_by_two_numbers(tf: Tf) -> Any:
+    return tf.data.experimental.map_and_batch(lambda x: x, 3, 2, num_parallel_calls=2)
+
+
+def older_transformations(tf: Tf) -> Any:
+    e, d = tf.data.experimental, tf.data.Dataset.range(4)
+    twice = e.parallel_interleave(lambda x: tf.data.Dataset.from_tensors(x).repeat(2), 2)
+    sums = e.scan(tf.constant(0, tf.int64), lambda s, x: (s + x, s + x))
+    once = tf.data.Dataset.from_tensor_slices([1, 2, 1]).apply(e.unique())
+    shuffled = sorted(plain(d.apply(e.shuffle_and_repeat(3, 2, 1))))
+    return plain(d.apply(twice)), plain(d.apply(sums)), plain(once), shuffled
+
+
+def _examples(tf: Tf) -> Any:
+    def example(i: int) -> bytes:
+        x = tf.train.Feature(float_list=tf.train.FloatList(value=[i]))
+        y = tf.train.Feature(int64_list=tf.train.Int64List(value=[i]))
+        features = tf.train.Features(feature={"x": x, "y": y})
+        return tf.train.Example(features=features).SerializeToString()  # type: ignore[no-any-return]
+
+    kinds = {
+        "x": tf.io.FixedLenFeature([1], tf.float32), "y": tf.io.FixedLenFeature([], tf.int64)
+    }  # fmt: skip
+    return [example(i) for i in range(5)], kinds
+
+
+def batches_of_features(tf: Tf) -> Any:
+    examples, kinds = _examples(tf)
+    path, of = recorded(tf, *examples), tf.data.experimental.make_batched_features_dataset
+    found = [
+        of(path, 2, kinds, num_epochs=1, shuffle=False, **more)
+        for more in ({}, {"label_key": "y"}, {"drop_final_batch": True})
+    ]
+    endless = of(path, 2, kinds)
+    return [[d.element_spec, plain(d)] for d in found], endless.element_spec
+
+
+def batches_of_features_without_label(tf: Tf) -> Any:
+    examples, kinds = _examples(tf)
+    path = recorded(tf, *examples)
+    return tf.data.experimental.make_batched_features_dataset(path, 2, kinds, label_key="z")
+
+
+def parsed_batches(tf: Tf) -> Any:
+    examples, kinds = _examples(tf)
+    batches = tf.data.Dataset.from_tensor_slices(examples).batch(3)
+    return plain(batches.apply(tf.data.experimental.parse_example_dataset(kinds)))
+
+
+def numbers_of_errors(tf: Tf) -> Any:
+    return [getattr(tf.errors, n) for n in ("OK", "UNKNOWN", "DATA_LOSS", "UNAUTHENTICATED")]

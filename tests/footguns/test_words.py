@@ -23,6 +23,7 @@ NAMES: dict[str, Any] = {
     "sobol_sample": (td.math, "td.random.uniform"),
     "sparse": (td, "dense"),
     "RaggedTensor": (td, "pad to one length"),
+    "placeholder": (td, "treadle.compat.v1"),
     "ctc_loss": (td.nn, "torch.nn.functional.ctc_loss"),
     "no_such_thing": (td.nn, "docs/api.md"),
 }

@@ -1,5 +1,8 @@
 """Printer and parser: the text holds the whole graph."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -174,3 +177,36 @@ def test_files_of_one_name_are_told_apart() -> None:
         graph.append(Node(CONST, (), {"value": np.float32(1)}, [TensorSpec(())], (), origin))
     parsed = parse_graph(str(graph))
     assert [n.origin.file for n in parsed.nodes] == ["/a/m.py", "/b/m.py"]
+
+
+EVERY_OP = """
+import importlib, pkgutil
+import treadle
+from treadle.ops.registry import OPS
+
+for module in pkgutil.walk_packages(treadle.__path__, "treadle."):
+    if not module.name.startswith("treadle.cli") and "__main__" not in module.name:
+        importlib.import_module(module.name)
+print(*OPS)
+"""
+KNOWN_OPS = """
+import sys
+import treadle
+from treadle.ops.loading import load_op
+from treadle.ops.registry import OPS
+
+for name in sys.argv[1:]:
+    if name not in OPS:
+        load_op(name)
+print(*(set(sys.argv[1:]) - set(OPS)))
+"""
+
+
+def test_text_may_name_ops_whose_modules_are_not_imported_yet() -> None:
+    def said(*command: str) -> list[str]:
+        call = [sys.executable, "-c", *command]
+        return subprocess.run(call, check=True, capture_output=True, text=True).stdout.split()
+
+    ops = said(EVERY_OP)
+    assert "custom_gradient" in ops
+    assert said(KNOWN_OPS, *ops) == []

@@ -209,6 +209,17 @@ def test_boxes_of_open_shapes():
         found(X, BOXES[:, :3], scores)
 
 
+def test_bytes_are_resized_where_they_lie():
+    resized = td.function(lambda x: image.resize(x, [6, 6]) / 255.0)
+    stages = td.inspect.stages(resized, td.TensorSpec([None, None, 3], td.uint8))
+    assert "cast<f32>(x[" in stages["kernels"]  # where they are blended
+    assert "any[" not in stages["kernels"]  # positions are known to lie inside
+    (scaled,) = [line for line in stages["kernels"].splitlines() if "/ 255.0" in line]
+    assert " - " in scaled  # not by a pass of its own
+    x = BYTES[0] if BYTES.ndim == 4 else BYTES
+    np.testing.assert_allclose(resized(x), image.resize(x, [6, 6]) / 255.0, 1e-6)
+
+
 def test_no_pixels_are_refused_when_a_function_runs():
     signature = [td.TensorSpec([None, None, 3])]
     resized = td.function(

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+LEGACY = ("dense", "recurrent", "calls")  # which files as of Keras 2 are made of, too
+
 
 def models(keras: Any) -> Iterator[tuple[str, Any]]:
     """Names and compiled models. Their weights are random."""

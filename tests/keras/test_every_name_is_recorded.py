@@ -21,6 +21,7 @@ WITHOUT_LOSSES = {
         "Layer", "Wrapper", "InputLayer", "Pipeline",
     },
     "computes what the program's function does": {"Lambda"},
+    "computes a function of a saved model": {"TFSMLayer"},
     "draws other random numbers than TensorFlow; what its factors do is in the facts of "
     "preprocessing": {
         "RandomBrightness", "RandomCrop", "RandomRotation", "RandomTranslation", "RandomZoom",
@@ -43,7 +44,7 @@ WITHOUT_LOSSES = {
 MISSING = {
     "layers": {
         "run or hold a model of another framework": {
-            "FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper",
+            "FlaxLayer", "JaxLayer", "TorchModuleWrapper",
         },
         "augmentation of Keras 3 that TensorFlow 2 programs do not know": {
             "AugMix", "ContrastLimitedAdaptiveHistogramEqualization", "CutMix", "Equalization",

@@ -97,7 +97,7 @@ def test_what_is_not_provided_says_so() -> None:
     for name in ("applications", "distribution"):
         with pytest.raises(AttributeError, match="Use|not provided"):
             getattr(keras, name)
-    for name in ("JaxLayer", "TFSMLayer", "TorchModuleWrapper", "FlaxLayer"):
+    for name in ("JaxLayer", "TorchModuleWrapper", "FlaxLayer"):
         with pytest.raises(AttributeError, match="td.numpy_function"):
             getattr(keras.layers, name)
 

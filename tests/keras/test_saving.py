@@ -173,12 +173,19 @@ def test_weights_of_keras_2_are_read():
     model = made(4)
     model.load_weights(FILES / "keras2.h5")
     np.testing.assert_allclose(model.predict(arrays["x0"]), arrays["y0"], rtol=2e-5, atol=2e-6)
+    other = made(5)
+    other.layers[0]._name = other.layers[0].name + "_other"
+    other.load_weights(FILES / "keras2.h5", by_name=True)
+    with pytest.raises(ValueError, match="by_name is for files of Keras 2"):
+        model.load_weights("a.weights.h5", by_name=True)
     with pytest.raises(ValueError, match=r"keras2\.h5: layer .*kernel.* \(3, 5\).*\(3, 4\)"):
         made(5).load_weights(FILES / "keras2.h5")
     with pytest.raises(ValueError, match="the file has 3 layers with weights, .* has 2"):
         small().load_weights(FILES / "keras2.h5")
-    with pytest.raises(ValueError, match="is neither an archive of Keras 3"):
-        keras.models.load_model(FILES / "keras2.h5")
+    with pytest.warns(UserWarning, match=r"keras2\.h5: no training configuration found"):
+        whole = keras.models.load_model(FILES / "keras2.h5")
+    np.testing.assert_allclose(whole.predict(arrays["x0"]), arrays["y0"], rtol=2e-5, atol=2e-6)
+    assert not whole.compiled
 
 
 def small(units=2, name="first"):
@@ -361,7 +368,7 @@ def test_models_as_text():
 
 def test_wrong_endings_and_unbuilt_models(tmp_path):
     with pytest.raises(ValueError, match=r"should end with \.keras"):
-        small().save(tmp_path / "model.h5")
+        small().save(tmp_path / "model")
     with pytest.raises(ValueError, match="must end in `.weights.h5`"):
         small().save_weights(tmp_path / "model.h5")
     with pytest.raises(ValueError, match="has no weights yet"):
@@ -462,3 +469,34 @@ def test_an_optimizer_that_made_no_step(tmp_path):
         warnings.simplefilter("error")
         again = keras.models.load_model(tmp_path / "m.keras")
     assert again.optimizer.iterations.numpy() == 0
+
+
+class Flexible(keras.layers.Layer):
+    def __init__(self, units, **kwargs):
+        super().__init__(**kwargs)
+        self.units = units
+
+    def build(self, shape):
+        self.w = td.Variable(td.random.normal([shape[-1], self.units]), name="w")
+
+    def call(self, x):
+        return td.matmul(x, self.w)
+
+
+class Lazy(keras.Model):
+    def __init__(self, name=None, **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.first, self.second = Flexible(3), Flexible(2)
+
+    def call(self, x):
+        return self.second(self.first(x))
+
+
+def test_a_model_whose_layers_make_their_weights_late_is_built_when_it_is_loaded(tmp_path):
+    model, x = Lazy(), td.constant([[2.0, 3.0, 4.0]])
+    expected = model(x)
+    model.save(tmp_path / "a.keras")
+    config, _ = contents(tmp_path / "a.keras")
+    assert config["build_config"] == {"input_shape": [1, 3]}
+    again = keras.models.load_model(tmp_path / "a.keras", {"Lazy": Lazy, "Flexible": Flexible})
+    np.testing.assert_array_equal(again(x), expected)

@@ -16,7 +16,7 @@ import pytest
 import treadle as td
 from treadle import keras
 from treadle.keras import callbacks, layers
-from treadle.keras.models.batches import as_arguments, as_tensors
+from treadle.keras.models.batches import Arrays, as_arguments, as_tensors
 
 X = np.sin(np.arange(40, dtype="f")).reshape(10, 4)
 Y = np.cos(np.arange(10, dtype="f")).reshape(10, 1)
@@ -366,6 +366,34 @@ def test_several_outputs_are_named_in_errors() -> None:
     assert set(model.fit(X, [Y, Y], verbose=0).history) == {"loss", "p_loss", "q_loss"}
 
 
+def test_batches_of_arrays() -> None:
+    inputs = {"a": np.arange(10.0), "b": [np.arange(20).reshape(10, 2)]}
+    labels = np.arange(10, dtype=np.int16)
+
+    def passes(seed: int, **options: Any) -> list[Any]:
+        td.random.set_seed(seed)
+        found = Arrays((inputs, labels), 4, **options)
+        return [list(found), list(found)]
+
+    first, second = passes(1, shuffle=True)
+    for batches in (first, second):
+        assert [len(y) for _, y in batches] == [4, 4, 2] and {y.dtype for _, y in batches} == {
+            labels.dtype
+        }
+        for x, y in batches:
+            np.testing.assert_array_equal(x["a"], y)
+            np.testing.assert_array_equal(x["b"][0], np.stack([2 * y, 2 * y + 1], 1))
+        assert sorted(np.concatenate([y for _, y in batches])) == list(range(10))
+    orders = [[y.tolist() for _, y in batches] for batches in (first, second)]
+    assert orders[0] != orders[1]
+    again = [[y.tolist() for _, y in batches] for batches in passes(1, shuffle=True)]
+    assert again == orders
+    (x, y), *_ = passes(1, shuffle=False)[0]
+    assert np.shares_memory(y, labels) and y.tolist() == [0, 1, 2, 3]
+    (alone, _) = Arrays((labels,), 5, False)
+    assert alone.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_compiled_steps_read_arrays_where_they_lie() -> None:
     one, double = np.ones((2, 3), np.float32), np.ones((2, 1))
     assert as_arguments((one, one))[0] is one
@@ -377,3 +405,12 @@ def test_compiled_steps_read_arrays_where_they_lie() -> None:
     expected = model.evaluate(X, Y, verbose=0)
     assert model.evaluate(X.astype(np.float64), Y.astype(np.float64), verbose=0) == expected
     assert model.evaluate(np.asfortranarray(X), Y, verbose=0) == expected
+
+
+def test_lines_have_the_rate_last(capsys: Any) -> None:
+    model = linear(metrics=["mae"])
+    plateau = callbacks.ReduceLROnPlateau()
+    history = model.fit(X, Y, validation_data=(X, Y), verbose=2, callbacks=[plateau])
+    names = [part.split(":")[0] for part in capsys.readouterr().out.strip().split(" - ")[3:]]
+    assert names == ["loss", "mae", "val_loss", "val_mae", "learning_rate"]
+    assert list(history.history) == names

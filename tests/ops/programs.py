@@ -119,6 +119,18 @@ def one_part_of_open_bounds(x: Any, part: Any) -> Any:
     return changed * 2.0, changed[start:] * 3.0
 
 
+def multiplied(h: Any, x: Any) -> Any:
+    """A factor that all products of a loop share."""
+
+    @td.function
+    def result(h: Any, factor: Any) -> Any:
+        for _ in td.range(4):
+            h = td.matmul(h, factor)
+        return h
+
+    return result(h, td.matmul(x, x, transpose_a=True) / 9.0)
+
+
 def accumulated(x: Any) -> Any:
     """Rows that a loop adds to in place."""
 
@@ -223,6 +235,7 @@ NUMERIC = [
     Program("stop_gradient", lambda x: td.stop_gradient(x) + x * x, (X,), differentiable=False),
     Program("dynamic_slice_update", one_part_of_open_bounds, (np.ones((4, 3)), X), batched=False),
     Program("index_add", accumulated, (X,)),
+    Program("matmul_panels", multiplied, (np.ones((20, 3)), X)),
     Program("convolve", convolve, (ROW, np.array([0.5, -1.5])), open_dims=False),
     Program("py_function", lambda x: td.py_function(lambda t: t * t, [x], td.float64, shape=[3]),
             (ROW,), batched=False, open_dims=False),

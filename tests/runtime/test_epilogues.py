@@ -204,7 +204,8 @@ def test_a_loop_that_reads_a_row_of_a_stack(rows: int, epilogues: int) -> None:
         return td.while_loop(lambda t, h: t < 9, body, (0, td.zeros((rows, 40))))[1]
 
     arrays = normal(9, rows, 8), normal(8, 40), normal(40, 40) / 6, normal(40)
-    check(fn, *arrays, epilogues=epilogues, kernels=2 - epilogues)
+    with disabled("factor_panels"):  # which copies u by a kernel of its own where that pays
+        check(fn, *arrays, epilogues=epilogues, kernels=2 - epilogues)
 
 
 def test_variables_are_read_before_they_are_overwritten() -> None:

@@ -17,6 +17,12 @@ def powers(x):
     return y
 
 
+def places_in(x):
+    """Positions that are kept inside of a vector, if it has elements."""
+    last = td.size(x, td.int64) - 1
+    return td.maximum(td.minimum(td.range(4, dtype=td.int64) * last, last), 0)
+
+
 # name: (function, spec, shapes that fit, shapes that do not)
 CASES = {
     "reshape": (lambda x: td.reshape(x, [2, 2]), VECTOR, [(4,)], [(5,), (3,), (0,)]),
@@ -46,6 +52,17 @@ CASES = {
     "matmul_squared": (lambda x: td.matmul(x, x), MATRIX, [(2, 2), (0, 0)], [(2, 3), (3, 2)]),
     "matmul_of_a_part": (lambda x: td.matmul(x[:, 1:], x[:2]), MATRIX, [(2, 3), (5, 3)], [(3, 2)]),
     "matmul_in_a_loop": (powers, MATRIX, [(2, 2), (0, 0)], [(2, 3), (3, 2)]),
+    "clamped": (lambda x: td.gather(x, places_in(x)), VECTOR, [(3,), (1,)], [(0,)]),
+    "clamped_after_arithmetic": (
+        lambda x: td.gather(x * 2 + 1, places_in(x)) * 3, VECTOR, [(3,), (1,)], [(0,)],
+    ),
+    "clamped_in_a_view": (
+        lambda x: td.gather(td.broadcast_to(3.0, td.shape(x)), places_in(x)),
+        VECTOR, [(3,), (1,)], [(0,)],
+    ),
+    "clamped_in_a_part": (
+        lambda x: td.gather(x[1:], places_in(x[1:])), VECTOR, [(3,), (2,)], [(1,)],
+    ),
     "in_a_branch": (
         lambda x: td.cond(td.size(x) > 4, lambda: x[4], lambda: td.constant(0.0)),
         VECTOR, [(5,), (4,), (0,)], [],

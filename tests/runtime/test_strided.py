@@ -100,6 +100,14 @@ def test_batches_of_rows_times_a_matrix(fn: Any) -> None:
     check(fn, normal(4, 5, 6, 7), normal(7, 8))
 
 
+def test_few_rows_are_copied_where_products_share_a_large_matrix() -> None:
+    """Time first: the products of a batch become one, which reads the matrix once."""
+    turned = lambda x, w: td.transpose(x, (1, 0, 2)) @ w
+    check(turned, normal(9, 5, 70), normal(70, 900), kernels=1, strided=False)
+    check(turned, normal(9, 5, 70), normal(70, 17))  # which the first cache holds
+    check(turned, normal(500, 5, 70), normal(70, 900))  # many rows read it
+
+
 def test_what_has_no_strides_is_copied() -> None:
     check(lambda x, w: x[:, ::-1] @ w, normal(9, 8), normal(8, 7), kernels=1, strided=False)
     check(lambda x, w: x[:, ::2] @ w, normal(9, 16), normal(8, 7), kernels=1, strided=False)

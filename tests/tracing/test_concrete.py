@@ -143,3 +143,24 @@ def test_captures():
     assert [c is e for c, e in zip(concrete.captured_inputs, [v, t], strict=True)] == [True, True]
     assert len(concrete.inputs) == 3 and concrete.variables == (v,)
     assert concrete(1.0).numpy() == 5
+
+
+def test_function_type_and_inference_fn() -> None:
+    v = td.Variable(2.0)
+
+    @td.function
+    def f(x, flag=True, *, k=2.0):
+        return {"a": x * v, "b": [x]} if flag else x
+
+    concrete = f.get_concrete_function(td.TensorSpec([None]))
+    kind = concrete.function_type
+    assert isinstance(kind, td.types.experimental.FunctionType)
+    assert list(kind.parameters) == ["x", "flag", "k"]
+    assert str(kind).startswith("(x: TensorSpec(") and "flag: Literal[True], *, k" in str(kind)
+    assert repr(kind).startswith("Input Parameters:\n  x (POSITIONAL_OR_KEYWORD): TensorSpec(")
+    assert "Captures:\n  " in repr(kind) and list(kind.captures) == [id(v)]
+    flat = concrete.inference_fn(td.constant([1.0, 3.0]), v)
+    assert [x.numpy().tolist() for x in flat] == [[2.0, 6.0], [1.0, 3.0]]
+    assert concrete.inference_fn.function_type.output["a"].shape.as_list() == [None]
+    with pytest.raises(TypeError, match="2 values"):
+        concrete.inference_fn(td.constant([1.0]))

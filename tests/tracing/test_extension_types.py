@@ -249,3 +249,17 @@ def test_dispatched_functions_may_leave_out_the_name():
             td.experimental.dispatch_for_api(td.stack)(lambda other: other)
     finally:
         td.experimental.unregister_dispatch_for(stack)
+
+    @td.experimental.dispatch_for_api(td.stack)
+    def stack_any(values: list[Veiled | td.Tensor], axis=0):
+        none = [Veiled(v, td.ones_like(v, td.bool)) for v in values if isinstance(v, td.Tensor)]
+        whole = [v for v in values if isinstance(v, Veiled)] + none
+        parts = [td.stack([getattr(v, n) for v in whole], axis) for n in ("values", "mask")]
+        return Veiled(*parts)
+
+    try:
+        made = td.stack([x, td.constant([3, 4])])
+        assert made.values.numpy().tolist() == [[1, 2], [3, 4]]
+        assert td.stack([x.values, x.values]).shape == (2, 2)  # tensors alone: not handed over
+    finally:
+        td.experimental.unregister_dispatch_for(stack_any)

@@ -317,12 +317,45 @@ def test_a_variable_on_a_later_call_is_refused_and_the_function_still_works():
     assert f(td.constant(1.0)).numpy() == 2
 
 
-def test_an_initial_value_may_not_depend_on_arguments():
+def test_an_initial_value_is_computed_from_the_arguments_of_the_first_call():
+    made = []
+
+    @td.function
+    def f(x, y):
+        if not made:
+            made.append(td.Variable(x * 2))
+            made.append(td.Variable(made[0] * y))
+        return made[0] * x * made[1]
+
+    assert f(td.constant(1.0), np.float32(3)).numpy() == 12  # as in TensorFlow
+    assert f(td.constant(3.0), np.float32(5)).numpy() == 36
+    assert [v.numpy() for v in made] == [2, 6]
+
+
+def test_an_initial_value_depends_on_no_argument_without_a_value():
+    made = []
+
     @td.function
     def f(x):
-        return td.Variable(x * 2)
+        made.append(td.Variable(x * 2))
+        return made[0]
 
     with pytest.raises(ValueError, match="initial value"):
+        f.get_concrete_function(td.TensorSpec([], td.float32))
+
+
+def test_an_initial_value_does_not_come_from_a_branch():
+    def make(x):
+        td.Variable(x * 2)
+        return x
+
+    @td.function
+    def f(x):
+        if x > 0:
+            x = make(x)
+        return x
+
+    with pytest.raises(ValueError, match="branch"):
         f(td.constant(1.0))
 
 

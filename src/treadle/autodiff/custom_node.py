@@ -4,8 +4,10 @@ The gradient function is traced together with the function, so that the graph ca
 later, in loops, and from outside.
 
     %r', ... = custom_gradient(%r, ..., %x, ..., %c, ...) {count, sources, gradient}
+      gradient(%dr, ..., %c, ...) { return %dx, ... }
 
-%r are the results, %x the arguments and variables, %c what the gradient's graph reads besides.
+%r are the results, %x the arguments and variables, %c what the gradient's graph reads besides. The
+gradient is a `NamedRegion`, which says for which of %x there is a gradient.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
-from treadle.graph.ir import Region
+from treadle.graph.ir import NamedRegion
 from treadle.graph.replay import replay
 from treadle.ops.batching.call import BatchedCall, NoRule
 from treadle.ops.elementwise.unary import identity
@@ -27,13 +29,6 @@ from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
 
 _numbers = itertools.count()
-
-
-class GradientName(str):
-    """The name of a traced gradient; the region comes along but is not printed."""
-
-    region: Region | None = None
-    present: tuple[bool, ...] = ()  # which sources have a gradient
 
 
 def mark_custom_gradient(
@@ -55,14 +50,19 @@ def mark_custom_gradient(
 
     with taping(()):
         child = recorder.trace_region(traced, [r.spec for r in results])
-    label = GradientName(f"{name}_{next(_numbers)}")
-    label.region, label.present = child.region, tuple(present)
+    label = NamedRegion(f"{name}_{next(_numbers)}", child.region, present)
     inputs = [*results, *sources, *child.captures()]
     outputs = run(CUSTOM, *inputs, count=len(results), sources=len(sources), gradient=label)
     return list(outputs) if isinstance(outputs, tuple) else [outputs]
 
 
 def _infer(*specs: Spec, count: int, sources: int, gradient: str) -> tuple[Spec, ...]:
+    region = getattr(gradient, "region", None)
+    if isinstance(gradient, NamedRegion) and region is not None:
+        present = gradient.present
+        fits = len(present) == sources and len(region.results) == sum(present)
+        if not fits or len(region.params) != len(specs) - sources:
+            raise ValueError(f"the region of {gradient!r} does not fit the node")
     return specs[:count]
 
 

@@ -60,6 +60,16 @@ def parser() -> argparse.ArgumentParser:
         "--stage", action="append", metavar="NAME", help=f"only this stage: {STAGES}"
     )
     inspect.add_argument("--device", metavar="NAME", help="where it is to run, such as GPU:0")
+
+    upgrade = commands.add_parser(
+        "upgrade", help="rewrite programs for TensorFlow 1 and 2, and tell what a person must do"
+    )
+    upgrade.add_argument("path", type=Path, metavar="FILE|FOLDER", help="a program, or many")
+    upgrade.add_argument(
+        "--out", type=Path, metavar="PATH",
+        help="the file or folder to write; without it the changes are only shown",
+    )  # fmt: skip
+    upgrade.add_argument("--report", type=Path, metavar="FILE", help="write the report there: JSON")
     return top
 
 

@@ -98,6 +98,30 @@ class DataLossError(OpError):
     code = 15
 
 
+class UnauthenticatedError(OpError):
+    code = 16
+
+
+# The kinds of errors as numbers: `OpError.error_code` is one of them.
+OK = 0
+CANCELLED = CancelledError.code
+UNKNOWN = UnknownError.code
+INVALID_ARGUMENT = InvalidArgumentError.code
+DEADLINE_EXCEEDED = DeadlineExceededError.code
+NOT_FOUND = NotFoundError.code
+ALREADY_EXISTS = AlreadyExistsError.code
+PERMISSION_DENIED = PermissionDeniedError.code
+RESOURCE_EXHAUSTED = ResourceExhaustedError.code
+FAILED_PRECONDITION = FailedPreconditionError.code
+ABORTED = AbortedError.code
+OUT_OF_RANGE = OutOfRangeError.code
+UNIMPLEMENTED = UnimplementedError.code
+INTERNAL = InternalError.code
+UNAVAILABLE = UnavailableError.code
+DATA_LOSS = DataLossError.code
+UNAUTHENTICATED = UnauthenticatedError.code
+
+
 class InaccessibleTensorError(ValueError, TypeError):
     """A symbolic tensor was used outside the function trace that made it."""
 

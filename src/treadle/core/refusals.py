@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from treadle.core.context import context
-from treadle.core.errors import InvalidArgumentError, OpError
+from treadle.core.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from treadle.core.origin import at, is_internal, user_origin
 
 # Packages of functions of tensors: what they export under a public name is explained.
@@ -35,6 +35,15 @@ _explained: dict[Any, Any] = {}  # function -> the one that explains its errors
 # Gives what is to be called instead of a function for these arguments, or None.
 Target: TypeAlias = "Callable[[tuple[Any, ...], dict[str, Any]], Callable[[], Any] | None]"
 _targets: dict[Any, list[Target]] = {}  # function that explains errors -> its targets
+
+
+class Claimed(TypeError):
+    """What a value raises that is not to be converted here: the call of the public function belongs
+    to ``take(function, args, kwargs)``. Elsewhere it is a TypeError as others are."""
+
+    def __init__(self, message: str, take: Callable[[Any, Any, Any], Any]) -> None:
+        super().__init__(message)
+        self.take = take
 
 
 def explain_errors(module: str) -> None:
@@ -73,6 +82,8 @@ def explaining(function: Any, module: str) -> Any:
                 return context.recorder.call_named(call, kwargs["name"])
             return function(*args, **kwargs)
         except Exception as error:
+            if isinstance(error, Claimed):
+                return error.take(_call, args, kwargs)
             told = explained(error, function.__name__, args, kwargs)
             if told is error:
                 raise
@@ -135,6 +146,8 @@ def _documented(error: Exception) -> Any:
             return TypeError
         case ValueError() | IndexError() | KeyError() | ArithmeticError() | RecursionError():
             return type(error) if type(error) is ValueError else InvalidArgumentError
+        case MemoryError():
+            return ResourceExhaustedError
         case AssertionError() | RuntimeError():
             return InvalidArgumentError
     return InvalidArgumentError if type(error).__module__.startswith("numpy.") else None

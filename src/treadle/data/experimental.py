@@ -11,6 +11,7 @@ from treadle.data.elements import Leaves
 from treadle.data.options import AutoShardPolicy
 from treadle.data.stages.devices import CopiedToDevice
 from treadle.data.stages.parallel import AUTOTUNE
+from treadle.data.stages.sources import FromList
 from treadle.data.stages.stage import INFINITE as INFINITE_CARDINALITY
 from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
 from treadle.data.stages.stage import Stage
@@ -24,25 +25,38 @@ __all__ = [
     "CsvDataset",
     "INFINITE_CARDINALITY",
     "Optional",
+    "RandomDataset",
+    "TFRecordWriter",
     "UNKNOWN_CARDINALITY",
     "assert_cardinality",
+    "at",
     "bucket_by_sequence_length",
     "cardinality",
     "choose_from_datasets",
     "copy_to_device",
     "enumerate_dataset",
+    "from_list",
+    "get_next_as_optional",
     "get_single_element",
+    "get_structure",
     "group_by_window",
     "ignore_errors",
     "load",
+    "make_batched_features_dataset",
     "make_csv_dataset",
+    "map_and_batch",
+    "parallel_interleave",
+    "parse_example_dataset",
     "prefetch_to_device",
     "rejection_resample",
     "sample_from_datasets",
     "save",
+    "scan",
+    "shuffle_and_repeat",
     "snapshot",
     "take_while",
     "unbatch",
+    "unique",
 ]
 
 
@@ -104,6 +118,190 @@ def prefetch_to_device(
 def get_single_element(dataset: Dataset) -> Any:
     """See `Dataset.get_single_element`."""
     return dataset.get_single_element()
+
+
+def get_next_as_optional(iterator: Any) -> Optional:
+    """See ``Iterator.get_next_as_optional``."""
+    return iterator.get_next_as_optional()  # type: ignore[no-any-return]
+
+
+def get_structure(dataset_or_iterator: Any) -> Any:
+    """The specs of the elements of a dataset or an iterator.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if not hasattr(dataset_or_iterator, "element_spec"):
+        raise TypeError(f"get_structure: a dataset or iterator, not {dataset_or_iterator!r}")
+    return dataset_or_iterator.element_spec
+
+
+def at(dataset: Dataset, index: Any) -> Any:
+    """The element of this number.
+
+    Raises:
+        OutOfRangeError: there are fewer elements.
+    """
+    number = int(index)
+    for element in dataset.skip(max(number, 0)).take(1 if number >= 0 else 0):
+        return element
+    raise td.errors.OutOfRangeError(None, None, f"at: the dataset has no element {number}")
+
+
+def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset:
+    """The elements of a list, which have one structure and one dtype in each place.
+
+    Raises:
+        ValueError: there is none, or their structures differ.
+        TypeError: dtypes differ.
+    """
+    return Dataset(FromList(elements))
+
+
+def RandomDataset(
+    seed: Any = None, rerandomize_each_iteration: Any = None, name: str | None = None
+) -> Dataset:
+    """See `Dataset.random`."""
+    return Dataset.random(seed, rerandomize_each_iteration)
+
+
+class TFRecordWriter:
+    """Writes a dataset of scalar strings to a file of records.
+
+    Args:
+        filename: the file, which is made anew.
+        compression_type: "GZIP", "ZLIB" or "".
+    """
+
+    def __init__(self, filename: Any, compression_type: Any = None) -> None:
+        self._place = filename, compression_type
+
+    def write(self, dataset: Dataset) -> None:
+        """Write all elements.
+
+        Raises:
+            TypeError: the elements are no scalar strings.
+        """
+        if dataset.element_spec != td.TensorSpec([], td.string):
+            text = f"the elements are {dataset.element_spec}, not scalar strings"
+            raise TypeError(f"TFRecordWriter: {text}")
+        with td.io.TFRecordWriter(*self._place) as writer:
+            for record in dataset.as_numpy_iterator():
+                writer.write(record)
+
+
+def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`: see `Dataset.scan`."""
+    return lambda dataset: dataset.scan(initial_state, scan_func)
+
+
+def unique() -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`: see `Dataset.unique`."""
+    return lambda dataset: dataset.unique()
+
+
+def shuffle_and_repeat(
+    buffer_size: Any, count: Any = None, seed: Any = None
+) -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`: `Dataset.shuffle`, then `Dataset.repeat`."""
+    return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+def map_and_batch(
+    map_func: Callable[..., Any], batch_size: Any, num_parallel_batches: Any = None,
+    drop_remainder: bool = False, num_parallel_calls: Any = None,
+) -> Callable[[Dataset], Dataset]:  # fmt: skip
+    """A transformation for `Dataset.apply`: `Dataset.map`, then `Dataset.batch`.
+
+    Raises:
+        ValueError: both numbers of parallel calls are given.
+    """
+    if num_parallel_batches is not None and num_parallel_calls is not None:
+        raise ValueError("map_and_batch: num_parallel_batches or num_parallel_calls, not both")
+    if num_parallel_batches is not None:
+        num_parallel_calls = int(batch_size) * int(num_parallel_batches)
+    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(
+        batch_size, drop_remainder
+    )
+
+
+def parallel_interleave(
+    map_func: Callable[..., Any], cycle_length: Any, block_length: Any = 1, sloppy: bool = False,
+    buffer_output_elements: Any = None, prefetch_input_elements: Any = None,
+) -> Callable[[Dataset], Dataset]:  # fmt: skip
+    """A transformation for `Dataset.apply`: `Dataset.interleave` in threads.
+
+    Args:
+        map_func, cycle_length, block_length: as `Dataset.interleave` takes them.
+        sloppy: whether elements may come in the order in which they are ready.
+        buffer_output_elements, prefetch_input_elements: accepted for TensorFlow programs.
+    """
+    return lambda dataset: dataset.interleave(
+        map_func, cycle_length, block_length, cycle_length, deterministic=not sloppy
+    )
+
+
+def parse_example_dataset(
+    features: Any, num_parallel_calls: Any = 1, deterministic: Any = None
+) -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`: batches of serialised examples become dicts, see
+    `td.io.parse_example`."""
+
+    def parse(serialized: Any) -> Any:
+        return td.io.parse_example(serialized, features)
+
+    return lambda dataset: dataset.map(parse, num_parallel_calls, deterministic)
+
+
+def make_batched_features_dataset(
+    file_pattern: Any, batch_size: int, features: Any, reader: Any = None,
+    label_key: str | None = None, reader_args: Any = None, num_epochs: int | None = None,
+    shuffle: bool = True, shuffle_buffer_size: int = 10000, shuffle_seed: int | None = None,
+    prefetch_buffer_size: int | None = None, reader_num_threads: int | None = None,
+    parser_num_threads: int | None = None, sloppy_ordering: bool = False,
+    drop_final_batch: bool = False,
+) -> Dataset:  # fmt: skip
+    """Batches of the features of the examples in files.
+
+    Args:
+        file_pattern: files, or patterns of them.
+        batch_size: how many examples are a batch.
+        features: as `td.io.parse_example` takes them.
+        reader: makes the dataset of serialised examples of a file; `TFRecordDataset` by default.
+        label_key: the feature that is the label: the elements are then pairs.
+        reader_args: further arguments of `reader`.
+        num_epochs: how often the files are read; for ever by default.
+        shuffle, shuffle_buffer_size, shuffle_seed: whether and how examples change their order.
+        prefetch_buffer_size: how many batches are made ahead.
+        reader_num_threads, parser_num_threads: how many files and batches are read at once.
+        sloppy_ordering: whether the order may depend on which thread is the first.
+        drop_final_batch: whether a last batch that is not full is left out.
+
+    Raises:
+        ValueError: `label_key` is none of the features.
+        NotFoundError: no file fits a pattern.
+    """
+    if label_key is not None and label_key not in features:
+        raise ValueError(f"make_batched_features_dataset: label_key {label_key!r} is no feature")
+    make, more = reader or td.data.TFRecordDataset, reader_args or ()
+    threads = reader_num_threads or 1
+    names = Dataset.list_files(file_pattern, shuffle, shuffle_seed)
+    found: Dataset = names.interleave(
+        lambda name: make(name, *more), threads, 1, threads, deterministic=not sloppy_ordering
+    )
+    if shuffle:
+        found = found.shuffle(shuffle_buffer_size, shuffle_seed)
+    if num_epochs != 1:
+        found = found.repeat(num_epochs)
+    found = found.batch(batch_size, drop_final_batch or num_epochs is None)
+    found = found.apply(parse_example_dataset(features, parser_num_threads or 2))
+    if label_key is not None:
+
+        def labelled(row: Any) -> Any:
+            return {k: v for k, v in row.items() if k != label_key}, row[label_key]
+
+        found = found.map(labelled)
+    return found.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
 
 
 def take_while(predicate: Callable[..., Any]) -> Callable[[Dataset], Dataset]:

@@ -34,7 +34,7 @@ class Store:
         """The rows at the positions, stacked."""
         if isinstance(positions, range):
             return [a[positions.start : positions.stop] for a in self.arrays]
-        return [np.take(a, positions, 0) for a in self.arrays]
+        return [a.take(positions, 0) for a in self.arrays]
 
     def row(self, position: int) -> Leaves:
         return tuple([np.asarray(a[position], a.dtype) for a in self.arrays])

@@ -6,7 +6,7 @@ and ``i + 1`` the dim ``i + 1``: sizes of parts can then be compared, and shown 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from treadle.graph.trip_count import bounding, conjuncts, position, step_of, tri
 from treadle.ops.control.control_flow import COND, WHILE
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import AS_DIM, DIM, SHAPE
-from treadle.ops.elementwise.arithmetic import MOD, MULTIPLY
+from treadle.ops.elementwise.arithmetic import MAXIMUM, MINIMUM, MOD, MULTIPLY
 from treadle.ops.elementwise.casting import CAST
 from treadle.ops.elementwise.selection import WHERE
 from treadle.ops.elementwise.unary import IDENTITY
@@ -30,6 +30,7 @@ from treadle.ops.shaping.slicing import STRIDED_SLICE
 _WIDE = (dtypes.int32, dtypes.int64)  # arithmetic of narrower integers wraps around
 _SHORT = 64  # elements of a constant that are looked at one by one
 _SMALL = 16  # factors of positions that are read as sums
+_CLAMPS = 4  # minima and maxima of one another that are looked through
 
 
 class Integers:
@@ -119,6 +120,29 @@ class Integers:
             and self.ranges.is_less_equal(least, dim)
             and self.ranges.is_less_equal(dim + 1, size)
         )
+
+    def are_clamped(self, value: Value, least: Dim, most: Dim) -> bool:
+        """Whether minima and maxima are proved to keep elements of an array in [least, most]."""
+        low, high = self._ends(value, _CLAMPS)
+        return (
+            low is not None
+            and high is not None
+            and self.ranges.is_less_equal(least, low)
+            and self.ranges.is_less_equal(high, most)
+        )
+
+    def _ends(self, value: Value, depth: int) -> tuple[Dim | None, Dim | None]:
+        """The least and the most that minima and maxima leave of the elements of a value."""
+        if not value.spec.rank:
+            dim = self.dim(value) if self._is_exact(value) else None
+            return dim, dim
+        node = value.node
+        if node is None or not depth or node.op not in (MAXIMUM, MINIMUM):
+            return None, None
+        lows, highs = zip(*(self._ends(v, depth - 1) for v in node.inputs), strict=True)
+        if node.op is MAXIMUM:
+            return _extreme("max", lows, any), _extreme("max", highs, all)
+        return _extreme("min", lows, all), _extreme("min", highs, any)
 
     def is_not_negative(self, value: Value) -> bool:
         """Whether a scalar is proved not to be negative, however it is computed."""
@@ -363,6 +387,16 @@ class Integers:
         if relation.is_greater:
             return limit if relation.holds_of_equals else limit + 1, None
         return None, None
+
+
+def _extreme(
+    kind: str, found: Sequence[Dim | None], needs: Callable[[Iterable[bool]], bool]
+) -> Dim | None:
+    """The "max" or "min" of two bounds; `needs` tells whether both must be known, or one."""
+    known = [d for d in found if d is not None]
+    if not needs(d is not None for d in found):
+        return None
+    return known[0] if len(known) == 1 else compound(kind, known[0], known[1])
 
 
 def _is_scaled(node: Node) -> bool:

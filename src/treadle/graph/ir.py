@@ -7,12 +7,14 @@ explicit operand.
     cond   inputs (pred, *operands); regions (then, else), each taking *operands
     while  inputs (*carried, *invariant); regions (condition, body), each taking all inputs; the
            body gives the new carried values, which are also the node's outputs
+
+A region that is an attribute (`NamedRegion`) is not run with its node: it is there for gradients.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from treadle.core.devices import HOST, Device
@@ -127,6 +129,26 @@ class Region:
             yield node
             for region in node.regions:
                 yield from region.walk()
+
+
+class NamedRegion(str):
+    """An attribute: a region that a node keeps and does not run, by its name, such as the gradient
+    of a custom gradient's node.
+
+    Attributes:
+        region: the region; None where only the name is known.
+        present: for each thing that the region may give a result for, whether it does.
+    """
+
+    region: Region | None
+    present: tuple[bool, ...]
+
+    def __new__(
+        cls, name: str, region: Region | None = None, present: Iterable[bool] = ()
+    ) -> NamedRegion:
+        made = super().__new__(cls, name)
+        made.region, made.present = region, tuple(present)
+        return made
 
 
 class Graph(Region):

@@ -6,22 +6,34 @@ f32[2](1.0, 2.0)          a small array
 f32[784, 10](#3fa2...)    a larger one, by digest; its bytes stand in a data line
 <B*10 + 1>                a symbolic dim
 tensor f32[B], list f32[], ref f32[2]    a spec
+named Point(x=1, y=2)     a named tuple
+region 'f_0' (True,)      the name of a region that stands behind the node
 """
 
 from __future__ import annotations
 
 import ast
 import binascii
+import collections
+import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.core.shapes import Dim, SymbolicDim, TensorShape, compound
+from treadle.core.shapes import (
+    UNKNOWN_RANK,
+    Dim,
+    SymbolicDim,
+    TensorShape,
+    compound,
+    fresh_symbol,
+)
 from treadle.core.spec import BufferSpec, ListSpec, ResourceSpec, Spec, TensorSpec, spec_text
+from treadle.graph.ir import NamedRegion
 from treadle.graph.tokens import GraphSyntaxError, Reader
 
 NDArray = np.ndarray[Any, Any]
@@ -45,11 +57,19 @@ class DataSection:
         self.arrays[digest] = array
         return digest
 
+    def opaque(self, value: Any) -> str:
+        """The text of an object that has none, which does not parse."""
+        return f"object {str(value)!r}"
+
+    def contents(self) -> dict[str, bytes]:
+        """The bytes of the arrays, as the parser takes them."""
+        return {digest: _bytes(array) for digest, array in self.arrays.items()}
+
     def lines(self) -> list[str]:
         """``data #digest '<base64>'`` lines."""
         return [
-            f"data #{digest} '{binascii.b2a_base64(_bytes(array), newline=False).decode()}'"
-            for digest, array in self.arrays.items()
+            f"data #{digest} '{binascii.b2a_base64(data, newline=False).decode()}'"
+            for digest, data in self.contents().items()
         ]
 
 
@@ -75,11 +95,11 @@ def _array_of(data: bytes, dtype: np.dtype[Any]) -> NDArray:
 
 
 def literal_text(value: Any, data: DataSection) -> str:
-    """`value` as text. Objects of other types print as ``object '...'``, which does not parse."""
+    """`value` as text. Of objects of other types `data` decides."""
     for kinds, text in _PRINTERS:
         if isinstance(value, kinds):
             return text(value, data)
-    return f"object {str(value)!r}"
+    return data.opaque(value)
 
 
 def _float_text(value: float, data: DataSection) -> str:
@@ -92,6 +112,9 @@ def _complex_text(value: complex, data: DataSection) -> str:
 
 def _tuple_text(value: tuple[Any, ...], data: DataSection) -> str:
     items = [literal_text(v, data) for v in value]
+    if hasattr(value, "_fields"):
+        fields = zip(value._fields, items, strict=True)
+        return f"named {type(value).__name__}({', '.join(f'{k}={v}' for k, v in fields)})"
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
@@ -151,7 +174,12 @@ def _python_element(text: str) -> Any:
     return ast.literal_eval(text)
 
 
+def _region_text(value: NamedRegion, data: DataSection) -> str:
+    return f"region {str(value)!r} {_tuple_text(value.present, data)}"
+
+
 _PRINTERS: list[tuple[Any, Callable[[Any, DataSection], str]]] = [
+    (NamedRegion, _region_text),
     ((bool, int, str, bytes, type(None)), lambda value, data: repr(value)),
     (np.ndarray, _array_text),
     (np.generic, lambda value, data: _array_text(np.asarray(value), data)),
@@ -173,11 +201,19 @@ _PRINTERS: list[tuple[Any, Callable[[Any, DataSection], str]]] = [
 
 
 class LiteralParser:
-    """Reads literals from tokens; `data` gives the bytes of arrays printed by digest."""
+    """Reads literals from tokens.
 
-    def __init__(self, reader: Reader, data: dict[str, bytes]) -> None:
+    Args:
+        data: gives the bytes of arrays printed by digest.
+        fresh_symbols: whether symbolic dims get new names, the same one for the same name.
+    """
+
+    def __init__(
+        self, reader: Reader, data: Mapping[str, bytes], fresh_symbols: bool = False
+    ) -> None:
         self.reader = reader
         self.data = data
+        self.symbols: dict[str, Dim] | None = {} if fresh_symbols else None
 
     def literal(self) -> Any:
         reader, token = self.reader, self.reader.peek()
@@ -212,6 +248,10 @@ class LiteralParser:
         if name in ("complex", "slice", "shape"):
             parts = self.sequence("(", ")")
             return {"complex": complex, "slice": slice}.get(name, lambda *d: TensorShape(d))(*parts)
+        if name == "named":
+            return self.named_tuple()
+        if name == "region":
+            return NamedRegion(self.literal(), present=self.sequence("(", ")"))
         if name == "b" and reader.peek().kind == "string":
             return ast.literal_eval("b" + reader.next().text)
         if name == "object":
@@ -239,6 +279,17 @@ class LiteralParser:
                 self.reader.expect(",")
         return result
 
+    def named_tuple(self) -> Any:
+        name, fields = self.reader.expect_kind("word").text, {}
+        self.reader.expect("(")
+        while not self.reader.accept(")"):
+            field = self.reader.expect_kind("word").text
+            self.reader.expect("=")
+            fields[field] = self.literal()
+            if not self.reader.at(")"):
+                self.reader.expect(",")
+        return _named_tuple(name, tuple(fields))(**fields)
+
     def array(self, short: str) -> NDArray:
         dtype = dtypes.BY_SHORT[short].np_dtype
         shape = self.sequence("[", "]")
@@ -260,6 +311,10 @@ class LiteralParser:
         short = reader.expect_kind("word").text
         if short not in dtypes.BY_SHORT:
             reader.fail(f"unknown dtype {short!r}")
+        if reader.accept("<"):
+            reader.expect("unknown")
+            reader.expect(">")
+            return kind(UNKNOWN_RANK, dtypes.BY_SHORT[short])
         reader.expect("[")
         dims: list[Dim] = []
         while not reader.accept("]"):
@@ -295,12 +350,26 @@ class LiteralParser:
             return int(reader.next().text)
         name = reader.expect_kind("word").text
         if not reader.accept("("):
-            return SymbolicDim.symbol(name)
+            return self.symbol(name)
         a = self.dim()
         reader.expect(",")
         b = self.dim()
         reader.expect(")")
         return compound(name, a, b)
+
+
+    def symbol(self, name: str) -> Dim:
+        if self.symbols is None:
+            return SymbolicDim.symbol(name)
+        if name not in self.symbols:
+            self.symbols[name] = fresh_symbol(name.rstrip("0123456789"))
+        return self.symbols[name]
+
+
+@functools.lru_cache(1 << 8)
+def _named_tuple(name: str, fields: tuple[str, ...]) -> Any:
+    """The class of named tuples that are read; one for each name and fields."""
+    return collections.namedtuple(name, fields)
 
 
 def _number(text: str) -> int | float:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from treadle.core.devices import Device, find_device
 from treadle.core.origin import Origin
 from treadle.core.spec import Spec
-from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.ir import Graph, NamedRegion, Node, Region, Value
 from treadle.graph.literals import LiteralParser
 from treadle.graph.printer import region_name
 from treadle.graph.tokens import GraphSyntaxError, Reader, tokenize
-from treadle.ops.loading import load_all_ops
+from treadle.ops.loading import load_op
 from treadle.ops.registry import OPS, Op
 
 _DATA = re.compile(r"^data #([0-9a-f]+) '([A-Za-z0-9+/=]*)'$", re.MULTILINE)
@@ -30,26 +30,35 @@ class MissingCapture(NamedTuple):
     spec: Spec
 
 
-def parse_graph(text: str, captures: Sequence[Any] | None = None) -> Graph:
+def parse_graph(
+    text: str,
+    captures: Sequence[Any] | None = None,
+    data: Mapping[str, bytes] | None = None,
+    fresh_symbols: bool = False,
+) -> Graph:
     """The graph that `text` describes.
 
     Args:
         captures: the tensors and variables behind the graph's captures; left out, each is a
             `MissingCapture`.
+        data: the bytes of large arrays by their digests, where the text does not end with them.
+        fresh_symbols: symbolic dims are new symbols, which no other graph of the process has.
 
     Raises:
         GraphSyntaxError: the text is malformed or names an unknown op, dtype or value.
     """
-    data = {digest: base64.b64decode(code) for digest, code in _DATA.findall(text)}
+    if data is None:
+        data = {digest: base64.b64decode(code) for digest, code in _DATA.findall(text)}
     files = dict(_FILE.findall(text))
     code = _FILE.sub("", _DATA.sub("", text))
-    return _Parser(Reader(tokenize(code)), data, files).graph(captures)
+    reader = Reader(tokenize(code))
+    return _Parser(reader, LiteralParser(reader, data, fresh_symbols), files).graph(captures)
 
 
 class _Parser:
-    def __init__(self, reader: Reader, data: dict[str, bytes], files: dict[str, str]) -> None:
+    def __init__(self, reader: Reader, literals: LiteralParser, files: dict[str, str]) -> None:
         self.reader = reader
-        self.literals = LiteralParser(reader, data)
+        self.literals = literals
         self.files = files
 
     def graph(self, captures: Sequence[Any] | None) -> Graph:
@@ -115,7 +124,7 @@ class _Parser:
         outputs = self.outputs(names)
         op_name = self.reader.expect_kind("word").text
         if op_name not in OPS:  # its module may not be loaded yet
-            load_all_ops()
+            load_op(op_name)
         if op_name not in OPS:
             self.reader.fail(f"unknown op {op_name!r}")
         inputs = self.inputs(names)
@@ -123,6 +132,9 @@ class _Parser:
         origin = self.origin()
         op = OPS[op_name]
         regions = self.regions(op)
+        for name, value in attrs.items():
+            if isinstance(value, NamedRegion) and self.reader.accept(name):
+                value.region = self.region()
         specs = [spec for _, spec in outputs]
         node = Node(op, inputs, attrs, specs, regions, origin)
         for (name, _), value in zip(outputs, node.outputs, strict=True):
@@ -174,12 +186,15 @@ class _Parser:
         regions: list[Region] = []
         while self.reader.at(region_name(op, len(regions))):
             self.reader.next()
-            region = Region()
-            names: dict[str, Value] = {}
-            self.params(region, names)
-            self.body(region, names)
-            regions.append(region)
+            regions.append(self.region())
         return regions
+
+    def region(self) -> Region:
+        region = Region()
+        names: dict[str, Value] = {}
+        self.params(region, names)
+        self.body(region, names)
+        return region
 
 
 def _kept(name: str) -> str:

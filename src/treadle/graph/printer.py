@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from treadle.core.devices import HOST
 from treadle.core.origin import Origin
 from treadle.core.spec import spec_text
-from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.ir import Graph, NamedRegion, Node, Region, Value
 from treadle.graph.literals import DataSection, literal_text
 from treadle.ops.registry import Op
 
@@ -40,14 +41,29 @@ def region_name(op: Op, index: int) -> str:
     return op.regions[index] if index < len(op.regions) else f"region{index}"
 
 
-def print_graph(graph: Graph, *, origins: bool = True, data: bool = True) -> str:
+def kept_regions(attrs: Mapping[str, Any]) -> Iterator[tuple[str, Region]]:
+    """The regions that are attributes, by the names of these."""
+    for name, value in attrs.items():
+        if isinstance(value, NamedRegion) and value.region is not None:
+            yield name, value.region
+
+
+def print_graph(
+    graph: Graph, *, origins: bool = True, data: bool | DataSection = True, paths: bool = True
+) -> str:
     """The graph as text.
 
     Args:
         origins: end each node with the user's line it comes from.
-        data: append the bytes of arrays too large to print inline, so that the text parses.
+        data: append the bytes of arrays too large to print inline, so that the text parses; or
+            what collects these arrays.
+        paths: append where the files of the user's lines are.
     """
-    return _Printer(origins).graph(graph, data)
+    section = data if isinstance(data, DataSection) else DataSection()
+    lines = _Printer(origins, section).graph(graph, paths)
+    if data is True:
+        lines += section.lines()
+    return "\n".join(lines) + "\n"
 
 
 Graph.text = print_graph
@@ -55,20 +71,20 @@ Graph.text = print_graph
 
 def print_node(node: Node) -> str:
     """One node in the text format, without its regions, for messages."""
-    printer = _Printer(False)
+    printer = _Printer(False, DataSection())
     names = {v: v.name for v in (*node.inputs, *node.outputs)}
     return printer.node_head(node, names)
 
 
 class _Printer:
-    def __init__(self, origins: bool) -> None:
+    def __init__(self, origins: bool, data: DataSection) -> None:
         self.origins = origins
-        self.data = DataSection()
+        self.data = data
         self.files: dict[str, str] = {}  # path -> short name
         self.lines: list[str] = []
         self.count = 0
 
-    def graph(self, graph: Graph, data: bool) -> str:
+    def graph(self, graph: Graph, paths: bool) -> list[str]:
         names: dict[Value, str] = {}
         head = f"graph {_clean(graph.name) or '_'}({self.params(graph.arguments, names)})"
         captures = graph.params[len(graph.arguments) :]
@@ -79,10 +95,9 @@ class _Printer:
         self.lines.append(head + " {")
         self.body(graph, names, "  ")
         self.lines.append("}")
-        self.lines += [f"# {name} = {path}" for path, name in self.files.items()]
-        if data:
-            self.lines += self.data.lines()
-        return "\n".join(self.lines) + "\n"
+        if paths:
+            self.lines += [f"# {name} = {path}" for path, name in self.files.items()]
+        return self.lines
 
     def params(self, params: Sequence[Value], names: dict[Value, str]) -> str:
         return ", ".join(self.define(p, names) for p in params)
@@ -106,17 +121,19 @@ class _Printer:
         self.lines.append(f"{indent}return {results}".rstrip())
 
     def node(self, node: Node, names: dict[Value, str], indent: str) -> None:
-        if not node.regions:  # outputs of nodes with regions are numbered after the nodes inside
+        regions = [(region_name(node.op, i), region) for i, region in enumerate(node.regions)]
+        regions += kept_regions(node.attrs)
+        if not regions:  # outputs of nodes with regions are numbered after the nodes inside
             for value in node.outputs:
                 self.define(value, names)
             self.lines.append(f"{indent}{self.node_head(node, names)}{self.origin(node.origin)}")
             return
         place = len(self.lines)
         self.lines.append("")
-        for index, region in enumerate(node.regions):
+        for name, region in regions:
             inner: dict[Value, str] = {}
             params = self.params(region.params, inner)
-            self.lines.append(f"{indent}  {region_name(node.op, index)}({params}) {{")
+            self.lines.append(f"{indent}  {name}({params}) {{")
             self.body(region, inner, indent + "    ")
             self.lines.append(f"{indent}  }}")
         for value in node.outputs:

@@ -10,7 +10,7 @@ from treadle.core.origin import at
 from treadle.core.shapes import Dim, SymbolicDim, dim_symbols, substitute
 from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.graph.printer import print_node
+from treadle.graph.printer import kept_regions, print_node
 from treadle.ops.control.control_flow import COND, WHILE
 
 
@@ -56,6 +56,8 @@ def _verify_region(region: Region, seen: set[int]) -> None:
         _check_definitions(node.outputs, node, "output", node)
         for inner in node.regions:
             _verify_region(inner, seen)
+        for _, kept in kept_regions(node.attrs):
+            _verify_region(kept, set())  # which several nodes may have
         _verify_node(node)
         defined.update(node.outputs)
     _check_defined(region.results, defined, "result", None)

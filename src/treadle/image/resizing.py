@@ -11,7 +11,7 @@ from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
-from treadle.image.batches import as_batch, image_tensor, like, refusal
+from treadle.image.batches import image_tensor, refusal
 from treadle.image.cropping import pad_to_bounding_box
 from treadle.image.samples import (
     float_of,
@@ -79,15 +79,15 @@ def resize(
         raise errors.DtypeError(None, None, text)
     if method not in _METHODS:
         raise refusal(f"Resize method is not implemented: {method}; there are {list(_METHODS)}")
-    batch = as_batch(x)
+    high, wide = x.dims[-3:-1]
     height, width = _new_size(size)
     if preserve_aspect_ratio:
-        height, width = _in_ratio(batch.dims[1], batch.dims[2], height, width)
-    for old, new in ((batch.dims[1], height), (batch.dims[2], width)):
+        height, width = _in_ratio(high, wide, height, width)
+    for old, new in ((high, height), (wide, width)):
         if old == 0 or new == 0:
             text = f"resize: sizes must be positive: {x.shape} to {[height, width]}"
             raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
-    return like(_resized(batch, height, width, method, antialias), x)
+    return _resized(x, height, width, method, antialias)
 
 
 def _new_size(size: Any) -> tuple[Dim, Dim]:
@@ -124,15 +124,16 @@ def _dim(number: Tensor, least: int = 1) -> Dim:
 
 
 def _resized(x: Tensor, height: Dim, width: Dim, method: str, antialias: bool) -> Tensor:
+    down, along = x.ndim - 3, x.ndim - 2
     if method == ResizeMethod.NEAREST_NEIGHBOR:
-        rows = nearest_positions(x.dims[1], height)
-        return gathered(gathered(x, rows, 1), nearest_positions(x.dims[2], width), 2)
+        rows = nearest_positions(x.dims[down], height)
+        return gathered(gathered(x, rows, down), nearest_positions(x.dims[along], width), along)
     if x.dtype is not dtypes.float32:
         x = cast(x, dtypes.float32)
     if method == ResizeMethod.BILINEAR and not antialias:
-        return _blended(_blended(x, 2, width), 1, height)
+        return _blended(_blended(x, along, width), down, height)
     kernel = _SMOOTH.get(method, method) if antialias else method
-    for axis, size in ((1, height), (2, width)):
+    for axis, size in ((down, height), (along, width)):
         x = resampled(x, axis, samples(x.dims[axis], size, kernel, antialias))
     return x
 

@@ -27,6 +27,7 @@ from treadle.ops.strings.encodings import (
 from treadle.ops.strings.files import matching_files, read_file, write_file
 
 if TYPE_CHECKING:
+    from treadle.compat.v1.train.writing import write_graph
     from treadle.io.records import TFRecordOptions, TFRecordWriter
     from treadle.ops.strings.examples import (
         FixedLenFeature,
@@ -71,12 +72,14 @@ __all__ = [
     "read_file",
     "serialize_tensor",
     "write_file",
+    "write_graph",
 ]
 
 explain_errors(__name__)
 __getattr__ = provided(
     __name__,
     {
+        "treadle.compat.v1.train.writing": "write_graph",
         "treadle.io.records": "TFRecordOptions TFRecordWriter",
         "treadle.ops.strings.examples": """
             FixedLenFeature FixedLenSequenceFeature parse_example parse_sequence_example

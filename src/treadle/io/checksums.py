@@ -1,4 +1,4 @@
-"""CRC-32C, the checksum of TensorFlow's files, computed by compiled functions.
+"""CRC-32C, the checksum of TensorFlow's records and checkpoints, computed by compiled functions.
 
 The functions take eight bytes at a time, each through a table of its own. The records of a whole
 block of a file are found and checked in one call, which does not hold Python's lock. The functions
@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.crc32c import crc32c as looked_up
 from treadle.core.tensor import NDArray
 from treadle.jitted import jit
+from treadle.ops.control.ordering import init_scope
 
 _POLYNOMIAL = 0x82F63B78
 _MASK_DELTA = 0xA282EAD8
+_ALL = 0xFFFFFFFF
 _SHORT = 32  # bytes up to which a loop of Python is faster than a call
 BLOCK = 1 << 18  # bytes: what TensorFlow reads at once
 _MOST = 1024  # records that one call finds
@@ -34,6 +35,7 @@ def _tables() -> NDArray:
 
 
 _TABLES = _tables()
+_BYTES = _TABLES[0].tolist()
 
 
 def _crc(data: Any, start: Any, stop: Any, crc: Any, t: Any) -> Any:
@@ -104,19 +106,41 @@ def _scan(block: Any, size: Any, bounds: Any, found: Any, t: Any) -> None:
     found[2] = fault
 
 
-def crc32c(data: bytes | memoryview) -> int:
-    """The CRC-32C of bytes."""
-    if len(data) <= _SHORT:
-        return looked_up(data)
-    array = np.frombuffer(data, np.uint8)
+def crc32c(data: Any, value: int = 0) -> int:
+    """The checksum of bytes, as a number of 32 bits.
+
+    Args:
+        data: bytes, or anything contiguous with the buffer protocol.
+        value: the checksum of what comes before `data`, to go on from.
+    """
+    view = memoryview(data).cast("B")
+    register = value ^ _ALL
+    if len(view) <= _SHORT:
+        for byte in view:
+            register = _BYTES[(register ^ byte) & 255] ^ register >> 8
+        return register ^ _ALL
+    array = np.frombuffer(view, np.uint8)
     block, size = np.empty(BLOCK, np.uint8), np.zeros(1, np.int64)
-    state = np.full(1, 0xFFFFFFFF, np.uint32)
-    for start in range(0, len(array), BLOCK):
-        part = array[start : start + BLOCK]
-        size[0] = len(part)
-        block[: len(part)] = part
-        _advance(block, size, state, _TABLES)
-    return int(state[0]) ^ 0xFFFFFFFF
+    state = np.full(1, register, np.uint32)
+    with init_scope():  # a checkpoint may be read while a function is traced
+        for start in range(0, len(array), BLOCK):
+            part = array[start : start + BLOCK]
+            size[0] = len(part)
+            block[: len(part)] = part
+            _advance(block, size, state, _TABLES)
+    return int(state[0]) ^ _ALL
+
+
+def masked(crc: int) -> int:
+    """A checksum as it is stored beside the bytes that it is of, so that checksums of texts that
+    contain checksums are good ones."""
+    return ((crc >> 15 | crc << 17) + _MASK_DELTA) & _ALL
+
+
+def unmasked(stored: int) -> int:
+    """The checksum that `masked` made `stored` of."""
+    rotated = (stored - _MASK_DELTA) & _ALL
+    return (rotated >> 17 | rotated << 15) & _ALL
 
 
 class Scanner:

@@ -7,11 +7,10 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from treadle.core.crc32c import masked
 from treadle.core.errors import DataLossError, FailedPreconditionError
 from treadle.core.file_errors import file_error
 from treadle.core.origin import at, user_origin
-from treadle.io.checksums import BLOCK, FOOTER, HEADER, Scanner, crc32c
+from treadle.io.checksums import BLOCK, FOOTER, HEADER, Scanner, crc32c, masked
 from treadle.io.streams import WINDOW_BITS, opened
 
 _MOST = 1 << 26  # bytes of a large record that are read at once

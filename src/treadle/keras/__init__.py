@@ -10,6 +10,7 @@ from treadle.keras import (
     config,
     constraints,
     dtype_policies,
+    export,
     initializers,
     layers,
     losses,
@@ -69,10 +70,10 @@ def remat(f: Any) -> Any:
 __all__ = [
     "DTypePolicy", "FloatDTypePolicy", "Function", "Initializer", "Input", "InputSpec",
     "KerasTensor", "Layer", "Loss", "Metric", "Model", "Operation", "Optimizer", "Regularizer",
-    "Sequential", "Variable", "activations", "backend", "callbacks", "config",
-    "constraints", "datasets", "device", "dtype_policies", "initializers", "layers", "losses",
-    "metrics", "mixed_precision", "models", "name_scope", "ops", "optimizers", "preprocessing",
-    "random", "regularizers", "remat", "saving", "tree", "utils", "version",
+    "Sequential", "Variable", "activations", "backend", "callbacks", "config", "constraints",
+    "datasets", "device", "dtype_policies", "export", "initializers", "layers", "losses", "metrics",
+    "mixed_precision", "models", "name_scope", "ops", "optimizers", "preprocessing", "random",
+    "regularizers", "remat", "saving", "tree", "utils", "version",
 ]  # fmt: skip
 
 __getattr__ = provided(__name__, {"treadle.keras": "datasets preprocessing"})

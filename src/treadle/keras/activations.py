@@ -269,6 +269,7 @@ _BY_NAME: dict[str, Activation] = {
 
 def get(identifier: Any) -> Activation:
     """An activation from its name, its configuration or a function; None is linear."""
+    identifier = serialization.custom(identifier)
     if identifier is None:
         return linear
     if isinstance(identifier, Mapping):

@@ -175,6 +175,102 @@ def random_uniform(
     return td.random.uniform(shape, minval, maxval, dtype=dtype or floatx(), seed=seed)
 
 
+def random_bernoulli(
+    shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = None
+) -> td.Tensor:
+    """Ones with the probability p, zeros otherwise."""
+    drawn = random_uniform(shape, dtype=dtype, seed=seed)
+    return td.cast(drawn <= td.cast(p, drawn.dtype), drawn.dtype)
+
+
+def truncated_normal(
+    shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None
+) -> td.Tensor:
+    """Normally distributed numbers, those beyond two deviations drawn again."""
+    return td.random.truncated_normal(shape, mean, stddev, dtype=dtype or floatx(), seed=seed)
+
+
+def random_uniform_variable(
+    shape: Any, low: float, high: float, dtype: Any = None, name: str | None = None,
+    seed: Any = None,
+) -> td.Variable:  # fmt: skip
+    """A variable of uniformly distributed numbers."""
+    return td.Variable(random_uniform(shape, low, high, dtype, seed), name=name)
+
+
+def random_normal_variable(
+    shape: Any, mean: float, scale: float, dtype: Any = None, name: str | None = None,
+    seed: Any = None,
+) -> td.Variable:  # fmt: skip
+    """A variable of normally distributed numbers."""
+    return td.Variable(random_normal(shape, mean, scale, dtype, seed), name=name)
+
+
+def eye(size: Any, dtype: Any = None, name: str | None = None) -> td.Variable:
+    """A variable of ones on the diagonal."""
+    return td.Variable(td.eye(size, dtype=dtype or floatx()), name=name)
+
+
+# -- arrays, as numpy has them ---------------------------------------------------------------------
+
+
+def cast_to_floatx(x: Any) -> Any:
+    """A tensor or an array in the dtype that `floatx` says."""
+    if isinstance(x, td.Tensor | td.Variable):
+        return td.cast(x, floatx())
+    return np.asarray(x, dtype=floatx())
+
+
+def cumsum(x: Any, axis: int = 0) -> td.Tensor:
+    """Sums of the elements so far."""
+    return td.cumsum(x, axis)
+
+
+def cumprod(x: Any, axis: int = 0) -> td.Tensor:
+    """Products of the elements so far."""
+    return td.math.cumprod(x, axis)
+
+
+def repeat_elements(x: Any, rep: int, axis: int) -> td.Tensor:
+    """Each element so many times in a row, as `numpy.repeat`."""
+    return td.repeat(x, rep, axis)
+
+
+def repeat(x: Any, n: int) -> td.Tensor:
+    """A matrix n times, along a new second axis."""
+    return td.tile(td.expand_dims(x, 1), [1, n, 1])
+
+
+def reverse(x: Any, axes: Any) -> td.Tensor:
+    """The elements in reverse order along the axes."""
+    return td.reverse(x, [axes] if isinstance(axes, int) else list(axes))
+
+
+def bias_add(x: Any, bias: Any, data_format: str | None = None) -> td.Tensor:
+    """x plus a bias of its last axis."""
+    return td.nn.bias_add(x, bias)
+
+
+def hard_sigmoid(x: Any) -> td.Tensor:
+    """A straight line instead of the sigmoid, from 0 at -2.5 to 1 at 2.5."""
+    return td.clip_by_value(0.2 * td.convert_to_tensor(x) + 0.5, 0.0, 1.0)
+
+
+def in_top_k(predictions: Any, targets: Any, k: int) -> td.Tensor:
+    """Whether the targets are among the k largest predictions."""
+    return td.math.in_top_k(targets, predictions, k)
+
+
+def dropout(x: Any, level: float, noise_shape: Any = None, seed: Any = None) -> td.Tensor:
+    """x with a fraction of its elements zero, the others larger."""
+    return td.nn.dropout(x, level, noise_shape=noise_shape, seed=seed)
+
+
+def name_scope(name: str) -> Any:
+    """``td.name_scope``."""
+    return td.name_scope(name)
+
+
 # -- values ----------------------------------------------------------------------------------------
 
 
@@ -194,6 +290,32 @@ def set_value(x: Any, value: Any) -> None:
 def batch_get_value(tensors: Any) -> list[Any]:
     """The values as arrays."""
     return [get_value(x) for x in tensors]
+
+
+def batch_set_value(tuples: Any) -> None:
+    """Assign variables, given as pairs of variable and value."""
+    for x, value in tuples:
+        set_value(x, value)
+
+
+def update(x: td.Variable, new_x: Any) -> Any:
+    """Assign a variable."""
+    return x.assign(new_x)
+
+
+def update_add(x: td.Variable, increment: Any) -> Any:
+    """Add to a variable."""
+    return x.assign_add(increment)
+
+
+def update_sub(x: td.Variable, decrement: Any) -> Any:
+    """Subtract from a variable."""
+    return x.assign_sub(decrement)
+
+
+def count_params(x: Any) -> int:
+    """The number of elements."""
+    return int(np.prod(tuple(x.shape)))
 
 
 def int_shape(x: Any) -> tuple[int | None, ...]:
@@ -240,18 +362,21 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
 
 __all__ = [
     "abs", "all", "any", "arange", "argmax", "argmin", "backend", "batch_flatten",
-    "batch_get_value", "binary_crossentropy", "cast", "categorical_crossentropy", "clear_session",
-    "clip", "concatenate", "constant", "cos", "dot", "dtype", "elu", "epsilon", "equal", "eval",
-    "exp", "expand_dims", "flatten", "floatx", "gather", "get_uid", "get_value", "greater",
-    "greater_equal", "image_data_format", "int_shape", "is_float_dtype", "is_int_dtype",
-    "is_keras_tensor", "l2_normalize", "less", "less_equal", "log", "logsumexp", "max", "maximum",
-    "mean", "min", "minimum", "ndim", "not_equal", "one_hot", "ones", "ones_like",
-    "permute_dimensions", "pow", "prod", "random_normal", "random_uniform", "relu", "reshape",
-    "result_type", "round", "set_epsilon", "set_floatx", "set_image_data_format", "set_value",
-    "shape", "sigmoid", "sign", "sin", "softmax", "softplus", "softsign",
-    "sparse_categorical_crossentropy", "sqrt", "square", "squeeze", "stack", "standardize_dtype",
-    "std", "stop_gradient", "sum", "switch", "tanh", "tile", "transpose", "var", "variable",
-    "zeros", "zeros_like",
+    "batch_get_value", "batch_set_value", "bias_add", "binary_crossentropy", "cast",
+    "cast_to_floatx", "categorical_crossentropy", "clear_session", "clip", "concatenate",
+    "constant", "cos", "count_params", "cumprod", "cumsum", "dot", "dropout", "dtype", "elu",
+    "epsilon", "equal", "eval", "exp", "expand_dims", "eye", "flatten", "floatx", "gather",
+    "get_uid", "get_value", "greater", "greater_equal", "hard_sigmoid", "image_data_format",
+    "in_top_k", "int_shape", "is_float_dtype", "is_int_dtype", "is_keras_tensor", "l2_normalize",
+    "less", "less_equal", "log", "logsumexp", "max", "maximum", "mean", "min", "minimum",
+    "name_scope", "ndim", "not_equal", "one_hot", "ones", "ones_like", "permute_dimensions", "pow",
+    "prod", "random_bernoulli", "random_normal", "random_normal_variable", "random_uniform",
+    "random_uniform_variable", "relu", "repeat", "repeat_elements", "reshape", "result_type",
+    "reverse", "round", "set_epsilon", "set_floatx", "set_image_data_format", "set_value", "shape",
+    "sigmoid", "sign", "sin", "softmax", "softplus", "softsign", "sparse_categorical_crossentropy",
+    "sqrt", "square", "squeeze", "stack", "standardize_dtype", "std", "stop_gradient", "sum",
+    "switch", "tanh", "tile", "transpose", "truncated_normal", "update", "update_add", "update_sub",
+    "var", "variable", "zeros", "zeros_like",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

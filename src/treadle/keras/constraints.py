@@ -84,6 +84,7 @@ _BY_NAME: dict[str, Any] = {
 
 def get(identifier: Any) -> Any:
     """A constraint from its name, class or a function; None stays None."""
+    identifier = serialization.custom(identifier)
     if isinstance(identifier, type):
         return identifier()
     if identifier is None or callable(identifier):

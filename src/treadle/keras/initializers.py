@@ -306,6 +306,7 @@ _BY_NAME: dict[str, type[Initializer]] = {
 
 def get(identifier: Any) -> Any:
     """An initializer from its name, class, config or a function of (shape, dtype)."""
+    identifier = serialization.custom(identifier)
     if identifier is None or (callable(identifier) and not isinstance(identifier, type)):
         return identifier
     if isinstance(identifier, dict):

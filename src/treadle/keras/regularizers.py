@@ -120,6 +120,7 @@ _BY_NAME: dict[str, Any] = {
 
 def get(identifier: Any) -> Any:
     """A regularizer from its name or a function; None stays None."""
+    identifier = serialization.custom(identifier)
     if identifier is None or callable(identifier):
         return identifier
     if isinstance(identifier, dict):

@@ -113,6 +113,17 @@ def get_registered_object(
     return None
 
 
+def custom(identifier: Any) -> Any:
+    """What a program gave this name (`get_custom_objects`, `custom_object_scope`), an object of it
+    where that is a class; any other identifier as it is."""
+    if not isinstance(identifier, str):
+        return identifier
+    found = get_registered_object(identifier)
+    if found is None:
+        return identifier
+    return found() if isinstance(found, type) else found
+
+
 def arguments_of(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments that an object was made with, by their names, defaults included."""
     signature = inspect.signature(type(value).__init__)

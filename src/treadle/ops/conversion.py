@@ -344,6 +344,8 @@ def _from_python(value: Any, dtype: DType | None) -> NDArray:
         ) from None
     if array.dtype.kind in "SUO":
         return _strings(value, array, dtype)
+    if array.dtype == dtypes.bfloat16.np_dtype:  # of a list of such numbers
+        return array if dtype is None else _cast_array(array, dtype)
     if array.dtype.kind in "MmV":
         raise _no_tensor(value)
     if dtype is None:

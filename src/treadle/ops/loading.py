@@ -7,8 +7,23 @@ import importlib
 import os
 import pkgutil
 
+# Ops of modules that are not in this package.
+_ELSEWHERE = {
+    "custom_gradient": "treadle.autodiff.custom_node",
+    "py_function": "treadle.autodiff.python_functions",
+    "unique_elements": "treadle.numpy_staging.counting",
+}
+
+
+def load_op(name: str) -> None:
+    """Import the module that registers an op, where there is one of this name."""
+    if name in _ELSEWHERE:
+        importlib.import_module(_ELSEWHERE[name])
+    else:
+        load_all_ops()
+
 
 def load_all_ops() -> None:
-    """Import every module of ops, for who asks the registry for all ops or for any name."""
+    """Import every module of this package, for who asks the registry for all ops."""
     for module in pkgutil.walk_packages([os.path.dirname(__file__)], "treadle.ops."):
         importlib.import_module(module.name)

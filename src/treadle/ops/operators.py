@@ -128,7 +128,7 @@ def _arithmetic(name: str, function: Operator) -> Operator:
     reflected = f"__r{name}__"
 
     def operator(self: Any, other: Any) -> Any:
-        if not isinstance(other, _OPERANDS) and not has_dtype(other):
+        if not isinstance(other, _OPERANDS) and (not has_dtype(other) or _wants_it(other)):
             kind = next((k for k in type(other).__mro__ if reflected in vars(k)), None)
             found = NotImplemented if kind is None else getattr(kind, reflected)(other, self)
             if found is not NotImplemented:
@@ -136,6 +136,11 @@ def _arithmetic(name: str, function: Operator) -> Operator:
         return function(self, other)
 
     return operator
+
+
+def _wants_it(other: Any) -> bool:
+    """Whether an operand says, as NumPy's operators ask, that the operation is its own."""
+    return getattr(type(other), "__array_ufunc__", other) is None
 
 
 def _swap(function: Operator) -> Operator:
@@ -334,6 +339,18 @@ def _through_value(method: Callable[..., Any]) -> Callable[..., Any]:
     return operator
 
 
+def _arithmetic_of_variable(name: str, method: Operator) -> Operator:
+    """The same for arithmetic; an operand whose operation it is gets the variable itself."""
+    reflected = f"__r{name}__"
+
+    def operator(self: Variable, other: Any) -> Any:
+        if _wants_it(other) and hasattr(type(other), reflected):
+            return getattr(other, reflected)(self)
+        return method(self.value(), other)
+
+    return operator
+
+
 def _methods() -> dict[str, Any]:
     found = dict(_PROTOCOLS)
     for name, (ufunc, function) in _ARITHMETIC.items():
@@ -376,6 +393,8 @@ def install() -> None:
             setattr(Variable, name, method)
         elif name == "__iter__":
             setattr(Variable, name, _iter_variable)
+        elif name[2:-2] in _ARITHMETIC:
+            setattr(Variable, name, _arithmetic_of_variable(name[2:-2], method))
         elif name not in ("__getitem__", "item", "tolist", "set_shape"):
             setattr(Variable, name, _through_value(method))
 

@@ -94,6 +94,9 @@ class Op:
             `treadle.ops.batching.call.BatchedCall`. The results have the examples along a new first
             axis, unless they are wrapped in `Same`. None: families of ops share rules (see
             `treadle.ops.batching.families`), others are run example by example.
+        onnx: ``onnx(call)`` writes the op with ONNX's operators; `call` is a
+            `treadle.ops.onnx.call.OnnxCall`. `treadle.onnx` gives ops these forms when it is
+            imported. None: ONNX has no counterpart.
         callback: why compiled programs call `eager`, where they do; see `why_called`.
         takes_variables: whether variables among its inputs are read: a tape looks for those that
             it watches.
@@ -121,6 +124,7 @@ class Op:
     same_elements: SameElements | None = None
     of_nothing: Callable[[np.dtype[Any]], Any] | None = None
     batch: Batch | None = None
+    onnx: Callable[[Any], Any] | None = None
     callback: str | None = None
     takes_variables: bool = False
 
@@ -203,9 +207,7 @@ def set_gradient(op: Op, rule: Gradient) -> None:
     Raises:
         ValueError: the op has one.
     """
-    if op.gradient is not None:
-        raise ValueError(f"{op.name} has a gradient")
-    object.__setattr__(op, "gradient", rule)
+    _tell("gradient", rule, (op,), "a gradient")
 
 
 def set_parts(rule: Callable[..., Any], *ops: Op) -> None:
@@ -214,10 +216,7 @@ def set_parts(rule: Callable[..., Any], *ops: Op) -> None:
     Raises:
         ValueError: it is known of one of them.
     """
-    for op in ops:
-        if op.parts is not None:
-            raise ValueError(f"{op.name} has a rule for the parts of complex numbers")
-        object.__setattr__(op, "parts", rule)
+    _tell("parts", rule, ops, "a rule for the parts of complex numbers")
 
 
 def set_batching(rule: Batch, *ops: Op) -> None:
@@ -226,10 +225,24 @@ def set_batching(rule: Batch, *ops: Op) -> None:
     Raises:
         ValueError: it is known of one of them.
     """
+    _tell("batch", rule, ops, "a batching rule")
+
+
+def set_onnx(form: Callable[[Any], Any], *ops: Op) -> None:
+    """Tell how ops are written in ONNX.
+
+    Raises:
+        ValueError: it is known of one of them.
+    """
+    _tell("onnx", form, ops, "a form in ONNX")
+
+
+def _tell(field: str, rule: Any, ops: Sequence[Op], what: str) -> None:
+    """Set a field of ops that is None."""
     for op in ops:
-        if op.batch is not None:
-            raise ValueError(f"{op.name} has a batching rule")
-        object.__setattr__(op, "batch", rule)
+        if getattr(op, field) is not None:
+            raise ValueError(f"{op.name} has {what}")
+        object.__setattr__(op, field, rule)
 
 
 def add_tag(tag: str, *ops: Op) -> None:

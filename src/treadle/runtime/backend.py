@@ -38,13 +38,7 @@ class Backend:
 
     A backend must have `facts` and `build`. One that also has `key`, `record` and `load` keeps its
     programs on disk.
-
-    Attributes:
-        runs_eagerly: whether eager operations on its tensors are programs of one operation; else
-            NumPy computes them on the host.
     """
-
-    runs_eagerly = False
 
     @property
     def program_memory(self) -> ProgramMemory:
@@ -76,6 +70,11 @@ class Backend:
 
     def begin_compilation(self, graph: Graph) -> None:
         """A graph is about to be compiled: begin what its program needs, on another thread."""
+
+    def runs_eagerly(self, op: Op) -> bool:
+        """Whether eager operations on its tensors are programs of one operation; else NumPy
+        computes them on the host."""
+        return False
 
     def by_routine(
         self, op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]

@@ -47,8 +47,8 @@ def mdct(
         raise ValueError(f"mdct: the samples must be floats, not {x.dtype.name}{at(user_origin())}")
     if length % 4:
         raise ValueError(f"mdct: The frame length must be a multiple of 4{at(user_origin())}")
-    framed = frame(x, length, length // 2, pad_end)
-    framed = framed * (_FLAT if window_fn is None else window_fn(length, dtype=framed.dtype))
+    window = _FLAT if window_fn is None else window_fn(length, dtype=x.dtype)
+    framed = frame(x, length, length // 2, pad_end) * window
     a, b, c, d = split(framed, 4, axis=-1)
     folded = concat([-reverse(c, [-1]) - d, a - reverse(b, [-1])], -1)
     return dct(folded, type=4, norm=norm)

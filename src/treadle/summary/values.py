@@ -319,9 +319,14 @@ def _of_rank(rank: int, what: str, data: Any) -> Tensor:
 def _png_files(images: NDArray) -> NDArray:
     """Width, height and a file for each image, all of them strings."""
     height, width = images.shape[1:3]
-    assert ENCODE_PNG.eager is not None
-    files = ENCODE_PNG.eager(images, compression=-1).tolist()
+    files = [png_file(image) for image in images]
     return np.array([b"%d" % width, b"%d" % height, *files], object)
+
+
+def png_file(image: NDArray) -> bytes:
+    """A PNG file of an image [height, width, channels] of bytes."""
+    assert ENCODE_PNG.eager is not None
+    return bytes(ENCODE_PNG.eager(image, compression=-1).item())
 
 
 def text(name: str, data: Any, step: Any = None, description: str | None = None) -> Tensor:
@@ -404,15 +409,17 @@ class _WavFiles:
 
     def __call__(self, sounds: NDArray) -> NDArray:
         found = np.empty((len(sounds), 2), object)
-        found[:, 0] = [self._file(sound) for sound in sounds]
+        found[:, 0] = [wav_file(sound, self.rate) for sound in sounds]
         found[:, 1] = b""
         return found
 
-    def _file(self, sound: NDArray) -> bytes:
-        scaled = sound.astype(np.float64) * (1 << 15)
-        rounded = np.trunc(scaled + np.copysign(0.5, scaled))  # halves away from zero
-        buffer = io.BytesIO()
-        with wave.open(buffer, "wb") as file:
-            file.setparams((sound.shape[1], 2, self.rate, len(sound), "NONE", ""))
-            file.writeframes(np.clip(rounded, -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes())
-        return buffer.getvalue()
+
+def wav_file(sound: NDArray, rate: int) -> bytes:
+    """A WAV file of 16 bits of a sound [samples, channels] of floats."""
+    scaled = sound.astype(np.float64) * (1 << 15)
+    rounded = np.trunc(scaled + np.copysign(0.5, scaled))  # halves away from zero
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setparams((sound.shape[1], 2, rate, len(sound), "NONE", ""))
+        file.writeframes(np.clip(rounded, -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes())
+    return buffer.getvalue()

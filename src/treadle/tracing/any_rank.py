@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import itertools
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from treadle.core import nest
@@ -41,6 +44,37 @@ class AnyRankFunction:
         """The traces made so far, one for each combination of ranks."""
         key = self._bare.key
         return [c for c in self._all_traces() if c.unranked is not None and c.unranked.key == key]
+
+    def trace_ranks(self, most: int = 5) -> list[ConcreteFunction]:
+        """The traces for all ranks from 0 to `most` for which the function can be traced; where
+        more than two arguments have no rank, for equal ranks of these."""
+        open_leaves = [t for t in self._bare.types if isinstance(t, TensorSpec) and not t.has_rank]
+        ranks: Any = itertools.product(range(most + 1), repeat=len(open_leaves))
+        if len(open_leaves) > 2:
+            ranks = [(rank,) * len(open_leaves) for rank in range(most + 1)]
+        for combination in ranks:
+            left = iter(combination)
+            leaves = [
+                TensorSpec([None] * next(left), t.dtype)
+                if isinstance(t, TensorSpec) and not t.has_rank
+                else t
+                for t in self._bare.types
+            ]
+            # A rank may be none of this function's, and many traces are what was asked for.
+            with contextlib.suppress(Exception), warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                self._lookup(self._bare.called_with(leaves, self.name).ranked())
+        return self.traces
+
+    @property
+    def tensor_arguments(self) -> dict[str, TensorSpec]:
+        """The specs of the tensor arguments by the names of the parameters."""
+        labelled = zip(parameter_names(self._bare), self._bare.types, strict=True)
+        return {name: kind for name, kind in labelled if isinstance(kind, TensorSpec)}
+
+    def call_named(self, tensors: Mapping[str, Any]) -> Any:
+        """Run with the tensor arguments by the names of the parameters."""
+        return self(**tensors)
 
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:

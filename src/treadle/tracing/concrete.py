@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,16 @@ from treadle.ops.state import Variable
 from treadle.runtime import compile
 from treadle.runtime.options import Options
 from treadle.tracing import settings
+from treadle.tracing.function_type import FunctionType
 from treadle.tracing.mirrors import Mirror, MirroredProgram
 from treadle.tracing.programs import Programs
-from treadle.tracing.signature import Arguments, FunctionSignature, weakly
+from treadle.tracing.signature import (
+    Arguments,
+    FunctionSignature,
+    convert_nested,
+    is_tensor_leaf,
+    weakly,
+)
 from treadle.tracing.static_values import ObjectKey, Snapshot
 from treadle.tracing.trace import Trace, results_of
 from treadle.tracing.tracebacks import show_user_frames
@@ -110,6 +117,12 @@ class ConcreteFunction:
         return [v.spec.on(self.graph.device) for v in self.graph.params]
 
     @property
+    def tensor_arguments(self) -> dict[str, Spec]:
+        """The specs of the tensor arguments by the names of the parameters."""
+        pairs = zip(self.graph.arguments, self.graph.argument_specs, strict=True)
+        return {value.name: spec for value, spec in pairs}
+
+    @property
     def outputs(self) -> list[Spec]:
         return self.graph.result_specs
 
@@ -132,6 +145,17 @@ class ConcreteFunction:
     def structured_outputs(self) -> Any:
         """The result's structure with a TensorSpec for every tensor."""
         return results_of(self._trace.structure, [public_leaf(spec) for spec in self.outputs])
+
+    @property
+    def function_type(self) -> FunctionType:
+        """The types of parameters, results and captures."""
+        return FunctionType(self._signature, *self.structured_input_signature,
+                            self.structured_outputs, self.captured_inputs)  # fmt: skip
+
+    @property
+    def inference_fn(self) -> InferenceFunction:
+        """The function without structures: of all parameters, captures among them."""
+        return InferenceFunction(self)
 
     @property
     def other_ranks(self) -> tuple[Any, ...] | None:
@@ -195,13 +219,33 @@ class ConcreteFunction:
         params = self.graph.arguments
         names = [p.name for p in params]
         given = dict(zip(names, args, strict=False)) | kwargs
-        if len(args) > len(names) or set(given) != set(names):
+        most = 1 if self._signature.takes_names_only else len(names)  # names have no order
+        if len(args) > most or set(given) != set(names):
             wanted = ", ".join(f"{p.name}: {p.spec}" for p in params) or "none"
             raise TypeError(
                 f"{self.name}: expected the tensor arguments ({wanted}), got {len(args)} by "
                 f"position and {sorted(kwargs)} by name{at(user_origin())}"
             )
         return [given[n] for n in names]
+
+    def call_named(self, tensors: Mapping[str, Any]) -> Any:
+        """Run with the tensor arguments by the names of the parameters."""
+        return self.call_flat([tensors[p.name] for p in self.graph.arguments])
+
+    def fitting_leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+        """The tensor leaves of a call whose arguments fit the signature, also such as numbers and
+        lists that convert to its tensors; None for other arguments."""
+        try:
+            given = convert_nested((args, kwargs), self._arguments, "an argument", self.name)
+            pairs = list(zip(nest.flatten(given), nest.flatten(self._arguments), strict=True))
+        except (TypeError, ValueError):
+            return None
+        for value, want in pairs:
+            if isinstance(want, Spec) or value is want:
+                continue
+            if is_tensor_leaf(value) or type(value) is not type(want) or value != want:
+                return None
+        return [value for value, want in pairs if isinstance(want, Spec)]
 
     def call_flat(self, leaves: Sequence[Any]) -> Any:
         """Run with the tensor and variable arguments in parameter order."""
@@ -339,6 +383,44 @@ class ConcreteFunction:
         return f"{self.name}({listed}) -> {shown(results)}"
 
     pretty_printed_signature = pretty_signature
+
+
+class InferenceFunction:
+    """A trace as a function of flat tensors: those of the arguments and then the captures.
+
+    Attributes:
+        name: as TensorFlow names such a function.
+        function_type: as of the concrete function.
+        cached_graph, graph: the traced graph.
+    """
+
+    def __init__(self, concrete: ConcreteFunction) -> None:
+        self._concrete = concrete
+        self.name = f"__inference_{concrete.name}_{concrete.number}".encode()
+        self.function_type = concrete.function_type
+        self.cached_graph = self.graph = concrete.graph
+
+    def call_flat(self, *inputs: Any) -> list[Tensor]:
+        """The results for all parameters' values.
+
+        Raises:
+            TypeError: too few or too many values.
+            InvalidArgumentError: a dtype or shape differs.
+        """
+        concrete, params = self._concrete, self.graph.params
+        if len(inputs) != len(params):
+            raise TypeError(
+                f"{concrete.name}: expected {len(params)} values, the captures among them, got "
+                f"{len(inputs)}{at(user_origin())}"
+            )
+        specs = [value.spec.on(self.graph.device) for value in params]
+        given = zip(inputs, specs, params, strict=True)
+        return concrete.run([concrete._checked(x, s, p.name, False) for x, s, p in given])
+
+    __call__ = call_flat
+
+    def __repr__(self) -> str:
+        return f"InferenceFunction(name={self.name!r}, function_type={self.function_type})"
 
 
 def _is_readable(value: Any, spec: Spec) -> bool:

@@ -35,7 +35,7 @@ def run_on_device(
 ) -> tuple[Tensor, ...] | None:
     """The results of an op as a device computes them; None for an op whose NumPy form is to run:
     one that the device has no code for, with effects, or on strings or lists."""
-    if op.lower is None or op.effect is not None or not backend(device).runs_eagerly:
+    if op.effect is not None or not backend(device).runs_eagerly(op):
         return None
     key = _key(op, inputs, attrs, device)
     if key is None:

@@ -295,6 +295,12 @@ class Function:
         self._evict(entry)
         return entry
 
+    def adopt(self, concrete: ConcreteFunction, arguments: Arguments) -> None:
+        """Take a trace that was made elsewhere for calls with such arguments."""
+        with self._lock.held():
+            self._lock.is_owned()
+            self._cache.add((arguments.key, None), concrete, arguments)
+
     def _traced_twice(self, arguments: Arguments, these_variables: bool) -> tuple[Trace, bool]:
         """The trace, and whether it is for these variables only, as the function asked which ones
         they are. Where the first trace creates variables, the second one is given."""

@@ -313,6 +313,12 @@ class FunctionSignature:
             self._has_lists = any(isinstance(leaf, ListSpec) for leaf in leaves)
             self._check_fits()
 
+    @property
+    def takes_names_only(self) -> bool:
+        """Whether there are parameters, and each is given by its name."""
+        kinds = {p.kind for p in self.parameters.parameters.values()} if self.parameters else set()
+        return kinds == {inspect.Parameter.KEYWORD_ONLY}
+
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         """Arguments in canonical form: defaults filled in, keywords moved to their positions.
 
@@ -425,7 +431,7 @@ class FunctionSignature:
         ):
             self._check_is_default(name, value)
         converted = [
-            _convert_nested(value, spec, f"argument {i}", self.name)
+            convert_nested(value, spec, f"argument {i}", self.name)
             for i, (value, spec) in enumerate(zip(args, specs, strict=False))
         ]
         return (*converted, *args[len(specs) :])
@@ -456,7 +462,12 @@ def _as_given(declared: Any, given: Any) -> Any:
     return leaf_spec(given) if isinstance(declared, ListSpec) else declared
 
 
-def _convert_nested(value: Any, spec: Any, place: str, name: str) -> Any:
+def convert_nested(value: Any, spec: Any, place: str, name: str) -> Any:
+    """A structure of values converted to one of specs; what stands for no spec stays as it is.
+
+    Raises:
+        TypeError: they differ in structure, dtype or shape.
+    """
     parts = nest.children(spec)
     if parts is None:
         return _convert_leaf(value, spec, place, name)
@@ -468,7 +479,7 @@ def _convert_nested(value: Any, spec: Any, place: str, name: str) -> Any:
             f"{spec!r}, got {value!r}{at(user_origin())}"
         )
     converted = [
-        _convert_nested(v, s, f"{place}[{k!r}]", name)
+        convert_nested(v, s, f"{place}[{k!r}]", name)
         for (k, v), (_, s) in zip(given, parts, strict=True)
     ]
     return nest.rebuild(spec, converted)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from treadle.autograph.errors import StagingError
 from treadle.autograph.loop_notes import loop_notes
@@ -11,6 +14,7 @@ from treadle.core import nest
 from treadle.core.context import context, recording, taping
 from treadle.core.devices import HOST
 from treadle.core.frames import forget_last
+from treadle.core.names import unused_name
 from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
@@ -134,7 +138,8 @@ def _traced(
     created = [False]
     if may_create:
         builder.on_variable = lambda: created.__setitem__(0, True)
-    builder.lift_hook = lambda tensor: lift(builder, tensor)
+    given: dict[Value, Any] = {}
+    builder.lift_hook = lambda tensor: lift(builder, tensor, given)
     names = parameter_names(arguments)
     specs = [_parameter_spec(kind) for kind in arguments.types]
     leaves: list[Any] = []
@@ -146,19 +151,21 @@ def _traced(
         if isinstance(leaf, Variable) and not these_variables:
             leaf = stand_ins.setdefault(id(leaf), leaf.stand_in())
         leaves.append(leaf if spec is None else _parameter(builder, leaf, spec, label))
+        if isinstance(leaf, Tensor | np.ndarray | np.generic) and leaves[-1] is not leaf:
+            given[leaves[-1].value] = leaf
     args, kwargs = arguments.pack(leaves)
     try:
         with recording(builder), taping(()), watch_numpy_random(name):
             result = fn(*args, **kwargs)
             structure, results = _collect(result, name)
             graph = builder.finish(results)
-            given = [
+            placed = [
                 leaf.spec if isinstance(leaf, Variable) else leaf_spec(leaf)
                 for leaf, spec in zip(arguments.types, specs, strict=True)
                 if spec is not None
             ]
             captured = list(graph.captures)
-            place_graph(graph, given, builder.asked, inside=builder.outer is not None)
+            place_graph(graph, placed, builder.asked, inside=builder.outer is not None)
     finally:
         builder.finished = True
         forget_last()
@@ -212,11 +219,7 @@ def parameter_names(arguments: Arguments) -> list[str]:
         base = given or "_".join(
             "".join(c if c.isalnum() or c == "_" else " " for c in path).split()
         )
-        name, number = base, 1
-        while name in taken:
-            name, number = f"{base}_{number}", number + 1
-        taken.add(name)
-        names.append(name)
+        names.append(unused_name(base, taken))
     return names
 
 
@@ -260,11 +263,50 @@ def results_of(structure: Any, tensors: Any) -> Any:
     return nest.map_structure(value, structure)
 
 
-def lift(builder: GraphBuilder, tensor: SymbolicTensor) -> Tensor:
-    """The value of a traced tensor that does not depend on arguments: a variable's initial value.
+_OF_RESULT = re.compile(r"%(\d+)( of unknown rank)?")
+
+
+def numbered(structure: Any) -> Any:
+    """The structure of a function's result as plain data: ``"%0"`` for the first tensor."""
+
+    def text(leaf: Any) -> Any:
+        if leaf is None:
+            return None
+        return f"%{leaf.index}" + (" of unknown rank" if isinstance(leaf, _UnrankedResult) else "")
+
+    return nest.map_structure(text, structure)
+
+
+def structure_of(plain: Any, count: int) -> Any:
+    """The structure that `numbered` was given.
+
+    Args:
+        count: how many results the graph has.
 
     Raises:
-        ValueError: it depends on an argument or on a value inside a branch or loop.
+        ValueError: it is none, or names a result that there is not.
+    """
+
+    def marker(leaf: Any) -> Any:
+        found = _OF_RESULT.fullmatch(leaf) if isinstance(leaf, str) else None
+        if leaf is None:
+            return None
+        if found is None or int(found[1]) + bool(found[2]) >= count:
+            raise ValueError(f"{leaf!r} is none of {count} results")
+        return (_UnrankedResult if found[2] else _Result)(int(found[1]))
+
+    return nest.map_structure(marker, plain)
+
+
+def lift(builder: GraphBuilder, tensor: SymbolicTensor, given: Mapping[Value, Any]) -> Tensor:
+    """The value of a traced tensor in this call: a variable's initial value.
+
+    Args:
+        given: the values of the parameters, where a call traces the function.
+
+    Raises:
+        ValueError: it depends on a value inside a branch or loop, or on an argument of which only
+            the spec is known.
     """
     from treadle.runtime import interpreter
 
@@ -275,11 +317,11 @@ def lift(builder: GraphBuilder, tensor: SymbolicTensor) -> Tensor:
     }
     graph, mapping = Graph("initial_value"), {}
     for value in _outer_values(needed, tensor.value):
-        outer = captured.get(value)
+        outer = captured.get(value, given.get(value))
         if outer is None or tensor.recorder is not builder:
             raise ValueError(
                 "The initial value of a variable that is created inside a function may not depend "
-                f"on the function's arguments or on a branch or loop: {tensor!r}. Pass a function "
+                f"on arguments without values or on a branch or loop: {tensor!r}. Pass a function "
                 f"as initial_value, or create the variable outside{at(user_origin())}"
             )
         mapping[value] = graph.add_param(value.spec, value.name)
@@ -288,9 +330,10 @@ def lift(builder: GraphBuilder, tensor: SymbolicTensor) -> Tensor:
         clone_node(node, graph, mapping)
     graph.results = [mapping[tensor.value]]
     with recording(None), taping(()):
-        inputs = [c if isinstance(c, Variable) else c._numpy() for c in graph.captures]
+        values = [c if isinstance(c, Variable) else convert_to_tensor(c) for c in graph.captures]
+        inputs = [c if isinstance(c, Variable) else c._numpy() for c in values]
         found = from_array(interpreter.run(graph, inputs)[0])
-        devices = (c.spec.device for c in graph.captures)
+        devices = (c.spec.device for c in values)
         return moved(found, next((d for d in devices if d is not HOST), HOST))
 
 

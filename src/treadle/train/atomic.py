@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +43,40 @@ def write(path: Path, parts: Iterable[Any], what: str) -> None:
             with contextlib.suppress(OSError):
                 part.unlink()
             raise
-        _sync_folder(path.parent)
+        _sync(path.parent)
     except OSError as error:
         raise file_error(error, f"Could not write {what} {path}") from error
+
+
+def write_folder(folder: Path, write: Callable[[Path], None], last: str, what: str) -> None:
+    """Write several files of a folder under names of their own, and rename them when all of them
+    are on the disk. Other files of the folder stay.
+
+    Args:
+        write: is given a new folder, and writes the files into it.
+        last: the file that is renamed last: without it the others count for nothing.
+        what: what is written, for errors.
+
+    Raises: as `write`.
+    """
+    own = f".saving.{socket.gethostname()}-"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_left(folder, own)
+        stage = Path(tempfile.mkdtemp(".part", f"{own}{os.getpid()}-", folder))
+        try:
+            write(stage)
+            written = [path for path in stage.rglob("*") if path.is_file()]
+            for path in sorted(written, key=lambda path: path == stage / last):
+                _sync(path)
+                target = folder / path.relative_to(stage)
+                target.parent.mkdir(exist_ok=True)
+                os.replace(path, target)
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+        _sync(folder)
+    except OSError as error:
+        raise file_error(error, f"Could not write {what} {folder}") from error
 
 
 def _write_all(file: int, piece: memoryview) -> None:
@@ -54,10 +87,10 @@ def _write_all(file: int, piece: memoryview) -> None:
 def _remove_left(folder: Path, own: str) -> None:
     """Remove what processes of this machine that are no more left behind half written."""
     for left in folder.glob(f"{_escaped(own)}*.part"):
-        number = left.name.removeprefix(own).removesuffix(".part")
+        number = left.name.removeprefix(own).removesuffix(".part").partition("-")[0]
         if number.isdecimal() and int(number) != os.getpid() and not _runs(int(number)):
             with contextlib.suppress(OSError):
-                left.unlink()
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def _escaped(name: str) -> str:
@@ -74,10 +107,10 @@ def _runs(process: int) -> bool:
     return True
 
 
-def _sync_folder(folder: Path) -> None:
-    """Have the new name itself on the disk, where folders can be opened."""
+def _sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk, where folders can be opened."""
     with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core import dtypes, errors
-from treadle.core.crc32c import crc32c, masked
 from treadle.core.dtypes import DType
 from treadle.core.file_errors import file_error
 from treadle.core.wire import BYTES, FIXED32, fields, varint_at
+from treadle.io.checksums import crc32c, masked
 from treadle.train.nodes import VALUE, Node, Slot
 from treadle.train.safetensors import Array
 from treadle.train.table import read_table

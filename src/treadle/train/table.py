@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treadle.core import errors
-from treadle.core.crc32c import crc32c, masked
 from treadle.core.file_errors import file_error
 from treadle.core.wire import varint_at
+from treadle.io.checksums import crc32c, masked
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48

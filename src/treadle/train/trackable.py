@@ -7,7 +7,7 @@ what objects with ``_state_dict()`` and ``_load_state_dict(state)`` describe the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from treadle.ops.random.generator import Generator
@@ -33,8 +33,11 @@ def attribute_of(value: Any) -> str | None:
     return STATE if is_stateful(value) else None
 
 
-def children(value: Any) -> dict[str, Any]:
-    """What an object refers to that is of interest to checkpoints, by name.
+def children(value: Any, is_child: Callable[[Any], bool] = is_trackable) -> dict[str, Any]:
+    """What an object refers to that is of interest, by name.
+
+    Args:
+        is_child: says what is; to checkpoints what they can hold.
 
     Raises:
         ValueError: a dict whose keys are not strings holds some of it.
@@ -44,9 +47,9 @@ def children(value: Any) -> dict[str, Any]:
     if isinstance(value, Generator):
         return {"_state_var": value.state}
     if isinstance(value, list | tuple):
-        return _holding({str(number): element for number, element in enumerate(value)})
+        return _holding({str(number): element for number, element in enumerate(value)}, is_child)
     if isinstance(value, dict):
-        found = _holding(value)
+        found = _holding(value, is_child)
         other = [name for name in found if not isinstance(name, str)]
         if other:
             raise ValueError(
@@ -55,7 +58,7 @@ def children(value: Any) -> dict[str, Any]:
             )
         return found
     own = getattr(value, "_trackable_children", None)
-    return {} if own is None else _holding(own())
+    return {} if own is None else _holding(own(), is_child)
 
 
 def slots_of(value: Any) -> Iterator[tuple[Variable, str, Variable]]:
@@ -70,18 +73,20 @@ def other_names(value: Any, name: str) -> tuple[str, ...]:
     return () if own is None else tuple(own(name))
 
 
-def _holding(found: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {name: child for name, child in found.items() if holds(child)}
+def _holding(found: Mapping[Any, Any], is_child: Callable[[Any], bool]) -> dict[Any, Any]:
+    return {name: child for name, child in found.items() if holds(child, is_child)}
 
 
-def holds(value: Any, inside: tuple[int, ...] = ()) -> bool:
-    """Whether the object is, or is a container of, something that a checkpoint can hold."""
+def holds(
+    value: Any, is_child: Callable[[Any], bool] = is_trackable, inside: tuple[int, ...] = ()
+) -> bool:
+    """Whether the object is, or is a container of, something that is of interest."""
     if isinstance(value, list | tuple | dict):
         if id(value) in inside:
             return False
         elements = value.values() if isinstance(value, dict) else value
-        return any(holds(element, (*inside, id(value))) for element in elements)
-    return is_trackable(value) and not isinstance(value, type)
+        return any(holds(element, is_child, (*inside, id(value))) for element in elements)
+    return is_child(value) and not isinstance(value, type)
 
 
 class Walk:
@@ -94,10 +99,15 @@ class Walk:
         slots: for each number of an optimizer the slots, with numbers of variables.
     """
 
-    def __init__(self, root: Any, stands_for: Any = None) -> None:
+    def __init__(
+        self, root: Any, stands_for: Any = None,
+        children: Callable[[Any], dict[str, Any]] = children, with_slots: bool = True,
+    ) -> None:  # fmt: skip
         """
         Args:
             stands_for: an object that is the same as the root.
+            children: gives what an object refers to.
+            with_slots: whether the slots of optimizers are among the objects.
         """
         self.objects: list[Any] = [root]
         self.paths = [""]
@@ -110,7 +120,7 @@ class Walk:
                 for name, child in children(value).items()
             })  # fmt: skip
         self.slots: dict[int, list[tuple[int, str, int]]] = {}
-        for number, value in enumerate(list(self.objects)):
+        for number, value in enumerate(list(self.objects) if with_slots else ()):
             for variable, name, slot in slots_of(value):
                 of = self.numbers.get(id(variable))
                 if of is not None:

@@ -13,7 +13,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 import keras
 import numpy as np
 
-from tests.keras.saved_models import models, subclassed
+from tests.keras.saved_models import LEGACY, models, subclassed
 
 HERE = Path(__file__).parent
 random = np.random.default_rng(0)
@@ -45,6 +45,12 @@ def keras2():
     return model
 
 
+def legacy():
+    """Whole models in files as Keras 2 had them, of the archives."""
+    for name in LEGACY:
+        keras.models.load_model(HERE / f"{name}.keras").save(HERE / f"{name}.h5")
+
+
 if __name__ == "__main__":
     keras.utils.set_random_seed(7)
     for name, model in models(keras):
@@ -58,6 +64,7 @@ if __name__ == "__main__":
         outputs = {f"y{i}": v for i, v in enumerate(found)}
         kept = {f"state{i}": v for i, v in enumerate(state)}
         np.savez_compressed(HERE / f"{name}.npz", **given, **outputs, **kept)
+    legacy()
     model, x = keras2(), random.normal(size=(2, 3))
     model.save(HERE / "keras2.h5")
     np.savez_compressed(HERE / "keras2.npz", x0=x, y0=model.predict(x, verbose=0))

@@ -14,6 +14,7 @@ import treadle
 from tests.runtime.cpu.machines import PROCESSORS, ZEN3, ZEN5
 from treadle.core.shapes import SymbolicDim
 from treadle.runtime.cpu.jit import jit
+from treadle.runtime.cpu.matmul import tiles
 from treadle.runtime.cpu.matmul.dots import most_dot_rows
 from treadle.runtime.cpu.matmul.tile_text import tile_text
 from treadle.runtime.cpu.matmul.tiles import (
@@ -81,6 +82,33 @@ def test_tiles(element: str, vectors: int, along: str, target: Target) -> None:
         for n in {vectors * width, vectors * width - 1, (vectors - 1) * width + 1}:
             run_tile(Tile(element, along, height, vectors), target, n, 37)
     run_tile(Tile(element, along, tall, vectors), target, 1, 0)
+
+
+@pytest.mark.parametrize("along", ["rows", "columns"])
+def test_steps_written_out_add_in_the_order_of_k(
+    along: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tiles that do several steps of k at once give the bits of those that do one."""
+    tile, rng = Tile("float", along, most_rows(host(), 2), 2), np.random.default_rng(0)
+    columns = 2 * lanes(host(), "float")
+    texts = []
+    for most in (tiles.MOST_STEPS, 1):
+        monkeypatch.setattr(tiles, "MOST_STEPS", most)
+        texts.append(tile_text(tile, host()))
+    several, single = (jit().load(text).address(tile.symbol) for text in texts)
+    assert len(texts[0]) > len(texts[1]) and several != single
+    for k, beside in itertools.product((0, 1, 3, 4, 5, 8, 30, 129), (0, 3)):
+        shape = (tile.height, k + 1) if along == "rows" else (k + 1, tile.height)
+        a, b = numbers(rng, shape, np.float32), numbers(rng, (k + 1, columns + beside), np.float32)
+        found = []
+        for address in (several, single):
+            c = np.zeros((tile.height, columns), np.float32)
+            TILE(address)(
+                a.ctypes.data, a.strides[0], b.ctypes.data, b.strides[0], c.ctypes.data,
+                c.strides[0], k, columns, 0, 1, np.zeros(2, np.int64).ctypes.data,
+            )  # fmt: skip
+            found.append(c.tobytes())
+        assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("target", TARGETS[:2], ids=["host", "avx2"])

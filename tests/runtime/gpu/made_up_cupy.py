@@ -5,6 +5,8 @@ not among them is an AttributeError here, so the driver cannot use one unnoticed
 """
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -18,7 +20,7 @@ NAMES = {
     "cupy.RawKernel": ["kernel", "max_dynamic_shared_size_bytes"],
     "cupy.cuda": [
         "Device", "Stream", "MemoryPool", "MemoryPointer", "UnownedMemory", "memory", "compiler",
-        "runtime", "driver", "Graph", "Function", "Event", "alloc_pinned_memory",
+        "runtime", "driver", "Graph", "Function", "Event", "alloc_pinned_memory", "using_allocator",
     ],
     "cupy.cuda.Device": ["__enter__", "__exit__"],
     "cupy.cuda.Stream": [
@@ -265,6 +267,13 @@ class Cupy:
             else:
                 graphs.made_call(stream, ctypes.c_int64(given[0]))
 
+        @contextmanager
+        def using(allocator: Any) -> Iterator[None]:
+            before, self.allocator = self.allocator, allocator
+            yield
+            self.allocator = before
+
+        self.allocator: Any = None  # what functions take memory of
         told = {4: 40, 3: 16}
         made = Strict(
             "cupy.cuda.driver", launchKernel=launched, CU_FUNC_ATTRIBUTE_NUM_REGS=4,
@@ -275,7 +284,7 @@ class Cupy:
             MemoryPointer=MemoryPointer, UnownedMemory=UnownedMemory, runtime=runtime, driver=made,
             memory=Strict("cupy.cuda.memory", OutOfMemoryError=OutOfMemoryError),
             compiler=Strict("cupy.cuda.compiler", CompileException=CompileException), Event=Event,
-            alloc_pinned_memory=Owned,
+            alloc_pinned_memory=Owned, using_allocator=using,
         )  # fmt: skip
         self.module: Any = ModuleType("cupy")
         self.module.__spec__ = ModuleSpec("cupy", None)

@@ -1,4 +1,4 @@
-"""Products of matrices as drivers compute them, by NumPy."""
+"""What drivers compute of matrices by libraries, by NumPy."""
 
 import ctypes
 from typing import Any
@@ -34,3 +34,19 @@ def _matrices(p: Product, factor: Factor, rows: int, columns: int) -> Any:
     return found.swapaxes(1, 2) if factor.turned else found
 
 
+
+
+def triangles(matrix: Any) -> tuple[Any, Any, Any]:
+    """See `treadle.runtime.gpu.driver.Driver.triangles`."""
+    n, upper = len(matrix), matrix.copy()
+    lower, rows = np.zeros_like(matrix), np.arange(n)
+    with np.errstate(all="ignore"):
+        for k in range(n):
+            best = k + int(np.argmax(np.abs(upper[k:, k])))
+            for array in (lower, upper, rows):
+                array[[k, best]] = array[[best, k]]
+            lower[k + 1 :, k] = upper[k + 1 :, k] / upper[k, k]
+            upper[k + 1 :] -= np.outer(lower[k + 1 :, k], upper[k])
+    order = np.zeros((n, n), matrix.real.dtype)
+    order[rows, np.arange(n)] = 1
+    return order, lower + np.eye(n, dtype=matrix.dtype), np.triu(upper)

@@ -8,6 +8,7 @@ import bisect
 import ctypes
 import functools
 import math
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -100,17 +101,20 @@ class RecordingDriver:
             "submissions" (of recordings), "waits", "ahead" (copies beside other work), "pinned";
             "choices" and "iterations" that the device decided about.
         limit: bytes that all memory together may take.
+        has_eigenvectors: whether the library finds those of matrices that are not symmetric.
         is_idle: launches are counted and not done.
         cached: see `on_processor.Kernels`; `moved` has the bytes so far, of copies, too.
     """
 
     library = np
+    has_eigenvectors = True
 
     def __init__(self, gpu: Gpu = GPU, limit: int = 1 << 32) -> None:
         self.gpu, self.limit = gpu, limit
         self.counts: Counter[str] = Counter()
         self.blocks: dict[int, int] = {}
         self.starts: list[int] = []
+        self.changing = threading.RLock()  # the collector frees blocks inside of these methods
         self.free: dict[int, list[Any]] = {}
         self.used = self.most = 0
         self.calls: list[Any] | None = None
@@ -125,7 +129,7 @@ class RecordingDriver:
         yield
         self.is_active -= 1
 
-    def refusing(self) -> Any:
+    def computing(self) -> Any:
         return nullcontext()  # NumPy's functions always raise
 
     # -- memory ----------------------------------------------------------------------------------
@@ -150,21 +154,24 @@ class RecordingDriver:
         return Block(self, size)
 
     def add(self, block: Block) -> None:
-        self.blocks[block.address] = block.size
-        bisect.insort(self.starts, block.address)
-        self.used += block.size
-        self.most = max(self.most, self.used)
+        with self.changing:
+            self.blocks[block.address] = block.size
+            bisect.insort(self.starts, block.address)
+            self.used += block.size
+            self.most = max(self.most, self.used)
 
     def remove(self, block: Block) -> None:
-        del self.blocks[block.address]
-        self.starts.remove(block.address)
-        self.used -= block.size
+        with self.changing:
+            del self.blocks[block.address]
+            self.starts.remove(block.address)
+            self.used -= block.size
 
     def owned(self, address: int, size: int) -> None:
         """Some bytes must be inside of one block."""
-        at = bisect.bisect_right(self.starts, address) - 1
-        start = self.starts[at] if at >= 0 else 0
-        inside = at >= 0 and address + size <= start + self.blocks[start]
+        with self.changing:  # threads that copy ahead ask while others allocate
+            at = bisect.bisect_right(self.starts, address) - 1
+            start = self.starts[at] if at >= 0 else 0
+            inside = at >= 0 and address + size <= start + self.blocks[start]
         if size and not inside:
             raise Fault(f"{size} bytes at {address:#x} are no memory of the device")
 
@@ -319,6 +326,16 @@ class RecordingDriver:
 
     def product(self, product: Product) -> None:
         self._do("products", lambda: products.product(product))
+
+    def triangles(self, matrix: Any) -> Any:
+        self.counts["triangles"] += 1
+        return products.triangles(matrix)
+
+    def eigenvectors(self, matrices: Any) -> Any:
+        if not self.has_eigenvectors:
+            return None
+        self.counts["eigenvectors"] += 1
+        return np.linalg.eig(matrices.astype(np.result_type(matrices, np.complex64)))
 
     # -- kernels ---------------------------------------------------------------------------------
 

@@ -22,11 +22,11 @@ from typing import Any
 
 from tests.runtime.gpu import sources, traffic
 from tests.runtime.gpu.collected import Collection
+from tests.runtime.gpu.compiling import ARCHITECTURES, check
 from tests.runtime.gpu.on_processor import BATCH, GPU, Kernels
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.toolkit import CompileError, Compiler, compilers
 
-ARCHITECTURES = ("sm_80", "sm_90")
 TESTS = (
     "test_dtypes_and_threads.py", "test_dynamic.py", "test_epilogues.py", "test_growing.py",
     "test_list_slots.py", "test_loops.py", "test_memory.py", "test_programs.py",
@@ -52,7 +52,7 @@ class Examination:
     Attributes:
         kernels: those met, by name; equal ones have one name.
         ran: the names of those that calls ran.
-        compiled: how many compile, by compiler and architecture.
+        compiled: how many compile, by compiler.
         refused: what compilers say of kernels that they do not compile.
         unsupported: why a source has no program for the device.
         differing: what is wrong with a call.
@@ -87,20 +87,18 @@ class Examination:
         texts = list(new.values())
         batches = [texts[n : n + BATCH] for n in range(0, len(texts), BATCH)]
         for compiler in self.compilers:
-            for architecture in ARCHITECTURES:
-                key = f"{compiler.name}, {architecture}"
 
-                def count(batch: list[str]) -> int:
-                    try:
-                        compiler.compile("\n".join(batch), architecture)
-                    except CompileError as error:
-                        self.refused.append(f"{key}: {error}")
-                        return 0
-                    return len(batch)
+            def count(batch: list[str], compiler: Compiler = compiler) -> int:
+                try:
+                    check(compiler, "\n".join(batch))
+                except CompileError as error:
+                    self.refused.append(f"{compiler.name}: {error}")
+                    return 0
+                return len(batch)
 
-                with ThreadPoolExecutor(os.cpu_count()) as pool:
-                    done = sum(pool.map(count, batches))
-                self.compiled[key] = self.compiled.get(key, 0) + done
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                done = sum(pool.map(count, batches))
+            self.compiled[compiler.name] = self.compiled.get(compiler.name, 0) + done
 
     def table(self) -> dict[str, Any]:
         return {
@@ -155,6 +153,7 @@ def main() -> None:
     result: dict[str, Any] = {
         "command": "PYTHONPATH=src:. python -m tests.runtime.gpu.run",
         "processor": processor(), "compilers": [c.name for c in compilers()],
+        "architectures": ARCHITECTURES,
         "python": platform.python_version(),
     }  # fmt: skip
     for kind in options.kinds:

@@ -12,6 +12,7 @@ import treadle as td
 from tests.runtime.gpu.recorder import recorded_gpu
 from tests.runtime.gpu.test_execution import driver_of, program_of
 from treadle.core.devices import Device
+from treadle.data.elements import Ahead
 
 to_device = td.data.experimental.prefetch_to_device
 X = np.arange(60, dtype=np.float32).reshape(20, 3)
@@ -54,6 +55,16 @@ def test_copies_are_made_beside_other_work_in_memory_used_in_turn(gpu: Device) -
     first = counts["pinned"]
     sum(float(step(x)) for x in dataset)
     assert counts["pinned"] <= max(first, 8) + 2
+
+
+def test_copies_that_are_garbage_in_a_cycle_leave_their_memory(gpu: Device) -> None:
+    step = td.function(lambda x: td.reduce_sum(x * 2.0))
+    for _ in range(3):
+        cycle: list[Any] = [Ahead(X[:4], gpu) for _ in range(4)]
+        assert float(step(cycle[0].tensor())) == 2.0 * X[:4].sum()
+        cycle.append(cycle)
+        del cycle
+        gc.collect()
 
 
 def test_work_is_recorded_for_the_few_places_of_batches(gpu: Device) -> None:

@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -164,6 +166,32 @@ def test_a_limit(cupy: Cupy) -> None:
     made.allocate(1024)
     with pytest.raises(MemoryError, match="8,192 bytes"):
         made.allocate(8192)
+
+
+def test_functions_take_memory_of_the_pool(
+    driver: CupyDriver, cupy: Cupy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a limit holds for it, and what is kept is given back."""
+    raising: list[Any] = []
+
+    @contextmanager
+    def errstate(**given: Any) -> Iterator[None]:
+        raising.append(given)
+        yield
+
+    made = ModuleType("cupyx")
+    made.__dict__["errstate"] = errstate
+    monkeypatch.setitem(sys.modules, "cupyx", made)
+    with driver.computing():
+        memory = cupy.allocator(1000)
+        assert driver.pool.used_bytes() == 1024
+        with pytest.raises(MemoryError, match="Out of memory allocating 1,048,576 bytes"):
+            cupy.allocator(MEGABYTE)
+    del memory
+    assert cupy.allocator is None and raising == [{"linalg": "raise"}]
+    assert driver.memory_use()["kept"] == 1024
+    driver.give_back()
+    assert driver.memory_use()["kept"] == 0
 
 
 def exponential() -> KernelCode:

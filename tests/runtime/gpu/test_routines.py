@@ -7,6 +7,7 @@ import math
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,9 @@ class Processor:
     ) -> None:
         self.multiply, self.kernels = multiply, kernels
         self.launches = 0
+
+    def computing(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def load(self, codes: Sequence[KernelCode]) -> list[list[Any]]:
         assert self.kernels is not None

@@ -7,6 +7,9 @@ A name that is not here is treadle's own, as graphs have it.
 
 from __future__ import annotations
 
+from typing import Any
+
+from treadle.compat.graph_messages import message
 from treadle.compat.v1 import (
     app,
     contrib,
@@ -23,20 +26,14 @@ from treadle.compat.v1 import (
     metrics,
     nn,
     random,
+    saved_model,
+    summary,
     test,
     train,
 )
 from treadle.compat.v1.aliases import ALIASES
 from treadle.compat.v1.collections import (
     GraphKeys,
-)
-from treadle.compat.v1.config import (
-    ConfigProto,
-    GPUOptions,
-    GraphOptions,
-    OptimizerOptions,
-    RunMetadata,
-    RunOptions,
 )
 from treadle.compat.v1.functions import (
     Assert,
@@ -130,7 +127,7 @@ from treadle.compat.v1.functions import (
     tuple_ as tuple,
 )
 from treadle.compat.v1.graph import Graph, get_default_graph, reset_default_graph
-from treadle.compat.v1.graph_def import GraphDef, NodeDef, import_graph_def
+from treadle.compat.v1.graph_def import import_graph_def
 from treadle.compat.v1.initializers import (
     constant_initializer,
     glorot_normal_initializer,
@@ -169,6 +166,14 @@ from treadle.compat.v1.session import (
     InteractiveSession,
     Session,
     get_default_session,
+)
+from treadle.compat.v1.settings import (
+    ConfigProto,
+    GPUOptions,
+    GraphOptions,
+    OptimizerOptions,
+    RunMetadata,
+    RunOptions,
 )
 from treadle.compat.v1.shapes import (
     Dimension,
@@ -220,13 +225,11 @@ __all__ = [
     "Dimension",
     "GPUOptions",
     "Graph",
-    "GraphDef",
     "GraphKeys",
     "GraphOptions",
     "IndexedSlices",
     "InteractiveSession",
     "NoGradient",
-    "NodeDef",
     "NotDifferentiable",
     "Operation",
     "OptimizerOptions",
@@ -363,6 +366,7 @@ __all__ = [
     "report_uninitialized_variables",
     "reset_default_graph",
     "resource_variables_enabled",
+    "saved_model",
     "scatter_add",
     "scatter_div",
     "scatter_max",
@@ -378,6 +382,7 @@ __all__ = [
     "sparse_to_dense",
     "squeeze",
     "sub",
+    "summary",
     "test",
     "to_bfloat16",
     "to_complex128",
@@ -403,7 +408,16 @@ __all__ = [
     "zeros_initializer",
 ]
 
-__getattr__ = fallback(
+# Classes of messages: what needs them imports the package protobuf.
+_MESSAGES = ("AttrValue", "GraphDef", "MetaGraphDef", "NameAttrList", "NodeDef")
+
+_elsewhere = fallback(
     __name__, "treadle", "treadle.math", "treadle.linalg", "treadle.strings", "treadle.io",
     "treadle.debugging", "treadle.nn", "treadle.image", aliases=ALIASES,
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name in summary.MESSAGES:
+        return summary.message(name)
+    return message(name) if name in _MESSAGES else _elsewhere(name)

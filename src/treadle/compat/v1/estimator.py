@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import inspect
 import logging
 import os
@@ -11,8 +12,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import treadle as td
-from treadle.compat.v1 import feature_column, functions, layers, losses, metrics, nn
+from treadle.compat.v1 import feature_column, functions, layers, losses, metrics, nn, summary
 from treadle.compat.v1 import train as training
 from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.data import Dataset
@@ -104,6 +107,11 @@ def _given(function: Callable[..., Any], **offered: Any) -> Any:
     parameters = inspect.signature(function).parameters
     takes_all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     return function(**{k: v for k, v in offered.items() if takes_all or k in parameters})
+
+
+def _has_messages() -> bool:
+    """Whether the package is there that has the messages of summaries."""
+    return importlib.util.find_spec("tensorboard") is not None
 
 
 class Estimator:
@@ -234,6 +242,11 @@ class Estimator:
                     None if settings.save_checkpoints_steps else settings.save_checkpoints_secs,
                     settings.save_checkpoints_steps, scaffold=scaffold, listeners=saving_listeners,
                 ))  # fmt: skip
+            if settings.save_summary_steps and _has_messages():
+                summary.scalar("loss", spec.loss)
+                chosen.append(training.SummarySaverHook(
+                    settings.save_summary_steps, output_dir=self._dir, scaffold=scaffold
+                ))  # fmt: skip
             if self._warm and not training.latest_checkpoint(self._dir):
                 scaffold._init_fn = scaffold._init_fn or self._warm_start()
             creator = training.ChiefSessionCreator(
@@ -302,7 +315,20 @@ class Estimator:
                 found = session.run({k: v for k, (v, _) in pairs.items()})
                 found["global_step"] = int(session.run(step))
         _log.info("Saving dict for global step %s: %s", found["global_step"], found)
+        if _has_messages():
+            self._write(os.path.join(self._dir, f"eval_{name}" if name else "eval"), found)
         return dict(found)
+
+    def _write(self, folder: str, metrics: dict[str, Any]) -> None:
+        """Write the numbers among metrics as summaries."""
+        writer = summary.FileWriterCache.get(folder)
+        kind = summary.message("Summary")
+        values = [
+            kind.Value(tag=k, simple_value=float(v)) for k, v in metrics.items()
+            if k != GraphKeys.GLOBAL_STEP and np.ndim(v) == 0 and np.isreal(v)
+        ]  # fmt: skip
+        writer.add_summary(kind(value=values), metrics[GraphKeys.GLOBAL_STEP])
+        writer.flush()
 
     def _open(self, session: Any, path: str, opening: Any) -> None:
         """Restore variables and open the pipeline."""

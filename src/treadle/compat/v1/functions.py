@@ -12,7 +12,7 @@ import numpy as np
 
 import treadle as td
 from treadle.compat.v1.graph import get_default_graph
-from treadle.compat.v1.mirrored import checking, graph_function
+from treadle.compat.v1.mirrored import IN_GRAPHS, checking, graph_function
 from treadle.compat.v1.recording import in_graphs, recorded, writes_into
 from treadle.compat.v1.values import Literal, Mode, Operation, Tensor, element
 from treadle.compat.v1.variables import grouped, inside_body
@@ -685,6 +685,11 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
         return value
     return graph_function(td.convert_to_tensor)(value, dtype, name=name)
 
+
+IN_GRAPHS |= {
+    td.convert_to_tensor: convert_to_tensor, td.cast: cast, td.gradients: gradients,
+    td.numpy_function: numpy_function, td.py_function: py_function,
+}  # fmt: skip
 in_graphs(
     _dense,
     _div,

@@ -30,6 +30,7 @@ from treadle.compat.v1.values import (
     POSSIBLE_RANKS,
     Body,
     IndexedSlices,
+    Literal,
     Operation,
     Ranks,
     Region,
@@ -72,10 +73,12 @@ class Graph:
         self._collections: dict[Any, list[Any]] = {}
         self._gradients: dict[str, str] = {}
         self._creators: tuple[Any, ...] = ()
+        self.shared: dict[int, Any] = {}  # what stands for variables of treadle, by their ids
         self.finalized = False
         self.seed: int | None = None
         self.device_name = ""
         self.lock = threading.RLock()
+        self.functions: dict[str, Any] = {}  # of graphs that were read, by name: FunctionDefs
 
     # -- operations --------------------------------------------------------------------------
 
@@ -88,6 +91,7 @@ class Graph:
         return Graph.written(self)
 
     written: ClassVar[Callable[[Graph], Any]]  # set by `graph_def`
+    sharing: ClassVar[Callable[[Graph, td.Variable], Any]]  # set by `variables`
 
     @property
     def building_function(self) -> bool:
@@ -138,6 +142,8 @@ class Graph:
                 f"the arguments of {name or function} cannot have ranks that fit{at(op.origin)}"
             )
         new = [node.op.name for node in nodes[before:]]
+        if region is self._root and list(results) == [ANY_RANKS]:
+            op.nodes = nodes[before:]
         op.inputs = list(
             dict.fromkeys([*op.inputs, *(t for b in op.bodies for t in b.outer_tensors())])
         )
@@ -145,6 +151,26 @@ class Graph:
         self._give(op, results)
         self._add(op)
         return op.result if op.outputs or op.result is not None else op
+
+    def call_layer(self, layer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Write down a call of a Keras layer, or model. Its variables are shared by all sessions.
+
+        Raises:
+            ValueError: the rank of an argument is unknown, and the layer has no weights yet.
+        """
+        given = [t for v in leaves_of((args, kwargs)) if (t := element(v)) is not None]
+        if not layer.built and any(t.shape.rank is None for t in given):
+            raise ValueError(
+                f"{layer.name}: the weights depend on the shape of {given[0]!r}: give the "
+                f"placeholder one{at(user_origin())}"
+            )
+        with self.lock:
+            found = self.record(
+                _called, (Literal(layer), *args), kwargs, None, type(layer).__name__, layer.name
+            )
+            for variable in layer.variables:
+                Graph.sharing(self, variable)
+        return found
 
     def source(
         self, type_: str, name: str, readings: dict[Ranks, Any], owner: Any = None,
@@ -181,6 +207,8 @@ class Graph:
         def leaf(v: Any) -> Any:
             if isinstance(v, np.ndarray) and v.flags.writeable:
                 return v.copy()
+            if isinstance(v, td.Variable):
+                return Graph.sharing(self, v)
             if isinstance(v, Dimension | td.TensorShape):
                 return plain(v) if isinstance(v, Dimension) else td.TensorShape(plain(v))
             if inspect.isroutine(v) or isinstance(v, functools.partial):
@@ -540,6 +568,10 @@ class Graph:
     def get_all_collection_keys(self) -> list[Any]:
         """The names of all collections."""
         return [k for k in self._collections if isinstance(k, str)]
+
+
+def _called(layer: Any, *args: Any, **kwargs: Any) -> Any:
+    return layer(*args, **kwargs)
 
 
 def _nothing() -> None:

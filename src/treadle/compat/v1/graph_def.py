@@ -1,307 +1,147 @@
-"""Graphs as data: `Graph.as_graph_def` and `import_graph_def`.
+"""Graphs as data: `Graph.as_graph_def` and `import_graph_def`, in TensorFlow's message GraphDef.
 
-A graph is written as text (JSON): its operations with the names of their functions, which must be
-in the table of `recorded` or public functions of treadle that graphs have; constants are kept as
-their bytes. Reading runs no other code.
+An operation of TensorFlow's types is read by `tensorflow_ops` and written with its own attributes.
+Another call is a node with TensorFlow's type and the call as data in an attribute (`call_data`).
+Functions of the graph's library are bodies of branches and loops, or are put in place of their
+calls. Reading runs no code of the graph's author.
 """
 
 from __future__ import annotations
 
-import base64
-import importlib
-import inspect
 import json
-import math
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import treadle as td
+from treadle.compat.graph_messages import message
+from treadle.compat.v1.call_data import call_data, operation_of, recorded_again
 from treadle.compat.v1.graph import Graph, get_default_graph
-from treadle.compat.v1.recording import function_named, name_of_function
+from treadle.compat.v1.recording import in_graphs
 from treadle.compat.v1.shapes import plain
-from treadle.compat.v1.values import (
-    ANY_RANKS,
-    Body,
-    IndexedSlices,
-    Literal,
-    Operation,
-    Tensor,
-    element,
-)
+from treadle.compat.v1.tensorflow_forms import Places, written
+from treadle.compat.v1.tensorflow_ops import RESULTS, is_known, run_operation
+from treadle.compat.v1.values import ANY_RANKS, Operation, Tensor, element
 from treadle.compat.v1.variables import Variable
+from treadle.core import wire
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import UNKNOWN_RANK
+from treadle.ops.strings.tensors import NUMBERS, packed, unpacked
 
-_HEAD = b"treadle graph 1\n"
-_MOST = 1 << 31  # bytes of the text, and of one constant
-# Modules whose public functions graphs may name.
-_MODULES = frozenset(
-    f"treadle{m}"
-    for m in ("", ".math", ".nn", ".linalg", ".strings", ".image", ".random", ".signal", ".bitwise",
-              ".debugging")
-)  # fmt: skip
+_CALL = "_treadle_call"  # the attribute of a call as data
+_MOST = 1 << 31  # bytes of a constant
+_PRODUCER = 1882  # the version of graphs that TensorFlow 2.15 writes
+_DTYPES = {number: dtype for dtype, number in NUMBERS.items()}
+_VARIABLES = ("VariableV2", "Variable")
+_BRANCHES, _LOOPS = ("If", "StatelessIf"), ("While", "StatelessWhile")
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+_OLD_CONTROL_FLOW = frozenset(
+    f"{prefix}{name}"
+    for name in ("Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")
+    for prefix in ("", "Ref")
+)
 
+in_graphs(run_operation)
 
-class NodeDef:
-    """One operation of a `GraphDef`.
-
-    Attributes:
-        name, op, device: the operation's name, type and device.
-        input: the names of its inputs and, behind ``^``, of what runs before.
-        attr: what else is known of it.
-    """
-
-    def __init__(self, data: dict[str, Any]) -> None:
-        self._data = data
-
-    @property
-    def name(self) -> str:
-        return str(self._data["name"])
-
-    @property
-    def op(self) -> str:
-        return str(self._data["op"])
-
-    @property
-    def device(self) -> str:
-        return str(self._data.get("device", ""))
-
-    @device.setter
-    def device(self, device: str) -> None:
-        self._data["device"] = device
-
-    @property
-    def input(self) -> list[str]:
-        names = [n.removesuffix(":0") for n in self._data["inputs"]]
-        return names + [f"^{n}" for n in self._data["control"]]
-
-    @property
-    def attr(self) -> dict[str, Any]:
-        return {k: v for k, v in self._data.items() if k in ("dtype", "shape", "function")}
-
-    def __repr__(self) -> str:
-        return f"name: {self.name!r}\nop: {self.op!r}\n" + "".join(
-            f"input: {name!r}\n" for name in self.input
-        )
+# -- writing ---------------------------------------------------------------------------------------
 
 
-class GraphDef:
-    """A graph as data.
-
-    Attributes:
-        node: its operations.
-    """
-
-    def __init__(self, nodes: Iterable[NodeDef] = ()) -> None:
-        self.node: list[NodeDef] = list(nodes)
-
-    def SerializeToString(self) -> bytes:
-        """The graph as bytes."""
-        text = json.dumps([n._data for n in self.node], separators=(",", ":"))
-        return _HEAD + zlib.compress(text.encode(), 1)
-
-    def ParseFromString(self, serialized: bytes) -> int:
-        """Take the graph of some bytes.
-
-        Raises:
-            DataLossError: they are no graph, or of a newer version.
-        """
-        self.node = _parsed(bytes(serialized))
-        return len(serialized)
-
-    MergeFromString = ParseFromString
-
-    @classmethod
-    def FromString(cls, serialized: bytes) -> GraphDef:
-        """The graph of some bytes."""
-        found = cls()
-        found.ParseFromString(serialized)
-        return found
-
-    def CopyFrom(self, other: GraphDef) -> None:
-        """Take the operations of another graph."""
-        self.node = list(other.node)
-
-    def ByteSize(self) -> int:
-        """How many bytes it has."""
-        return len(self.SerializeToString())
-
-    def __eq__(self, other: object) -> bool:
-        mine = [n._data for n in self.node]
-        return isinstance(other, GraphDef) and mine == [n._data for n in other.node]
-
-    __hash__ = object.__hash__
-
-    def __str__(self) -> str:
-        inner = (repr(n).replace("\n", "\n  ").rstrip() for n in self.node)
-        return "".join(f"node {{\n  {text}\n}}\n" for text in inner)
+def as_graph_def(graph: Graph) -> Any:
+    """The operations of a graph as a message GraphDef."""
+    made = message("GraphDef")()
+    made.versions.producer = _PRODUCER
+    places = Places({op.name for op in graph.get_operations()})
+    for op in graph.get_operations():
+        if op.region is graph._root:
+            made.node.extend(_nodes(op, places))
+    for function in graph.functions.values():
+        made.library.function.add().CopyFrom(function)
+    return made
 
 
-def _parsed(data: bytes) -> list[NodeDef]:
-    def damaged(why: str) -> td.errors.DataLossError:
-        return td.errors.DataLossError(None, None, f"this is no graph of treadle: {why}")
-
-    if not data.startswith(b"treadle graph "):
-        raise damaged("it does not begin as one (graphs of TensorFlow's are not read)")
-    if not data.startswith(_HEAD):
-        raise damaged("it was written by a newer version")
-    try:
-        unpacking = zlib.decompressobj()
-        text = unpacking.decompress(data[len(_HEAD) :], _MOST)
-        if unpacking.unconsumed_tail:
-            raise damaged("it is larger than 2 GiB")
-        if not unpacking.eof:
-            raise damaged("its end is missing")
-        nodes = json.loads(text)
-    except (zlib.error, ValueError, RecursionError) as error:
-        raise damaged(str(error)) from None
-    names: set[str] = set()
-    if not isinstance(nodes, list):
-        raise damaged("it has no list of operations")
-    for node in nodes:
-        if not isinstance(node, dict) or not all(
-            isinstance(node.get(k), kind)
-            for k, kind in (("name", str), ("op", str), ("inputs", list), ("control", list))
-        ):
-            raise damaged("an operation is damaged")
-        before = {n.rpartition(":")[0] for n in node["inputs"] if isinstance(n, str)}
-        if len(before) > len(node["inputs"]) or not before | {*node["control"]} <= names:
-            raise damaged(f"{node['name']!r} has inputs that do not stand before it")
-        names.add(node["name"])
-    return [NodeDef(n) for n in nodes]
-
-
-# -- writing -------------------------------------------------------------------------------------
-
-
-def as_graph_def(graph: Graph) -> GraphDef:
-    """The operations of a graph as data."""
-    return GraphDef(NodeDef(_node(op)) for op in graph.get_operations() if op.region is graph._root)
-
-
-def _node(op: Operation) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "name": op.name, "op": op.type, "device": op.device,
-        "inputs": [t.name for t in op.inputs], "control": [c.name for c in op.control_inputs],
-    }  # fmt: skip
-    for key in ("writes", "assigns"):
-        if key in op.attributes:
-            tensors = op.attributes[key]
-            data[key] = [t.name for t in (tensors if isinstance(tensors, tuple) else (tensors,))]
+def _nodes(op: Operation, places: Places) -> Sequence[Any]:
+    """The nodes of an operation: the last one has its name."""
+    control = [f"^{c.name}" for c in op.control_inputs]
+    node = message("NodeDef")(name=op.name, op=op.type)
+    nodes = [node]
     if op.function is None:
-        tensor = op.outputs[0]
-        shape = tensor.shape
-        data |= {"dtype": tensor.dtype.name, "shape": None if shape.rank is None else plain(shape)}
-        if isinstance(op.owner, Variable):
-            data["trainable"] = op.owner.trainable
-        return data
-    try:
-        name = name_of_function(op.function)
-        if name is None:
-            raise _NotData(f"{op.function!r} has no name")
-        data |= {"function": name, "args": _encoded(op.args), "kwargs": _encoded(op.kwargs)}
-    except _NotData as problem:
-        data["missing"] = str(problem)
-        data["outputs"] = [
-            [t.dtype.name, None if t.shape.rank is None else plain(t.shape)] for t in op.outputs
-        ]
-    return data
+        _write_source(op, node, places)
+    elif "node_def" in op.attributes:
+        node.op = op.attributes["node_def"].op
+        for key, value in op.attributes["node_def"].attr.items():
+            node.attr[key].CopyFrom(value)
+        node.input.extend(_name_in(t) for t in op.attributes["operands"])
+    elif (constant := _constant(op)) is not None:
+        constant_attrs(node, constant)
+    elif (forms := _forms(op, places)) is not None:
+        nodes = forms
+    else:
+        data = call_data(op)
+        node.input.extend(n.removesuffix(":0") for n in data["inputs"])
+        node.attr[_CALL].s = json.dumps(data, separators=(",", ":")).encode()
+    for tensor in op.outputs:
+        (reading, *others) = tensor.readings.values()
+        if not others and isinstance(reading, td.Tensor):
+            places.put(reading.value, _name_in(tensor))  # type: ignore[attr-defined]
+    for made in nodes:
+        made.device = op.device
+        made.input.extend(control)
+    return nodes
 
 
-class _NotData(Exception):
-    """Something is not written, such as a function of the user."""
+def _write_source(op: Operation, node: Any, places: Places) -> None:
+    """A placeholder or variable."""
+    (tensor,) = op.outputs
+    node.attr["dtype"].type = NUMBERS[tensor.dtype]
+    _write_shape(node.attr["shape"].shape, tensor.shape)
+    if not isinstance(op.owner, Variable):
+        return
+    node.attr["_trainable"].b = bool(op.owner.trainable)
+    storage = tensor.readings[ANY_RANKS]
+    for captured, inner in op.graph._outline.captured.values():
+        if captured is storage:
+            places.put(inner.value, op.name)
 
 
-def _encoded(value: Any) -> Any:
-    tensor = element(value)
-    if tensor is not None:
-        return {"tensor": tensor.name} if type(value) is Tensor or isinstance(
-            value, Variable
-        ) else {
-            "array": tensor.name}  # fmt: skip
-    if value is None or isinstance(value, bool | str) or type(value) is int:
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": repr(value)}
-    if isinstance(value, bytes):
-        return {"bytes": base64.b64encode(value).decode()}
-    if isinstance(value, complex):
-        return {"complex": [value.real, value.imag]}
-    if isinstance(value, td.DType):
-        return {"dtype": value.name}
-    if isinstance(value, td.TensorShape):
-        return {"shape": plain(value)}
-    if isinstance(value, np.ndarray | np.generic):
-        return {"value": _array_data(np.asarray(value))}
-    if isinstance(value, td.Tensor) and td.executing_eagerly():
-        return {"value": _array_data(np.asarray(value.numpy()))}
-    if isinstance(value, Literal):
-        return {"literal": _encoded(value.value)}
-    if isinstance(value, slice):
-        return {"slice": [_encoded(v) for v in (value.start, value.stop, value.step)]}
-    if value is Ellipsis:
-        return {"ellipsis": 1}
-    if isinstance(value, IndexedSlices):
-        return {"slices": [_encoded(v) for v in (value.values, value.indices, value.dense_shape)]}
-    if isinstance(value, list):
-        return {"list": [_encoded(v) for v in value]}
-    if isinstance(value, tuple):
-        return {"tuple": [_encoded(v) for v in value]}
-    if isinstance(value, Mapping):
-        return {"dict": [[_encoded(k), _encoded(v)] for k, v in value.items()]}
-    if isinstance(value, Body):
-        return {"body": _body(value)}
-    raise _NotData(f"a {type(value).__name__} cannot be written")
+def _forms(op: Operation, places: Places) -> list[Any] | None:
+    """The nodes of TensorFlow's types that do what an operation does; None where there are none."""
+    if not op.nodes or op.attributes or op.bodies:
+        return None
+    readings: list[Any] = [t.readings.get(ANY_RANKS) for t in op.outputs]
+    if not all(isinstance(r, td.Tensor) for r in readings):
+        return None
+    return written(op.name, op.nodes, [r.value for r in readings], places)
 
 
-def _array_data(array: Any) -> dict[str, Any]:
-    if array.dtype.hasobject:
-        flat = [base64.b64encode(bytes(x)).decode() for x in array.ravel()]
-        return {"dtype": "string", "shape": list(array.shape), "data": flat}
-    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
-    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": data}
+def _constant(op: Operation) -> Any:
+    """The elements of a constant; None for other operations."""
+    if op.type != "Const" or op.inputs or len(op.outputs) != 1:
+        return None
+    (reading, *others) = op.outputs[0].readings.values()
+    return None if others else td.get_static_value(reading)
 
 
-def _body(body: Body) -> dict[str, Any]:
-    if body.region is None:
-        raise _NotData("a branch was never called")
-    count: dict[Any, str] = {}
-    for index, param in enumerate(body.params):
-        tensor = element(param)
-        if tensor is not None:
-            if type(param) is not Tensor:
-                raise _NotData("an array of tensors is carried by a loop")
-            count[tensor] = f"param{index}"
-    nodes = [_node(op) for op in body.region.operations]
-    if any("missing" in n for n in nodes):
-        raise _NotData(next(n["missing"] for n in nodes if "missing" in n))
-    text = json.dumps([nodes, _encoded(body.result)])
-    owners = {t.name: new for t, new in count.items()}
-    found = _renamed(json.loads(text), owners)
-    return {"nodes": found[0], "result": found[1], "params": len(body.params)}
+def _name_in(tensor: Tensor) -> str:
+    return tensor.name.removesuffix(":0")
 
 
-def _renamed(data: Any, names: Mapping[str, str]) -> Any:
-    """Encoded data with other names for the parameters of a body."""
-    if isinstance(data, dict):
-        return {
-            k: names.get(v, v) if k == "tensor" else _renamed(v, names) for k, v in data.items()
-        }
-    if isinstance(data, list):
-        return [names.get(v, v) if isinstance(v, str) else _renamed(v, names) for v in data]
-    return data
+def _write_shape(made: Any, shape: Any) -> None:
+    if shape.rank is None:
+        made.unknown_rank = True
+        return
+    for dim in plain(shape):
+        made.dim.add(size=-1 if dim is None else dim)
 
 
-# -- reading -------------------------------------------------------------------------------------
+# -- reading ---------------------------------------------------------------------------------------
 
 
 def import_graph_def(
     graph_def: Any, input_map: Any = None, return_elements: Any = None, name: str | None = None,
     op_dict: Any = None, producer_op_list: Any = None,
 ) -> Any:  # fmt: skip
-    """Add the operations of a `GraphDef` to the default graph.
+    """Add the operations of a `GraphDef`, of treadle's or of TensorFlow's, to the default graph.
 
     Args:
         input_map: tensors of the default graph by the names of those of `graph_def` that they stand
@@ -311,36 +151,32 @@ def import_graph_def(
 
     Raises:
         TypeError: it is no GraphDef.
-        ValueError: an operation calls a function that graphs do not have, or a name in `input_map`
-            or `return_elements` is not there.
+        ValueError: an operation calls a function that graphs do not have, or reads what is not
+            there or comes from itself, or a name in `input_map` or `return_elements` is not there.
+        UnimplementedError: it has operations of types that are not known; the text names them.
     """
-    if not isinstance(graph_def, GraphDef):
+    if not isinstance(graph_def, message("GraphDef")):
         raise TypeError(f"graph_def must be a GraphDef, not a {type(graph_def).__name__}")
     graph, prefix = get_default_graph(), "import" if name is None else name
     given = {
         (k.name if isinstance(k, Tensor) else k if ":" in k else f"{k}:0"): element(v)
         for k, v in (input_map or {}).items()
     }
-    found: dict[str, Any] = dict(given)
-    operations: dict[str, Operation] = {}
-    unused = set(given)
+    reading = _Reading(graph, graph_def.library, given)
+    reading.check(graph_def.node)
     scope = graph._scope
     with graph.name_scope(prefix) if prefix else graph.control_dependencies([]):
-        for node in graph_def.node:
-            unused -= set(node._data["inputs"])
-            op = _imported(graph, node._data, found, operations)
-            operations[node.name] = op
-            for index, tensor in enumerate(op.outputs):
-                found.setdefault(f"{node.name}:{index}", tensor)
+        reading.add(graph_def.node)
     graph._scope = scope
-    if unused - {f"{n}:{i}" for n, op in operations.items() for i in range(len(op.outputs))}:
+    unused = set(given) - reading.used - {t for t in given if reading.has(t)}
+    if unused:
         raise ValueError(
             "Attempted to map inputs that were not found in graph_def: "
             f"[{', '.join(sorted(unused))}]{at(user_origin())}"
         )
     if return_elements is None:
         return None
-    return [_returned(n, found, operations) for n in return_elements]
+    return [_returned(n, reading.found, reading.operations) for n in return_elements]
 
 
 def _returned(name: str, found: Mapping[str, Any], operations: Mapping[str, Operation]) -> Any:
@@ -350,166 +186,328 @@ def _returned(name: str, found: Mapping[str, Any], operations: Mapping[str, Oper
     return place[name]
 
 
-def _imported(
-    graph: Graph, data: dict[str, Any], found: Mapping[str, Any],
-    operations: Mapping[str, Operation]
-) -> Operation:
-    label = data["name"]
-    if "dtype" in data:
-        return _imported_source(graph, data)
-    if "function" not in data:
-        return _without_function(graph, data, found, operations)
-    function = _function(data["function"], label)
-    args, kwargs = (_decoded(data[k], graph, found) for k in ("args", "kwargs"))
-    control = [operations[c] for c in data["control"]]
-    with graph.control_dependencies(control), graph.device(data.get("device") or None):
-        result = graph.record(function, tuple(args), kwargs, label, data["op"])
-    op = _operation_of(result, graph)
-    if "writes" in data:
-        op.attributes["writes"] = tuple(found[n] for n in data["writes"])
-    if "assigns" in data:
-        op.attributes["assigns"] = found[data["assigns"][0]]
-    return op
+class _Reading:
+    """Nodes that become operations of a graph: those of a GraphDef, or of one of its functions.
+
+    Attributes:
+        found: tensors by their names, as ``name:0``; `operations`: by theirs.
+        used: the names of tensors that nodes read.
+    """
+
+    def __init__(
+        self, graph: Graph, library: Any, found: Mapping[str, Any], functions: tuple[str, ...] = ()
+    ) -> None:
+        self._graph, self._library = graph, {f.signature.name: f for f in library.function}
+        self._messages = library
+        self._functions = functions  # those that are being read
+        self.found: dict[str, Any] = dict(found)
+        self._mapped = set(found)
+        self.operations: dict[str, Operation] = {}
+        self.used: set[str] = set()
+
+    def has(self, tensor: str) -> bool:
+        """Whether the nodes have a tensor."""
+        op, _, index = tensor.rpartition(":")
+        return op in self.operations and int(index) < len(self.operations[op].outputs)
+
+    def check(self, nodes: Iterable[Any]) -> None:
+        """UnimplementedError where nodes, or those of functions that they call, are not known."""
+        functions = (n for f in self._library.values() for n in f.node_def)
+        unknown = {n.op: n.name for n in [*functions, *nodes] if not _is_known(n)}
+        old = sorted(name for op, name in unknown.items() if op in _OLD_CONTROL_FLOW)
+        if old:
+            raise td.errors.UnimplementedError(
+                None, None,
+                "the graph has branches or loops of Switch, Merge, Enter, Exit and NextIteration, "
+                f"such as {old[0]!r}: freeze it with functional ones (tf.compat.v1."
+                "enable_control_flow_v2(), or convert_variables_to_constants_v2(function, "
+                f"lower_control_flow=False)){at(user_origin())}",
+            )  # fmt: skip
+        if unknown:
+            listed = ", ".join(f"{op} ({name!r})" for op, name in sorted(unknown.items()))
+            raise td.errors.UnimplementedError(
+                None, None, f"operations of these types are not read: {listed}{at(user_origin())}"
+            )
+
+    def add(self, nodes: Sequence[Any]) -> None:
+        """Add nodes, each behind those that it reads."""
+        for node in _in_order(nodes, self._mapped):
+            op = self._operation(node)
+            self.operations[node.name] = op
+            for index, tensor in enumerate(op.outputs):
+                self.found.setdefault(f"{node.name}:{index}", tensor)
+
+    def _operation(self, node: Any) -> Operation:
+        names = [_tensor_name(n) for n in node.input if not n.startswith("^")]
+        self.used.update(names)
+        missing = [n for n in names if n not in self.found]
+        if missing:
+            raise ValueError(
+                f"operation {node.name!r} reads {missing[0]!r}, which is not in the graph"
+                f"{at(user_origin())}"
+            )
+        inputs = [self.found[n] for n in names]
+        control = [self.operations[n[1:]] for n in node.input if n.startswith("^")]
+        if _CALL in node.attr:
+            return self._call(node, names, control)
+        with self._graph.control_dependencies(control), self._graph.device(node.device or None):
+            return self._of_tensorflow(node, inputs)
+
+    def _call(self, node: Any, names: list[str], control: list[Operation]) -> Operation:
+        """An operation that treadle wrote as data; its inputs may have been changed since."""
+        try:
+            data = json.loads(node.attr[_CALL].s)
+            before = data["inputs"]
+            if not isinstance(before, list) or len(before) != len(names):
+                raise ValueError("it has other inputs than it was written with")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(
+                f"operation {node.name!r} is damaged: {error}{at(user_origin())}"
+            ) from None
+        data |= {"name": node.name, "op": node.op, "device": node.device, "inputs": names,
+                 "control": [n[1:] for n in node.input if n.startswith("^")]}  # fmt: skip
+        changed = {old: self.found[new] for old, new in zip(before, names, strict=True)}
+        try:
+            return recorded_again(self._graph, data, self.found | changed, self.operations)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"operation {node.name!r} is damaged: {error!r}{at(user_origin())}"
+            ) from None
+
+    def _of_tensorflow(self, node: Any, inputs: list[Any]) -> Operation:
+        graph, label, attrs = self._graph, node.name, _attrs(node)
+        if node.op == "Placeholder":
+            return _placeholder(graph, label, attrs)
+        if node.op in _VARIABLES:
+            trainable = bool(attrs.get("_trainable", True))
+            return Variable.imported(graph, label, attrs["dtype"], attrs["shape"], trainable).op
+        if node.op in _CALLS:
+            found = self._called(attrs["f"], label, inputs)
+            result = graph.record(run_operation, ("IdentityN", {}, *found), {}, label, "IdentityN")
+            return operation_of(result, graph)
+        if node.op in _BRANCHES:
+            pred, *operands = inputs
+            bodies = [self._body(attrs[k], label, operands) for k in ("then_branch", "else_branch")]
+            result = graph.record(td.cond, (pred, *bodies), {}, label, node.op)
+        elif node.op in _LOOPS:
+            call = self._loop(attrs, label, inputs)
+            result = graph.record(td.while_loop, call, {}, label, node.op)
+        else:
+            call = (node.op, attrs, *inputs)
+            result = graph.record(run_operation, call, {}, label, node.op)
+        op = operation_of(result, graph)
+        if self._keeps_functions(attrs):
+            op.attributes["node_def"], op.attributes["operands"] = node, inputs
+        return op
+
+    def _keeps_functions(self, attrs: Mapping[str, Any]) -> bool:
+        """Let the graph have all functions of the library, for an operation that names some;
+        whether no other functions have their names."""
+        if not any(value in self._library for value in attrs.values() if isinstance(value, str)):
+            return True
+        known = self._graph.functions
+        if any(known.get(name, f) != f for name, f in self._library.items()):
+            return False
+        known.update(self._library)
+        return True
+
+    # -- functions of the library ----------------------------------------------------------------
+
+    def _called(self, name: str, label: str, inputs: Sequence[Any]) -> list[Any]:
+        """The results of a function, whose operations are added here."""
+        function = self._library.get(name)
+        if function is None:
+            raise ValueError(f"operation {label!r} calls {name!r}, which is not in the library")
+        if name in self._functions:
+            raise ValueError(f"function {name!r} calls itself")
+        arguments = [a.name for a in function.signature.input_arg]
+        if len(arguments) != len(inputs):
+            raise ValueError(f"operation {label!r} calls {name!r} with {len(inputs)} arguments")
+        given = {f"{a}:0": x for a, x in zip(arguments, inputs, strict=True)}
+        inner = _Reading(self._graph, self._messages, given, (*self._functions, name))
+        nodes = [_plain(n, set(arguments), function.node_def) for n in function.node_def]
+        with self._graph.name_scope(f"{self._graph._scope}{label}/{name}/"):
+            inner.add(nodes)
+        wanted = [function.ret[a.name] for a in function.signature.output_arg]
+        names = _output_names(wanted, set(arguments), function.node_def)
+        return [inner.found[n] for n in names]
+
+    def _body(self, name: str, label: str, operands: Sequence[Any]) -> Any:
+        """A branch, as a function without arguments."""
+        return lambda: self._called(name, label, operands)
+
+    def _loop(self, attrs: Mapping[str, Any], label: str, inputs: list[Any]) -> tuple[Any, ...]:
+        """The arguments of `td.while_loop`."""
+
+        def test(*values: Any) -> Any:
+            return self._called(attrs["cond"], label, values)[0]
+
+        def body(*values: Any) -> Any:
+            return tuple(self._called(attrs["body"], label, values))
+
+        shapes = attrs.get("output_shapes") or []
+        known = [_static(x) for x in inputs]
+        if len(shapes) != len(inputs) or None in known or shapes == known:
+            return test, body, tuple(inputs)
+        return test, body, tuple(inputs), tuple(map(td.TensorShape, shapes))
 
 
-def _without_function(
-    graph: Graph, data: dict[str, Any], found: Mapping[str, Any],
-    operations: Mapping[str, Operation]
-) -> Operation:
-    """An operation whose function was not written, such as one of the user: runs that need it raise
-    UnimplementedError."""
-    label, why = data["name"], data.get("missing")
-
-    def refuse() -> None:
-        raise td.errors.UnimplementedError(
-            None, op, f"operation {label!r} was written without its function: {why}"
-        )
-
-    op = Operation(graph, graph.unique_name(label), data["op"], refuse)
-    op.inputs = [found[n] for n in data["inputs"]]
-    for index, (dtype, shape) in enumerate(data.get("outputs", ())):
-        kind = td.as_dtype(dtype)
-        readings = (
-            graph.unranked(op, kind) if shape is None
-            else {ANY_RANKS: graph.parameter(kind, shape)}
-        )  # fmt: skip
-        op.outputs.append(Tensor(op, index, readings))
-    with graph.control_dependencies([operations[c] for c in data["control"]]):
-        graph._add(op)
-    return op
+def _static(value: Any) -> list[int | None] | None:
+    """The dims of a tensor; None where the rank is not known, or for a list."""
+    (reading, *others) = value.readings.values()
+    if others or reading.spec.dims == UNKNOWN_RANK or not isinstance(reading.spec, td.TensorSpec):
+        return None
+    return [d if isinstance(d, int) else None for d in reading.spec.dims]
 
 
-def _operation_of(result: Any, graph: Graph) -> Operation:
-    """The operation that a call gave."""
-    if isinstance(result, Operation):
-        return result
-    leaves = [t for t in map(element, td.nest.flatten(result)) if t is not None]
-    return leaves[0].op if leaves else graph.get_operations()[-1]
-
-
-def _imported_source(graph: Graph, data: dict[str, Any]) -> Operation:
-    dtype, shape = td.as_dtype(data["dtype"]), data["shape"]
-    if data["op"] == "VariableV2":
-        return Variable.imported(graph, data["name"], dtype, shape, bool(data.get("trainable"))).op
+def _placeholder(graph: Graph, label: str, attrs: Mapping[str, Any]) -> Operation:
+    dtype, shape = attrs["dtype"], attrs.get("shape")
     if shape is not None:
         readings = {ANY_RANKS: graph.parameter(dtype, shape)}
-        return graph.source(data["op"], data["name"], readings).op
-    tensor = graph.source(data["op"], data["name"], {})
+        return graph.source("Placeholder", label, readings).op
+    tensor = graph.source("Placeholder", label, {})
     tensor.readings = graph.unranked(tensor.op, dtype)
     return tensor.op
 
 
-def _function(name: str, label: str) -> Callable[..., Any]:
-    """The function of a name that graphs may have."""
+def _is_known(node: Any) -> bool:
+    own = ("Placeholder", *_VARIABLES, *_BRANCHES, *_LOOPS, *_CALLS)
+    return _CALL in node.attr or node.op in own or is_known(node.op)
+
+
+def _tensor_name(name: str) -> str:
+    return name if ":" in name else f"{name}:0"
+
+
+def _in_order(nodes: Sequence[Any], given: set[str]) -> Iterator[Any]:
+    """Nodes behind those that they read, else as they are.
+
+    Raises:
+        ValueError: two have one name, or a node comes from itself.
+    """
+    by_name = {n.name: n for n in nodes}
+    if len(by_name) != len(nodes):
+        raise ValueError(f"two operations have one name{at(user_origin())}")
+    done: dict[str, bool] = {}  # False: what it reads is being looked at
+    for first in nodes:
+        waiting = [first.name]
+        while waiting:
+            node = by_name[waiting[-1]]
+            if done.get(node.name):
+                waiting.pop()
+                continue
+            before = [
+                n.removeprefix("^").partition(":")[0]
+                for n in node.input
+                if n.startswith("^") or _tensor_name(n) not in given
+            ]
+            before = [n for n in before if n in by_name and not done.get(n)]
+            if done.get(node.name) is False and before:
+                text = f"operation {node.name!r} comes from its own result"
+                raise ValueError(f"{text}{at(user_origin())}")
+            done[node.name] = not before
+            if before:
+                waiting += before
+            else:
+                waiting.pop()
+                yield node
+
+
+# -- nodes of functions ----------------------------------------------------------------------------
+
+
+def _plain(node: Any, arguments: set[str], nodes: Sequence[Any]) -> Any:
+    """A node of a function, with names of tensors as in graphs: there ``op:output:number``, where
+    the number counts within that output, is ``op:number``."""
+    made = message("NodeDef")()
+    made.CopyFrom(node)
+    del made.input[:]
+    control = [n for n in node.input if n.startswith("^") and n[1:] not in arguments]
+    inputs = [n for n in node.input if not n.startswith("^")]
+    made.input.extend([*_output_names(inputs, arguments, nodes), *control])
+    return made
+
+
+def _output_names(names: Iterable[str], arguments: set[str], nodes: Sequence[Any]) -> list[str]:
+    types = {n.name: n.op for n in nodes}
+    found = []
+    for name in names:
+        op, *rest = name.split(":")
+        if op in arguments or not rest:
+            found.append(f"{op}:0")
+            continue
+        outputs = RESULTS.get(types.get(op, ""), ())
+        first = outputs.index(rest[0]) if rest[0] in outputs else 0
+        found.append(f"{op}:{first + int(rest[-1])}")
+    return found
+
+
+# -- attributes ------------------------------------------------------------------------------------
+
+
+def _attrs(node: Any) -> dict[str, Any]:
+    """The attributes of a node as values of Python.
+
+    Raises:
+        ValueError: a constant is damaged, or has a dtype that is not known.
+    """
     try:
-        return function_named(name)
-    except KeyError:
-        pass
-    module, _, public = name.rpartition(".")
-    if module in _MODULES and public.isidentifier() and public[:1] != "_":
-        found = getattr(importlib.import_module(module), public, None)
-        if inspect.isfunction(found):
-            return found
-    raise ValueError(
-        f"operation {label!r} calls {name!r}, which graphs do not have{at(user_origin())}"
-    )
+        return {
+            key: _value(value) for key, value in node.attr.items()
+            if key[:1] != "_" or key == "_trainable"
+        }  # fmt: skip
+    except (wire.WireError, ValueError, KeyError) as error:
+        raise ValueError(
+            f"operation {node.name!r} is damaged: {error}{at(user_origin())}"
+        ) from None
 
 
-def _decoded(data: Any, graph: Graph, found: Mapping[str, Any]) -> Any:
-    if not isinstance(data, dict):
-        return data
-    ((kind, value),) = data.items()
+def _value(attr: Any) -> Any:
+    kind = attr.WhichOneof("value")
+    if kind is None:
+        return None
+    value = getattr(attr, kind)
+    if kind == "list":
+        fields = [(f.name, v) for f, v in value.ListFields()]
+        return [_single(name, v) for name, vs in fields for v in vs]
+    return _single(kind, value)
 
-    def inner(part: Any) -> Any:
-        return _decoded(part, graph, found)
 
+def _single(kind: str, value: Any) -> Any:
     match kind:
-        case "tensor":
-            if value not in found:
-                raise ValueError(f"tensor {value!r} is not in the graph")
-            return found[value]
-        case "float":
-            return float(value)
-        case "bytes":
-            return base64.b64decode(value)
-        case "complex":
-            return complex(*value)
-        case "dtype":
-            return td.as_dtype(value)
+        case "s":
+            return value.decode("utf-8", "surrogateescape")
+        case "type":
+            return _DTYPES.get(value % 100, value)
         case "shape":
-            return td.TensorShape(value)
-        case "value":
-            return _array_of(value)
-        case "literal":
-            return Literal(inner(value))
-        case "slice":
-            return slice(*map(inner, value))
-        case "ellipsis":
-            return Ellipsis
-        case "slices":
-            return IndexedSlices(*map(inner, value))
-        case "list":
-            return [inner(v) for v in value]
-        case "tuple":
-            return tuple(inner(v) for v in value)
-        case "dict":
-            return {inner(k): inner(v) for k, v in value}
-        case "body":
-            return _body_of(value, graph, found)
-    raise ValueError(f"an argument of the kind {kind!r} is not known")
+            if value.unknown_rank:
+                return None
+            return [None if d.size < 0 else d.size for d in value.dim]
+        case "tensor":
+            return _array(value)
+        case "func":
+            return value.name
+    return value
 
 
-def _array_of(data: Mapping[str, Any]) -> Any:
-    shape = [int(d) for d in data["shape"]]
-    if data["dtype"] == "string":
-        flat = np.empty(len(data["data"]), object)
-        flat[:] = [base64.b64decode(x) for x in data["data"]]
-        return flat.reshape(shape)
-    dtype = td.as_dtype(data["dtype"]).np_dtype
-    return np.frombuffer(base64.b64decode(data["data"]), dtype).reshape(shape)
+def _array(tensor: Any) -> Any:
+    """The elements of a constant, of which one may stand for many."""
+    count = 1
+    for dim in tensor.tensor_shape.dim:
+        count *= max(dim.size, 0)
+    dtype = _DTYPES.get(tensor.dtype)
+    if dtype is None:
+        raise ValueError(f"a constant of the unknown dtype {tensor.dtype}")
+    if count * max(dtype.size, 1) > _MOST:
+        raise ValueError(f"a constant of {count} elements")
+    return unpacked(tensor.SerializeToString())[0]
 
 
-def _body_of(data: Mapping[str, Any], graph: Graph, found: Mapping[str, Any]) -> Body:
-    """A branch or body whose operations are written down when it is called, as a user's are."""
-
-    def call(*params: Any) -> Any:
-        names: dict[str, Any] = {**found}
-        names.update((f"param{i}", p) for i, p in enumerate(params))
-        operations: dict[str, Operation] = {}
-        for node in data["nodes"]:
-            op = _imported(graph, node, names, operations)
-            operations[node["name"]] = op
-            names.update((f"{node['name']}:{i}", t) for i, t in enumerate(op.outputs))
-        return _decoded(data["result"], graph, names)
-
-    return Body(graph, call)
+# -- graph_util ------------------------------------------------------------------------------------
 
 
-# -- graph_util ----------------------------------------------------------------------------------
-
-
-def extract_sub_graph(graph_def: GraphDef, dest_nodes: Sequence[str]) -> GraphDef:
-    """The operations that some need.
+def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
+    """The operations that some need, with the functions of the library.
 
     Raises:
         TypeError: `dest_nodes` is a string. AssertionError: one is not there.
@@ -522,40 +520,48 @@ def extract_sub_graph(graph_def: GraphDef, dest_nodes: Sequence[str]) -> GraphDe
     wanted, waiting = set(), list(dest_nodes)
     while waiting:
         name = waiting.pop()
-        if name in wanted:
+        if name in wanted or name not in nodes:
             continue
         wanted.add(name)
-        data = nodes[name]._data
-        waiting += [n.rpartition(":")[0] for n in data["inputs"]] + data["control"]
-    return GraphDef(n for n in graph_def.node if n.name in wanted)
+        waiting += [n.removeprefix("^").partition(":")[0] for n in nodes[name].input]
+    made = message("GraphDef")()
+    made.versions.CopyFrom(graph_def.versions)
+    made.library.CopyFrom(graph_def.library)
+    for node in graph_def.node:
+        if node.name in wanted:
+            made.node.add().CopyFrom(node)
+    return made
 
 
 def convert_variables_to_constants(
-    sess: Any, input_graph_def: GraphDef, output_node_names: Sequence[str],
+    sess: Any, input_graph_def: Any, output_node_names: Sequence[str],
     variable_names_whitelist: Any = None, variable_names_blacklist: Any = None,
-) -> GraphDef:  # fmt: skip
+) -> Any:  # fmt: skip
     """The operations that some need, with the values of variables in a session as constants."""
-    graph_def = extract_sub_graph(input_graph_def, output_node_names)
+    made = extract_sub_graph(input_graph_def, output_node_names)
     chosen = [
-        n for n in graph_def.node
-        if n.op == "VariableV2"
+        n for n in made.node
+        if n.op in _VARIABLES
         and (variable_names_whitelist is None or n.name in variable_names_whitelist)
         and n.name not in (variable_names_blacklist or ())
     ]  # fmt: skip
     values = sess.run({n.name: f"{n.name}:0" for n in chosen})
-    nodes = []
-    for node in graph_def.node:
-        if node.name in values:
-            data = {k: node._data[k] for k in ("name", "device", "inputs", "control")}
-            value = {"value": _array_data(np.asarray(values[node.name]))}
-            data |= {"op": "Const", "function": "treadle.constant", "args": {"tuple": [value]},
-                     "kwargs": {"dict": []}}  # fmt: skip
-            node = NodeDef(data)
-        nodes.append(node)
-    return GraphDef(nodes)
+    for node in chosen:
+        array = np.asarray(values[node.name])
+        node.op = "Const"
+        node.attr.clear()
+        constant_attrs(node, array)
+    return made
 
 
-def remove_training_nodes(input_graph: GraphDef, protected_nodes: Any = None) -> GraphDef:
+def constant_attrs(node: Any, array: Any) -> None:
+    """Write the attributes of a constant."""
+    dtype = td.as_dtype(td.string if array.dtype.hasobject else array.dtype)
+    node.attr["dtype"].type = NUMBERS[dtype]
+    node.attr["value"].tensor.MergeFromString(packed(array, dtype))
+
+
+def remove_training_nodes(input_graph: Any, protected_nodes: Any = None) -> Any:
     """The graph: passes leave out what does nothing."""
     return input_graph
 

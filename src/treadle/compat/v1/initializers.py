@@ -211,8 +211,13 @@ he_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_normal")
 he_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform")
 lecun_normal = _scaled("lecun_normal", 1.0, "fan_in", "truncated_normal")
 lecun_uniform = _scaled("lecun_uniform", 1.0, "fan_in", "uniform")
-
-
+constant, zeros, ones = constant_initializer, zeros_initializer, ones_initializer
+identity, orthogonal = identity_initializer, orthogonal_initializer
+random_normal, random_uniform = random_normal_initializer, random_uniform_initializer
+truncated_normal = truncated_normal_initializer
+uniform_unit_scaling = uniform_unit_scaling_initializer
+variance_scaling = variance_scaling_initializer
+glorot_normal, glorot_uniform = glorot_normal_initializer, glorot_uniform_initializer
 
 
 def default(dtype: td.DType) -> Initializer:

@@ -11,7 +11,11 @@ from types import ModuleType
 from typing import Any
 
 from treadle.compat.v1.recording import recorded
+from treadle.compat.v1.values import Tensor
+from treadle.core.origin import at, user_origin
+from treadle.core.refusals import Claimed
 from treadle.names import missing_name
+from treadle.ops.conversion import register_converter
 
 # What TensorFlow calls the operations of a function, and their type where that is another word.
 _NAMES = {
@@ -63,7 +67,7 @@ _AT_ONCE = {
     "recompute_grad", "register_tensor_conversion_function", "type_spec_from_value",
     "value_and_grad", "variable_creator_scope", "control_dependencies", "group",
     "grad_pass_through", "unregister_dispatch_for", "dispatch_for_api", "load_checkpoint",
-    "normalize_tuple", "set_seed",
+    "normalize_tuple", "set_seed", "write_graph",
 }  # fmt: skip
 # Modules whose functions stay as they are: they are about programs, files and objects of Python.
 _NOT_MIRRORED = {
@@ -108,6 +112,29 @@ def checking(function: Callable[..., Any]) -> Callable[..., Any]:
         function(*args, **kwargs)
 
     return check
+
+
+# Public functions of treadle -> those of TensorFlow 1 that take tensors of graphs instead.
+IN_GRAPHS: dict[Any, Callable[..., Any]] = {}
+
+
+def claim(value: Any, dtype: Any) -> Any:
+    """The converter of tensors and variables of graphs: calls of treadle's public functions with
+    them are written down, as those of TensorFlow 1's are."""
+    message = f"{value!r} has a value when a session runs it{at(user_origin())}"
+    raise Claimed(message, functools.partial(_written_down, message))
+
+
+def _written_down(message: str, function: Any, args: Any, kwargs: Any) -> Any:
+    call = IN_GRAPHS.get(function)
+    if call is None:
+        call = IN_GRAPHS[function] = graph_function(function)
+    if call is function:
+        raise TypeError(message)
+    return call(*args, **kwargs)
+
+
+register_converter(Tensor, claim)
 
 
 def fallback(

@@ -12,18 +12,27 @@ from treadle.compat.v1.graph import Graph, get_default_graph
 from treadle.compat.v1.values import Mode, Tensor, element, leaves_of, thread
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
-from treadle.ops.conversion import register_converter
 
 
 def writes_into(*values: Any) -> Graph | None:
     """The graph that a call with these arguments is written into; None where it is called at once:
-    in a function that is traced, and where eager execution is enabled."""
+    in a function that is traced, and where eager execution is enabled.
+
+    Raises:
+        TypeError: in a function that is traced, an argument belongs to a graph.
+    """
     recorder: Any = context.recorder
-    if recorder is not None:
-        region = thread.region
-        if region is None or recorder is not region.builder or thread.run is not None:
-            return None
+    is_traced = recorder is not None and (
+        thread.region is None or recorder is not thread.region.builder or thread.run is not None
+    )
     given = next((t for v in leaves_of(values) if (t := element(v)) is not None), None)
+    if is_traced:
+        if given is not None:
+            raise TypeError(
+                f"{given!r} belongs to a graph: a td.function that is traced cannot take it. Call "
+                f"the function itself, f.python_function{at(user_origin())}"
+            )
+        return None
     if given is not None:
         return given.graph
     return None if Mode.eager and not thread.graphs else get_default_graph()
@@ -144,13 +153,3 @@ def give_operators(kind: type) -> None:
 
 
 give_operators(Tensor)
-
-
-def _no_value(tensor: Tensor, dtype: Any) -> Any:
-    raise TypeError(
-        f"{tensor!r} is a tensor of a graph: td's functions take it by their names in "
-        f"treadle.compat.v1{at(user_origin())}"
-    )
-
-
-register_converter(Tensor, _no_value)

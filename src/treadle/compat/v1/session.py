@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import treadle as td
-from treadle.compat.v1.config import ConfigProto
 from treadle.compat.v1.graph import Graph, get_default_graph
+from treadle.compat.v1.settings import ConfigProto
 from treadle.compat.v1.values import (
     Body,
     IndexedSlices,
@@ -480,7 +480,7 @@ class BaseSession:
 
     def has_value(self, variable: Any) -> bool:
         """Whether a variable has a value in this session."""
-        return variable in self._initialized
+        return variable in self._initialized or hasattr(variable, "shared")
 
     def give_value(self, variable: Any, value: Any) -> None:
         """Let a variable have a value in this session."""
@@ -501,7 +501,8 @@ class BaseSession:
 
     def check_read(self, op: Operation) -> None:
         """FailedPreconditionError where a variable has no value yet."""
-        if op.owner not in self._initialized and op.owner not in self.written:
+        known = self._initialized | self.written
+        if op.owner not in known and not hasattr(op.owner, "shared"):
             raise td.errors.FailedPreconditionError(
                 None, op, f"Attempting to use uninitialized value {op.name}{at(user_origin())}"
             )

@@ -144,6 +144,10 @@ class Tensor(metaclass=_TensorKind):
     def _as_tensor(self) -> Tensor:
         return self
 
+    def call_layer(self, layer: Any, args: Any, kwargs: Any) -> Any:
+        """The results of a Keras layer or model, whose variables are in the graph's collections."""
+        return self.graph.call_layer(layer, args, kwargs)
+
     def _any(self) -> Any:
         return next(iter(self.readings.values()))
 
@@ -226,6 +230,7 @@ class Operation:
         self.region: Region | None = None
         self.owner: Any = None  # the variable or placeholder whose operation it is
         self.attributes: dict[str, Any] = {}
+        self.nodes: list[Any] | None = None  # of the outline, where it has one reading
 
     def call(self, value_of: Callable[[Any], Any]) -> Any:
         """The result for arguments whose tensors have these values."""

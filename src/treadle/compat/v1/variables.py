@@ -10,6 +10,7 @@ import numpy as np
 import treadle as td
 from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import Graph, get_default_graph
+from treadle.compat.v1.mirrored import claim
 from treadle.compat.v1.recording import give_operators, in_graphs, recorded, writes_into
 from treadle.compat.v1.session import Fed
 from treadle.compat.v1.shapes import TensorShape, plain
@@ -299,12 +300,53 @@ class Variable(metaclass=_VariableKind):
 give_operators(Variable)
 
 
-def _refused(variable: Any, dtype: Any) -> Any:
-    raise TypeError(f"{variable!r} belongs to a graph{at(user_origin())}")
-
-
-register_converter(Variable, _refused)
+register_converter(Variable, claim)
 RefVariable = VariableV1 = Variable
+
+
+class SharedVariable(Variable):
+    """A variable of treadle in a graph, as a Keras layer's: all sessions share its value, which
+    is there from the beginning. Its initializer changes nothing."""
+
+    def __init__(self, variable: td.Variable) -> None:
+        graph = get_default_graph()
+        self.shared = variable
+        self.synchronization, self.aggregation = variable.synchronization, variable.aggregation
+        self.constraint = getattr(variable, "constraint", None)
+        self.trainable, self._save_slice_info = bool(variable.trainable), None
+        self._shape, self._dtype = TensorShape(variable.shape), variable.dtype
+        self.initial_value = None
+        with graph.at_root(), graph.control_dependencies(None):
+            name = graph.unique_name(variable.name.removesuffix(":0"))
+            self.handle = graph.source(
+                "VarHandleOp", name, {ANY_RANKS: variable}, self, is_unique=True
+            )
+            self.initializer = grouped(graph, [], f"{name}/Assign")
+        self._snapshot = None
+        graph.add_to_collection(GraphKeys.GLOBAL_VARIABLES, self)
+        if self.trainable:
+            graph.add_to_collection(GraphKeys.TRAINABLE_VARIABLES, self)
+
+    def storage(self) -> td.Variable:
+        """The variable itself."""
+        return self.shared
+
+    def initialized_value(self) -> Any:
+        """The value."""
+        return self.read_value()
+
+
+def _shared(graph: Graph, variable: td.Variable) -> Variable:
+    """What stands for a variable of treadle in a graph."""
+    found = graph.shared.get(id(variable))
+    if found is None:
+        with graph.as_default():
+            made: Any = type.__call__(SharedVariable, variable)
+        found = graph.shared[id(variable)] = made
+    return found  # type: ignore[no-any-return]
+
+
+Graph.sharing = _shared
 
 
 def _initial(graph: Graph, value: Any, dtype: Any) -> Any:

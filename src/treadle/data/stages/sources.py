@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from treadle.data.elements import (
     leaves_of,
     map_leaves,
     packed,
+    relaxed,
     spec_of,
 )
 from treadle.data.rows import Rows, Store, all_rows
@@ -43,6 +44,25 @@ class FromTensors(Stage):
 
     def cardinality(self) -> int:
         return 1
+
+
+class FromList(Stage):
+    """The elements of a list; shapes that differ are open in their spec."""
+
+    def __init__(self, elements: Sequence[Any]) -> None:
+        if not elements:
+            raise ValueError(f"from_list: the list has no elements{at(user_origin())}")
+        values = [as_structure(element) for element in elements]
+        self.spec = spec_of(values[0])
+        for value in values[1:]:
+            self.spec = relaxed(self.spec, spec_of(value), "from_list: the elements")
+        self.elements = [tuple(map(leaf_value, leaves_of(value))) for value in values]
+
+    def open(self) -> Iterator[Leaves]:
+        return iter(self.elements)
+
+    def cardinality(self) -> int:
+        return len(self.elements)
 
 
 class FromSlices(Stage):

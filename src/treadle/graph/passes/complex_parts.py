@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from treadle.core import errors
 from treadle.core.context import recording, taping
-from treadle.core.origin import Origin
+from treadle.core.origin import Origin, at
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import SymbolicTensor
 from treadle.graph.ir import Graph, Node, Region, Value
@@ -136,7 +137,11 @@ class _Splitter:
         specs = [v.spec for v in node.outputs]
         self.out.current = node
         operands = [self.operand(v) for v in node.inputs]
-        found = node.op.parts(PartsCall(node.op, operands, node.attrs, specs))
+        try:
+            found = node.op.parts(PartsCall(node.op, operands, node.attrs, specs))
+        except MemoryError as error:  # of a table of constants
+            text = f"{node.op.name}: {error}{at(node.origin)}"
+            raise errors.ResourceExhaustedError(None, node.op, text) from error
         self.out.current = None
         if found is None:
             return False

@@ -76,6 +76,11 @@ def as_numbers(logs: Mapping[str, Any] | None) -> Logs:
     return found
 
 
+def in_order(logs: Mapping[str, Any] | None) -> Logs:
+    """The logs as numbers, by name, as Keras gives them to callbacks."""
+    return dict(sorted(as_numbers(logs).items()))
+
+
 class History(Callback):
     """What fit returns: `history` has a list of values per metric, one value an epoch."""
 
@@ -148,6 +153,10 @@ class CallbackList(Callback):
             self._hooks[hook] = found
         return found
 
+    def acts_in(self, hook: str) -> bool:
+        """Whether a callback does something in a hook."""
+        return bool(self._of(hook))
+
     def _batch(self, hook: str, batch: int, logs: Mapping[str, Any] | None) -> None:
         numbers: Logs | None = None
         for callback in self._of(hook):
@@ -155,7 +164,7 @@ class CallbackList(Callback):
                 getattr(callback, hook)(batch, logs)
                 continue
             if numbers is None:
-                numbers = as_numbers(logs) if isinstance(logs, Mapping) else {}
+                numbers = in_order(logs) if isinstance(logs, Mapping) else {}
             getattr(callback, hook)(batch, numbers)
 
     def _whole(self, hook: str, logs: Logs | None) -> None:
@@ -192,6 +201,7 @@ class CallbackList(Callback):
             callback.on_epoch_begin(epoch, logs)
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        logs = in_order(logs)  # callbacks may add to them
         for callback in self._of("on_epoch_end"):
             callback.on_epoch_end(epoch, logs)
 
@@ -205,7 +215,7 @@ class CallbackList(Callback):
         self._whole("on_test_begin", logs)
 
     def on_test_end(self, logs: Logs | None = None) -> None:
-        self._whole("on_test_end", logs)
+        self._whole("on_test_end", in_order(logs))
 
     def on_predict_begin(self, logs: Logs | None = None) -> None:
         self._whole("on_predict_begin", logs)

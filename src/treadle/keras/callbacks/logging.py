@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from treadle.keras import replicas
-from treadle.keras.callbacks.base import Callback, CallbackList, Logs, as_numbers
+from treadle.keras.callbacks.base import Callback, CallbackList, Logs, in_order
 from treadle.keras.progress import Progbar, level_of, message
 
 
@@ -44,14 +44,14 @@ class ProgbarLogger(Callback):
         self.seen = batch + 1
         assert self.progbar is not None
         if self.seen == 1 or self.progbar.is_due():
-            self.progbar.update(self.seen, _sorted(logs), finalize=False)
+            self.progbar.update(self.seen, in_order(logs).items(), finalize=False)
 
     def _end(self, logs: Mapping[str, Any] | None) -> None:
         if self.progbar is None:
             return
         if self.target is None:
             self.target = self.progbar.target = self.seen
-        self.progbar.update(self.target, _sorted(logs), finalize=True)
+        self.progbar.update(self.target, (logs or {}).items(), finalize=True)
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         self._in_fit = True  # whose validations are silent
@@ -93,12 +93,6 @@ class ProgbarLogger(Callback):
 
 
 CallbackList.progbar = ProgbarLogger
-
-
-def _sorted(logs: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
-    """The logs in Keras's order: by name, those of validation last."""
-    found = as_numbers(logs)
-    return sorted(found.items(), key=lambda entry: (entry[0].startswith("val_"), entry[0]))
 
 
 class CSVLogger(Callback):

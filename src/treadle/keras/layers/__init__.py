@@ -163,6 +163,7 @@ from treadle.keras.layers.resizing import (
     ZeroPadding2D,
     ZeroPadding3D,
 )
+from treadle.keras.layers.saved_layer import TFSMLayer
 from treadle.keras.layers.wrappers import (
     Bidirectional,
     SpectralNormalization,
@@ -209,7 +210,8 @@ __all__ = [
     "ReversibleEmbedding", "STFTSpectrogram", "SeparableConv1D", "SeparableConv2D",
     "SeparableConvolution1D", "SeparableConvolution2D", "SimpleRNN", "SimpleRNNCell", "Softmax",
     "Solarization", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D",
-    "SpectralNormalization", "StackedRNNCells", "StringLookup", "Subtract", "TextVectorization",
+    "SpectralNormalization", "StackedRNNCells", "StringLookup", "Subtract", "TFSMLayer",
+    "TextVectorization",
     "TimeDistributed", "UnitNormalization", "UpSampling1D", "UpSampling2D", "UpSampling3D",
     "Wrapper", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "add", "average", "concatenate",
     "deserialize", "dot", "maximum", "minimum", "multiply", "serialize", "subtract",

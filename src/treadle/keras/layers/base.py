@@ -8,7 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from treadle.keras import (
 )
 from treadle.keras.dtype_policies import casting
 from treadle.keras.layers import symbolic
+from treadle.keras.layers.removed import REMOVED
 from treadle.keras.masks import mask_of, set_mask
 from treadle.module import operation_scope
 
@@ -219,6 +220,14 @@ class Layer(td.Module):
         self._example_shape = None if input_shape is None else tuple(input_shape)
         self._output_shape: Any = None
         self._nodes: list[symbolic.Node] = []  # the calls on what keras.Input gave
+
+    if not TYPE_CHECKING:  # attributes stay checked
+
+        def __getattr__(self, name: str) -> Any:
+            gone = REMOVED.get(name)
+            if gone is None:
+                return super().__getattribute__(name)  # says what is missing
+            raise AttributeError(f"{type(self).__name__!r} object: {name} {gone}")
 
     # -- weights ---------------------------------------------------------------------------------
 

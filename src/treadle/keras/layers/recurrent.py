@@ -280,7 +280,7 @@ class OwnCell(RNN):
         """The settings of the cell are those of the layer, too."""
         cell = self.__dict__.get("cell")
         if cell is None or name.startswith("_") or name not in cell.get_config():
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return super().__getattr__(name)  # type: ignore[misc]
         return getattr(cell, name)
 
     def get_config(self) -> dict[str, Any]:

@@ -95,18 +95,28 @@ class Node:
 
 
 def among(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a KerasTensor is among the arguments."""
+    """Whether a KerasTensor is among the arguments, or a value that takes calls of layers."""
     return any(map(_holds, args)) or any(map(_holds, kwargs.values()))
 
 
 def _holds(value: Any) -> bool:
     if isinstance(value, list | tuple | dict):
-        return any(isinstance(leaf, KerasTensor) for leaf in td.nest.flatten(value))
-    return isinstance(value, KerasTensor)
+        return any(_holds(leaf) for leaf in td.nest.flatten(value))
+    return isinstance(value, KerasTensor) or _takes_calls(value)
+
+
+def _takes_calls(value: Any) -> bool:
+    """Whether calls of layers with a value are its own, as with tensors of graphs of
+    `treadle.compat.v1`: its class has a method `call_layer`."""
+    return hasattr(type(value), "call_layer")
 
 
 def call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Make the layer's weights and give KerasTensors for its results."""
+    """Make the layer's weights and give KerasTensors for its results, or what the value gives that
+    takes calls of layers."""
+    taking = next(filter(_takes_calls, td.nest.flatten((args, kwargs))), None)
+    if taking is not None:
+        return taking.call_layer(layer, args, kwargs)
     if len(args) == 1 and not kwargs and isinstance(args[0], KerasTensor) and layer._has_rule():
         outputs = _by_rule(layer, args[0])
     else:

@@ -67,7 +67,7 @@ from treadle.keras.losses.functions import (
     squared_hinge,
     tversky,
 )
-from treadle.keras.serialization import deserialize_keras_object, serialize_keras_object
+from treadle.keras.serialization import custom, deserialize_keras_object, serialize_keras_object
 from treadle.names import missing_in
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
@@ -108,6 +108,7 @@ def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> A
 
 def get(identifier: Any) -> Any:
     """A loss from its name, class, configuration or a function; None stays None."""
+    identifier = custom(identifier)
     if isinstance(identifier, Mapping):
         return deserialize(identifier)
     if isinstance(identifier, type):
@@ -116,7 +117,10 @@ def get(identifier: Any) -> Any:
         return identifier
     if identifier in _BY_NAME:
         return get(_BY_NAME[identifier])
-    raise ValueError(f"Unknown loss {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")
+    raise ValueError(
+        f"Could not interpret loss identifier: {identifier}. There are "
+        f"{', '.join(sorted(_BY_NAME))}"
+    )
 
 
 def as_loss(identifier: Any) -> Loss:

@@ -97,7 +97,7 @@ from treadle.keras.metrics.scores import (
     concordance_correlation,
     pearson_correlation,
 )
-from treadle.keras.serialization import deserialize_keras_object, serialize_keras_object
+from treadle.keras.serialization import custom, deserialize_keras_object, serialize_keras_object
 from treadle.names import missing_in
 
 _CLASSES: dict[str, Any] = {
@@ -142,6 +142,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 
 def get(identifier: Any) -> Any:
     """A metric from its name, class, configuration, a function, or itself."""
+    identifier = custom(identifier)
     if isinstance(identifier, Mapping):
         identifier = deserialize(identifier)
     if isinstance(identifier, Metric):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -78,15 +79,22 @@ class Arrays:
         return -(-self.size // self.batch_size)
 
     def __iter__(self) -> Iterator[Any]:
-        order = _in_new_order(self.size) if self.shuffle else None
-        arrays = td.nest.flatten(self.parts)
-        nested = any(not isinstance(part, np.ndarray) for part in self.parts)
-        for start in range(0, self.size, self.batch_size):
-            chosen: Any = slice(start, start + self.batch_size)
-            if order is not None:
-                chosen = order[chosen]
-            found = [array[chosen] for array in arrays]
-            yield pack(*(td.nest.pack_sequence_as(self.parts, found) if nested else found))
+        arrays, size = td.nest.flatten(self.parts), self.batch_size
+        together = self._together()
+        if self.shuffle:
+            order = _in_new_order(self.size)
+            for start in range(0, self.size, size):
+                rows = order[start : start + size]
+                yield together([array.take(rows, 0) for array in arrays])
+        else:
+            for start in range(0, self.size, size):
+                yield together([array[start : start + size] for array in arrays])
+
+    def _together(self) -> Callable[[list[Any]], Any]:
+        """The function that makes a batch of its arrays."""
+        if len(self.parts) > 1 and all(isinstance(part, np.ndarray) for part in self.parts):
+            return tuple
+        return functools.partial(td.nest.pack_sequence_as, pack(*self.parts))
 
     def split(self, fraction: float) -> tuple[Arrays, Arrays]:
         """The first examples and, apart, the last `fraction` of them."""
@@ -102,7 +110,8 @@ class Arrays:
 
 def _in_new_order(size: int) -> Any:
     """The numbers below `size`, shuffled: in the same way by all workers."""
-    order = np.asarray(td.random.shuffle(np.arange(size)))
+    seed = td.random.uniform((), maxval=1 << 62, dtype=td.int64)
+    order = np.random.default_rng(int(seed)).permutation(size)
     return td.distribute.get_strategy().extended.from_chief(order)
 
 
@@ -205,7 +214,7 @@ def as_arguments(batch: Any) -> Any:
     if type(batch) is tuple:
         for leaf in batch:
             kind = type(leaf)
-            if kind is not td.Tensor and (kind is not np.ndarray or leaf.dtype == np.float64):
+            if kind is not td.Tensor and (kind is not np.ndarray or leaf.dtype.char == "d"):
                 break
         else:
             return batch

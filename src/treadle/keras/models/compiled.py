@@ -25,10 +25,6 @@ class Compiled:
         self.factors, self.run_eagerly = factors, eager
         self.tracker = metrics.Mean(name="loss")
         self.arguments: dict[str, Any] = {}  # as they were given
-        self.loss: Any = loss
-        if not isinstance(loss, Mapping | list | tuple):
-            self.loss = None if loss is None else losses.as_loss(loss)
-            _one_factor(factors)
         self._losses: list[losses.Loss | None] | None = None  # of the outputs
         self._factors: list[float | None] = []
         self._trackers: list[Any] = []  # of the outputs' losses, where there are several
@@ -50,6 +46,19 @@ class Compiled:
         ]
 
     _ready: list[tuple[metrics.Metric, bool]] | None = None
+
+    _loss: losses.Loss | None = None
+
+    @property
+    def loss(self) -> losses.Loss:
+        """The loss of the only output, made where a batch first needs it.
+
+        Raises:
+            ValueError: there is none of that name.
+        """
+        if self._loss is None:
+            self._loss = losses.as_loss(self.given_loss)
+        return self._loss
 
     @property
     def metrics(self) -> list[metrics.Metric]:
@@ -277,6 +286,6 @@ def _one_factor(given: Any) -> float | None:
     values = [given] if isinstance(given, int | float) or given is None else list(given)
     if len(values) != 1 or isinstance(given, Mapping):
         raise ValueError(
-            f"compile: loss_weights is one number where there is one loss, not {given!r}"
+            f"`loss_weights` must match the number of losses, got 1 loss and {given!r}"
         )
     return None if values[0] is None else float(values[0])

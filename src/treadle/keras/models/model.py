@@ -13,9 +13,8 @@ from treadle.keras.layers import symbolic
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.symbolic import KerasTensor
-from treadle.keras.models import described, saving
+from treadle.keras.models import described, exporting, saving
 from treadle.keras.models.network import Network, fitted
-from treadle.keras.models.summary import print_summary
 from treadle.keras.models.training import Trainer
 
 
@@ -44,7 +43,9 @@ class Model(Trainer, Layer):
     _ignored_attributes: ClassVar[frozenset[str]] = Layer._ignored_attributes | {
         "_compiled", "_functions", "_network", "_start", "_called", "_added_metrics",
         "compiled_loss", "compiled_metrics", "distribute_strategy", "history", "optimizer",
+        "_called_on",
     }  # fmt: skip
+    _called_on: list[Any] | None = None  # the types of the arguments of the first call
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         given = dict(zip(("inputs", "outputs"), args, strict=False)) | {
@@ -169,13 +170,21 @@ class Model(Trainer, Layer):
         """Make the weights now, by tracing `call` for inputs of this shape (batch first)."""
         if not self.built:
             self.built = True
-            spec = td.TensorSpec(input_shape, self.dtype)
+            self._build_shapes = {"input_shape": input_shape}
+            specs = _specs(input_shape, self.dtype)
+            self._called_on = [td.nest.map_structure(_of_any_number, specs)]
             trace = td.function(autograph=False)(lambda x: self(x))
-            trace.get_concrete_function(spec)
+            trace.get_concrete_function(specs)
+
+    def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._called_on = exporting.types_of_call(args) or None
+        super()._build_for(args, kwargs)
 
     def _build(self, inputs: Any) -> None:
         if type(self).build is Model.build:
             self.built = True  # the layers make their weights when they are called
+            if self._network is None:
+                self._build_shapes = {"input_shape": td.nest.map_structure(_shape, inputs)}
         else:
             super()._build(inputs)
 
@@ -209,14 +218,21 @@ class Model(Trainer, Layer):
         arguments are those of `json.dumps`."""
         return json.dumps(saving.to_config(self), **kwargs)
 
-    def save(self, filepath: Any, overwrite: bool = True, **kwargs: Any) -> None:
+    def save(
+        self, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
+        save_format: Any = None,
+    ) -> None:  # fmt: skip
         """Write the model with its weights and what its optimizer keeps, for
         `keras.models.load_model`.
 
         Args:
-            filepath: ends with ``.keras`` for an archive that Keras 3 reads (needs h5py), or with
-                ``.safetensors`` for a file of treadle's own.
+            filepath: ends with ``.keras`` for an archive of Keras 3, or with ``.h5`` or ``.hdf5``
+                for a file as Keras 2 had it (they need h5py); or with ``.safetensors`` for a file
+                of treadle's own.
             overwrite: whether a file that is there may be replaced.
+            include_optimizer: whether an ``.h5`` file also has how the model was compiled, and
+                what its optimizer keeps.
+            save_format: taken for programs of Keras 2; the ending says the format, as in Keras 3.
 
         Raises:
             ValueError: another ending, or weights that are not made yet.
@@ -224,9 +240,30 @@ class Model(Trainer, Layer):
             TypeError: a layer has an argument that is no plain data, such as a lambda.
             ResourceExhaustedError, PermissionDeniedError: it cannot be written.
         """
-        if kwargs:
-            raise TypeError(f"save: unsupported arguments {', '.join(sorted(kwargs))}")
-        saving.save_model(self, filepath, overwrite)
+        saving.save_model(self, filepath, overwrite, include_optimizer, save_format)
+
+    def export(
+        self, filepath: Any, format: str = "tf_saved_model", verbose: bool | None = None,
+        input_signature: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        """Write the model as a saved model, whose function ``serve`` computes it without training.
+        `td.saved_model.load` and `keras.layers.TFSMLayer` read it without the model's Python.
+
+        Args:
+            filepath: a folder.
+            format: ``"tf_saved_model"``, as Keras calls it; the files are treadle's.
+            verbose: whether to print the functions.
+            input_signature: for each argument a `td.TensorSpec` or a nested structure of them; of
+                the inputs or of the first call when omitted, with any number of examples.
+
+        Raises:
+            ValueError: another format, or a model that has no weights or was never called.
+            ResourceExhaustedError, PermissionDeniedError: it cannot be written.
+        """
+        exporting.export(self, filepath, format, verbose, input_signature, **kwargs)
+
+    def _saved_children(self) -> dict[str, Any]:
+        return exporting.saved_children(self)
 
     def save_weights(self, filepath: Any, overwrite: bool = True) -> None:
         """Write the weights, and what the optimizer keeps.
@@ -243,14 +280,17 @@ class Model(Trainer, Layer):
         """
         saving.save_weights(self, filepath, overwrite)
 
-    def load_weights(self, filepath: Any, skip_mismatch: bool = False) -> Any:
+    def load_weights(
+        self, filepath: Any, skip_mismatch: bool = False, by_name: bool = False
+    ) -> Any:
         """Assign the weights, and what the optimizer keeps, all or nothing.
 
         Args:
-            filepath: a file of Keras 3 (``.weights.h5``, ``.keras``) or Keras 2 (``.h5``), or the
-                prefix of a checkpoint of treadle or TensorFlow; of that, weights that come later
-                are restored when they come.
+            filepath: a file of Keras 3 (``.weights.h5``, ``.keras``) or Keras 2 (``.h5``,
+                ``.hdf5``), also one of a whole model; or the prefix of a checkpoint of treadle or
+                TensorFlow: of that, weights that come later are restored when they come.
             skip_mismatch: leave layers as they are whose weights do not fit (files of Keras).
+            by_name: take the layers of a file of Keras 2 by their names instead of in order.
 
         Returns:
             For a checkpoint, what `td.train.Checkpoint.restore` gives.
@@ -260,11 +300,32 @@ class Model(Trainer, Layer):
             NotFoundError: there is no such file.
             DataLossError: it is damaged.
         """
-        return saving.load_weights(self, filepath, skip_mismatch)
+        return saving.load_weights(self, filepath, skip_mismatch, by_name)
 
-    def summary(self, line_length: int | None = None, print_fn: Any = None) -> None:
-        """Print the layers, their output shapes and numbers of weights."""
-        print_summary(self, line_length, print_fn)
+    def summary(
+        self, line_length: int | None = None, positions: Any = None, print_fn: Any = None,
+        expand_nested: bool = False, show_trainable: bool = False, layer_range: Any = None,
+    ) -> None:  # fmt: skip
+        """Print the layers, their output shapes and numbers of weights.
+
+        Args:
+            line_length: columns of the table; at most those of the terminal when omitted.
+            positions: where the columns end, as parts of the line.
+            print_fn: takes the text; it is printed when omitted.
+            expand_nested: show the layers of inner models.
+            show_trainable: show whether training changes layers.
+            layer_range: names (regular expressions) of the first and last layer that are shown.
+
+        Raises:
+            ValueError: no layer has a name of `layer_range`, or the line is too short.
+        """
+        from treadle.keras.models.summary import print_summary
+
+        network = None if isinstance(self, Sequential) else self._network
+        print_summary(
+            self, network, line_length, positions, print_fn, expand_nested, show_trainable,
+            layer_range,
+        )  # fmt: skip
 
 
 class Sequential(Model):
@@ -407,6 +468,24 @@ class Sequential(Model):
                 for one in config["layers"]
             ]
         return _frozen(cls(layers, name=config.get("name")), config)
+
+
+def _shape(value: Any) -> tuple[int | None, ...] | None:
+    return tuple(value.shape) if hasattr(value, "shape") else None
+
+
+def _specs(shape: Any, dtype: Any) -> Any:
+    """Specs of inputs, for a shape or a structure of shapes."""
+    if isinstance(shape, dict):
+        return {name: _specs(inner, dtype) for name, inner in shape.items()}
+    if isinstance(shape, list | tuple) and any(isinstance(s, list | tuple) for s in shape):
+        return [_specs(inner, dtype) for inner in shape]
+    return td.TensorSpec(shape, dtype)
+
+
+def _of_any_number(spec: td.TensorSpec) -> td.TensorSpec:
+    """A spec for any number of examples."""
+    return td.TensorSpec([None, *spec.shape[1:]], spec.dtype)
 
 
 def _frozen(model: Any, config: dict[str, Any]) -> Any:

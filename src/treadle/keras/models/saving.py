@@ -1,8 +1,9 @@
 """Models in files: Keras's archives, and files of treadle's own, which need no further library.
 
-``.keras`` is a zip archive of a config, of metadata and of weights, as Keras 3 has it. What ends
-with ``.safetensors`` is a checkpoint with the config among its texts. Neither holds code, and
-reading either runs none: classes are found by their names.
+``.keras`` is a zip archive of a config, of metadata and of weights, as Keras 3 has it; ``.h5`` and
+``.hdf5`` are Keras's older files (`legacy_files`). What ends with ``.safetensors`` is a checkpoint
+with the config among its texts. None of them holds code, and reading them runs none: classes are
+found by their names.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import treadle as td
-from treadle.keras.models import weight_files
+from treadle.keras.models import legacy_files, weight_files
 from treadle.keras.serialization import (
     custom_object_scope,
     deserialize_keras_object,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _CONFIG = "keras.config"
 _WEIGHTS = "model.weights.h5"
+_LEGACY = (".h5", ".hdf5")
 _MOST_TEXT = 1 << 28  # bytes of a config
 
 
@@ -61,15 +63,22 @@ def from_config(
     return model
 
 
-def save_model(model: Model, filepath: Any, overwrite: bool = True) -> None:
+def save_model(
+    model: Model, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
+    save_format: Any = None,
+) -> None:  # fmt: skip
     """Write a model: its config, its weights, and what its optimizer keeps.
 
     A file that is there stays until all of the new one is on the disk.
 
     Args:
-        filepath: ends with ``.keras`` for an archive of Keras 3, which needs h5py; or with
-            ``.safetensors`` for a file of treadle's own.
+        filepath: ends with ``.keras`` for an archive of Keras 3, or with ``.h5`` or ``.hdf5`` for
+            a file as Keras 2 had it, which need h5py; or with ``.safetensors`` for a file of
+            treadle's own.
         overwrite: whether a file that is there may be replaced.
+        include_optimizer: whether an ``.h5`` file also has how the model was compiled, and what its
+            optimizer keeps.
+        save_format: taken for programs of Keras 2; the ending says the format, as in Keras 3.
 
     Raises:
         ValueError: another ending, or a model whose weights are not made yet.
@@ -78,10 +87,10 @@ def save_model(model: Model, filepath: Any, overwrite: bool = True) -> None:
         ResourceExhaustedError, PermissionDeniedError: as for `td.train.Checkpoint.save`.
     """
     path = Path(filepath)
-    if path.suffix not in (".keras", SUFFIX):
+    if path.suffix not in (".keras", SUFFIX, *_LEGACY):
         raise ValueError(
-            f"save: {path} should end with .keras for an archive of Keras, or with {SUFFIX} for a "
-            "file of treadle's own; td.train.Checkpoint and save_weights keep variables only"
+            f"save: {path} should end with .keras or .h5 for a file of Keras, or with {SUFFIX} for "
+            "a file of treadle's own; td.train.Checkpoint and save_weights keep variables only"
         )
     if not overwrite and path.exists():
         raise FileExistsError(f"save: {path} is there already, and overwrite is False")
@@ -89,6 +98,12 @@ def save_model(model: Model, filepath: Any, overwrite: bool = True) -> None:
         raise ValueError(
             f'Model "{model.name}" has no weights yet: call it on data, or model.build(shape)'
         )
+    if path.suffix in _LEGACY:
+        content = io.BytesIO()
+        with weight_files.h5py().File(content, "w") as file:
+            legacy_files.write(model, file, include_optimizer)
+        atomic.write(path, [content.getvalue()], "model")
+        return
     config = json.dumps(to_config(model))
     if path.suffix == SUFFIX:
         prefix = str(path).removesuffix(SUFFIX)
@@ -128,6 +143,14 @@ def load_model(
         raise ValueError("load_model: code in files is never run, so safe_mode is always True")
     if path.suffix == SUFFIX:
         return _load_own(path, custom_objects, compile)
+    if path.is_dir():
+        raise ValueError(
+            f"File format not supported: filepath={path}. A saved model is loaded by "
+            "td.saved_model.load, or as a layer by "
+            f"keras.layers.TFSMLayer({str(path)!r}, call_endpoint='serving_default')"
+        )
+    if path.suffix in _LEGACY:
+        return _load_legacy(path, custom_objects, compile)
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -135,7 +158,7 @@ def load_model(
         raise atomic.file_error(error, f"Could not read model {path}") from error
     if path.suffix != ".keras":
         raise ValueError(
-            f"load_model: {path} is neither an archive of Keras 3 (.keras) nor a file of treadle "
+            f"load_model: {path} is neither a file of Keras (.keras, .h5) nor one of treadle "
             f"({SUFFIX}): write it anew with Keras 3, model.save('name.keras')"
         )
     try:
@@ -169,6 +192,15 @@ def opened(source: Any, path: Any) -> Any:
         raise td.errors.DataLossError(None, None, f"{path} is damaged: {error}") from None
 
 
+def _load_legacy(path: Path, custom_objects: Mapping[str, Any] | None, compile: bool) -> Any:
+    with opened(str(path), path) as file, custom_object_scope(custom_objects or {}):
+        model = from_config(legacy_files.model_config(file, str(path)))
+        legacy_files.read_weights(model, file, str(path))
+        if compile:
+            legacy_files.compile_as_stored(model, file, str(path))
+    return model
+
+
 def _load_own(path: Path, custom_objects: Mapping[str, Any] | None, compile: bool) -> Any:
     prefix = str(path).removesuffix(SUFFIX)
     text = open_file(prefix).texts.get(_CONFIG)
@@ -200,10 +232,14 @@ def save_weights(model: Model, filepath: Any, overwrite: bool = True) -> None:
     atomic.write(Path(name), [content.getvalue()], "weights")
 
 
-def load_weights(model: Model, filepath: Any, skip_mismatch: bool = False) -> Any:
+def load_weights(
+    model: Model, filepath: Any, skip_mismatch: bool = False, by_name: bool = False
+) -> Any:
     """Assign the weights of a model; `Model.load_weights` says how."""
     name = os.fspath(filepath)
-    if name.endswith((".h5", ".keras")):
+    if by_name and (not name.endswith(_LEGACY) or name.endswith(".weights.h5")):
+        raise ValueError(f"load_weights: by_name is for files of Keras 2 (.h5, .hdf5), not {name}")
+    if name.endswith((*_LEGACY, ".keras")):
         source: Any = name
         if name.endswith(".keras"):
             try:
@@ -218,7 +254,10 @@ def load_weights(model: Model, filepath: Any, skip_mismatch: bool = False) -> An
                 f'Model "{model.name}" has no weights yet: call it on data, or model.build(shape)'
             )
         with opened(source, name) as file:
-            weight_files.read(model, file, name, skip_mismatch)
+            if legacy_files.is_legacy(file):
+                legacy_files.read_weights(model, file, name, skip_mismatch, by_name)
+            else:
+                weight_files.read(model, file, name, skip_mismatch)
         return None
     if skip_mismatch:
         raise ValueError("load_weights: skip_mismatch is for files of Keras (.weights.h5)")

@@ -108,7 +108,7 @@ class Trainer:
         scales = isinstance(self.optimizer, optimizers.LossScaleOptimizer)
         if auto_scale_loss and self.compute_dtype == "float16" and not scales:
             self.optimizer = optimizers.LossScaleOptimizer(self.optimizer)
-        self.loss = setup.loss
+        self.loss = loss
         self.compiled_loss, self.compiled_metrics = CompiledLoss(self), CompiledMetrics(self)
 
     def get_compile_config(self) -> dict[str, Any] | None:
@@ -396,13 +396,16 @@ class Trainer:
     ) -> Logs:
         step = self.make_train_function()
         prepared = self._preparing(step)
+        begins, ends = map(hooks.acts_in, ("on_train_batch_begin", "on_train_batch_end"))
         logs: Logs | None = None
         for number, batch in enumerate(data):
-            hooks.on_train_batch_begin(number)
+            if begins:
+                hooks.on_train_batch_begin(number)
             if class_weight is not None:
                 batch = with_class_weight(batch, class_weight)
             logs = step(prepared(batch))
-            hooks.on_train_batch_end(number, logs)
+            if ends:
+                hooks.on_train_batch_end(number, logs)
             if self.stop_training:
                 break
         if logs is None:

@@ -114,19 +114,17 @@ def read(model: Model, file: Any, name: str, skip_mismatch: bool = False) -> Non
     Raises:
         ValueError: the file has other weights than the model.
     """
-    if "layer_names" in file.attrs or "model_weights" in file:
-        _read_keras_2(model, file.get("model_weights", file), name)
-        return
     assigned: list[tuple[td.Variable, Any]] = []
     for path, value in _walk(model, "", set()):
         variables = _variables(value, model)
         group = file.get(f"{path}/vars".lstrip("/"), {})
-        fault = _fault(variables, group)
+        fault = difference(variables, group)
         if fault is None:
-            assigned += [(v, _array(group[str(n)])) for n, v in enumerate(variables)]
-        elif isinstance(value, Optimizer) and _fault(variables[: len(group)], group) is None:
+            assigned += [(v, array_of(group[str(n)])) for n, v in enumerate(variables)]
+        elif isinstance(value, Optimizer) and difference(variables[: len(group)], group) is None:
             # It made no update yet, so it has no slots.
-            assigned += [(v, _array(group[str(n)])) for n, v in enumerate(variables[: len(group)])]
+            made = variables[: len(group)]
+            assigned += [(v, array_of(group[str(n)])) for n, v in enumerate(made)]
         elif isinstance(value, Optimizer):
             if len(group):
                 warnings.warn(
@@ -135,41 +133,16 @@ def read(model: Model, file: Any, name: str, skip_mismatch: bool = False) -> Non
         elif not skip_mismatch:
             where = f"layer {value.name!r}" if path else f"model {value.name!r}"
             raise ValueError(f"{name}: {where}, which is {path or 'at the top'!r} there: {fault}")
-    _assign(assigned)
+    assign(assigned)
 
 
-def _read_keras_2(model: Model, file: Any, name: str) -> None:
-    """Assign the weights of a model from a file of Keras 2, which lists layers in their order, and
-    the arrays of each.
-
-    Raises:
-        ValueError: the layers with weights are others than the model's.
-    """
-    groups = [file[layer] for layer in file.attrs["layer_names"]]
-    groups = [group for group in groups if len(group.attrs["weight_names"])]
-    layers = [layer for layer in model.layers if layer.weights]
-    if len(groups) != len(layers):
-        raise ValueError(
-            f"{name}: the file has {len(groups)} layers with weights, model {model.name!r} has "
-            f"{len(layers)}"
-        )
-    assigned: list[tuple[td.Variable, Any]] = []
-    for layer, group in zip(layers, groups, strict=True):
-        variables = layer.trainable_weights + layer.non_trainable_weights
-        listed = [group[array] for array in group.attrs["weight_names"]]
-        fault = _fault(variables, {str(number): array for number, array in enumerate(listed)})
-        if fault is not None:
-            raise ValueError(f"{name}: layer {layer.name!r}: {fault}")
-        assigned += zip(variables, map(_array, listed), strict=True)
-    _assign(assigned)
-
-
-def _assign(assigned: list[tuple[td.Variable, Any]]) -> None:
+def assign(assigned: list[tuple[td.Variable, Any]]) -> None:
+    """Assign variables."""
     for variable, array in assigned:
         variable.assign(td.constant(array, variable.dtype))
 
 
-def _fault(variables: list[td.Variable], group: Any) -> str | None:
+def difference(variables: list[td.Variable], group: Any) -> str | None:
     """What differs between variables and a group of arrays."""
     if len(variables) != len(group):
         return f"expected {len(variables)} variables, the file has {len(group)}"
@@ -183,7 +156,8 @@ def _fault(variables: list[td.Variable], group: Any) -> str | None:
     return None
 
 
-def _array(dataset: Any) -> Any:
+def array_of(dataset: Any) -> Any:
+    """What an array of a file holds."""
     array = np.array(dataset)
     if dataset.attrs.get("dtype") == "bfloat16":
         return array.view(td.bfloat16.np_dtype)

@@ -22,7 +22,7 @@ from treadle.keras.optimizers.rules import (
     RMSprop,
 )
 from treadle.keras.optimizers.schedule_free import ScheduleFreeAdamW
-from treadle.keras.serialization import deserialize_keras_object, serialize_keras_object
+from treadle.keras.serialization import custom, deserialize_keras_object, serialize_keras_object
 from treadle.names import missing_in
 
 _CLASSES: tuple[type[Optimizer], ...] = (
@@ -48,6 +48,7 @@ def deserialize(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | N
 
 def get(identifier: Any) -> Any:
     """An optimizer from its name, its class's name, its class, a configuration, or itself."""
+    identifier = custom(identifier)
     if isinstance(identifier, Optimizer):
         return identifier
     if isinstance(identifier, Mapping):

@@ -94,6 +94,11 @@ class Optimizer:
             raise ValueError(
                 f"ema_overwrite_frequency must be positive, got {ema_overwrite_frequency}"
             )
+        if isinstance(learning_rate, str):
+            raise ValueError(
+                f"{type(self).__name__}: learning_rate is a number, a schedule or a function, not "
+                f"{learning_rate!r}"
+            )
         self.name = name or naming.unique_name(type(self).__name__)
         self.weight_decay, self.clipnorm = weight_decay, clipnorm
         self.clipvalue, self.global_clipnorm = clipvalue, global_clipnorm

@@ -12,7 +12,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import UNKNOWN_SHAPE, Dim, TensorShape, fresh_symbol
 from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
 from treadle.core.tensor import Tensor
-from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
+from treadle.ops.conversion import constant, convert_to_tensor, has_dtype, is_symbolic
 from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run_with_regions
 from treadle.ops.scalars import integer, number
@@ -66,7 +66,8 @@ def cond(
     """
     _check_callables("cond", true_fn=true_fn, false_fn=false_fn)
     assert true_fn is not None and false_fn is not None
-    if isinstance(pred, Tensor):
+    if has_dtype(pred):
+        pred = convert_to_tensor(pred)
         check_predicate(pred, "cond")
     if not is_symbolic(pred):
         return true_fn() if bool(pred) else false_fn()

@@ -35,17 +35,19 @@ from treadle.ops.sizes import Pairs, at_least_one
 MOST_UNROLLED = 16  # longer windows are added up in loops
 
 
-def _span(size: Dim, attrs: Mapping[str, Any]) -> Span:
+def span_along(size: Dim, attrs: Mapping[str, Any]) -> Span:
+    """The windows that the attributes of these ops describe."""
     return span(size, attrs["window"], attrs["stride"], attrs["dilation"], attrs["padding"])
 
 
-def _fill(dtype: DType, attrs: Mapping[str, Any]) -> Any:
+def fill_of(dtype: DType, attrs: Mapping[str, Any]) -> Any:
+    """The elements beside the array."""
     return 0 if attrs["fill"] == "zero" else lowest(dtype)
 
 
 def _infer_take(x: TensorSpec, **attrs: Any) -> TensorSpec:
     axis = attrs["axis"]
-    found = _span(x.dims[axis], attrs)
+    found = span_along(x.dims[axis], attrs)
     if not found.fits:
         text = f"a window of {found.window} does not fit into axis {axis} of {found.size} elements"
         raise errors.InvalidArgumentError(None, None, text)
@@ -69,19 +71,19 @@ def _places(found: Span, axis: int) -> Iterator[tuple[slice[Any, Any, Any], ...]
 
 def _eager_take(x: NDArray, **attrs: Any) -> NDArray:
     axis = attrs["axis"]
-    found = _span(x.shape[axis], attrs)
+    found = span_along(x.shape[axis], attrs)
     if not found.fits:
         raise ValueError("no windows along this axis")
     frame: Any = [(0, 0)] * x.ndim
     frame[axis] = (found.before, found.after)
-    fill = _fill(dtypes.from_numpy(x.dtype), attrs)
+    fill = fill_of(dtypes.from_numpy(x.dtype), attrs)
     padded = np.pad(x, frame, constant_values=x.dtype.type(fill))
     return np.stack([padded[place] for place in _places(found, axis)], -2)
 
 
 def _eager_add(y: NDArray, *, size: int, **attrs: Any) -> NDArray:
     axis = attrs["axis"]
-    found = _span(size, attrs)
+    found = span_along(size, attrs)
     if y.shape[axis] != found.count:
         raise ValueError("the windows do not fit")
     before, after = static(found.before), static(found.after)
@@ -94,7 +96,7 @@ def _eager_add(y: NDArray, *, size: int, **attrs: Any) -> NDArray:
 
 def _lower_take(call: LowerCall, index: Sequence[Index]) -> Expr:
     axis, attrs = call.attrs["axis"], call.attrs
-    found = _span(call.specs[0].dims[axis], attrs)
+    found = span_along(call.specs[0].dims[axis], attrs)
     *outer, place, channel = index
     within = scale_index(place, found.dilation)
     position = sum_index(scale_index(outer[axis], found.stride), within)
@@ -103,11 +105,11 @@ def _lower_take(call: LowerCall, index: Sequence[Index]) -> Expr:
         position = add_index(position, -found.before)
         valid = in_range(position, found.size)
     source = [*outer[:axis], position, *outer[axis + 1 :], channel]
-    return call.inputs[0](source, valid, _fill(call.out.dtype, attrs))
+    return call.inputs[0](source, valid, fill_of(call.out.dtype, attrs))
 
 
 def _lower_add(call: LowerCall, index: Sequence[Index]) -> Expr:
-    found = _span(call.attrs["size"], call.attrs)
+    found = span_along(call.attrs["size"], call.attrs)
     if found.window > MOST_UNROLLED:
         looped = call.axis(found.window)
         return Reduce("sum", (looped,), _part(call, index, found, as_index(looped)))
@@ -151,7 +153,7 @@ def _take_sizes(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, A
 
 
 def _add_sizes(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
-    yield specs[0].dims[attrs["axis"]], _span(attrs["size"], attrs).count
+    yield specs[0].dims[attrs["axis"]], span_along(attrs["size"], attrs).count
 
 
 TAKE = register(

@@ -43,6 +43,9 @@ def _transpose_by(x: Tensor, perm: Tensor) -> Tensor:
 
     Output axis k runs over input axis ``perm[k]``, whose elements lie ``strides[perm[k]]`` apart.
     """
+    if not perm.dtype.is_integer:
+        text = f"transpose: perm is a sequence of integers, not of {perm.dtype.name}"
+        raise errors.DtypeError(None, None, f"{text}{at(user_origin())}")
     order = cast(perm, dtypes.int64)
     if order.dims != (x.ndim,):
         raise errors.InvalidArgumentError(

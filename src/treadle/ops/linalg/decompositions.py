@@ -228,10 +228,16 @@ def _infer_slogdet(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     return TensorSpec(dims, x.dtype), TensorSpec(dims, x.dtype.real_dtype)
 
 
+def _log_determinant(x: Any) -> tuple[Any, Any]:
+    """NumPy's (sign, logarithm); the sign of a determinant that is NaN is NaN, as in TensorFlow."""
+    sign, logarithm = np.linalg.slogdet(x)
+    return np.where(np.isnan(logarithm), logarithm, sign), logarithm
+
+
 SLOGDET = decomposition(
     "log_determinant",
     _infer_slogdet,
-    lambda x: tuple(np.linalg.slogdet(x)),
+    _log_determinant,
     lambda call, _, grad: [_lift(grad) * _adjoint(inv(call.inputs[0]))],
     _routine("elimination.log_determinant", lambda n: n * _padded(n), _side, fails=False),
 )

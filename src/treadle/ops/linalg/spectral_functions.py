@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,19 +67,23 @@ _PADE = (
 _REACH = 5.37  # the norm up to which the quotient of polynomials is exact to rounding
 
 
-def _exponential(a: NDArray) -> NDArray:
-    """Higham (2005), "The Scaling and Squaring Method for the Matrix Exponential Revisited"."""
-    size = np.abs(a).sum(0).max()
+def exponential(library: Any, a: Any) -> Any:
+    """Higham (2005), "The Scaling and Squaring Method for the Matrix Exponential Revisited".
+
+    Args:
+        library: NumPy, or what has its functions for arrays of another device.
+    """
+    size = float(abs(a).sum(0).max())
     halvings = max(0, int(np.ceil(np.log2(size / _REACH)))) if size else 0
     a = a * 0.5**halvings
     square = a @ a
-    power, odd, even = np.eye(len(a)), np.zeros_like(a), np.zeros_like(a)
+    power, odd, even = library.eye(len(a)), library.zeros_like(a), library.zeros_like(a)
     for k in range(0, 14, 2):
         even = even + _PADE[k] * power
         odd = odd + _PADE[k + 1] * power
         power = power @ square
     odd = a @ odd
-    found: NDArray = np.linalg.solve(even - odd, even + odd)
+    found = library.linalg.solve(even - odd, even + odd)
     for _ in range(halvings):
         found = found @ found
     return found
@@ -160,7 +165,7 @@ def _logarithm(a: NDArray) -> NDArray:
     return 2.0**roots * (q @ found @ q.conj().T)
 
 
-EXPONENTIAL = _op("matrix_exponential", "fc", _exponential)
+EXPONENTIAL = _op("matrix_exponential", "fc", partial(exponential, np))
 SQUARE_ROOT = _op("matrix_square_root", "fc", _square_root)
 LOGARITHM = _op("matrix_logarithm", "c", _logarithm)
 

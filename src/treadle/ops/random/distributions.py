@@ -44,14 +44,30 @@ def random_dims(shape: Any) -> Dims:
 
 def uniform_from(state: Tensor, dims: Dims, minval: Any, maxval: Any, dtype: Any) -> Tensor:
     """Uniform in [minval, maxval) from a state; integers need both limits, or neither."""
-    kind = dtypes.as_dtype(dtype)
+    kind = uniform_dtype(dtype)
     if kind.is_integer:
         return _uniform_integers(state, dims, minval, maxval, kind)
-    numbers: Tensor = run(UNIFORM, state, shape=dims, dtype=floating(UNIFORM, kind).name)
+    numbers: Tensor = run(UNIFORM, state, shape=dims, dtype=kind.name)
     if _is_number(minval, 0) and (maxval is None or _is_number(maxval, 1)):
         return numbers
     low = convert_to_tensor(0 if minval is None else minval, kind)
     return numbers * (convert_to_tensor(1 if maxval is None else maxval, kind) - low) + low
+
+
+def uniform_dtype(dtype: Any) -> DType:
+    """The dtype of uniform numbers.
+
+    Raises:
+        ValueError: an integer that is not int32, int64, uint32 or uint64, as in TensorFlow.
+        DtypeError: a dtype of no numbers, or of complex ones.
+    """
+    kind = dtypes.as_dtype(dtype)
+    if not kind.is_integer:
+        return floating(UNIFORM, kind)
+    if kind.size < 4:
+        text = f"random integers are int32, int64, uint32 or uint64, not {kind.name}"
+        raise ValueError(f"{text}{at(user_origin())}")
+    return kind
 
 
 def _is_number(value: Any, number: int) -> bool:
@@ -59,9 +75,6 @@ def _is_number(value: Any, number: int) -> bool:
 
 
 def _uniform_integers(state: Tensor, dims: Dims, low: Any, high: Any, kind: DType) -> Tensor:
-    if kind.size < 4:
-        text = f"random integers are int32, int64, uint32 or uint64, not {kind.name}"
-        raise ValueError(f"{text}{at(user_origin())}")  # which TensorFlow raises, too
     if low is None and high is None:
         unsigned = f"uint{8 * kind.size}"
         return cast(run(BITS, state, shape=dims, dtype=unsigned), kind)
@@ -125,9 +138,7 @@ def uniform(
         name: accepted for TensorFlow programs.
     """
     dims = random_dims(shape)
-    kind = dtypes.as_dtype(dtype)
-    if not kind.is_integer:
-        floating(UNIFORM, kind)  # refused before the stream moves on
+    kind = uniform_dtype(dtype)  # refused before the stream moves on
     return uniform_from(draw(seed, dims), dims, minval, maxval, kind)
 
 

@@ -19,6 +19,7 @@ from treadle.ops.random.distributions import (
     floating,
     normal_from,
     random_dims,
+    uniform_dtype,
     uniform_from,
 )  # fmt: skip
 from treadle.ops.random.families import binomial_counters, binomial_from
@@ -127,7 +128,8 @@ class Generator:
         name: str | None = None,
     ) -> Tensor:  # fmt: skip
         """Numbers uniform in [minval, maxval); integers need `maxval`."""
-        return uniform_from(*self._draw(shape), minval, maxval, dtype)
+        kind = uniform_dtype(dtype)  # refused before the state moves on
+        return uniform_from(*self._draw(shape), minval, maxval, kind)
 
     def uniform_full_int(
         self, shape: Any, dtype: Any = dtypes.uint64, name: str | None = None

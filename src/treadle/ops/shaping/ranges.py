@@ -96,7 +96,12 @@ _STEPS = "range: the number of steps from start to limit"
 def _range_size(start: Any, limit: Any, delta: Any) -> int:
     if all(isinstance(n, int) for n in (start, limit, delta)):
         return max(0, int(-((start - limit) // delta)))
-    return max(0, int(math.ceil((limit - start) / delta)))
+    steps = (limit - start) / delta
+    if not math.isfinite(steps):
+        raise errors.InvalidArgumentError(
+            None, None, f"{_STEPS} must be finite, not {steps}{at(user_origin())}"
+        )
+    return max(0, int(math.ceil(steps)))
 
 
 def range(
@@ -166,7 +171,11 @@ def _static_number(what: str, value: Any, dtype: DType) -> Any:
     found = scalar_number(what, value)
     if is_symbolic(found):
         return as_dim_value(found) if found.dtype.is_integer else None
-    return cast_tensor(value, dtype).numpy().item() if has_dtype(value) else found
+    if has_dtype(value):
+        return cast_tensor(value, dtype).numpy().item()
+    if dtype.is_floating and abs(found) > float(dtype.max):
+        return math.copysign(math.inf, found)  # which a tensor of `dtype` holds
+    return found
 
 
 def _range_of_tensors(values: Sequence[Any], dtype: DType) -> Tensor:

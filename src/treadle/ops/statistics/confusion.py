@@ -37,6 +37,7 @@ def confusion_matrix(
     """
     kind = count_dtype("confusion_matrix", dtype)
     wanted, given = _vectors(labels, predictions)
+    counted = ones(wanted.dims, kind) if weights is None else cast(weights, kind)
     for numbers, what in ((wanted, "labels"), (given, "predictions")):
         Assert(reduce_all(numbers >= 0), [f"confusion_matrix: negative {what}:", numbers])
     if num_classes is None:
@@ -47,7 +48,6 @@ def confusion_matrix(
             text = f"confusion_matrix: {what} beyond the classes:"
             Assert(reduce_all(numbers < length), [text, numbers])
     count = size_of(length, "confusion_matrix: num_classes")
-    counted = ones(wanted.dims, kind) if weights is None else cast(weights, kind)
     places = stack([wanted, given], axis=1)
     return scatter_nd(places, counted, [dims_tensor(count, dtypes.int64)] * 2)
 

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.core import dtypes
+from treadle.core import dtypes, errors
 from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import fresh_symbol
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
@@ -21,8 +22,6 @@ def _infer_unique(x: TensorSpec, *, out_idx: DType) -> tuple[TensorSpec, TensorS
         raise ValueError(f"a vector is expected, not a tensor of rank {x.rank}")
     if x.dtype.kind not in ANY_KIND and x.dtype is not dtypes.string:
         raise TypeError(f"dtype {x.dtype.name} is not supported")
-    if out_idx not in (dtypes.int32, dtypes.int64):
-        raise TypeError(f"out_idx must be int32 or int64, not {out_idx.name}")
     count = fresh_symbol("unique")
     return (
         TensorSpec((count,), x.dtype), TensorSpec(x.dims, out_idx), TensorSpec((count,), out_idx)
@@ -85,5 +84,8 @@ def unique_with_counts(
     x: Any, out_idx: Any = dtypes.int32, name: str | None = None
 ) -> UniqueWithCounts:
     """`unique`, and how often each of the different elements occurs."""
-    value = convert_to_tensor(x)
-    return UniqueWithCounts(*run(UNIQUE, value, out_idx=dtypes.as_dtype(out_idx)))
+    value, kind = convert_to_tensor(x), dtypes.as_dtype(out_idx)
+    if kind not in (dtypes.int32, dtypes.int64):
+        text = f"unique: out_idx must be int32 or int64, not {kind.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
+    return UniqueWithCounts(*run(UNIQUE, value, out_idx=kind))

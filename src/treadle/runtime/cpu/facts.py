@@ -49,6 +49,11 @@ class CpuFacts(Facts):
 
         return routine_for(node, views=views) is not None
 
+    def panel_width(self, node: Node, times: int | None) -> int | None:
+        from treadle.runtime.cpu.library import panel_width
+
+        return panel_width(node, times)
+
     def takes_epilogue(self, node: Node) -> bool:
         from treadle.runtime.cpu.library import routine_for
 

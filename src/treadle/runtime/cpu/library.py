@@ -24,6 +24,7 @@ from treadle.graph.ir import Node
 from treadle.graph.passes.products import rows_joined
 from treadle.ops.control.collectives import number_of_way
 from treadle.ops.linalg.matrices import MATMUL
+from treadle.ops.linalg.panels import MATMUL_PANELS
 from treadle.ops.lowering import Library, Rows
 from treadle.runtime.cpu.convolution.tiling import (
     Geometry,
@@ -35,6 +36,7 @@ from treadle.runtime.cpu.convolution.tiling import (
 from treadle.runtime.cpu.depthwise.tiling import depthwise_numbers
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.strided import inner_dim, strided_product
+from treadle.runtime.cpu.matmul.tiles import lanes
 from treadle.runtime.cpu.matmul.tiling import Product, packers_of, tiling_of
 from treadle.runtime.cpu.routines.entry import row_call, row_numbers, row_space, row_symbol
 from treadle.runtime.cpu.target import host
@@ -145,16 +147,47 @@ def _matmul(node: Node, element: str, apart: bool = False, pairs: int = 0) -> Ro
     return _product("matmul", Product(element, batch, m, n, k, ta, tb, sa, sb, pairs))
 
 
+def _matmul_panels(node: Node, element: str) -> Routine | None:
+    return _product("matmul", _product_of_panels(node, element))
+
+
+def _product_of_panels(node: Node, element: str) -> Product:
+    a, panels = (v.spec.dims for v in node.inputs)
+    _, k, width = panels
+    assert isinstance(width, int)
+    n = node.outputs[0].spec.dims[-1]
+    return Product(element, 1, product(a[:-1]), n, k, panel_width=width)
+
+
+def panel_width(node: Node, times: int | None) -> int | None:
+    """Columns of the panels of a right factor of known size that is computed with so many times
+    (None: nobody knows how many); None where its copy does not pay."""
+    element = _ELEMENTS.get(node.outputs[0].spec.dtype)
+    if node.op is not MATMUL or element is None or any(node.attrs.values()):
+        return None
+    (*rows, k), b = (v.spec.dims for v in node.inputs)
+    if len(b) != 2 or k != b[0] or not all(isinstance(d, int) and d > 0 for d in b):
+        return None
+    m = product(rows)
+    if times is not None and isinstance(m, int) and m * times < host().tuning.pack_rows:
+        return None
+    tiling = tiling_of(Product(element, 1, m, b[1], k), host())
+    return tiling.vectors * lanes(host(), element)
+
+
 def part_routine(node: Node, blocks: int) -> Routine | None:
     """The routine with which a thread computes some of `blocks` even blocks of rows of a product
     of two matrices; None where it would need workspace."""
     element = _ELEMENTS.get(node.outputs[0].spec.dtype)
-    if node.op is not MATMUL or element is None or node.attrs["transpose_a"]:
+    if element is None or node.outputs[0].spec.rank != 2:
         return None
-    if any(v.spec.rank != 2 for v in node.inputs):
+    if node.op is MATMUL_PANELS:
+        found = _product_of_panels(node, element)
+    elif node.op is not MATMUL or node.attrs["transpose_a"]:
         return None
-    (m, k), n = node.inputs[0].spec.dims, node.outputs[0].spec.dims[1]
-    found = Product(element, 1, m, n, k, 0, int(node.attrs["transpose_b"]))
+    else:
+        (m, k), n = node.inputs[0].spec.dims, node.outputs[0].spec.dims[1]
+        found = Product(element, 1, m, n, k, 0, int(node.attrs["transpose_b"]))
     routine = _product("matmul_part", found, blocks)
     return routine if routine.worker_bytes == 0 else None
 
@@ -252,6 +285,7 @@ def _all_reduce(node: Node, element: str) -> Routine | None:
 _PLANS: dict[str, Callable[[Node, str], Routine | None]] = {
     "all_reduce": _all_reduce,
     "matmul": _matmul,
+    "matmul_panels": _matmul_panels,
     "conv2d": _convolution("conv2d", 0, 1, -1, forward_tiling),
     "conv2d_backprop_input": _convolution("conv2d_backprop_input", -1, 0, 1, input_tiling),
     "conv2d_backprop_filter": _convolution("conv2d_backprop_filter", 0, -1, 1, filter_tiling),

@@ -162,13 +162,14 @@ class Group:
     def _columnwise(self) -> bool:
         """Whether the reductions are over leading axes, with enough columns for every thread.
 
-        Going down columns costs more than going along rows: only for nodes such as a softmax,
-        which reduce and spread what they compute themselves.
+        Where going down columns costs more than going along rows this is only for nodes such as a
+        softmax, which reduce and spread what they compute themselves.
         """
         count = len(self.reduced)
         if not count or frozenset(self.axes[:count]) != self.reduced:
             return False
-        if not any(kind_of(n) == "reduce" and self._along_reduced(n) for n in self.nodes):
+        alone = (kind_of(n) == "reduce" and self._along_reduced(n) for n in self.nodes)
+        if not self.limits.columns and not any(alone):
             return False
         length, columns = static_size(self.space[:count]), static_size(self.space[count:])
         if length is None or length > self.limits.small_row:

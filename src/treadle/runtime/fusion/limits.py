@@ -21,6 +21,7 @@ class Limits:
         large: bytes of an array that is not in the first cache any more for its next reader.
         small_step: bytes of an array that is.
         streamed: bytes that no cache holds.
+        columns: whether going down columns costs no more than going along rows.
     """
 
     small_row: int
@@ -30,9 +31,10 @@ class Limits:
     large: int
     small_step: int
     streamed: int
+    columns: bool
 
     @staticmethod
-    def of(tuning: Tuning) -> Limits:
+    def of(tuning: Tuning, columns: bool = False) -> Limits:
         """The limits for a machine."""
         element = 4  # bytes of the usual numbers
         moved = tuning.moving * element  # cycles times bytes of a line
@@ -44,4 +46,5 @@ class Limits:
             large=tuning.l1.size * 4 // 3,
             small_step=tuning.l1.size * 2 // 3,
             streamed=tuning.l3.size,
+            columns=columns,
         )

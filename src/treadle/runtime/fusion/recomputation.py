@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Index, Load, postorder
+from treadle.ops.indexing.gather import GATHER
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import NotFusable, weight
 from treadle.runtime.fusion.space import index_at, placement_of
@@ -55,7 +56,7 @@ class Recomputation:
             return False
         if self.roles[node] is Role.VIEW:
             return self.is_near(value)
-        if self._is_required(value):
+        if self._is_required(value) or self._names_rows(value):
             return False
         total = self._weight(value)
         if total is None:
@@ -80,6 +81,17 @@ class Recomputation:
         """Whether something outside kernels reads the value from memory."""
         return any(
             self.roles[n] not in (Role.ARRAY, Role.VIEW) and squeezed(n) is None
+            for n in self.consumers.get(value, ())
+        )
+
+    def _names_rows(self, value: Value) -> bool:
+        """Whether a gather reads several elements at each of these positions, which are no vectors
+        then: to compute them for every element costs more than to load them."""
+        size = product(value.spec.dims)
+        return any(
+            n.op is GATHER
+            and n.inputs[1] is value
+            and product(n.outputs[0].spec.dims) != size
             for n in self.consumers.get(value, ())
         )
 

@@ -52,12 +52,15 @@ class Uploads:
     Attributes:
         free, ended: slots by their bytes; of those whose leases have ended nobody has said yet
             which work was the last that reads them.
+        leased: slots that are not free. Leases in a cycle of garbage would otherwise give back a
+            slot whose memory the collector has finalised with them.
     """
 
     def __init__(self, driver: Driver) -> None:
         self.driver, self.lock = driver, locks.lock()
         self.free: dict[int, deque[Slot]] = {}
         self.ended: dict[int, deque[Slot]] = {}
+        self.leased: set[Slot] = set()
 
     def begin(self, array: Array) -> Lease:
         """Begin to copy the elements of a C-contiguous array, at least one.
@@ -68,6 +71,7 @@ class Uploads:
         size, driver = array.nbytes, self.driver
         with driver.active():
             slot = self._slot(size)
+            self.leased.add(slot)
             lease = Lease(slot, self.ended[size])
             if slot.copied is not None:
                 slot.copied.wait()  # the device may still read the pinned memory
@@ -84,6 +88,7 @@ class Uploads:
                 slot = ended.popleft()
                 slot.read = self.driver.mark()
                 self.free[size].append(slot)
+                self.leased.discard(slot)
         self.driver.follow(lease.slot.copied)
 
     def give_back(self) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from treadle.ops.registry import Op
 from treadle.runtime.backend import Backend
 from treadle.runtime.gpu.facts import GpuFacts
 from treadle.runtime.gpu.memory import DeviceStorage
 from treadle.runtime.gpu.program import GpuProgram
+from treadle.runtime.gpu.routines import has_form
 from treadle.runtime.planned import Planned
 
 
 class GpuBackend(Backend):
     """One GPU: see `treadle.runtime.backend.Backend`."""
-
-    runs_eagerly = True
 
     def __init__(self, storage: DeviceStorage) -> None:
         self.storage = storage
@@ -23,6 +23,9 @@ class GpuBackend(Backend):
 
     def facts(self) -> GpuFacts:
         return GpuFacts(self.storage.driver.gpu)
+
+    def runs_eagerly(self, op: Op) -> bool:
+        return op.lower is not None or has_form(op)
 
     def build(self, planned: Planned) -> GpuProgram:
         return GpuProgram(planned, self.storage)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import importlib
 import math
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -119,11 +120,11 @@ class CupyDriver:
         with self.device, self.stream:
             yield
 
-    def refusing(self) -> AbstractContextManager[None]:
-        made: AbstractContextManager[None] = importlib.import_module("cupyx").errstate(
-            linalg="raise"
-        )
-        return made
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        raising = importlib.import_module("cupyx").errstate(linalg="raise")
+        with self.library.cuda.using_allocator(self.pool.malloc), raising:
+            yield
 
     # -- memory ----------------------------------------------------------------------------------
 
@@ -237,6 +238,22 @@ class CupyDriver:
 
     def convolution(self, asked: Convolution) -> Plan | None:
         return None if self.cudnn is None else self.cudnn.plan(asked)
+
+    def triangles(self, matrix: Any) -> tuple[Any, Any, Any]:
+        with warnings.catch_warnings():  # of pivots that are 0
+            warnings.simplefilter("ignore", RuntimeWarning)
+            lu = importlib.import_module("cupyx.scipy.linalg").lu
+            found: tuple[Any, Any, Any] = lu(matrix, check_finite=False)
+        return found
+
+    def eigenvectors(self, matrices: Any) -> tuple[Any, Any] | None:
+        function = getattr(self.library.linalg, "eig", None)  # from CuPy 14 on
+        if function is None:
+            return None
+        if not importlib.import_module("cupyx.cusolver").check_availability("geev"):
+            return None  # CUDA is older than 12.6
+        values, vectors = function(matrices)
+        return values, vectors
 
     def load(self, codes: Sequence[KernelCode]) -> list[list[Any]]:
         text = "\n".join([PRELUDE.read_text(), *(code.text for code in codes)])

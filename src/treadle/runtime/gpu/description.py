@@ -183,6 +183,8 @@ class Description:
                 yield from self._launch(step.launch, program.launches[step.launch])
             case LibraryCall():
                 yield from self._routine(step, program.routines[step])
+            case Callback() if step in program.forms:
+                yield f"{step.node.op.name} by functions of CuPy{_at(step)}"
 
     def _launch(self, step: Launch, prepared: PreparedLaunch) -> Lines:
         code = prepared.code.code
@@ -254,11 +256,12 @@ class Description:
                 for inner in (step.condition, step.body):
                     yield from self._moves(inner, turn)
             else:
+                own = ", where CuPy does not compute it" if step in self.program.forms else ""
                 for direction, operands in _moved(step):
                     values = [o.value for o in operands if o.place is not None]
                     if values:
                         listed = ", ".join(f"%{v.name} ({_bytes(v.spec)})" for v in values)
-                        yield f"to the {direction}: {listed}{_at(step)}{when}"
+                        yield f"to the {direction}: {listed}{_at(step)}{when}{own}"
                 if isinstance(step, Verdict):
                     checks = len(step.findings)
                     text = "4 bytes that say which of the program's checks failed"

@@ -82,9 +82,9 @@ class Driver(Protocol):
     def active(self) -> AbstractContextManager[None]:
         """Within, the other methods may be called: the device is this thread's current one."""
 
-    def refusing(self) -> AbstractContextManager[None]:
-        """Within, functions of ``library.linalg`` wait for the device and raise LinAlgError for
-        matrices that they refuse."""
+    def computing(self) -> AbstractContextManager[None]:
+        """Within, functions of `library` take memory as `allocate` does; those of its ``linalg``
+        wait for the device and raise LinAlgError for matrices that they refuse."""
 
     def allocate(self, size: int) -> Memory:
         """Memory for so many bytes, at least one.
@@ -156,6 +156,14 @@ class Driver(Protocol):
         """What lets a library of the device compute a convolution, given the addresses of images,
         filters and outputs; None where no library does. The first call for a convolution takes
         time and memory: none may be recorded then."""
+
+    def triangles(self, matrix: Any) -> tuple[Any, Any, Any]:
+        """(P, L, U) of a square array of `library`, which is ``P @ L @ U``: P puts rows in another
+        order, L and U are a lower triangle with ones in its diagonal and an upper one."""
+
+    def eigenvectors(self, matrices: Any) -> tuple[Any, Any] | None:
+        """The complex eigenvalues [..., n] of arrays [..., n, n] of `library`, and the eigenvectors
+        in columns, of length 1; None where the version of the library has no function for it."""
 
     def load(self, codes: Sequence[KernelCode]) -> list[list[Any]]:
         """Compile kernels; the functions of the stages of each, for `launch`.

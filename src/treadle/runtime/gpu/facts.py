@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, substitute
 from treadle.graph.ir import Node
 from treadle.kernel.ir import Kernel
@@ -28,6 +29,7 @@ class GpuFacts(Facts):
     """
 
     unified = False
+    even_columns = True
 
     def __init__(self, gpu: Gpu) -> None:
         super().__init__(tuning_of(gpu))
@@ -78,6 +80,16 @@ class GpuFacts(Facts):
         if fits_one_block(node, self.gpu):
             return node.op is WHILE or not known
         return not known and self.gpu.decides and fits_recording(node, self.gpu)
+
+    def parts_of_rows(self, rows: int, columns: int, dtype: DType) -> int | None:
+        """So many that the device is full and the threads of a warp keep the elements of a column,
+        but each with rows enough."""
+        gpu, size = self.gpu, int(dtype.size)
+        if not dtype.is_floating or size < 4 or columns * size < gpu.sector:
+            return None
+        least = max(gpu.multiprocessors * gpu.warp // columns, rows * size // (gpu.kept * gpu.warp))
+        most = rows // (4 * gpu.elements)
+        return next((n for n in range(max(least, 2), most + 1) if rows % n == 0), None)
 
     def is_few(self, kernel: Kernel, points: int) -> bool:
         return False

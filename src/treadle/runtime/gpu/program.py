@@ -26,7 +26,13 @@ from treadle.runtime.gpu.launches import (
 from treadle.runtime.gpu.memory import Buffer, Copied, DeviceStorage
 from treadle.runtime.gpu.one_block import block_code, fits_one_block
 from treadle.runtime.gpu.recorded_control import is_decided_late
-from treadle.runtime.gpu.routines import Routine, prepare_together, routine_for
+from treadle.runtime.gpu.routines import (
+    Form,
+    Routine,
+    device_form,
+    prepare_together,
+    routine_for,
+)
 from treadle.runtime.gpu.run import Run
 from treadle.runtime.memory.use import MemoryUse
 from treadle.runtime.planned import Planned
@@ -74,6 +80,8 @@ class GpuProgram(Executable):
         launches: of kernels, by their steps.
         alone: the launches of loops and branches that the device runs by itself.
         routines: of library calls.
+        forms: what computes ops by functions of the library for which a processor's programs call
+            NumPy.
         numbers: what the host computes itself.
         constants: the buffers of literal arrays and captured tensors.
         written: the numbers of the variables that the program writes.
@@ -99,6 +107,7 @@ class GpuProgram(Executable):
         self.segments: dict[Step, PreparedSegments | list[PreparedLaunch]] = {}
         self.alone: dict[Step, PreparedLaunch] = {}
         self.routines: dict[Step, Routine] = {}
+        self.forms: dict[Step, Form] = {}
         self.numbers: dict[Step, HostNumber] = {}
         self.small: dict[tuple[str, DType], SmallLaunch] = {}
         steps = list(self._prepared(self.block))
@@ -166,6 +175,10 @@ class GpuProgram(Executable):
                 if routine is None:
                     raise Unsupported(f"{step.node.op.name} has no routine for a GPU")
                 self.routines[step] = routine
+            case Callback():
+                form = device_form(step.node)
+                if form is not None:
+                    self.forms[step] = form
             case Evaluate():
                 self.numbers[step] = HostNumber(step)
             case Copy() if step.source.place is None:

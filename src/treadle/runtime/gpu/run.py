@@ -61,6 +61,7 @@ from treadle.runtime.symbols import told_symbol
 
 if TYPE_CHECKING:
     from treadle.runtime.gpu.program import GpuProgram, Status
+    from treadle.runtime.gpu.routines import Form
 
 Array = np.ndarray[Any, Any]
 
@@ -365,8 +366,39 @@ class Run:
         scratch = self.scratch_for(self.size(routine.workspace))
         routine(driver, arrays[: len(inputs)], arrays[len(inputs) :], scratch, self.symbols)
 
-    def callback(self, step: Callback | OpLoops) -> None:
-        self._call(step.node, step.inputs, step.outputs)
+    def callback(self, step: Callback) -> None:
+        form = self.program.forms.get(step)
+        if form is None or not self._by_library(step, form):
+            self._call(step.node, step.inputs, step.outputs)
+
+    def _by_library(self, step: Callback, form: Form) -> bool:
+        """Compute a node with arrays of the device; False where NumPy is to do it."""
+        driver, inputs = self.driver, [self.buffer_of(o) for o in step.inputs]
+        if not all(b.size for b in inputs):
+            return False
+        arrays = [driver.array(b.address, b.dtype, b.shape) for b in inputs]
+        scope = Scope(dict(self.symbols))
+        attrs = {name: scope.resolve(attr) for name, attr in step.node.attrs.items()}
+        try:
+            with driver.computing():
+                found = form(driver, arrays, attrs)
+        except np.linalg.LinAlgError:
+            return False
+        if found is None:
+            return False
+        self.submitted += 1
+        for operand, result in zip(step.outputs, found, strict=True):
+            self.learn(operand.value, result.shape)
+        for operand, result in zip(step.outputs, found, strict=True):
+            if operand.place is None:
+                made = self.storage.empty(operand.value.spec.dtype.np_dtype, result.shape)
+                driver.array(made.address, made.dtype, made.shape)[...] = result
+                self.registers[operand.value] = self.storage.read(made.address, made.dtype, ())
+                continue
+            made = self.buffer_of(operand)
+            if made.size:
+                driver.array(made.address, made.dtype, made.shape)[...] = result
+        return True
 
     def op_loops(self, step: OpLoops) -> None:
         if step.launch is None:

@@ -15,8 +15,10 @@ from treadle.graph.pipeline import Pass, Report, Runs
 from treadle.runtime.passes.additions import add_in_place
 from treadle.runtime.passes.carried_elements import carry_elements
 from treadle.runtime.passes.checks import add_checks
+from treadle.runtime.passes.factor_panels import lay_out_panels
 from treadle.runtime.passes.joined_iterations import join_iterations
 from treadle.runtime.passes.late_operands import order_operands
+from treadle.runtime.passes.moments import take_moments_in_parts
 from treadle.runtime.passes.narrow_products import narrow_products
 from treadle.runtime.passes.told_sizes import tell_sizes_first
 from treadle.runtime.passes.unchanged_variables import read_unchanged
@@ -62,6 +64,11 @@ PIPELINE: tuple[TargetPass, ...] = (
         "gradients of parts are added to their sum in place, in loops; their positions get checks",
     ),
     TargetPass(
+        "moments", take_moments_in_parts,
+        "means and variances of columns read memory once, where blocks share the rows",
+        cleaned=True,
+    ),
+    TargetPass(
         "checks", add_checks, "what eager execution refuses is refused by the program", True
     ),
     TargetPass(
@@ -79,6 +86,12 @@ PIPELINE: tuple[TargetPass, ...] = (
     TargetPass(
         "narrow_products", narrow_products,
         "products of 16-bit floats are computed without conversions where the target can",
+    ),
+    TargetPass(
+        "factor_panels", lay_out_panels,
+        "copies that products begin with are made once a loop; after unchanged_variables, which "
+        "finds factors that a loop hands on, and narrow_products, whose products have no panels",
+        cleaned=True,
     ),
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, compound
 from treadle.core.spec import TensorSpec
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
@@ -36,7 +36,7 @@ from treadle.ops.control.checks import (
 from treadle.ops.elementwise.casting import CAST
 from treadle.ops.properties import PartKind, Refusal
 from treadle.ops.registry import Op
-from treadle.runtime.roles import Role, literal, role_of
+from treadle.runtime.roles import Role, kind_of, literal, role_of
 from treadle.runtime.schedule.facts import Facts
 from treadle.runtime.symbols import symbol_sources
 
@@ -99,11 +99,33 @@ def _unsigned(region: Region, position: Value, known: dict[Value, Value]) -> Val
 
 
 def _is_proved(node: Node, kind: Kind, integers: Integers) -> bool:
-    """Whether a position stays inside because of how the loops around it count."""
+    """Whether a position stays inside because of how the loops around it count, or positions
+    because they are clamped. That an axis has no elements is found by the checks of a kernel's
+    loads (`Emission.check_bounds`)."""
     what, number, size = kind
     if what not in ("outside", "wrapping") or size is None or isinstance(size, tuple):
         return False
+    if node.inputs[number].spec.rank:
+        last = compound("max", size - 1, 0)
+        clamped = what == "outside" and integers.are_clamped(node.inputs[number], 0, last)
+        return clamped and _is_loaded(node.inputs[0])
     return integers.lies_inside(node.inputs[number], -size if what == "wrapping" else 0, size)
+
+
+def _is_loaded(value: Value) -> bool:
+    """Whether a kernel that evaluates an element of a value loads one of an array of its size."""
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        node = current.node
+        role = None if node is None else role_of(node)
+        if node is not None and role is Role.ARRAY and kind_of(node) == "elementwise":
+            stack += [v for v in node.inputs if v.spec.dims == current.spec.dims]
+        elif node is not None and role is Role.ALIAS:
+            stack += node.inputs
+        elif role is not Role.VIEW:
+            return True
+    return False
 
 
 def _wanted(node: Node) -> list[Kind]:

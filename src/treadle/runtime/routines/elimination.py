@@ -178,11 +178,11 @@ def log_determinant(
             pivot = rows[k * wide + k]
             if pivot < 0:
                 positive = -positive
-            if pivot != pivot:
-                positive = pivot
             total += log(abs(f64(pivot)))
         if exchanged < 0 and total < 0:
             positive = T(0)
+        if total != total:
+            positive = T(total)
         sign[number] = positive
         logarithm[number] = T(total)
 

@@ -48,7 +48,7 @@ class Builder:
 
     def __init__(self, graph: Graph, facts: Facts) -> None:
         self.graph, self.facts = graph, facts
-        self.fusing, self.limits = is_on("fusion"), Limits.of(facts.tuning)
+        self.fusing, self.limits = is_on("fusion"), Limits.of(facts.tuning, facts.even_columns)
         dims = element_dims(graph, {s.name for s in symbol_sources(graph.params)})
         self.native_lists = dims is not None
         self.element_dims = dims or {}  # of native lists

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node
 from treadle.kernel.ir import Kernel
@@ -34,10 +35,12 @@ class Facts:
         unified: whether the host computes in the registers and the memory of the device, as on a
             processor. Otherwise the host waits for the device when it reads a number of it: rank-0
             values reside where `treadle.runtime.schedule.residence` decides.
+        even_columns: whether going down columns costs no more than going along rows.
         tuning: the record of the machine that code is fitted to, with the number of threads.
     """
 
     unified: bool = True
+    even_columns: bool = False
 
     def __init__(self, tuning: Tuning) -> None:
         self.tuning = tuning
@@ -73,6 +76,15 @@ class Facts:
         """Whether the routine for a node reads such views."""
         return False
 
+    def panel_width(self, node: Node, times: int | None) -> int | None:
+        """Columns of the panels in which the routine for a product reads its right factor, where it
+        pays to lay the factor out in panels before; else None.
+
+        Args:
+            times: how often the product is computed with this factor; None: nobody knows.
+        """
+        return None
+
     def takes_epilogue(self, node: Node) -> bool:
         """Whether the routine for a node runs a blocked kernel on its result."""
         return False
@@ -98,6 +110,11 @@ class Facts:
             known: the host knows the way without reading anything of the device.
         """
         return False
+
+    def parts_of_rows(self, rows: int, columns: int, dtype: DType) -> int | None:
+        """Into how many equal parts the rows of an array are taken where columns are gone through
+        twice, so that memory is read once; None where it makes no difference."""
+        return None
 
     def is_few(self, kernel: Kernel, points: int) -> bool:
         """Whether one thread does all work of a kernel that has at most so many points."""

@@ -8,6 +8,7 @@ from treadle.compat.v1.contrib import (
     layers,
     learn,
     rnn,
+    summary,
     training,
     util,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "layers",
     "learn",
     "rnn",
+    "summary",
     "training",
     "util",
 ]

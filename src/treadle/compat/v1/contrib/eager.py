@@ -13,6 +13,7 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1 import app, scopes
+from treadle.compat.v1.contrib import summary
 from treadle.compat.v1.functions import enable_eager_execution as enable_eager_execution
 from treadle.compat.v1.functions import executing_eagerly as executing_eagerly
 from treadle.compat.v1.train.saver import Saver as _Saver
@@ -60,7 +61,10 @@ def value_and_gradients_function(f: Callable[..., Any], params: Any = None) -> C
             for x in sources:
                 tape.watch(x)
             value = f(*given, **kwargs)
-        return value, list(tape.gradient(value, sources, dy))
+        found = tape.gradient(
+            value, sources, dy, unconnected_gradients=td.UnconnectedGradients.ZERO
+        )
+        return value, list(found)
 
     return compute
 
@@ -256,8 +260,10 @@ class metrics:
             return self.call(*args, **kwargs)
 
         def result(self) -> Any:
-            """The metric so far."""
-            return self.numer.value() / self.denom.value()
+            """The metric so far, which is also written as a summary of the metric's name."""
+            found = self.numer.value() / self.denom.value()
+            summary.scalar(self.name, found)
+            return found
 
         @property
         def variables(self) -> list[Any]:

@@ -15,6 +15,7 @@ from treadle.compat.v1 import variables
 from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.session import Session, get_default_session
+from treadle.compat.v1.summary import FileWriter, FileWriterCache, merge_all
 from treadle.compat.v1.train.coordinator import Coordinator, LooperThread
 from treadle.compat.v1.train.saver import Saver, latest_checkpoint
 from treadle.compat.v1.train.schedules import get_global_step
@@ -269,6 +270,57 @@ class StepCounterHook(SessionRunHook):
                 _log.info("global_step/sec: %g", passed[1] / passed[0])
 
 
+class SummarySaverHook(SessionRunHook):
+    """Writes summaries every few steps or seconds.
+
+    Args:
+        save_steps, save_secs: how many steps or seconds lie between.
+        output_dir: the folder of the file; or else `summary_writer`.
+        scaffold: whose `summary_op` is written; or else `summary_op`, one or several of them.
+    """
+
+    def __init__(self, save_steps: int | None = None, save_secs: float | None = None,
+                 output_dir: Any = None, summary_writer: Any = None, scaffold: Any = None,
+                 summary_op: Any = None) -> None:  # fmt: skip
+        if (scaffold is None) == (summary_op is None):
+            raise ValueError("Exactly one of scaffold or summary_op must be provided.")
+        self._timer = _Steps(save_steps, save_secs)
+        self._folder, self._writer = output_dir, summary_writer
+        self._scaffold, self._given = scaffold, summary_op
+        self._is_due, self._next = False, 0
+
+    def begin(self) -> None:
+        self._step = get_global_step()
+        if self._step is None:
+            raise RuntimeError("Global step should be created to use SummarySaverHook.")
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        wanted: dict[str, Any] = {"step": self._step}
+        found = self._given if self._scaffold is None else self._scaffold.summary_op
+        if found is None:
+            return None
+        self._is_due = self._timer.last is None or self._timer.is_due(self._next)
+        if self._is_due:
+            wanted["summaries"] = list(found) if isinstance(found, list | tuple) else [found]
+        return SessionRunArgs(wanted)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        if run_values.results is None:
+            return
+        step = int(run_context.session.run(self._step))
+        if self._is_due:
+            self._timer.note(step)
+            if self._writer is None:
+                self._writer = FileWriterCache.get(self._folder)
+            for summary in run_values.results["summaries"]:
+                self._writer.add_summary(summary, step)
+        self._next = step + 1
+
+    def end(self, session: Any) -> None:
+        if self._writer is not None:
+            self._writer.flush()
+
+
 class FinalOpsHook(SessionRunHook):
     """Runs something at the end.
 
@@ -341,6 +393,8 @@ class Scaffold:
             self.local_init_op = variables.local_variables_initializer()
         if self.saver is None:
             self.saver = _saver()
+        if self.summary_op is None:
+            self.summary_op = merge_all()
         get_default_graph().finalize()
         return self
 
@@ -493,6 +547,16 @@ def MonitoredTrainingSession(
                 checkpoint_dir, None if steps else save_checkpoint_secs, steps, scaffold=scaffold
             )
         )
+    folder = summary_dir or checkpoint_dir
+    if save_summaries_steps is None and save_summaries_secs is None:
+        save_summaries_steps = 100
+    if folder and (save_summaries_steps or save_summaries_secs):
+        steps = save_summaries_steps or None
+        chosen.append(
+            SummarySaverHook(
+                steps, None if steps else save_summaries_secs, folder, scaffold=scaffold
+            )
+        )
     if log_step_count_steps and checkpoint_dir:
         chosen.append(StepCounterHook(log_step_count_steps))
     creator = ChiefSessionCreator(scaffold, config=config, checkpoint_dir=checkpoint_dir)
@@ -530,7 +594,11 @@ class Supervisor:
             )
             self.saver = _saver() if saver is unset else saver
             self.global_step = get_global_step() if global_step is unset else global_step
+            self.summary_op = merge_all() if summary_op is unset else summary_op
         self._feeds, self._function, self._folder = init_feed_dict, init_fn, logdir
+        self._summary_seconds, self._written = save_summaries_secs, time.time()
+        self._writer = None if summary_writer is unset else summary_writer
+        self._writes = summary_writer is not None and logdir is not None
         self._seconds, self._base = save_model_secs, checkpoint_basename
         self.coord = Coordinator()
         self._session: Any = None
@@ -560,9 +628,33 @@ class Supervisor:
         """A block with the session, which saves at its end."""
         return _Managed(self, config)
 
+    @property
+    def summary_writer(self) -> Any:
+        """The writer of summaries, a `FileWriter` in `logdir` where none was given; or None."""
+        if self._writer is None and self._writes:
+            self._writer = FileWriter(self._folder)
+        return self._writer
+
+    def summary_computed(self, sess: Any, summary: Any, global_step: Any = None) -> None:
+        """Write a summary that a run gave.
+
+        Raises:
+            RuntimeError: there is no writer of summaries.
+        """
+        if self.summary_writer is None:
+            raise RuntimeError("Writing a summary requires a summary writer.")
+        if global_step is None and self.global_step is not None:
+            global_step = int(sess.run(self.global_step))
+        self.summary_writer.add_summary(summary, global_step)
+
     def should_stop(self) -> bool:
-        """Whether to stop. Programs ask it at each step: so it is also when it is saved."""
+        """Whether to stop. Programs ask it at each step: so it is also when it is saved, and when
+        summaries are written."""
         now = time.time()
+        is_due = self._summary_seconds and now - self._written >= self._summary_seconds
+        if is_due and self.summary_op is not None and self.summary_writer is not None:
+            self._written = now
+            self.summary_computed(self._session, self._session.run(self.summary_op))
         if self._seconds and self.save_path and now - self._saved >= self._seconds:
             self._saved = now
             self._save()
@@ -580,6 +672,8 @@ class Supervisor:
              ignore_live_threads: bool = False) -> None:  # fmt: skip
         """The end."""
         self.coord.request_stop()
+        if close_summary_writer and self._writer is not None:
+            self._writer.close()
 
     def stop_on_exception(self) -> Any:
         return self.coord.stop_on_exception()
@@ -608,6 +702,8 @@ class _Managed:
             if kind is None and self._supervisor._seconds:
                 self._supervisor._save()
             self._supervisor.request_stop(error)
+            if self._supervisor._writer is not None:
+                self._supervisor._writer.close()
         finally:
             self._session.__exit__(kind, error, trace)
 

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.compat.graph_messages import message
 from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import Graph, get_default_graph
-from treadle.compat.v1.graph_def import GraphDef, NodeDef, import_graph_def
+from treadle.compat.v1.graph_def import import_graph_def
 from treadle.compat.v1.variables import Variable
 from treadle.core.origin import at, user_origin
 from treadle.train import atomic, own_files
@@ -199,7 +200,7 @@ class Saver:
         self, filename: Any = None, graph: Graph | None = None, **more: Any
     ) -> Any:
         """Write the graph, and the names of the variables that are saved."""
-        found = MetaGraph(graph or get_default_graph(), list(self._chosen()))
+        found = _meta_graph(graph or get_default_graph(), list(self._chosen()))
         if filename is not None:
             atomic.write(Path(os.fspath(filename)), [found.SerializeToString()], "graph")
         return found
@@ -208,26 +209,18 @@ class Saver:
         return self
 
 
-class MetaGraph:
-    """A graph with the names of its variables and collections.
+_SAVED = "_treadle_saved"  # the collection of the names of variables that are saved
 
-    Attributes:
-        graph_def: the graph.
-    """
 
-    def __init__(self, graph: Graph, saved: list[str]) -> None:
-        self.graph_def: GraphDef = graph.as_graph_def()
-        self.saved = saved
-        self.collections = {
-            key: [_name_in(v) for v in graph.get_collection(key) if _name_in(v) is not None]
-            for key in graph.get_all_collection_keys()
-        }
-
-    def SerializeToString(self) -> bytes:
-        """The graph as bytes."""
-        data = {"name": "_meta", "op": "_Meta", "inputs": [], "control": [], "saved": self.saved,
-                "collections": self.collections}  # fmt: skip
-        return GraphDef([NodeDef(data), *self.graph_def.node]).SerializeToString()
+def _meta_graph(graph: Graph, saved: list[str]) -> Any:
+    """A message MetaGraphDef with the names of a graph's variables and collections."""
+    made = message("MetaGraphDef")()
+    made.graph_def.CopyFrom(graph.as_graph_def())
+    made.collection_def[_SAVED].node_list.value.extend(saved)
+    for key in graph.get_all_collection_keys():
+        names = [n for v in graph.get_collection(key) if (n := _name_in(v)) is not None]
+        made.collection_def[key].node_list.value.extend(names)
+    return made
 
 
 def _name_in(value: Any) -> str | None:
@@ -255,19 +248,19 @@ def import_meta_graph(
     Raises:
         OSError: there is no such file.
     """
-    if isinstance(meta_graph_or_file, MetaGraph):
-        data = meta_graph_or_file.SerializeToString()
-    else:
+    kind, graph = message("MetaGraphDef"), get_default_graph()
+    found = meta_graph_or_file
+    if isinstance(found, bytes):
+        found = kind.FromString(found)
+    elif not isinstance(found, kind):
         path = os.fspath(meta_graph_or_file)
         if not os.path.exists(path):
             raise OSError(f"File {path} does not exist.")
-        data = Path(path).read_bytes()
-    found = GraphDef.FromString(data)
-    head, graph = found.node[0]._data, get_default_graph()
-    import_graph_def(GraphDef(found.node[1:]), name=import_scope or "")
+        found = kind.FromString(Path(path).read_bytes())
+    import_graph_def(found.graph_def, name=import_scope or "")
     prefix = f"{import_scope}/" if import_scope else ""
-    for key, names in head["collections"].items():
-        for name in names:
+    for key, collection in found.collection_def.items():
+        for name in collection.node_list.value if key != _SAVED else ():
             element: Any = graph.as_graph_element(prefix + name)
             owner = getattr(getattr(element, "op", None), "owner", None)
             value = owner if isinstance(owner, Variable) else element
@@ -276,7 +269,8 @@ def import_meta_graph(
     for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES):
         if variable.initializer is None:
             variable.adopt_initializer()
-    chosen = {n: graph.get_operation_by_name(prefix + n).owner for n in head["saved"]}
+    saved = found.collection_def[_SAVED].node_list.value
+    chosen = {n: graph.get_operation_by_name(prefix + n).owner for n in saved}
     return Saver(chosen) if chosen else None
 
 

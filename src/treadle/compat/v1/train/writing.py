@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from treadle.compat.graph_messages import message
 from treadle.compat.v1.graph import Graph
+from treadle.core.origin import at, user_origin
 from treadle.train import atomic
 
 
@@ -15,8 +17,15 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
 
     Returns:
         The path.
+
+    Raises:
+        TypeError: it is neither a graph of `compat.v1` nor a GraphDef.
     """
     given = graph_or_graph_def
+    if not isinstance(given, (Graph, message("GraphDef"))):
+        kind = type(given).__name__
+        why = f"a Graph of compat.v1 or a GraphDef is written, not a {kind}{at(user_origin())}"
+        raise TypeError(why)
     data = given.as_graph_def() if isinstance(given, Graph) else given
     path = os.path.join(os.fspath(logdir), name)
     text = str(data).encode() if as_text else data.SerializeToString()

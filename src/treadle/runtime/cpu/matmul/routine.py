@@ -20,7 +20,7 @@ from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.pairs import HALF
 from treadle.runtime.cpu.matmul.tile_calls import EvenTiles, call_tile, packer_code, tile_codes
 from treadle.runtime.cpu.matmul.tiles import ALONG, lanes
-from treadle.runtime.cpu.matmul.tiling import ALL_TILES, COPY, DOTS, NO_PACK, TRANSPOSE
+from treadle.runtime.cpu.matmul.tiling import ALL_TILES, COPY, DOTS, PANELS, TRANSPOSE
 
 # Numbers of the routine; strides in elements from one matrix of the batch to the next.
 NUMBERS = (
@@ -153,7 +153,9 @@ def _define_block(module: Module, element: str) -> None:
     w["columns"] = fn.mul(w["vectors"], w["width"])
     w["row_bytes"] = fn.mul(w["columns"], size)
     w["b_step"] = fn.select(dots, size, w["ldb"])  # bytes to B's next k, where B is not copied
-    w["b_column"] = fn.select(dots, w["ldb"], size)  # ... to the next column
+    panels = fn.compare("eq", w["pack"], PANELS)
+    in_rows = fn.select(panels, fn.mul(w["k"], size), size)
+    w["b_column"] = fn.select(dots, w["ldb"], in_rows)  # ... for each column until the next panel
     transposed = fn.compare("ne", w["ta"], 0)
     w["thin"] = _thin(fn, w, element)
     w["a_row"] = fn.select(transposed, w["thin"], w["lda"])  # bytes to the next row of op(A)
@@ -296,15 +298,15 @@ def _tile_of_a(
 
 def _panel_of_b(fn: Function, w: Words, panel: Word, first: Word, size: int) -> tuple[Word, Word]:
     """Where the panel's first row is, and the bytes to the next."""
-    dots = fn.compare("eq", w["pack"], DOTS)
-    plain = fn.value(f"or i1 {dots}, {fn.compare('eq', w['pack'], NO_PACK)}")
+    copies = [fn.compare("eq", w["pack"], pack) for pack in (COPY, TRANSPOSE)]
+    copied = fn.value(f"or i1 {copies[0]}, {copies[1]}")
     column = fn.mul(panel, w["columns"])
     inside = fn.add(fn.mul(w["k0"], w["b_step"]), fn.mul(column, w["b_column"]))
-    copied = fn.mul(fn.sub(panel, first), w["panel_bytes"])
+    before = fn.mul(fn.sub(panel, first), w["panel_bytes"])
     straight = fn.offset("%b", inside, "i8")
-    packed = fn.offset(str(w["packed"]), copied, "i8")
-    where = fn.value(f"select i1 {plain}, ptr {straight}, ptr {packed}")
-    return where, fn.select(plain, w["ldb"], w["row_bytes"])
+    packed = fn.offset(str(w["packed"]), before, "i8")
+    where = fn.value(f"select i1 {copied}, ptr {packed}, ptr {straight}")
+    return where, fn.select(copied, w["row_bytes"], w["ldb"])
 
 
 def _pack_panels(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.tiling import Product
+from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.strided import View
 
 Level = tuple[Dim, Dim, Dim]  # how many matrices, and the steps of A and B
@@ -14,7 +16,8 @@ Level = tuple[Dim, Dim, Dim]  # how many matrices, and the steps of A and B
 
 def strided_product(node: Node, element: str, views: Sequence[View]) -> Product | None:
     """The product of a matmul whose operands are views; None where the routine cannot read them:
-    neither their rows nor their columns are contiguous, or the batch has too many strides."""
+    neither their rows nor their columns are contiguous, or the batch has too many strides; or where
+    it is better to copy A."""
     (a, ta), (b, tb) = (
         (v.spec.dims, int(node.attrs[flag]))
         for v, flag in zip(node.inputs, ("transpose_a", "transpose_b"), strict=True)
@@ -27,13 +30,24 @@ def strided_product(node: Node, element: str, views: Sequence[View]) -> Product 
     levels: list[Level] = _levels(out[:-2], (a, views[0].strides), (b, views[1].strides))
     if levels and left[0] == 0 and levels[-1][2] == 0 and levels[-1][1] == m * left[1]:
         m = m * levels.pop()[0]  # the batch is more rows of A
-    if len(levels) > 2:
+    if len(levels) > 2 or (levels and left[0] == 0 and _copies(m, n, b, element, levels)):
         return None
     outer, inner = ([(1, 0, 0)] * 2 + levels)[-2:]
     return Product(
         element, outer[0] * inner[0], m, n, inner_dim(node), left[0], right[0], inner[1], inner[2],
         lda=left[1], ldb=right[1], inner=inner[0], outer_a=outer[1], outer_b=outer[2],
     )  # fmt: skip
+
+
+def _copies(m: Dim, n: Dim, b: Sequence[Dim], element: str, levels: Sequence[Level]) -> bool:
+    """Whether a copy of A pays that makes one product of a batch whose products share B: what each
+    of them does with B beside multiplying, which is to copy it or to read it from the second cache,
+    is more than the copy of its few rows of A. An element of either is moved as often."""
+    size = b[-2] * b[-1] * ELEMENT_BYTES[element]
+    if not (isinstance(m, int) and isinstance(n, int) and isinstance(size, int)):
+        return False
+    shared = all(step == 0 for _, _, step in levels)
+    return shared and 2 * m <= n and size > host().tuning.l1.size
 
 
 def inner_dim(node: Node) -> Dim:

@@ -16,13 +16,16 @@ from treadle.runtime.cpu.library_text import (
     masked_store,
     suffix,
 )
-from treadle.runtime.cpu.llvm_text import Function
+from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.target import Target
 
 MOST_HEIGHT, MOST_VECTORS = 32, 8  # extents of the table of tiles
 ALONG = ("rows", "columns", "dots", "pairrows", "paircolumns")
 _PREFETCH = "void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
 _GROUP = 5  # rows that one address register reaches: 0, 1, 2, 3, 4 times the stride
+# Products of vectors beside which counting steps and moving pointers cost little, and steps of k
+# that are written out for them at most: the code of a tile grows with them on any machine.
+PRODUCTS, MOST_STEPS = 48, 4
 
 SIGNATURE = (
     "void @{}(ptr %a, i64 %lda, ptr %b, i64 %ldb, ptr %c, i64 %ldc, i64 %k, i64 %n, i64 %add, "
@@ -156,32 +159,67 @@ class Body:
         """The accumulators after the loops over segments and k, both of which may be empty."""
         fn = self.fn
         keys = [(i, j) for i in range(self.tile.height) for j in range(self.vectors)]
-        kinds = [self.sum_kind] * len(keys)
         self._strides()
-        pointers = ["ptr"] * (1 + len(self.groups))
-        segment = fn.block_of("segment", ["i64", *kinds])
-        enter, leave, done = (fn.block_of(name, []) for name in ("enter", "leave", "summed"))
-        head, step = fn.block_of("sum", ["i64", "ptr", *pointers, *kinds]), fn.block_of("step", [])
+        several = self._steps(len(keys))
+        many = fn.mul(fn.divide("%k", several), several)
+        segment = fn.block_of("segment", ["i64", *[self.sum_kind] * len(keys)])
+        enter, done = fn.block_of("enter", []), fn.block_of("summed", [])
         fn.enter(segment(0, *[self.zero] * len(keys)))
         number, *sums = segment.values
         fn.fork(fn.value(f"icmp ult i64 {number}, %segments"), enter, done)
         fn.label(enter)
-        first_a, first_b = self._segment_starts(b, number)
-        fn.enter(head(0, first_b, *first_a, *sums))
-        i, row, *rest = head.values
-        columns, before = rest[: len(pointers)], rest[len(pointers) :]
-        fn.fork(fn.value(f"icmp ult i64 {i}, %k"), step, leave)
-        fn.label(step)
-        after = self._multiplied(row, columns, dict(zip(keys, before, strict=True)), masks)
-        along = "%lda" if self.tile.along.endswith("columns") else self.size
-        next_a = [fn.value(f"getelementptr i8, ptr {a}, i64 {along}") for a in columns]
-        next_b = fn.value(f"getelementptr i8, ptr {row}, i64 %ldb")
-        following = fn.value(f"add nuw nsw i64 {i}, 1")
-        fn.branch(head(following, next_b, *next_a, *after))
-        fn.label(leave)
-        fn.branch(segment(fn.value(f"add nuw nsw i64 {number}, 1"), *before))
+        before: list[Word] = [0, *self._segment_starts(b, number), *sums]
+        before = self._added_up(several, many, before, masks)
+        if several > 1:
+            before = self._added_up(1, "%k", before, masks)
+        after = before[-len(keys) :]
+        fn.branch(segment(fn.value(f"add nuw nsw i64 {number}, 1"), *after))
         fn.label(done)
         return dict(zip(keys, sums, strict=True))
+
+    def _steps(self, products: int) -> int:
+        """Steps of k that are written out one after another, where each has so many products of
+        vectors: the fewer other instructions there are beside them, the less a tile is held up by
+        another thread of its core, with which it shares the decoders."""
+        if self.masked and not self.fn.module.target.avx512 or self.width == 1:
+            return 1  # the last columns of C only
+        return min(MOST_STEPS, -(-PRODUCTS // products))
+
+    def _added_up(
+        self, steps: int, end: Word, before: list[Word], masks: list[str]
+    ) -> list[Word]:
+        """A loop over k until `end`, so many steps at once.
+
+        Args:
+            before: the step of k, B's row, where the elements of A are (a pointer for each group
+                of rows), and the accumulators.
+
+        Returns:
+            the same after the loop.
+        """
+        fn, pointers = self.fn, 2 + len(self.groups)
+        kinds = ["i64", *["ptr"] * pointers, *[self.sum_kind] * (len(before) - 1 - pointers)]
+        head = fn.block_of("sum", kinds)
+        step, leave = fn.block_of("step", []), fn.block_of("leave", [])
+        fn.enter(head(*before))
+        k, row, *rest = head.values
+        columns, sums = rest[: pointers - 1], rest[pointers - 1 :]
+        fn.fork(fn.value(f"icmp ult i64 {k}, {end}"), step, leave)
+        fn.label(step)
+        self._fetch_ahead(row, steps)
+        for number in range(steps):
+            at = fn.offset(row, fn.mul("%ldb", number), "i8")
+            sums = self._multiplied(at, self._moved(columns, number), sums, masks)
+        following = fn.value(f"add nuw nsw i64 {k}, {steps}")
+        next_b = fn.offset(row, fn.mul("%ldb", steps), "i8")
+        fn.branch(head(following, next_b, *self._moved(columns, steps), *sums))
+        fn.label(leave)
+        return [*head.values]
+
+    def _moved(self, columns: list[str], steps: int) -> list[str]:
+        """Where the elements of A are some steps of k later."""
+        along: Word = "%lda" if self.tile.along.endswith("columns") else self.size
+        return [self.fn.offset(a, self.fn.mul(along, steps), "i8") for a in columns]
 
     def _strides(self) -> None:
         """Multiples of the stride of A's rows that addresses cannot hold."""
@@ -190,16 +228,18 @@ class Body:
         groups = range(_GROUP, self.tile.height, _GROUP) if rows else ()
         self.groups = [self.fn.mul("%lda", r) for r in groups]
 
-    def _segment_starts(self, b: str, number: str) -> tuple[list[str], str]:
-        """Pointers from which all rows of A are reached by scaled strides, and B's first row."""
+    def _segment_starts(self, b: str, number: str) -> list[str]:
+        """B's first row, and pointers from which all rows of A are reached by scaled strides."""
         fn = self.fn
         place = fn.mul(number, 2)
         places = [fn.load_word("%offsets", fn.add(place, i)) for i in (0, 1)]
         a = fn.offset("%a", places[0], "i8")
-        return [a, *(fn.offset(a, g, "i8") for g in self.groups)], fn.offset(b, places[1], "i8")
+        return [
+            fn.offset(b, places[1], "i8"), a, *(fn.offset(a, g, "i8") for g in self.groups)
+        ]
 
     def _multiplied(
-        self, row: str, columns: list[str], sums: dict[tuple[int, int], str], masks: list[str]
+        self, row: str, columns: list[str], sums: list[str], masks: list[str]
     ) -> list[str]:
         """The accumulators after a step of k.
 
@@ -210,29 +250,36 @@ class Body:
         fn = self.fn
         parts = [fn.offset(row, j * self.width, self.element) for j in range(self.vectors)]
         vectors = [self._load(p, mask) for p, mask in zip(parts, masks, strict=True)]
-        # B may be a matrix in memory. Wide tiles are low: many use a panel of B, which then is in
-        # the cache, and have little time in which to hide the requests.
-        if self.tile.along in ("rows", "columns") and self.vectors <= 2:
-            self._prefetch(row)
         after = []
         for i in range(self.tile.height):
             x = self._broadcast(self._a_pointer(i, columns))
             for j, vector in enumerate(vectors):
-                after.append(fn.value(self._multiply_add(x, vector, sums[i, j])))
+                total = sums[i * self.vectors + j]
+                after.append(fn.value(self._multiply_add(x, vector, total)))
         return after
 
     def _multiply_add(self, x: str, y: str, total: str) -> str:
         return multiply_add(self.fn, self.element, self.width, x, y, total)
 
-    def _prefetch(self, row: str) -> None:
-        """Ask for the cache lines of a later row of B: rows may be pages apart, which no hardware
-        prefetcher follows. The last line is there where B is not aligned."""
+    def _fetch_ahead(self, row: str, steps: int) -> None:
+        """Ask for the cache lines of later rows of B where they do not follow one another: rows may
+        be pages apart, which no hardware prefetcher follows. The last line of a row is there where
+        B is not aligned.
+
+        B may be a matrix in memory. Wide tiles are low: many use a panel of B, which then is in
+        the cache, and have little time in which to hide the requests.
+        """
+        if self.tile.along not in ("rows", "columns") or self.vectors > 2:
+            return
         fn, size = self.fn, self.vectors * self.width * self.size
-        ahead = fn.offset(row, fn.mul("%ldb", rows_ahead(fn.module.target)), "i8")
         fn.module.declare(_PREFETCH)
-        for at in (*range(0, size, self.line), size - 1):
-            place = fn.offset(ahead, at, "i8")
-            fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
+        with fn.when(fn.compare("ne", "%ldb", size)):
+            for step in range(steps):
+                later = fn.mul("%ldb", rows_ahead(fn.module.target) + step)
+                ahead = fn.offset(row, later, "i8")
+                for at in (*range(0, size, self.line), size - 1):
+                    place = fn.offset(ahead, at, "i8")
+                    fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
 
     def _a_pointer(self, row: int, columns: list[str]) -> str:
         """The address of a row's element. Within a group the offsets are multiples of the stride by

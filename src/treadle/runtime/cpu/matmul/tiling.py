@@ -31,7 +31,7 @@ FAR_COLUMNS = 256  # rows of so many elements and more are fetched equally badly
 PACK_A_PANELS = 8  # panels that use a copy of A's tile
 STEP_LINES = 6  # lines that move in the time of a step of k: slower steps hide that of A's line
 
-NO_PACK, COPY, TRANSPOSE, DOTS = 0, 1, 2, 3
+NO_PACK, COPY, TRANSPOSE, DOTS, PANELS = 0, 1, 2, 3, 4
 
 
 @record(frozen=True)
@@ -98,6 +98,8 @@ class Product:
         lda, ldb: elements from one stored row to the next; None: the rows follow one another.
         inner: matrices after which the steps `outer_a` and `outer_b` lead on; None: there is one
             step for all of them.
+        panel_width: columns of B's panels, where B is given in panels (`PANELS` of
+            `treadle.ops.linalg.panels`); else 0.
     """
 
     element: str
@@ -115,11 +117,13 @@ class Product:
     inner: Dim | None = None
     outer_a: Dim = 0
     outer_b: Dim = 0
+    panel_width: int = 0
 
     @property
     def rows(self) -> tuple[Dim, Dim]:
         """Elements from one stored row to the next, of A and of B."""
-        a, b = self.m if self.transpose_a else self.k, self.k if self.transpose_b else self.n
+        a = self.m if self.transpose_a else self.k
+        b = self.panel_width or (self.k if self.transpose_b else self.n)
         return a if self.lda is None else self.lda, b if self.ldb is None else self.ldb
 
     @property
@@ -129,6 +133,8 @@ class Product:
         outer = 1 if self.inner is None or inner == 0 else self.batch // inner
         of_a = (self.k, self.m) if self.transpose_a else (self.m, self.k)
         of_b = (self.n, self.k) if self.transpose_b else (self.k, self.n)
+        if self.panel_width:  # the rows of all panels
+            of_b = (_ceil(self.n, self.panel_width) * self.k, self.panel_width)
         steps = ((self.outer_a, self.stride_a), (self.outer_b, self.stride_b))
         some = (self.batch, self.m, self.n)  # without results nothing is read
         found = []
@@ -150,7 +156,8 @@ class Tiling:
         tiles: row tiles of C.
         panels: column panels of C.
         depth: rows of B in a block of k.
-        pack: NO_PACK, COPY or TRANSPOSE for B's panels, or DOTS: B is not copied though transposed.
+        pack: NO_PACK, COPY or TRANSPOSE for B's panels, or DOTS: B is not copied though transposed,
+            or PANELS: B is given in panels.
         pack_a: 1 where A's tiles are copied.
         by_rows: 1 where threads share the row tiles, 0 where they share the panels.
         parts: threads that the product is worth.
@@ -205,7 +212,7 @@ def tiling_of(
     pack = _pack(product, size, target, shared=tiles is None)
     panel_bytes = (depth + width) * vectors * width * size
     chunk = max(1, blocks.panels // panel_bytes) if isinstance(panel_bytes, int) else 1
-    packed = panel_bytes * chunk if pack != NO_PACK else 0
+    packed = panel_bytes * chunk if pack in (COPY, TRANSPOSE) else 0
     tile_space = _lines((depth * tall + 2 * width) * size) if pack_a else 0
     most_k = MOST_PAIRS if product.pairs else blocks.most_k
     most = max(1, blocks.tiles // (most_k * tall * size))
@@ -297,6 +304,8 @@ def _vectors(product: Product, target: Target, tiles: int | None) -> int:
     """SIMD vectors across a panel: two with tall tiles, four with lower ones, and where there are
     hardly any rows as many as there are registers: B is read in long runs."""
     width, n = lanes(target, product.element), product.n
+    if product.panel_width:
+        return product.panel_width // width
     wide, most = most_rows(target, WIDE), _widest(target)
     if not isinstance(product.m, int):
         most = 2
@@ -339,6 +348,8 @@ def _lines(size: Dim) -> Dim:
 def _pack(product: Product, size: int, target: Target, shared: bool) -> int:
     """How B's panels are copied; `shared`: the routine shares rows among threads, not its caller,
     whose threads have no workspace."""
+    if product.panel_width:
+        return PANELS
     if product.transpose_b:
         return TRANSPOSE
     if product.pairs:

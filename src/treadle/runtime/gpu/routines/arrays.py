@@ -41,7 +41,8 @@ class ArrayRoutine(Routine):
         symbols: Mapping[str, int],
     ) -> None:  # fmt: skip
         if any(array.size for array in outputs):
-            self.function(driver.library, inputs, outputs, self)
+            with driver.computing():
+                self.function(driver.library, inputs, outputs, self)
 
 
 def array_routine(node: Node, name: str, call: RowCall, gpu: Gpu) -> Routine | None:
@@ -92,13 +93,14 @@ def _elements(library: Any, keys: Any, dtype: Any) -> Any:
     return library.where((keys & top) != 0, keys ^ top, ~keys).view(dtype)
 
 
-def _order(library: Any, x: Any, descending: bool) -> Any:
+def order_of(library: Any, x: Any, descending: bool = False) -> Any:
+    """The places of the elements of rows in the order of a stable sort."""
     keys = _keys(library, x, zeros_equal=True)
     return library.argsort(~keys if descending else keys, axis=-1, kind="stable")
 
 
 def _argsort(library: Any, inputs: Arrays, outputs: Arrays, routine: ArrayRoutine) -> None:
-    outputs[0][...] = _order(library, inputs[0], routine.attrs["descending"])
+    outputs[0][...] = order_of(library, inputs[0], routine.attrs["descending"])
 
 
 def _sort(library: Any, inputs: Arrays, outputs: Arrays, routine: ArrayRoutine) -> None:
@@ -110,7 +112,7 @@ def _sort(library: Any, inputs: Arrays, outputs: Arrays, routine: ArrayRoutine) 
 
 def _top_k(library: Any, inputs: Arrays, outputs: Arrays, routine: ArrayRoutine) -> None:
     (x,), (values, places) = inputs, outputs
-    found = _order(library, x, True)[..., : values.shape[-1]]
+    found = order_of(library, x, True)[..., : values.shape[-1]]
     values[...] = library.take_along_axis(x, found, -1)
     places[...] = found
 

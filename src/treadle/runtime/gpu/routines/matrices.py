@@ -52,7 +52,7 @@ class MatrixRoutine(Routine):
         refused = False
         if any(array.size for array in results):
             try:
-                with driver.refusing():
+                with driver.computing():
                     found = self.function(driver.library, inputs, self.attrs)
             except np.linalg.LinAlgError:
                 refused = True
@@ -106,7 +106,9 @@ def _determinant(library: Any, inputs: Arrays, attrs: Mapping[str, Any]) -> tupl
 
 
 def _log_determinant(library: Any, inputs: Arrays, attrs: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(library.linalg.slogdet(inputs[0]))
+    sign, logarithm = library.linalg.slogdet(inputs[0])
+    # The sign of a determinant that is NaN is NaN, as eagerly and in TensorFlow.
+    return library.where(library.isnan(logarithm), logarithm, sign), logarithm
 
 
 def _of_one_batch(library: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -157,10 +159,14 @@ def _qr(library: Any, inputs: Arrays, attrs: Mapping[str, Any]) -> tuple[Any, ..
 
 
 def _svd(library: Any, inputs: Arrays, attrs: Mapping[str, Any]) -> tuple[Any, ...]:
-    """NaN for matrices that are not finite, which the library may not come to an end with."""
-    (x,) = inputs
+    return singular_values(library, inputs[0], attrs["full"])
+
+
+def singular_values(library: Any, x: Any, full: bool) -> tuple[Any, ...]:
+    """The library's `svd`, with NaN for matrices that are not finite, which it may not come to an
+    end with."""
     finite = library.isfinite(x).all((-2, -1))[..., None, None]
-    u, s, vh = library.linalg.svd(library.where(finite, x, 0), full_matrices=attrs["full"])
+    u, s, vh = library.linalg.svd(library.where(finite, x, 0), full_matrices=full)
     return tuple(
         library.where(kept, found, math.nan)
         for kept, found in ((finite, u), (finite[..., 0], s), (finite, vh))

@@ -1,0 +1,192 @@
+"""The messages of TensorFlow's graphs and saved models, as classes of the package protobuf.
+
+Their descriptors are made when the first class is asked for, from the table below: names, numbers
+and types of the fields that stayed the same through TensorFlow 1 and 2. Other fields of a file are
+kept and written again. The classes belong to a pool of their own, so TensorFlow may be imported in
+the same process. protobuf is an extra: ``pip install 'treadle[graphdef]'``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any
+
+from treadle.core.origin import at, user_origin
+from treadle.ops.strings.tensors import NUMBERS
+
+# message -> its fields, as ``name:number type``; ``*`` is behind repeated ones, and ``a>b`` a map.
+# An inner message is named ``Outer.Inner``. The fields of AttrValue are alternatives.
+_MESSAGES = {
+    "TensorShapeProto.Dim": "size:1 int64, name:2 string",
+    "TensorShapeProto": "dim:2 TensorShapeProto.Dim*, unknown_rank:3 bool",
+    "TensorProto": (
+        "dtype:1 DataType, tensor_shape:2 TensorShapeProto, version_number:3 int32, "
+        "tensor_content:4 bytes, half_val:13 int32*, float_val:5 float*, double_val:6 double*, "
+        "int_val:7 int32*, string_val:8 bytes*, scomplex_val:9 float*, int64_val:10 int64*, "
+        "bool_val:11 bool*, dcomplex_val:12 double*, uint32_val:16 uint32*, uint64_val:17 uint64*"
+    ),
+    "AttrValue.ListValue": (
+        "s:2 bytes*, i:3 int64*, f:4 float*, b:5 bool*, type:6 DataType*, "
+        "shape:7 TensorShapeProto*, tensor:8 TensorProto*, func:9 NameAttrList*"
+    ),
+    "AttrValue": (
+        "s:2 bytes, i:3 int64, f:4 float, b:5 bool, type:6 DataType, shape:7 TensorShapeProto, "
+        "tensor:8 TensorProto, list:1 AttrValue.ListValue, func:10 NameAttrList, "
+        "placeholder:9 string"
+    ),
+    "NameAttrList": "name:1 string, attr:2 string>AttrValue",
+    "NodeDef": "name:1 string, op:2 string, input:3 string*, device:4 string, "
+               "attr:5 string>AttrValue",
+    "VersionDef": "producer:1 int32, min_consumer:2 int32, bad_consumers:3 int32*",
+    "OpDef.ArgDef": (
+        "name:1 string, description:2 string, type:3 DataType, type_attr:4 string, "
+        "number_attr:5 string, type_list_attr:6 string, is_ref:16 bool"
+    ),
+    "OpDef.AttrDef": (
+        "name:1 string, type:2 string, default_value:3 AttrValue, description:4 string, "
+        "has_minimum:5 bool, minimum:6 int64, allowed_values:7 AttrValue"
+    ),
+    "OpDef": (
+        "name:1 string, input_arg:2 OpDef.ArgDef*, output_arg:3 OpDef.ArgDef*, "
+        "control_output:20 string*, attr:4 OpDef.AttrDef*, summary:5 string, description:6 string, "
+        "is_commutative:18 bool, is_aggregate:16 bool, is_stateful:17 bool, "
+        "allows_uninitialized_input:19 bool"
+    ),
+    "FunctionDef": (
+        "signature:1 OpDef, attr:5 string>AttrValue, node_def:3 NodeDef*, ret:4 string>string, "
+        "control_ret:6 string>string"
+    ),
+    "GradientDef": "function_name:1 string, gradient_func:2 string",
+    "FunctionDefLibrary": "function:1 FunctionDef*, gradient:2 GradientDef*",
+    "GraphDef": (
+        "node:1 NodeDef*, versions:4 VersionDef, version:3 int32, library:2 FunctionDefLibrary"
+    ),
+    "SaverDef": (
+        "filename_tensor_name:1 string, save_tensor_name:2 string, restore_op_name:3 string, "
+        "max_to_keep:4 int32, sharded:5 bool, keep_checkpoint_every_n_hours:6 float, "
+        "version:7 int32"
+    ),
+    "CollectionDef.NodeList": "value:1 string*",
+    "CollectionDef.BytesList": "value:1 bytes*",
+    "CollectionDef.Int64List": "value:1 int64*",
+    "CollectionDef.FloatList": "value:1 float*",
+    "CollectionDef": (
+        "node_list:1 CollectionDef.NodeList, bytes_list:2 CollectionDef.BytesList, "
+        "int64_list:3 CollectionDef.Int64List, float_list:4 CollectionDef.FloatList"
+    ),
+    "TensorInfo": "name:1 string, dtype:2 DataType, tensor_shape:3 TensorShapeProto",
+    "SignatureDef": (
+        "inputs:1 string>TensorInfo, outputs:2 string>TensorInfo, method_name:3 string"
+    ),
+    "AssetFileDef": "tensor_info:1 TensorInfo, filename:2 string",
+    "MetaGraphDef.MetaInfoDef": (
+        "meta_graph_version:1 string, tags:4 string*, tensorflow_version:5 string, "
+        "tensorflow_git_version:6 string, stripped_default_attrs:7 bool, "
+        "function_aliases:8 string>string"
+    ),
+    "MetaGraphDef": (
+        "meta_info_def:1 MetaGraphDef.MetaInfoDef, graph_def:2 GraphDef, saver_def:3 SaverDef, "
+        "collection_def:4 string>CollectionDef, signature_def:5 string>SignatureDef, "
+        "asset_file_def:6 AssetFileDef*"
+    ),
+    "SavedModel": "saved_model_schema_version:1 int64, meta_graphs:2 MetaGraphDef*",
+}  # fmt: skip
+_ONE_OF = {"AttrValue": "value", "CollectionDef": "kind"}
+_PACKAGE = "tensorflow"
+# How the names of some dtypes in the enumeration differ from treadle's, and some that it has not.
+_DTYPE_NAMES = {
+    "float32": "FLOAT", "float64": "DOUBLE", "complex64": "COMPLEX64", "complex128": "COMPLEX128",
+    "float16": "HALF",
+}  # fmt: skip
+_FURTHER = {"QINT8": 11, "QUINT8": 12, "QINT32": 13, "RESOURCE": 20, "VARIANT": 21}
+
+
+def message(name: str) -> Any:
+    """The class of a message, as ``GraphDef`` or ``MetaGraphDef.MetaInfoDef``.
+
+    Raises:
+        ImportError: the package protobuf is not installed.
+    """
+    return _classes()[name]
+
+
+@cache
+def _classes() -> dict[str, Any]:
+    try:
+        modules = ("descriptor_pb2", "descriptor_pool", "message_factory")
+        found = (importlib.import_module(f"google.protobuf.{name}") for name in modules)
+        descriptor_pb2, descriptor_pool, message_factory = found
+    except ImportError as error:
+        raise ImportError(
+            "graphs are written and read with the package protobuf, which cannot be imported "
+            f"({error}): pip install 'treadle[graphdef]'{at(user_origin())}"
+        ) from None
+    file = _File(descriptor_pb2)
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(file.made.SerializeToString())
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+        for name in _MESSAGES
+    }
+
+
+class _File:
+    """The descriptor of a file with all messages of the table."""
+
+    def __init__(self, descriptor_pb2: Any) -> None:
+        self._field = descriptor_pb2.FieldDescriptorProto
+        self.made = descriptor_pb2.FileDescriptorProto(
+            name="treadle/compat/graph.proto", package=_PACKAGE, syntax="proto3"
+        )
+        dtypes = self.made.enum_type.add(name="DataType")
+        numbers = {_DTYPE_NAMES.get(d.name, d.name.upper()): n for d, n in NUMBERS.items()}
+        numbers = {"INVALID": 0} | numbers | _FURTHER
+        references = {f"{name}_REF": number + 100 for name, number in numbers.items() if number}
+        for name, number in (numbers | references).items():
+            dtypes.value.add(name=f"DT_{name}", number=number)
+        places: dict[str, Any] = {}
+        for name in _MESSAGES:
+            places[name.partition(".")[0]] = None
+        for name in places:
+            places[name] = self.made.message_type.add(name=name)
+        for name, fields in _MESSAGES.items():
+            outer, _, inner = name.partition(".")
+            place = places[outer].nested_type.add(name=inner) if inner else places[outer]
+            self._fill(place, name, fields)
+
+    def _fill(self, place: Any, name: str, fields: str) -> None:
+        if name in _ONE_OF:
+            place.oneof_decl.add(name=_ONE_OF[name])
+        for part in fields.split(", "):
+            about, _, kind = part.partition(" ")
+            label, _, number = about.partition(":")
+            field = place.field.add(name=label, number=int(number))
+            if name in _ONE_OF:
+                field.oneof_index = 0
+            if ">" in kind:
+                self._map(place, name, field, *kind.split(">"))
+                continue
+            repeated = kind.endswith("*")
+            field.label = self._field.LABEL_REPEATED if repeated else self._field.LABEL_OPTIONAL
+            self._type(field, kind.rstrip("*"))
+
+    def _map(self, place: Any, name: str, field: Any, key: str, value: str) -> None:
+        """A map is a repeated message of its own."""
+        entry = "".join(part.capitalize() for part in field.name.split("_")) + "Entry"
+        made = place.nested_type.add(name=entry)
+        made.options.map_entry = True
+        for number, (label, kind) in enumerate((("key", key), ("value", value)), 1):
+            inner = made.field.add(name=label, number=number, label=self._field.LABEL_OPTIONAL)
+            self._type(inner, kind)
+        field.label = self._field.LABEL_REPEATED
+        self._type(field, f"{name}.{entry}")
+
+    def _type(self, field: Any, kind: str) -> None:
+        plain = getattr(self._field, f"TYPE_{kind.upper()}", None)
+        if plain is not None:
+            field.type = plain
+        else:
+            is_enum = kind == "DataType"
+            field.type = self._field.TYPE_ENUM if is_enum else self._field.TYPE_MESSAGE
+            field.type_name = f".{_PACKAGE}.{kind}"

@@ -1,0 +1,503 @@
+"""Operations of TensorFlow's graphs as calls of treadle's functions.
+
+`run_operation` gives the results of an operation of a type for the values of its inputs. Types
+whose inputs are those of a function of treadle need a line; attributes are values of Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+import treadle as td
+from treadle.core.spec import ListSpec
+from treadle.ops.collections import lists
+
+Attrs: TypeAlias = Mapping[str, Any]
+Rule: TypeAlias = "Callable[[Sequence[Any], Attrs], Any]"
+
+_RULES: dict[str, Rule] = {}
+# The names of the results of types that have several, as functions of graphs name them.
+RESULTS: dict[str, tuple[str, ...]] = {}
+
+
+def run_operation(type_: str, attrs: Attrs, *inputs: Any) -> Any:
+    """What an operation of TensorFlow gives: a tensor, a tuple of them, or None."""
+    return _RULES[type_](inputs, attrs)
+
+
+def is_known(type_: str) -> bool:
+    """Whether operations of a type can be read."""
+    return type_ in _RULES
+
+
+def _rule(*types: str, results: str = "") -> Callable[[Rule], Rule]:
+    def give(rule: Rule) -> Rule:
+        _RULES.update(dict.fromkeys(types, rule))
+        if results:
+            RESULTS.update(dict.fromkeys(types, tuple(results.split())))
+        return rule
+
+    return give
+
+
+def _constant(value: Any, what: str) -> Any:
+    """The elements of an input that must be known when the graph is made.
+
+    Raises:
+        UnimplementedError: only a run tells them.
+    """
+    found = td.get_static_value(value)
+    if found is None:
+        raise td.errors.UnimplementedError(None, None, f"{what} must be a constant of the graph")
+    return np.asarray(found).tolist()
+
+
+# -- functions of elements -------------------------------------------------------------------------
+
+_SAME: dict[str, Callable[..., Any]] = {
+    "Abs": td.abs, "Acos": td.acos, "Acosh": td.acosh, "Add": td.add, "AddV2": td.add,
+    "Asin": td.asin, "Asinh": td.asinh, "Atan": td.atan, "Atan2": td.atan2, "Atanh": td.atanh,
+    "BitwiseAnd": td.bitwise.bitwise_and, "BitwiseOr": td.bitwise.bitwise_or,
+    "BitwiseXor": td.bitwise.bitwise_xor, "BroadcastTo": td.broadcast_to, "Ceil": td.math.ceil,
+    "Cholesky": td.linalg.cholesky, "ClipByValue": td.clip_by_value, "Cos": td.cos,
+    "Cosh": td.cosh, "Digamma": td.math.digamma, "DivNoNan": td.math.divide_no_nan,
+    "Elu": td.nn.elu, "Erf": td.math.erf,
+    "Erfc": td.math.erfc, "Exp": td.exp, "Expm1": td.math.expm1, "Fill": td.fill,
+    "Floor": td.floor, "FloorDiv": td.math.floordiv, "FloorMod": td.math.floormod,
+    "GatherNd": td.gather_nd, "Greater": td.greater, "GreaterEqual": td.greater_equal,
+    "Inv": td.math.reciprocal, "Invert": td.bitwise.invert,
+    "InvertPermutation": td.math.invert_permutation, "IsFinite": td.math.is_finite,
+    "IsInf": td.math.is_inf, "IsNan": td.math.is_nan, "L2Loss": td.nn.l2_loss,
+    "LeftShift": td.bitwise.left_shift, "Less": td.less, "LessEqual": td.less_equal,
+    "Lgamma": td.math.lgamma, "LinSpace": td.linspace, "Log": td.math.log,
+    "Log1p": td.math.log1p, "LogSoftmax": td.nn.log_softmax, "LogicalAnd": td.logical_and,
+    "LogicalNot": td.logical_not, "LogicalOr": td.logical_or, "MatrixDeterminant": td.linalg.det,
+    "Maximum": td.maximum, "Minimum": td.minimum, "Mul": td.multiply,
+    "MulNoNan": td.math.multiply_no_nan, "Neg": td.negative, "OnesLike": td.ones_like,
+    "Pow": td.pow, "PreventGradient": td.identity, "Range": td.range, "RealDiv": td.divide,
+    "Reciprocal": td.math.reciprocal, "Relu": td.nn.relu, "Relu6": td.nn.relu6,
+    "Reshape": td.reshape, "RightShift": td.bitwise.right_shift, "Rint": td.round,
+    "Round": td.round, "Rsqrt": td.math.rsqrt, "SelectV2": td.where,
+    "Selu": td.nn.selu, "Sigmoid": td.sigmoid, "Sign": td.sign, "Sin": td.sin, "Sinh": td.sinh,
+    "Size": td.size, "Slice": td.slice, "Snapshot": td.identity, "Softmax": td.nn.softmax,
+    "Softplus": td.nn.softplus, "Softsign": td.nn.softsign, "Sqrt": td.sqrt, "Square": td.square,
+    "SquaredDifference": td.math.squared_difference, "StopGradient": td.stop_gradient,
+    "Sub": td.subtract, "Tan": td.tan, "Tanh": td.tanh, "Tile": td.tile,
+    "TruncateDiv": td.truncatediv, "TruncateMod": td.truncatemod, "Xdivy": td.math.xdivy,
+    "Xlog1py": td.math.xlog1py, "Xlogy": td.math.xlogy, "ZerosLike": td.zeros_like,
+    "TensorScatterUpdate": td.tensor_scatter_nd_update,
+    "TensorScatterAdd": td.tensor_scatter_nd_add, "TensorScatterSub": td.tensor_scatter_nd_sub,
+    "TensorScatterMax": td.tensor_scatter_nd_max, "TensorScatterMin": td.tensor_scatter_nd_min,
+    "ScatterNd": td.scatter_nd, "UnsortedSegmentSum": td.math.unsorted_segment_sum,
+    "UnsortedSegmentMax": td.math.unsorted_segment_max,
+    "UnsortedSegmentMin": td.math.unsorted_segment_min,
+    "UnsortedSegmentProd": td.math.unsorted_segment_prod,
+    "MatrixInverse": td.linalg.inv, "MatrixDiag": td.linalg.diag, "Pad": td.pad,
+    "NotEqual": td.not_equal, "Equal": td.equal, "Real": td.math.real, "Imag": td.math.imag,
+    "Conj": td.math.conj,
+}  # fmt: skip
+
+
+def _same(function: Callable[..., Any]) -> Rule:
+    return lambda inputs, attrs: function(*inputs)
+
+
+for _type, _function in _SAME.items():
+    _rule(_type)(_same(_function))
+
+
+@_rule("Const")
+def _const(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.constant(attrs["value"])
+
+
+@_rule("NoOp", "Assert")
+def _nothing(inputs: Sequence[Any], attrs: Attrs) -> None:
+    return None
+
+
+@_rule("Identity", "PlaceholderWithDefault", "CheckNumerics", "EnsureShape")
+def _first(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return _itself(inputs[0])
+
+
+@_rule("IdentityN")
+def _identities(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return tuple(map(_itself, inputs))
+
+
+def _itself(value: Any) -> Any:
+    """A tensor, or a list of tensors."""
+    return value if isinstance(value.spec, ListSpec) else td.identity(value)
+
+
+@_rule("Cast")
+def _cast(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.cast(inputs[0], attrs["DstT"])
+
+
+@_rule("Mod")
+def _mod(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.truncatemod(*inputs)
+
+
+@_rule("Div")
+def _div(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    function = td.truncatediv if inputs[0].dtype.is_integer else td.divide
+    return function(*inputs)
+
+
+@_rule("Select")
+def _select(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    """A vector chooses rows."""
+    chosen, a, b = inputs
+    if len(chosen.shape) == 1 and len(a.shape) > 1:
+        chosen = td.reshape(chosen, [-1, *[1] * (len(a.shape) - 1)])
+    return td.where(chosen, a, b)
+
+
+@_rule("AddN")
+def _add_n(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.add_n(list(inputs))
+
+
+@_rule("LeakyRelu")
+def _leaky_relu(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.nn.leaky_relu(inputs[0], attrs.get("alpha", 0.2))
+
+
+# -- shapes ----------------------------------------------------------------------------------------
+
+
+@_rule("Shape")
+def _shape(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.shape(inputs[0], attrs.get("out_type", td.int32))
+
+
+@_rule("ShapeN")
+def _shape_n(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return tuple(td.shape(x, attrs.get("out_type", td.int32)) for x in inputs)
+
+
+@_rule("Rank")
+def _rank(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.rank(inputs[0])
+
+
+@_rule("Transpose", "ConjugateTranspose")
+def _transpose(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.transpose(inputs[0], _constant(inputs[1], "the order of axes"))
+
+
+@_rule("ExpandDims")
+def _expand_dims(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    axis = _constant(inputs[1], "an axis")
+    return td.expand_dims(inputs[0], axis[0] if isinstance(axis, list) else axis)
+
+
+@_rule("Squeeze")
+def _squeeze(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.squeeze(inputs[0], attrs.get("squeeze_dims") or None)
+
+
+@_rule("ConcatV2")
+def _concat(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.concat(list(inputs[:-1]), _constant(inputs[-1], "an axis"))
+
+
+@_rule("Concat")
+def _old_concat(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.concat(list(inputs[1:]), _constant(inputs[0], "an axis"))
+
+
+@_rule("Pack")
+def _pack(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.stack(list(inputs), attrs.get("axis", 0))
+
+
+@_rule("Unpack")
+def _unpack(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return tuple(td.unstack(inputs[0], attrs["num"], attrs.get("axis", 0)))
+
+
+@_rule("Split")
+def _split(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return tuple(td.split(inputs[1], attrs["num_split"], _constant(inputs[0], "an axis")))
+
+
+@_rule("SplitV")
+def _split_v(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    sizes = _constant(inputs[1], "the sizes of parts")
+    return tuple(td.split(inputs[0], sizes, _constant(inputs[2], "an axis")))
+
+
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+@_rule("StridedSlice")
+def _strided_slice(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.strided_slice(*inputs, **{key: attrs.get(key, 0) for key in _MASKS})
+
+
+@_rule("PadV2")
+def _pad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.pad(inputs[0], inputs[1], constant_values=inputs[2])
+
+
+@_rule("MirrorPad")
+def _mirror_pad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.pad(inputs[0], inputs[1], mode=attrs["mode"])
+
+
+@_rule("ReverseV2")
+def _reverse(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.reverse(inputs[0], _constant(inputs[1], "axes"))
+
+
+@_rule("OneHot")
+def _one_hot(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    indices, depth, on, off = inputs
+    return td.one_hot(indices, depth, on, off, attrs.get("axis", -1))
+
+
+@_rule("Gather")
+def _old_gather(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.gather(*inputs)
+
+
+@_rule("GatherV2")
+def _gather(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    params, indices, axis = inputs
+    batch_dims = attrs.get("batch_dims", 0)
+    return td.gather(params, indices, axis=_constant(axis, "an axis"), batch_dims=batch_dims)
+
+
+@_rule("Where")
+def _where(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.where(inputs[0])
+
+
+@_rule("Unique", results="y idx")
+def _unique(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return tuple(td.unique(inputs[0], attrs.get("out_idx", td.int32)))
+
+
+# -- reductions ------------------------------------------------------------------------------------
+
+_REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "Sum": td.reduce_sum, "Mean": td.reduce_mean, "Max": td.reduce_max, "Min": td.reduce_min,
+    "Prod": td.reduce_prod, "All": td.reduce_all, "Any": td.reduce_any,
+}  # fmt: skip
+
+
+def _reduction(function: Callable[..., Any]) -> Rule:
+    return lambda inputs, attrs: function(
+        inputs[0], _constant(inputs[1], "axes"), attrs.get("keep_dims", False)
+    )
+
+
+for _type, _function in _REDUCTIONS.items():
+    _rule(_type)(_reduction(_function))
+
+
+@_rule("ArgMax")
+def _arg_max(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.argmax(inputs[0], _constant(inputs[1], "an axis"), attrs.get("output_type", td.int64))
+
+
+@_rule("ArgMin")
+def _arg_min(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.argmin(inputs[0], _constant(inputs[1], "an axis"), attrs.get("output_type", td.int64))
+
+
+@_rule("Cumsum")
+def _cumsum(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.cumsum(inputs[0], _constant(inputs[1], "an axis"), *_direction(attrs))
+
+
+@_rule("Cumprod")
+def _cumprod(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    axis = _constant(inputs[1], "an axis")
+    return td.math.cumprod(inputs[0], axis, *_direction(attrs))
+
+
+def _direction(attrs: Attrs) -> tuple[bool, bool]:
+    return attrs.get("exclusive", False), attrs.get("reverse", False)
+
+
+@_rule("TopKV2", results="values indices")
+def _top_k(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    x, k = inputs
+    return tuple(td.math.top_k(x, k, sorted=attrs.get("sorted", True)))
+
+
+# -- products and windows --------------------------------------------------------------------------
+
+
+@_rule("MatMul")
+def _mat_mul(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    a, b = inputs
+    return td.matmul(a, b, attrs.get("transpose_a", False), attrs.get("transpose_b", False))
+
+
+@_rule("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+def _batch_mat_mul(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    a, b = inputs
+    return td.matmul(
+        a, b, adjoint_a=attrs.get("adj_x", False), adjoint_b=attrs.get("adj_y", False)
+    )
+
+
+@_rule("Einsum")
+def _einsum(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.einsum(attrs["equation"], *inputs)
+
+
+@_rule("BiasAdd")
+def _bias_add(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    x, bias = inputs
+    return td.nn.bias_add(x, bias, data_format=attrs.get("data_format", "NHWC"))
+
+
+def _padding(attrs: Attrs) -> Any:
+    """A word, or pairs of numbers for all axes."""
+    pads = attrs.get("explicit_paddings", [])
+    if attrs["padding"] != "EXPLICIT":
+        return attrs["padding"]
+    return [pads[k : k + 2] for k in range(0, len(pads), 2)]
+
+
+def _windows(attrs: Attrs) -> dict[str, Any]:
+    return {
+        "strides": attrs["strides"], "padding": _padding(attrs),
+        "data_format": attrs.get("data_format", "NHWC"),
+    }  # fmt: skip
+
+
+@_rule("Conv2D")
+def _conv2d(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    x, filters = inputs
+    return td.nn.conv2d(x, filters, **_windows(attrs), dilations=attrs.get("dilations"))
+
+
+@_rule("Conv2DBackpropInput")
+def _conv2d_transpose(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    sizes, filters, dy = inputs
+    dilations = attrs.get("dilations")
+    return td.nn.conv2d_transpose(dy, filters, sizes, **_windows(attrs), dilations=dilations)
+
+
+@_rule("DepthwiseConv2dNative")
+def _depthwise(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    given = _windows(attrs)
+    axes = (1, 2) if given["data_format"] == "NHWC" else (2, 3)
+    dilations = [attrs.get("dilations", [1] * 4)[k] for k in axes]
+    x, filters = inputs
+    return td.nn.depthwise_conv2d(x, filters, **given, dilations=dilations)
+
+
+@_rule("MaxPool")
+def _max_pool(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.nn.max_pool2d(inputs[0], attrs["ksize"], **_windows(attrs))
+
+
+@_rule("AvgPool")
+def _avg_pool(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.nn.avg_pool2d(inputs[0], attrs["ksize"], **_windows(attrs))
+
+
+@_rule("LRN")
+def _lrn(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    keys = ("depth_radius", "bias", "alpha", "beta")
+    return td.nn.local_response_normalization(
+        inputs[0], **{key: attrs[key] for key in keys if key in attrs}
+    )
+
+
+@_rule(
+    "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
+    results="y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3",
+)
+def _batch_norm(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    x, scale, offset, mean, variance = inputs
+    if attrs.get("is_training", True):
+        raise td.errors.UnimplementedError(
+            None, None, "batch normalization of a graph that trains: freeze one for inference"
+        )
+    shape = [1, -1, 1, 1] if attrs.get("data_format", "NHWC") == "NCHW" else [-1]
+    m, v, b, s = (td.reshape(part, shape) for part in (mean, variance, offset, scale))
+    y = td.nn.batch_normalization(x, m, v, b, s, attrs.get("epsilon", 1e-4))
+    return y, mean, variance, mean, variance, variance
+
+
+@_rule("SparseSoftmaxCrossEntropyWithLogits", results="loss backprop")
+def _sparse_loss(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    logits, labels = inputs
+    loss = td.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    shares = td.nn.softmax(logits)
+    return loss, shares - td.one_hot(labels, td.shape(logits)[-1], dtype=logits.dtype)
+
+
+@_rule("SoftmaxCrossEntropyWithLogits", results="loss backprop")
+def _loss(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    logits, labels = inputs
+    loss = td.nn.softmax_cross_entropy_with_logits(labels, logits)
+    return loss, td.nn.softmax(logits) - labels
+
+
+@_rule("ResizeBilinear", "ResizeNearestNeighbor")
+def _resize(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    if attrs.get("align_corners") or not attrs.get("half_pixel_centers"):
+        raise td.errors.UnimplementedError(None, None, "images are resized by pixels' centres only")
+    return td.image.resize(*inputs)
+
+
+# -- lists -----------------------------------------------------------------------------------------
+
+
+def _element(shape: Any, dtype: Any) -> Any:
+    """The spec of a list's elements, from a shape of which -1 is not known."""
+    dims = _constant(shape, "the shape of a list's elements")
+    unknown = dims == -1
+    return td.TensorSpec(None if unknown else [None if d < 0 else d for d in dims], dtype)
+
+
+@_rule("TensorListReserve", "EmptyTensorList")
+def _list_new(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    spec = _element(inputs[0], attrs["element_dtype"])
+    return lists.list_new(spec, *inputs[1:])
+
+
+@_rule("TensorListFromTensor")
+def _list_unstack(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return lists.list_unstack(inputs[0])
+
+
+@_rule("TensorListStack")
+def _list_stack(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return lists.list_stack(inputs[0])
+
+
+@_rule("TensorListGetItem")
+def _list_get(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return lists.list_get(*inputs[:2])
+
+
+@_rule("TensorListSetItem")
+def _list_set(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    items, index, value = inputs
+    grows = bool(attrs.get("resize_if_index_out_of_bounds"))
+    return lists.list_set(items, index, value, grow=grows)
+
+
+@_rule("TensorListPushBack")
+def _list_push(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return lists.list_push(*inputs)
+
+
+@_rule("TensorListLength")
+def _list_length(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return lists.list_length(inputs[0])

@@ -1,0 +1,61 @@
+"""Objects of a loaded model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.module import Module
+from treadle.saved_model.signatures import SignatureMap
+
+
+class _Held:
+    """A property of modules, unless the saved object had an attribute of that name."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.computed = name, getattr(Module, name)
+
+    def __get__(self, held: Any, owner: type | None = None) -> Any:
+        if held is None:
+            return self
+        own = vars(held)
+        return own[self.name] if self.name in own else self.computed.__get__(held, owner)
+
+    def __set__(self, held: Any, value: Any) -> None:
+        vars(held)[self.name] = value
+
+
+class LoadedObject(Module):
+    """An object of a saved model, with the attributes that it had: variables, functions, assets,
+    objects, and lists, tuples and dicts of them.
+
+    Attributes:
+        signatures: of the model's first object, the functions that it is served by.
+    """
+
+    signatures: SignatureMap
+
+    def hold(self, name: str, value: Any) -> None:
+        """Give the object an attribute that it had.
+
+        Raises:
+            ValueError: the name is that of a method that objects have here.
+        """
+        may_be = name == "__call__" or isinstance(vars(LoadedObject).get(name), _Held)
+        if hasattr(LoadedObject, name) and not may_be:
+            raise ValueError(f"an object has an attribute named {name!r}")
+        vars(self)[name] = value
+
+    name = _Held("name")
+    variables = _Held("variables")
+    trainable_variables = _Held("trainable_variables")
+    non_trainable_variables = _Held("non_trainable_variables")
+    submodules = _Held("submodules")
+    name_scope = _Held("name_scope")
+
+
+class LoadedCallable(LoadedObject):
+    """An object of a saved model that can be called."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the saved object gives."""
+        return vars(self)["__call__"](*args, **kwargs)

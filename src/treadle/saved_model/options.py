@@ -1,0 +1,65 @@
+"""How models are saved and loaded: the options of TensorFlow that change something here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class SaveOptions:
+    """How `save` writes a model.
+
+    Args:
+        save_debug_info: whether the paths of the user's files are kept, which errors of operations
+            name; else the names of the files only.
+        extra_tags: further tags that `load` may ask for.
+        experimental_image_format: False only.
+        namespace_whitelist, function_aliases, experimental_debug_stripper, experimental_io_device,
+        experimental_variable_policy, experimental_skip_saver, experimental_sharding_callback,
+        experimental_custom_gradients: taken for TensorFlow's programs. Gradients of
+            `custom_gradient` are always kept.
+
+    Raises:
+        NotImplementedError: ``experimental_image_format=True``.
+    """
+
+    def __init__(
+        self,
+        namespace_whitelist: Any = None,
+        save_debug_info: bool = False,
+        function_aliases: Any = None,
+        experimental_debug_stripper: bool = False,
+        experimental_io_device: str | None = None,
+        experimental_variable_policy: Any = None,
+        experimental_custom_gradients: bool = True,
+        experimental_image_format: bool = False,
+        experimental_skip_saver: bool = False,
+        experimental_sharding_callback: Any = None,
+        extra_tags: Sequence[str] | None = None,
+    ) -> None:
+        if experimental_image_format:
+            raise NotImplementedError(
+                "SaveOptions: experimental_image_format is not supported: files have no size limit"
+            )
+        self.save_debug_info = save_debug_info
+        self.extra_tags = tuple(extra_tags or ())
+
+
+class LoadOptions:
+    """How `load` reads a model.
+
+    Args:
+        experimental_skip_checkpoint: leave the variables zero.
+        allow_partial_checkpoint, experimental_io_device, experimental_variable_policy,
+        experimental_load_function_aliases: taken for TensorFlow's programs.
+    """
+
+    def __init__(
+        self,
+        allow_partial_checkpoint: bool = False,
+        experimental_io_device: str | None = None,
+        experimental_skip_checkpoint: bool = False,
+        experimental_variable_policy: Any = None,
+        experimental_load_function_aliases: bool = False,
+    ) -> None:
+        self.experimental_skip_checkpoint = experimental_skip_checkpoint

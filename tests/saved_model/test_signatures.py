@@ -1,0 +1,100 @@
+"""Signatures of saved models: which functions they are, what they take and give."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+
+class Model(td.Module):
+    def __init__(self):
+        super().__init__()
+        self.v = td.Variable(2.0)
+
+    @td.function(input_signature=[td.TensorSpec([None], name="inputs")])
+    def serve(self, inputs):
+        return inputs * self.v
+
+    @td.function
+    def two(self, x, y):
+        return x * self.v, y
+
+
+def loaded_with(model, folder, signatures=None):
+    td.saved_model.save(model, folder, signatures=signatures)
+    return td.saved_model.load(folder)
+
+
+def test_the_only_function_with_an_input_signature_is_the_default(tmp_path):
+    loaded = loaded_with(Model(), tmp_path)
+    assert list(loaded.signatures) == ["serving_default"] and len(loaded.signatures) == 1
+    serve = loaded.signatures["serving_default"]
+    for result in (
+        serve(td.constant([1.0])), serve(inputs=td.constant([1.0])), serve(inputs=[1.0])
+    ):  # fmt: skip
+        assert list(result) == ["output_0"] and result["output_0"] == [2.0]
+    spec = td.TensorSpec([None], name="inputs")
+    assert serve.structured_input_signature == ((), {"inputs": spec})
+    assert serve.structured_outputs == {"output_0": td.TensorSpec([None])}
+    with pytest.raises(KeyError):
+        loaded.signatures["other"]
+
+
+def test_given_signatures(tmp_path):
+    model = Model()
+    two = model.two.get_concrete_function(td.TensorSpec([]), td.TensorSpec([1], td.int32))
+    loaded = loaded_with(model, tmp_path, {"two": two, "one": model.serve})
+    result = loaded.signatures["two"](x=td.constant(3.0), y=td.constant([4]))
+    assert result["output_0"] == 6.0 and result["output_1"] == [4]
+    assert loaded.signatures["one"](td.constant([1.0]))["output_0"] == [2.0]
+    assert set(loaded.signatures) == {"one", "two"}
+
+
+def test_wrong_arguments(tmp_path):
+    model = Model()
+    two = model.two.get_concrete_function(td.TensorSpec([]), td.TensorSpec([]))
+    loaded = loaded_with(model, tmp_path, {"two": two, "one": model.serve})
+    one, two = loaded.signatures["one"], loaded.signatures["two"]
+    with pytest.raises(TypeError, match="inputs"):
+        one()
+    with pytest.raises(TypeError, match="other"):
+        one(other=td.constant([1.0]))
+    with pytest.raises(td.errors.InvalidArgumentError, match="i32"):
+        one(inputs=td.constant([1]))
+    with pytest.raises(TypeError, match="by name"):
+        two(td.constant(1.0), td.constant(2.0))
+
+
+def test_signatures_have_gradients(tmp_path):
+    loaded = loaded_with(Model(), tmp_path)
+    with td.GradientTape() as tape:
+        y = loaded.signatures["serving_default"](inputs=td.constant([3.0]))["output_0"]
+    assert tape.gradient(y, loaded.v) == 3.0
+
+
+@pytest.mark.parametrize(
+    "given", [lambda x: x, td.function(lambda x: x), [Model().serve], {"a": 3}, "serve"]
+)
+def test_what_is_no_signature(given, tmp_path):
+    with pytest.raises(ValueError, match="Expected a function for which to generate"):
+        td.saved_model.save(Model(), tmp_path, signatures=given)
+
+
+def test_results_that_are_no_dict_of_tensors(tmp_path):
+    nested = td.function(lambda x: {"a": (x, x)}, input_signature=[td.TensorSpec([])])
+    with pytest.raises(ValueError, match="a single tensor, a sequence of tensors, or a dict"):
+        td.saved_model.save(Model(), tmp_path, signatures=nested)
+
+
+def test_names_are_strings(tmp_path):
+    model = Model()
+    with pytest.raises(TypeError, match="string"):
+        td.saved_model.save(model, tmp_path, signatures={1: model.serve})
+
+
+def test_python_arguments_of_a_concrete_function_are_fixed(tmp_path):
+    model = Model()
+    power = td.function(lambda x, n: x**n)
+    loaded = loaded_with(model, tmp_path, power.get_concrete_function(td.TensorSpec([None]), 3))
+    result = loaded.signatures["serving_default"](x=np.float32([2.0]))
+    assert result["output_0"] == [8.0]
