@@ -170,8 +170,8 @@ def main() -> None:
         for words in table["refused"]:
             print(f"--- refused: {words[:3000]}", flush=True)
         result[kind] = table | {"seconds": round(time.monotonic() - begin)}
-    if options.out:
-        options.out.write_text(json.dumps(result, indent=1) + "\n")
+        if options.out:  # after each kind: one that is cut off leaves the others
+            options.out.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":
