@@ -66,7 +66,7 @@ def workloads(modules: Sequence[str] | None = None) -> Iterator[tuple[Workload, 
             smaller = copy.copy(made)
             smaller.name = f"{made.name}, smaller"
             for name in SMALL.keys() & vars(made).keys():
-                setattr(smaller, name, SMALL[name])
+                setattr(smaller, name, min(SMALL[name], getattr(made, name)))
             yield smaller, True
 
 
