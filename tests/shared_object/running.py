@@ -13,7 +13,7 @@ import numpy as np
 
 ROOT = "/usr/aarch64-linux-gnu"  # where Debian has the libraries of the other machine
 CROSS, QEMU = "aarch64-linux-gnu-gcc", "qemu-aarch64"
-HAS_CROSS = shutil.which(CROSS) is not None and os.path.isdir(ROOT)
+HAS_CROSS = shutil.which(CROSS) is not None and os.path.exists(f"{ROOT}/include/stdio.h")
 HAS_QEMU = HAS_CROSS and shutil.which(QEMU) is not None
 
 # Every program begins with this: files of arrays, and a check of what functions return.
