@@ -1,8 +1,8 @@
 """A classifier leaves Python: a C program trains it further and classifies with it.
 
 The model and its training step become one shared object with a C header. The C program below is
-compiled with `cc`, linked with it and run: it has the same weights at first, makes the same steps on
-its own copy of the variables, and finds the same classes.
+compiled with `cc`, linked with it and run: it has the same weights at first, makes the same steps
+on its own copy of the variables, and finds the same classes.
 """
 
 import pathlib
@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 
 import numpy as np
+
 import treadle as tf
 
 C_PROGRAM = r"""

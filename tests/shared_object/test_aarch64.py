@@ -108,7 +108,7 @@ def test_a_model_and_its_training_step(tmp_path: Path) -> None:
         }
         """, is_arm=True)  # fmt: skip
     (line,) = program(x=x, label=label)
-    assert line.startswith("1 net_serve: x has the shape [6, 9, 10, 1], and must be float32 [x_dim_")
+    assert line.startswith("1 net_serve: x has the shape [6, 9, 10, 1], and must be float32 [x_")
     losses = np.array([train(x, label)["loss"] for _ in range(5)], np.float32)
     np.testing.assert_allclose(program.result("losses", losses), losses, rtol=1e-4)
     assert losses[-1] < losses[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -560,6 +561,31 @@ def test_levels_of_x86(level: str, tmp_path: Path) -> None:
     same(program.result("y", wanted), wanted)
 
 
+@pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="there is no qemu-x86_64")
+def test_an_older_processor_is_told_what_it_lacks(tmp_path: Path) -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("libraries of x86-64 are linked there")
+    exported = td.shared_object.export(
+        lambda x: x * 2 + 1, tmp_path / "libnet.so", td.TensorSpec([40]), target="x86-64-v3",
+        name="net",
+    )  # fmt: skip
+    assert list(exported.functions.values()) == ["net_call"]
+    Program(exported, """
+        int main(void)
+        {
+            static float x[40];
+            struct net_call call = NET_CALL_INIT;
+            call.x.data = x;
+            printf("%d %s\n", net_call(&call), net_error());
+            return 0;
+        }
+        """)  # fmt: skip
+    for processor, said in (("Nehalem", "2 this processor lacks "), ("max", "0 ")):
+        line = ["qemu-x86_64", "-cpu", processor, str(tmp_path / "program")]
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith(said), done.stdout
+
+
 # -- what is refused -------------------------------------------------------------------------------
 
 
@@ -639,14 +665,16 @@ def test_without_a_compiler_the_error_says_what_to_install(
 
 
 def test_names_that_c_does_not_take(tmp_path: Path) -> None:
-    kept = td.Variable(1.0, name="a/b */ c")
+    kept, other = td.Variable(1.0, name="a/b */ c"), td.Variable(2.0, name="ok")
 
     @td.function(input_signature=[td.TensorSpec([2], name="int"), td.TensorSpec([2], name="x.y")])
     def f(a, b):
-        return {"class": a + kept, "1": b, "int": a}
+        return {"class": a + kept, "1": b + other, "int": a}
 
-    exported = td.shared_object.export({"do it": f, "error": f}, tmp_path / "libnet.so")
-    assert exported.functions == {"do it": "net_do_it", "error": "net_error_2"}
+    both = {"do it": f, "error": f, "Do_It": f}
+    exported = td.shared_object.export(both, tmp_path / "libnet.so")
+    names = {"do it": "net_do_it", "error": "net_error_2", "Do_It": "net_Do_It_2"}
+    assert exported.functions == names
     header = exported.header.read_text()
     assert re.findall(r"} (\w+);", header)[:5] == ["int_", "x_y", "_1", "class_", "int__2"]
-    Program(exported, "int main(void) { return NET_A_B_C; }")()
+    Program(exported, "int main(void) { return NET_A_B_C + NET_OK_2 - 1; }")()

@@ -36,7 +36,6 @@ from treadle.runtime.cpu.pool_code import pool_text
 from treadle.runtime.cpu.program_blueprint import Blueprint
 from treadle.runtime.cpu.target import Target, using
 from treadle.runtime.cpu.thread_count import threads
-from treadle.runtime.memory.report import maker
 from treadle.runtime.planned import Planned
 from treadle.runtime.schedule.facts import Unsupported
 from treadle.runtime.schedule.printer import all_steps
@@ -255,9 +254,8 @@ def _notice(graph: Graph, step: Step, always: bool) -> Notice:
         case Deliver():
             return Notice("result", number=step.number)
         case Exhausted():
-            made_by = maker(node_of(step.step))
-            which = "" if made_by is None else f" for {made_by.op}"
-            place = _literal(at(made_by and made_by.origin))
+            node = node_of(step.step)
+            which, place = ("", "") if node is None else (f" for {node.op.name}", _place(node))
             return Notice("memory", f"there is no memory{which}: another {{}} bytes{place}")
         case Guard():
             return Notice("check", f"{step.node.op.name}: {step.text}{_place(step.node)}")

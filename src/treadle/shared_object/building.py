@@ -91,7 +91,7 @@ def build(library: Library, header: str, command: list[str]) -> bytes:
 
 
 def _write_data(library: Library, folder: Path) -> bool:
-    """Constants and the first values of variables, for the assembler; False where there are none."""
+    """Constants and first values of variables, for the assembler; False where there are none."""
     lines, offset = [], 0
     with open(folder / "data.bin", "wb") as file:
         for section, symbol, array in _arrays(library):

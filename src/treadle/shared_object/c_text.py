@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
@@ -33,8 +34,14 @@ _TAKEN = frozenset(_KEYWORDS.split())
 class Names:
     """C identifiers for names of any kind, each given once."""
 
-    def __init__(self, *taken: str) -> None:
-        self._taken = set(taken)
+    def __init__(self, *taken: str, in_capitals: bool = False) -> None:
+        """
+        Args:
+            taken: those that are not given.
+            in_capitals: names differ in capital letters, too.
+        """
+        self._key = str.upper if in_capitals else str
+        self._taken = {self._key(name) for name in taken}
 
     def of(self, name: str) -> str:
         """The name, or one like it where C does not take it or it is given already."""
@@ -42,9 +49,9 @@ class Names:
         if plain[0].isdigit() or plain in _TAKEN:
             plain = f"{plain}_" if plain in _TAKEN else f"_{plain}"
         found, number = plain, 2
-        while found in self._taken:
+        while self._key(found) in self._taken:
             found, number = f"{plain}_{number}", number + 1
-        self._taken.add(found)
+        self._taken.add(self._key(found))
         return found
 
 
@@ -81,8 +88,8 @@ def size(dim: Dim, symbols: Mapping[str, str]) -> str:
 _OPERATIONS = {"max": "larger", "min": "smaller", "floordiv": "floor_divide", "mod": "modulo"}
 
 
-def _atom(atom: object, symbols: Mapping[str, str]) -> str:
+def _atom(atom: Any, symbols: Mapping[str, str]) -> str:
     if isinstance(atom, str):
         return symbols[atom]
-    operation, a, b = atom  # type: ignore[misc]
+    operation, a, b = atom
     return f"{_OPERATIONS[operation]}({size(a, symbols)}, {size(b, symbols)})"

@@ -19,7 +19,7 @@ from treadle.shared_object.building import build, compiler_for
 from treadle.shared_object.c_text import Names
 from treadle.shared_object.functions import described
 from treadle.shared_object.header import header_text
-from treadle.shared_object.library import Library
+from treadle.shared_object.library import RESERVED, Library
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.exported import concrete_of
 from treadle.train import atomic
@@ -93,7 +93,7 @@ def export(
     if not functions:
         raise _invalid("there is no function to export")
     objects = Objects(machine, workers)
-    made, names = [], Names(*(f"{prefix}_{own}" for own in _RESERVED))
+    made, names = [], Names(*(f"{prefix}_{own}" for own in RESERVED), in_capitals=True)
     for key, given in functions.items():
         function, *specs = given if isinstance(given, tuple) else (given,)
         concrete = concrete_of(function, specs, {})
@@ -107,13 +107,6 @@ def export(
     atomic.write(library_path, [data], "shared object")
     atomic.write(header_path, [header.encode()], "header")
     return Exported(library_path, header_path, {f.name: f.c_name for f in made})
-
-
-# What the header has beside the functions.
-_RESERVED = (
-    "error", "free", "set_threads", "version", "status", "variable", "variable_info",
-    "get_variable", "set_variable",
-)  # fmt: skip
 
 
 def _invalid(text: str) -> InvalidArgumentError:

@@ -43,7 +43,8 @@ extern "C" {{
 enum {prefix}_status {{
     {upper}_OK = 0,
     {upper}_INVALID = 1,  /* an argument has a wrong shape, or there is no room for a result */
-    {upper}_FAILED = 2,   /* a check of the program failed: an assertion, a position out of range */
+    {upper}_FAILED = 2,   /* a check of the program failed: an assertion, a position out of range;
+                             or the processor lacks instructions */
     {upper}_NO_MEMORY = 3
 }};
 
@@ -143,7 +144,8 @@ def _function_text(function: Function) -> str:
 
 def _wrapped(text: str, variables: Sequence[Variable]) -> list[str]:
     """A sentence of variables, in lines of a comment."""
-    lines, line = [], f" * {text}"
+    lines: list[str] = []
+    line = f" * {text}"
     for i, variable in enumerate(variables):
         word = comment(variable_name(variable)) + (", " if i < len(variables) - 1 else ".")
         if len(line) + 1 + len(word) > 98:

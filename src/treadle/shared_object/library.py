@@ -14,6 +14,12 @@ from treadle.shared_object.c_text import Names
 from treadle.shared_object.functions import Function, all_variables, variable_name
 from treadle.version import __version__
 
+# What the header has beside functions and variables.
+RESERVED = (
+    "error", "failed", "free", "get_variable", "h", "invalid", "no_memory", "ok", "set_threads",
+    "set_variable", "status", "variable", "variable_info", "variables", "version",
+)  # fmt: skip
+
 
 class Library:
     """What header, source and data are written of.
@@ -35,7 +41,9 @@ class Library:
     @cached_property
     def variable_names(self) -> list[str]:
         """The constants of C for the numbers of the variables."""
-        names = Names(f"{self.prefix.upper()}_VARIABLES")
+        taken = [*(f"{self.prefix}_{own}" for own in RESERVED)]
+        taken += [name for f in self.functions for name in (f.c_name, f"{f.c_name}_init")]
+        names = Names(*taken, in_capitals=True)
         return [
             names.of(f"{self.prefix}_{variable_name(v)}".upper()) for v in self.variables
         ]

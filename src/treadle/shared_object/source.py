@@ -18,6 +18,12 @@ from treadle.shared_object.library import Library
 _INCLUDES = ("pthread", "stdarg", "stdint", "stdio", "stdlib", "string", "time", "unistd")
 _ALLOWED = '__attribute__((visibility("default")))'  # to be called from outside
 
+# Instruction sets that C compilers can ask the processor for.
+_CHECKED = frozenset(
+    {"avx", "avx2", "avx512bw", "avx512dq", "avx512f", "avx512vl", "bmi", "bmi2", "fma", "popcnt",
+     "sse3", "sse4.1", "sse4.2", "ssse3"}
+)  # fmt: skip
+
 # What the words of a state table are that programs without Python use; others are NULL.
 _FIXED = {
     "aligned_alloc": "aligned_alloc", "free": "free", "PyErr_CheckSignals": "no_signals",
@@ -62,6 +68,9 @@ def _constants(library: Library) -> Iterator[str]:
         "POOL_SLOT": SLOT, "MOST_THREADS": objects.threads, "SPINS": objects.target.tuning.spins,
     }  # fmt: skip
     yield from (f"#define TREADLE_{name} {value}" for name, value in known.items())
+    needs = sorted(_CHECKED & objects.target.features) if objects.target.is_x86 else []
+    checks = " ".join(f"TREADLE_NEEDS({literal(name)})" for name in needs)
+    yield f"#define TREADLE_INSTRUCTIONS {checks}"
     (prefix,) = {long.removesuffix(short) for short, long in objects.pool.items()}
     yield f"#define TREADLE_POOL(name) {prefix}##name"
     yield ""

@@ -134,6 +134,19 @@ static inline int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* ---- the processor ---- */
+
+static const char *missing; /* an instruction set that the processor lacks, or NULL */
+
+static void look_at_processor(void)
+{
+#ifdef __x86_64__
+    __builtin_cpu_init();
+#define TREADLE_NEEDS(name) if (!__builtin_cpu_supports(name)) missing = name;
+    TREADLE_INSTRUCTIONS
+#endif
+}
+
 /* ---- programs ---- */
 
 enum notice_kind { CHECK, MEMORY, RESULT };
@@ -190,6 +203,10 @@ static pthread_rwlock_t variables_lock = PTHREAD_RWLOCK_INITIALIZER;
 
 static int run(const struct program *program, int64_t *frame, struct result *results, int count)
 {
+    if (missing != NULL) {
+        give_back(results, count);
+        return refuse(FAILED, "this processor lacks %s, which the library needs", missing);
+    }
     struct result *outer = results_of_call;
     results_of_call = results;
     told = OK;
@@ -303,6 +320,7 @@ static void after_fork(void)
 
 __attribute__((constructor)) static void begin(void)
 {
+    look_at_processor();
     TREADLE_POOL(set_pool)(pool);
     pthread_atfork(NULL, NULL, after_fork);
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treadle.core import nest
@@ -14,7 +14,7 @@ from treadle.tracing.decorator import function as traced
 
 
 def concrete_of(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> ConcreteFunction:
     """The concrete function of a function or model.
 

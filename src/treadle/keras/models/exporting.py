@@ -61,7 +61,8 @@ def saved_children(model: Model) -> dict[str, Any]:
     function = td.function(autograph=False)(call if len(types) == 1 else call_on_all)
     for training in (False, True):
         function.get_concrete_function(*types, training=training)
-    default = td.function(input_signature=_all_named(types), autograph=False)(lambda *inputs: model(*inputs))
+    signed = td.function(input_signature=_all_named(types), autograph=False)
+    default = signed(lambda *inputs: model(*inputs))
     return found | {"__call__": function, "_default_save_signature": default}
 
 
