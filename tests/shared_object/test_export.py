@@ -520,13 +520,27 @@ def test_the_header_is_one_of_cpp_and_of_plain_c(tmp_path: Path) -> None:
         '#include "net.h"\n#include "net.h"\n'
         "int use(void) { struct net_predict call = NET_PREDICT_INIT; return net_predict(&call); }\n"
     )
-    for how in (["-std=c99"], ["-std=c11"], ["-x", "c++", "-std=c++11"]):
+    cpp = [["-x", "c++", "-std=c++11"]] if shutil.which("c++") else []
+    for how in (["-std=c99"], ["-std=c11"], *cpp):
         flags = ["-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
         done = subprocess.run(
             ["cc", *how, *flags, str(use)], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
     assert exported.functions == {"predict": "net_predict"}
+
+
+def test_functions_share_code_and_constants(tmp_path: Path) -> None:
+    table = td.constant(numbers(400, 100))
+    spec = td.TensorSpec([None, 400], name="x")
+
+    def size(count: int) -> int:
+        functions = {f"f{k}": (lambda x: {"y": td.nn.relu(x @ table)}, spec) for k in range(count)}
+        path = tmp_path / "libnet.so"
+        return td.shared_object.export(functions, path).library.stat().st_size  # type: ignore[no-any-return]
+
+    one, three = size(1), size(3)
+    assert 4 * 400 * 100 < one <= three < one + 20_000
 
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
@@ -576,7 +590,7 @@ def test_an_older_processor_is_told_what_it_lacks(tmp_path: Path) -> None:
             static float x[40];
             struct net_call call = NET_CALL_INIT;
             call.x.data = x;
-            printf("%d %s\n", net_call(&call), net_error());
+            printf("%d %s\\n", net_call(&call), net_error());
             return 0;
         }
         """)  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 from treadle.core.errors import FailedPreconditionError, UnimplementedError
 from treadle.runtime.cpu.target import Target, this_machine
 from treadle.shared_object.library import Library
-from treadle.shared_object.source import constant_name, source_text, variable_symbol
+from treadle.shared_object.source import constant_symbol, source_text, variable_symbol
 
 _FLAGS = (
     "-shared", "-fPIC", "-O2", "-std=gnu11", "-fvisibility=hidden", "-pthread",
@@ -113,8 +113,7 @@ def _write_data(library: Library, folder: Path) -> bool:
 
 def _arrays(library: Library) -> Iterator[tuple[str, str, Any]]:
     """The section, the symbol and the elements of all arrays."""
-    for number, f in enumerate(library.functions):
-        for k, constant in enumerate(f.program.constants):
-            yield '.rodata,"a",%progbits', constant_name(number, k), constant
+    for number, constant in enumerate(library.constants):
+        yield '.rodata,"a",%progbits', constant_symbol(number), constant
     for number, value in enumerate(library.values):
         yield '.data,"aw",%progbits', variable_symbol(number), value

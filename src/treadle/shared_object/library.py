@@ -31,12 +31,26 @@ class Library:
         functions: in the order in which they were given.
         variables: those of all functions.
         values: the values of the variables that they begin with.
+        constants: the arrays that programs read, each once; constant_numbers: which of them are a
+            program's own, in its order, for each function.
     """
 
     def __init__(self, prefix: str, file: str, objects: Objects, functions: list[Function]) -> None:
         self.prefix, self.file, self.objects, self.functions = prefix, file, objects, functions
         self.variables = all_variables(functions)
         self.values = [np.asarray(v.numpy(), order="C") for v in self.variables]
+        known: dict[bytes, int] = {}
+        self.constants: list[np.ndarray[Any, Any]] = []
+        self.constant_numbers: list[list[int]] = []
+        for function in functions:
+            numbers = []
+            for array in function.program.constants:
+                key = hashlib.sha256(array.tobytes()).digest()
+                if key not in known:
+                    known[key] = len(known)
+                    self.constants.append(array)
+                numbers.append(known[key])
+            self.constant_numbers.append(numbers)
 
     @cached_property
     def variable_names(self) -> list[str]:

@@ -51,9 +51,9 @@ def source_text(library: Library) -> str:
     return "\n".join(["#define _GNU_SOURCE", *parts, ""])
 
 
-def constant_name(function: int, number: int) -> str:
-    """The array of a constant of a function's program."""
-    return f"treadle_constant_{function}_{number}"
+def constant_symbol(number: int) -> str:
+    """The array of a constant."""
+    return f"treadle_constant_{number}"
 
 
 def variable_symbol(number: int) -> str:
@@ -83,12 +83,11 @@ def _declarations(library: Library) -> Iterator[str]:
     }
     called |= {name for tiles in library.objects.tiles.values() for name in tiles.values()}
     yield from (f"void {name}(void);" for name in sorted(called))
-    for number, f in enumerate(library.functions):
-        yield f"int64_t {f.program.run}(void **state, int64_t *frame);"
-        for k in range(len(f.program.constants)):
-            yield f"extern unsigned char {constant_name(number, k)}[];"
-    for number in range(len(library.variables)):
-        yield f"extern unsigned char {variable_symbol(number)}[];"
+    for run in dict.fromkeys(f.program.run for f in library.functions):
+        yield f"int64_t {run}(void **state, int64_t *frame);"
+    arrays = [constant_symbol(number) for number in range(len(library.constants))]
+    arrays += [variable_symbol(number) for number in range(len(library.variables))]
+    yield from (f"extern unsigned char {symbol}[];" for symbol in arrays)
     yield ""
 
 
@@ -160,7 +159,7 @@ def _word(library: Library, number: int, f: Function, kind: str, key: Any) -> st
     if kind == "function":
         return f"(void *){key}"
     if kind == "constant":
-        return constant_name(number, key)
+        return constant_symbol(library.constant_numbers[number][key])
     if kind == "cell":
         graph = f.program.graph
         variable = graph.captures[key - len(graph.params) + len(graph.captures)]

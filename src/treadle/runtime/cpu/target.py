@@ -217,6 +217,11 @@ class using:
         self._list.remove(self.target)
 
 
+def is_only_written() -> bool:
+    """Whether this thread writes code without running it (`using`)."""
+    return bool(_written.targets)
+
+
 def can_run(target: Target) -> bool:
     """Whether this processor has the machine's instructions."""
     here = this_machine()
