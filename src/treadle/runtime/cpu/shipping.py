@@ -72,7 +72,8 @@ def texts(target: Target) -> Iterator[tuple[str, str]]:
 
 def written(level: str) -> dict[str, str]:
     """The texts whose code a level's archive has, by the members' names."""
-    target, found = machine(level), {}
+    target = machine(level)
+    found: dict[str, str] = {}
     for cpu, features in PROCESSORS[level]:
         processor = dataclasses.replace(target, cpu=cpu, features=target.features | features)
         found.update((member(text), text) for _, text in texts(processor))
