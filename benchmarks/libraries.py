@@ -87,6 +87,7 @@ _ALL = [
     Library(
         "tf", "tensorflow", ("tensorflow", "tf2"), lambda tf: tf.function, gpu=on_gpu.TENSORFLOW
     ),
+    Library("tf-eager", "tensorflow", ("tensorflow", "tf2"), eager, gpu=replace(on_gpu.TENSORFLOW)),
     Library("tf-xla", "tensorflow", ("tensorflow", "tf2"), xla, gpu=on_gpu.TENSORFLOW),
     Library("torch", "torch", ("torch",), eager, gpu=on_gpu.TORCH),
     Library(

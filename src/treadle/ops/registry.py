@@ -26,7 +26,7 @@ from treadle.core.tensor import (
     is_drawn,
     moved,
 )
-from treadle.ops.lowering import Lowering, Rows
+from treadle.ops.lowering import Compute, Library, Lowering, Rows
 from treadle.ops.properties import (
     Neutral,
     OnDims,
@@ -153,6 +153,8 @@ _ON_STRINGS = frozenset({"any_elements", "strings", "control_flow"})
 
 OPS: dict[str, Op] = {}
 _BY_ROUTINE: set[Op] = set()  # ops for whose eager execution there may be a routine
+_AS_PROGRAM: set[Op] = set()  # ops whose eager execution may be a program
+_NOT_WORTH = frozenset({"alias", "as_is", "cheap", "dynamic"})
 _ON_PARTS: dict[tuple[PartKind, PartUse], Op] = {}
 
 
@@ -165,7 +167,17 @@ def register(op: Op) -> Op:
         _ON_PARTS[op.part.kind, op.part.use] = op
     if isinstance(op.lower, Rows) and op.lower.eagerly:
         _BY_ROUTINE.add(op)
+    if _is_worth_a_program(op):
+        _AS_PROGRAM.add(op)
     return op
+
+
+def _is_worth_a_program(op: Op) -> bool:
+    """Whether an op's program may be faster than NumPy: it computes elements, from large arrays."""
+    if op.effect is not None or op.eager is None or not _NOT_WORTH.isdisjoint(op.tags):
+        return False
+    lower = op.lower
+    return isinstance(lower, Library) or (isinstance(lower, Compute) and lower.kind != "draw")
 
 
 def op_on_part(kind: PartKind, use: PartUse) -> Op:
@@ -192,6 +204,22 @@ def computed(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return op.eager(*arrays, **attrs)
 
 
+class _Large:
+    """Eager execution of operations that may be programs, on arrays with many elements.
+
+    Attributes:
+        elements: from how many on of an operand `run` is asked. So few are not worth a program on
+            any machine; what `run` knows of the machine takes its place.
+        run: ``run(op, arrays, attrs)`` gives the result, a tuple of several, or None where NumPy is
+            to compute it.
+    """
+
+    def __init__(self) -> None:
+        self.elements = 1001
+        self.run: Callable[[Op, Sequence[Any], Mapping[str, Any]], Any] = lambda *call: None
+
+
+large = _Large()
 _on_devices: list[OnDevice] = []
 
 
@@ -373,7 +401,15 @@ def _run_eagerly(
         if op in _BY_ROUTINE:
             result = quiet.call(computed, op, arrays, attrs)
         elif op.effect is None:
-            result = quiet.call(op.eager, *arrays, **attrs)
+            result = None
+            if op in _AS_PROGRAM and device is HOST:
+                least = large.elements
+                for a in arrays:
+                    if a.size >= least:
+                        result = large.run(op, arrays, attrs)
+                        break
+            if result is None:
+                result = quiet.call(op.eager, *arrays, **attrs)
         else:  # may run the user's Python, which must see its own context
             before = numpy_errors.get()
             try:
