@@ -82,12 +82,15 @@ class Backend:
         where this backend makes none for them."""
         return None
 
-    def compile_later(self, key: str, compile: Callable[[], None], graph: Graph) -> None:
-        """Let another thread compile a graph, unless it is about to.
+    def compile_later(
+        self, key: str, compile: Callable[[], None], graph: Graph | None = None
+    ) -> None:
+        """Let another thread make a program for which nobody waits, unless it is about to.
 
         Args:
-            key: names the graph.
-            compile: does so, and does not raise.
+            key: names the program.
+            compile: makes it, and does not raise.
+            graph: what it is made from, where that is known.
         """
 
     def by_routine(

@@ -14,6 +14,7 @@ import treadle as td
 from treadle.keras import initializers, naming, replicas, serialization
 from treadle.keras.optimizers.rows import Gradient, whole
 from treadle.keras.optimizers.schedules import LearningRateSchedule
+from treadle.keras.optimizers.update_programs import UpdatePrograms
 from treadle.module import operation_scope
 
 # The slots that every optimizer may have, in Keras's order.
@@ -114,6 +115,7 @@ class Optimizer:
         self.built = False
         self._weights: list[td.Variable] = []  # that were built for
         self._own_variables: list[td.Variable] = []  # made by `add_variable`
+        self._programs = UpdatePrograms()
         self._undecayed: set[int] = set()
         self._undecayed_names: list[str] = []
         self._schedule = _schedule(learning_rate)
@@ -393,6 +395,13 @@ class Optimizer:
         """One update of each variable."""
         rate = td.convert_to_tensor(self.learning_rate)
         step = td.convert_to_tensor(self.iterations) + 1
+        if not self._programs.run(self, grads, variables, rate, step):
+            self.update_all(grads, variables, rate, step)
+
+    def update_all(
+        self, grads: list[Gradient], variables: list[td.Variable], rate: td.Tensor, step: td.Tensor
+    ) -> None:
+        """One update of each variable, by a rate, as update number `step`."""
         common: dict[Any, Any] = {}
         for grad, variable in zip(self._clipped(grads), variables, strict=True):
             dtype = variable.dtype

@@ -64,7 +64,9 @@ class Cpu(Backend):
             return None
         return target.tuning.task_elements
 
-    def compile_later(self, key: str, compile: Callable[[], None], graph: Graph) -> None:
+    def compile_later(
+        self, key: str, compile: Callable[[], None], graph: Graph | None = None
+    ) -> None:
         from treadle.runtime.cpu import compiled_ahead
 
         compiled_ahead.compile_later(key, compile, graph)

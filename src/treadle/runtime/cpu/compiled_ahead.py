@@ -60,15 +60,17 @@ _COMPILER = ("treadle.runtime.compiler", "treadle.runtime.cpu.build_program")
 _graphs = Background(lambda: 1)
 
 
-def compile_later(key: str, compile: Callable[[], None], graph: Graph) -> None:
-    """Let a thread compile a graph for which somebody can wait, unless it is about to.
+def compile_later(key: str, compile: Callable[[], None], graph: Graph | None) -> None:
+    """Let a thread make a program for which nobody waits, unless it is about to.
 
     Args:
         compile: does so; it does nothing where that is done.
+        graph: what the program is made from, where that is known.
     """
     for name in _COMPILER:
         importlib.import_module(name)
-    begin_compilation(graph)
+    if graph is not None:
+        begin_compilation(graph)
     _graphs.submit(key, compile)
 
 
