@@ -153,7 +153,7 @@ _ON_STRINGS = frozenset({"any_elements", "strings", "control_flow"})
 
 OPS: dict[str, Op] = {}
 _BY_ROUTINE: set[Op] = set()  # ops for whose eager execution there may be a routine
-_AS_PROGRAM: set[Op] = set()  # ops whose eager execution may be a program
+_AS_PROGRAM: dict[Op, int] = {}  # ops that may be programs; from which of `large.elements` on
 _NOT_WORTH = frozenset({"alias", "as_is", "cheap", "dynamic"})
 _ON_PARTS: dict[tuple[PartKind, PartUse], Op] = {}
 
@@ -167,17 +167,19 @@ def register(op: Op) -> Op:
         _ON_PARTS[op.part.kind, op.part.use] = op
     if isinstance(op.lower, Rows) and op.lower.eagerly:
         _BY_ROUTINE.add(op)
-    if _is_worth_a_program(op):
-        _AS_PROGRAM.add(op)
+    lower = op.lower
+    if op.effect is None and op.eager is not None and _NOT_WORTH.isdisjoint(op.tags):
+        if isinstance(lower, Library):
+            _AS_PROGRAM[op] = 0
+        elif isinstance(lower, Compute) and lower.kind != "draw":
+            _AS_PROGRAM[op] = int(lower.kind == "reduce" and "reduces" not in op.tags)
     return op
 
 
-def _is_worth_a_program(op: Op) -> bool:
-    """Whether an op's program may be faster than NumPy: it computes elements, from large arrays."""
-    if op.effect is not None or op.eager is None or not _NOT_WORTH.isdisjoint(op.tags):
-        return False
-    lower = op.lower
-    return isinstance(lower, Library) or (isinstance(lower, Compute) and lower.kind != "draw")
+def many_calls(op: Op) -> bool:
+    """Whether the NumPy form of an op that may be a program makes many calls: it is no reduction
+    of NumPy's, but contains some."""
+    return _AS_PROGRAM[op] == 1
 
 
 def op_on_part(kind: PartKind, use: PartUse) -> Op:
@@ -208,14 +210,15 @@ class _Large:
     """Eager execution of operations that may be programs, on arrays with many elements.
 
     Attributes:
-        elements: from how many on of an operand `run` is asked. So few are not worth a program on
-            any machine; what `run` knows of the machine takes its place.
+        elements: from how many on of an operand `run` is asked: of ops that are about one call of
+            NumPy, and of those whose NumPy form makes tens of calls. So few are not worth a program
+            on any machine; what `run` knows of the machine takes their place.
         run: ``run(op, arrays, attrs)`` gives the result, a tuple of several, or None where NumPy is
             to compute it.
     """
 
     def __init__(self) -> None:
-        self.elements = 1001
+        self.elements = (1001, 101)
         self.run: Callable[[Op, Sequence[Any], Mapping[str, Any]], Any] = lambda *call: None
 
 
@@ -402,8 +405,9 @@ def _run_eagerly(
             result = quiet.call(computed, op, arrays, attrs)
         elif op.effect is None:
             result = None
-            if op in _AS_PROGRAM and device is HOST:
-                least = large.elements
+            kind = _AS_PROGRAM.get(op)
+            if kind is not None and device is HOST:
+                least = large.elements[kind]
                 for a in arrays:
                     if a.size >= least:
                         result = large.run(op, arrays, attrs)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from treadle.core import nest
 from treadle.core.context import context
 from treadle.core.devices import HOST
 from treadle.core.switches import is_on
 from treadle.core.tensor import Tensor
+from treadle.ops.state import Variable
 from treadle.runtime.devices import backend
 from treadle.tracing import settings
 from treadle.tracing.concrete import ConcreteFunction
@@ -18,7 +18,7 @@ from treadle.tracing.function import Function
 
 
 class BackgroundFunction:
-    """A function of host tensors and lists of them that may change variables, and gives nothing.
+    """A function of host tensors that may change variables, and gives nothing.
 
     Its program does the same as calling it: the function has no other effects, asks for no
     elements, and gives the same trace for the same specs. From the second call with some specs on
@@ -37,43 +37,47 @@ class BackgroundFunction:
         there is no program yet, tapes or traces are at work, or the arguments are small."""
         if context.counted or not is_on("eager_programs"):
             return False
-        least = backend().eager_elements
-        tensors = nest.flatten(args)
-        if least is None or not all(type(x) is Tensor for x in tensors):
-            return False
-        key = tuple([x.spec for x in tensors])
-        met = self._met.get(key, 0)
-        if type(met) is int:
-            if sum(x._buffer.size for x in tensors) < least:
+        for x in args:
+            if type(x) is not Tensor:
                 return False
-            met = self._asked(key, met, args)
-        if met is None:
+        key = tuple([x.spec for x in args])
+        found = self._met.get(key, 0)
+        if type(found) is int:
+            found = self._asked(key, found, args)
+        if found is None:
             return False
-        met.call_flat(tensors)
+        found.executable.run([*[x._buffer for x in args], *found.graph.captures])
         return True
 
-    def _asked(self, key: Any, met: int, args: Any) -> ConcreteFunction | None:
+    def _asked(self, key: Any, met: int, args: Sequence[Tensor]) -> ConcreteFunction | None:
         """The trace for arguments that were met so many times before, if it is compiled."""
+        least = backend().eager_elements
+        if least is None or sum(x._buffer.size for x in args) < least:
+            return None
         met += 1
         self._met[key] = met
-        specs = nest.map_structure(lambda x: x.spec, args)
         if settings.wait_for_eager_programs:
-            self._compile(key, specs)
+            self._compile(key)
         elif met > 1 and not met & met - 1:  # a fork drops what waits: ask again
             label = f"{self._name} {id(self)} {hash(key)}"
-            backend().compile_later(label, lambda: self._compile(key, specs))
+            backend().compile_later(label, lambda: self._compile(key))
         if self._failure is not None and os.environ.get("TREADLE_STRICT", "") not in ("", "0"):
             raise self._failure
         found = self._met[key]
         return None if isinstance(found, int) else found
 
-    def _compile(self, key: Any, specs: Any) -> None:
+    def _compile(self, key: Any) -> None:
         """Trace and compile, unless somebody has. It does not raise."""
         if not isinstance(self._met.get(key), int):
             return
         try:
-            trace = self._function.get_concrete_function(*specs)
-            native = trace.graph.device is HOST and trace.executable.mode == "native"
+            trace = self._function.get_concrete_function(*key)
+            captures = trace.graph.captures
+            native = (
+                trace.graph.device is HOST
+                and trace.executable.mode == "native"
+                and all(type(c) is Variable for c in captures)  # or it holds what may change
+            )
             self._met[key] = trace if native else None
         except Exception as error:  # it asks for elements, or is refused: it remains eager
             self._met[key], self._failure = None, error

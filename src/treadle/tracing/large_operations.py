@@ -23,7 +23,7 @@ from treadle.core.spec import TensorSpec, array_spec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Graph
 from treadle.ops.lowering import Compute
-from treadle.ops.registry import Op, infer_outputs, large
+from treadle.ops.registry import Op, infer_outputs, large, many_calls
 from treadle.runtime import compile_native, stored_native
 from treadle.runtime.devices import backend
 from treadle.runtime.executable import Executable
@@ -31,6 +31,7 @@ from treadle.tracing import settings
 from treadle.tracing.eager_programs import graph_of, is_plain, typed
 from treadle.tracing.programs import Programs
 
+CALLS = 32  # of NumPy, about, that ops of several steps make; each costs what a program does
 MOST_ENTRIES = 4096  # that are kept: those made last
 
 _programs = Programs(compile_native)
@@ -113,7 +114,7 @@ def _new_entry(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> _Entr
     least = backend().eager_elements
     if least is None:
         return None
-    large.elements = least
+    large.elements = least, least // CALLS
     never = _Entry(None, None, "")
     if not all(map(is_plain, attrs.values())):
         return never
@@ -124,7 +125,7 @@ def _new_entry(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> _Entr
         return None
     if not all(type(s) is TensorSpec and _is_known(s) for s in (*specs, *outputs)):
         return never
-    if _work(op, specs, outputs) < least:
+    if _work(op, specs, outputs) < large.elements[many_calls(op)]:
         return never
     graph = graph_of(op, specs, attrs, HOST)
     family = (op, tuple((name, typed(value)) for name, value in attrs.items()))

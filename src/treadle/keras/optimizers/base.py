@@ -377,6 +377,12 @@ class Optimizer:
         grads = [g for g, _ in pairs]
         if self.loss_scale_factor is not None:
             grads = [td.scalar_mul(1.0 / self.loss_scale_factor, g) for g in grads]
+        if not self._programs.run(self, grads, variables):
+            self.update_all(grads, variables)
+        return self._calls()
+
+    def update_all(self, grads: list[Gradient], variables: list[td.Variable]) -> None:
+        """All that a call of `apply_gradients` changes, whose gradients have been looked at."""
         with operation_scope(self.name):
             if self.gradient_accumulation_steps is None:
                 self._step(grads, variables)
@@ -387,21 +393,12 @@ class Optimizer:
         for variable in variables:
             if variable.constraint is not None:
                 variable.assign(variable.constraint(variable.value()))
-        calls = self._calls()
-        calls.assign_add(1)
-        return calls
+        self._calls().assign_add(1)
 
     def _step(self, grads: list[Gradient], variables: list[td.Variable]) -> None:
         """One update of each variable."""
         rate = td.convert_to_tensor(self.learning_rate)
         step = td.convert_to_tensor(self.iterations) + 1
-        if not self._programs.run(self, grads, variables, rate, step):
-            self.update_all(grads, variables, rate, step)
-
-    def update_all(
-        self, grads: list[Gradient], variables: list[td.Variable], rate: td.Tensor, step: td.Tensor
-    ) -> None:
-        """One update of each variable, by a rate, as update number `step`."""
         common: dict[Any, Any] = {}
         for grad, variable in zip(self._clipped(grads), variables, strict=True):
             dtype = variable.dtype
