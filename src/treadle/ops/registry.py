@@ -326,8 +326,13 @@ def run(op: Op, *inputs: Any, **attrs: Any) -> Any:
 
     Returns a Tensor, or a tuple of Tensors where the op has several outputs.
     """
-    if not context.counted:
+    counted = context.counted
+    if not counted:
         outputs = _run_eagerly(op, inputs, attrs)
+    elif counted == 1 and context.tapes:  # and nothing else is at work
+        outputs = _run_eagerly(op, inputs, attrs)
+        for tape in context.tapes:
+            tape.record(op, inputs, attrs, outputs)
     else:
         if context.recorder is None:
             device = placed() or _unplaced(op, inputs, attrs)

@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.context import context
 from treadle.core.devices import HOST
-from treadle.core.switches import is_on
+from treadle.core.switches import is_on, may_be_off
 from treadle.core.tensor import Tensor
 from treadle.ops.state import Variable
 from treadle.runtime.devices import backend
@@ -35,7 +35,7 @@ class BackgroundFunction:
     def run(self, *args: Any) -> bool:
         """Run the program on the arguments; False where the caller is to call the function, as
         there is no program yet, tapes or traces are at work, or the arguments are small."""
-        if context.counted or not is_on("eager_programs"):
+        if context.counted or (may_be_off() and not is_on("eager_programs")):
             return False
         for x in args:
             if type(x) is not Tensor:
@@ -52,7 +52,7 @@ class BackgroundFunction:
     def _asked(self, key: Any, met: int, args: Sequence[Tensor]) -> ConcreteFunction | None:
         """The trace for arguments that were met so many times before, if it is compiled."""
         least = backend().eager_elements
-        if least is None or sum(x._buffer.size for x in args) < least:
+        if least is None or not is_on("eager_programs") or sum(x._buffer.size for x in args) < least:
             return None
         met += 1
         self._met[key] = met

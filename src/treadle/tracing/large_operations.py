@@ -20,7 +20,7 @@ from treadle.core import locks
 from treadle.core.caches import clears
 from treadle.core.devices import HOST
 from treadle.core.spec import TensorSpec, array_spec
-from treadle.core.switches import is_on
+from treadle.core.switches import is_on, may_be_off
 from treadle.graph.ir import Graph
 from treadle.ops.lowering import Compute
 from treadle.ops.registry import Op, infer_outputs, large, many_calls
@@ -74,7 +74,7 @@ class _Entry:
 def run_large(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """The result of an op on host arrays by its program, a tuple of several; None where NumPy is to
     compute it, or to raise its error."""
-    if not is_on("eager_programs"):
+    if may_be_off() and not is_on("eager_programs"):
         return None
     try:
         key = (op, *[(a.dtype, a.shape) for a in arrays], *_values(attrs))
@@ -112,7 +112,7 @@ def _values(attrs: Mapping[str, Any]) -> Sequence[Hashable]:
 def _new_entry(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> _Entry | None:
     """An entry for an op that is met for the first time; None for what the op refuses."""
     least = backend().eager_elements
-    if least is None:
+    if least is None or not is_on("eager_programs"):
         return None
     large.elements = least, least // CALLS
     never = _Entry(None, None, "")

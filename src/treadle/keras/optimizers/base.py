@@ -470,7 +470,8 @@ class Optimizer:
             names = ", ".join(v.name for _, v in pairs) or "an empty list"
             raise ValueError(f"No gradients provided for any variable: {names}")
         for grad, variable in kept:
-            if not grad.shape.is_compatible_with(variable.shape):
+            same = type(grad) is td.Tensor and grad.dims == variable.spec.dims
+            if not same and not grad.shape.is_compatible_with(variable.shape):
                 raise ValueError(
                     f"The gradient of {variable.name!r} has shape {grad.shape}, the variable has "
                     f"shape {variable.shape}"
