@@ -154,7 +154,7 @@ _ON_STRINGS = frozenset({"any_elements", "strings", "control_flow"})
 OPS: dict[str, Op] = {}
 _BY_ROUTINE: set[Op] = set()  # ops for whose eager execution there may be a routine
 _AS_PROGRAM: dict[Op, int] = {}  # ops that may be programs; from which of `large.elements` on
-_NOT_WORTH = frozenset({"alias", "as_is", "cheap", "dynamic"})
+_NOT_WORTH = frozenset({"alias", "as_is", "dynamic"})
 _ON_PARTS: dict[tuple[PartKind, PartUse], Op] = {}
 
 
@@ -171,7 +171,9 @@ def register(op: Op) -> Op:
     if op.effect is None and op.eager is not None and _NOT_WORTH.isdisjoint(op.tags):
         if isinstance(lower, Library):
             _AS_PROGRAM[op] = 0
-        elif isinstance(lower, Compute) and lower.kind != "draw":
+        elif isinstance(lower, Compute) and not (
+            lower.kind == "draw" or (lower.kind == "view" and "cheap" in op.tags)
+        ):
             _AS_PROGRAM[op] = int(lower.kind == "reduce" and "reduces" not in op.tags)
     return op
 
