@@ -22,7 +22,6 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Updates of any size are worth a program, and wait for it."""
     monkeypatch.setattr(Cpu, "eager_elements", property(lambda self: 5))
     monkeypatch.setattr(settings, "wait_for_eager_programs", True)
-    monkeypatch.setenv("TREADLE_STRICT", "1")
 
 
 def updated(opt: Any, steps: int = 3, between: Any = None) -> list[Any]:

@@ -60,8 +60,9 @@ def enable_op_determinism() -> None:
 
     Eager operations on large arrays wait for their programs from now on: otherwise NumPy computes
     them until these are compiled, and may round differently. All else is so anyway: results are the
-    same for the same arguments and seeds, with any number of threads. Random operations, and shuffles of datasets, for which neither `td.random.set_seed` nor
-    an argument gives a seed are a RuntimeError from now on.
+    same for the same arguments and seeds, with any number of threads. Random operations, and
+    shuffles of datasets, for which neither `td.random.set_seed` nor an argument gives a seed are a
+    RuntimeError from now on.
     """
     streams.need_seeds = True
     settings.wait_for_eager_programs = True

@@ -67,7 +67,7 @@ def _infer_broadcast_to(x: TensorSpec, *, shape: tuple[Dim, ...]) -> TensorSpec:
 
 
 def _eager_broadcast_to(x: NDArray, *, shape: tuple[int, ...]) -> NDArray:
-    result = np.empty(shape, x.dtype)  # NumPy's function makes a view, in more time than small copies
+    result = np.empty(shape, x.dtype)  # a view by NumPy's function takes longer, and is copied then
     result[...] = x
     return result
 

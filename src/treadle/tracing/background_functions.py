@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core.context import context
 from treadle.core.devices import HOST
 from treadle.core.switches import is_on, may_be_off
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import Tensor, buffer_of
 from treadle.ops.state import Variable
 from treadle.runtime.devices import backend
 from treadle.tracing import settings
@@ -23,6 +22,9 @@ class BackgroundFunction:
     Its program does the same as calling it: the function has no other effects, asks for no
     elements, and gives the same trace for the same specs. From the second call with some specs on
     a thread traces and compiles it.
+
+    Attributes:
+        failure: why there is no program for some specs; the function remains eager for them.
     """
 
     def __init__(self, function: Callable[..., None], name: str) -> None:
@@ -30,7 +32,7 @@ class BackgroundFunction:
         self._name = name
         # By the specs of arguments: how often they were met, then the trace; None: there is none.
         self._met: dict[Any, int | ConcreteFunction | None] = {}
-        self._failure: Exception | None = None
+        self.failure: Exception | None = None
 
     def run(self, *args: Any) -> bool:
         """Run the program on the arguments; False where the caller is to call the function, as
@@ -42,17 +44,18 @@ class BackgroundFunction:
                 return False
         key = tuple([x.spec for x in args])
         found = self._met.get(key, 0)
-        if type(found) is int:
+        if isinstance(found, int):
             found = self._asked(key, found, args)
         if found is None:
             return False
-        found.executable.run([*[x._buffer for x in args], *found.graph.captures])
+        found.executable.run([*map(buffer_of, args), *found.graph.captures])
         return True
 
     def _asked(self, key: Any, met: int, args: Sequence[Tensor]) -> ConcreteFunction | None:
         """The trace for arguments that were met so many times before, if it is compiled."""
         least = backend().eager_elements
-        if least is None or not is_on("eager_programs") or sum(x._buffer.size for x in args) < least:
+        elements = sum(buffer_of(x).size for x in args)
+        if least is None or elements < least or not is_on("eager_programs"):
             return None
         met += 1
         self._met[key] = met
@@ -61,8 +64,6 @@ class BackgroundFunction:
         elif met > 1 and not met & met - 1:  # a fork drops what waits: ask again
             label = f"{self._name} {id(self)} {hash(key)}"
             backend().compile_later(label, lambda: self._compile(key))
-        if self._failure is not None and os.environ.get("TREADLE_STRICT", "") not in ("", "0"):
-            raise self._failure
         found = self._met[key]
         return None if isinstance(found, int) else found
 
@@ -71,7 +72,7 @@ class BackgroundFunction:
         if not isinstance(self._met.get(key), int):
             return
         try:
-            trace = self._function.get_concrete_function(*key)
+            trace: Any = self._function.get_concrete_function(*key)
             captures = trace.graph.captures
             native = (
                 trace.graph.device is HOST
@@ -80,4 +81,4 @@ class BackgroundFunction:
             )
             self._met[key] = trace if native else None
         except Exception as error:  # it asks for elements, or is refused: it remains eager
-            self._met[key], self._failure = None, error
+            self._met[key], self.failure = None, error

@@ -16,7 +16,6 @@ def early(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Arrays of any size are large; nothing is known of operations when a test begins."""
     monkeypatch.setattr(Cpu, "eager_elements", property(lambda self: 0))
     monkeypatch.setattr(large, "elements", (0, 0))
-    monkeypatch.setenv("TREADLE_STRICT", "1")
     large_operations._forget()
     yield
     large_operations._forget()

@@ -7,7 +7,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras.optimizers.schedules import LearningRateSchedule
-from treadle.tracing.background_functions import BackgroundFunction
+from treadle.module import BackgroundFunction
 
 _OWN = __name__.rpartition(".")[0]  # the package of the rules that are known
 _PLAIN = (bool, int, float, str, type(None))

@@ -115,7 +115,8 @@ def _extreme(fn: Callable[..., Any], name: str) -> Callable[..., NDArray]:
 
 def _mean(x: NDArray, *, axis: tuple[int, ...], keepdims: bool) -> NDArray:
     source = wide(x)
-    total = np.asarray(np.add.reduce(source, axis=axis, dtype=source.dtype, keepdims=keepdims))
+    add: Any = np.add.reduce
+    total = np.asarray(add(source, axis=axis, dtype=source.dtype, keepdims=keepdims))
     count = _count(x.shape, axis)
     if x.dtype.kind in "iu":
         return _truncated(total, int(count))  # type: ignore[arg-type]
@@ -218,7 +219,12 @@ def _reduction(
 
 NUMBERS = "fciu"
 REDUCE_SUM = _reduction(
-    "reduce_sum", _accumulating(np.add.reduce), NUMBERS, _lower_reduction("sum"), _grad_sum, lambda _: 0
+    "reduce_sum",
+    _accumulating(np.add.reduce),
+    NUMBERS,
+    _lower_reduction("sum"),
+    _grad_sum,
+    lambda _: 0,
 )
 REDUCE_MEAN = _reduction(
     "reduce_mean", _mean, NUMBERS, _lower_reduction("sum", _lower_mean), _grad_mean, lambda _: 0
