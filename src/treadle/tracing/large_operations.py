@@ -76,7 +76,7 @@ def run_large(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if may_be_off() and not is_on("eager_programs"):
         return None
     try:
-        key = (op, *[(a.dtype, a.shape) for a in arrays], *_values(attrs))
+        key = _key(op, arrays, attrs)
         entry = _entries.get(key)
     except TypeError:  # an attribute that has no hash
         return None
@@ -103,9 +103,15 @@ def run_large(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _values(attrs: Mapping[str, Any]) -> Sequence[Hashable]:
-    """What attributes are in keys: equal numbers of several types differ."""
-    return [(name, typed(value)) for name, value in attrs.items()] if attrs else ()
+def _key(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Hashable:
+    """What operations with one program have in common. Equal numbers of several types differ."""
+    key = [op, *attrs]
+    for array in arrays:
+        key += array.dtype, array.shape
+    for value in attrs.values():
+        kind = type(value)
+        key += (kind, value) if kind is bool or kind is int else (typed(value),)
+    return tuple(key)
 
 
 def _new_entry(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> _Entry | None:
