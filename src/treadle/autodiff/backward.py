@@ -104,10 +104,12 @@ class _Walk:
         needed = tuple([k in reached and is_differentiable(x) for k, x in pairs])
         if True not in needed:
             return
-        call = OpCall(op, inputs, entry.attrs, entry.outputs, needed)
-        if "passes_on" not in op.tags:
-            output_grads = [g if g is None or type(g) is Tensor else dense(g) for g in output_grads]
-        gradients = input_gradients(call, output_grads)
+        if "passes_on" in op.tags:
+            gradients = output_grads
+        else:
+            tensors = [None if g is None else dense(g) for g in output_grads]
+            call = OpCall(op, inputs, entry.attrs, entry.outputs, needed)
+            gradients = input_gradients(call, tensors)
         for identity, wanted, gradient in zip(keys, needed, gradients, strict=True):
             if wanted and gradient is not None:
                 known = parts.get(identity)
