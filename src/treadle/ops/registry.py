@@ -154,6 +154,7 @@ _ON_STRINGS = frozenset({"any_elements", "strings", "control_flow"})
 OPS: dict[str, Op] = {}
 _BY_ROUTINE: set[Op] = set()  # ops for whose eager execution there may be a routine
 _AS_PROGRAM: dict[Op, int] = {}  # ops that may be programs; from which of `large.elements` on
+_ndarray = np.ndarray
 _NOT_WORTH = frozenset({"alias", "as_is", "dynamic"})
 _ON_PARTS: dict[tuple[PartKind, PartUse], Op] = {}
 
@@ -408,19 +409,19 @@ def _run_eagerly(
                         return made
                 arrays.append(t._numpy())
                 device = t.spec.device if device is HOST else device
-        if op in _BY_ROUTINE:
-            result = quiet.call(computed, op, arrays, attrs)
-        elif op.effect is None:
-            result = None
-            kind = _AS_PROGRAM.get(op)
-            if kind is not None and device is HOST:
-                least = large.elements[kind]
-                for a in arrays:
-                    if a.size >= least:
-                        result = large.run(op, arrays, attrs)
-                        break
+        kind = _AS_PROGRAM.get(op)
+        if kind is not None:
+            result, least = None, large.elements[kind]
+            for a in arrays:
+                if a.size >= least:
+                    result = large.run(op, arrays, attrs) if device is HOST else None
+                    break
             if result is None:
                 result = quiet.call(op.eager, *arrays, **attrs)
+        elif op in _BY_ROUTINE:
+            result = quiet.call(computed, op, arrays, attrs)
+        elif op.effect is None:
+            result = quiet.call(op.eager, *arrays, **attrs)
         else:  # may run the user's Python, which must see its own context
             before = numpy_errors.get()
             try:
@@ -433,7 +434,7 @@ def _run_eagerly(
             return tuple(_wrap(r, device) for r in results)
         if type(result) is tuple:
             return tuple(_wrap(r) for r in result)
-        return (from_array(result) if type(result) is np.ndarray else _wrap(result),)
+        return (from_array(result) if type(result) is _ndarray else _wrap(result),)
     except Exception as error:
         raise _eager_failure(op, inputs, attrs, error) from None
 
