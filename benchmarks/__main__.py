@@ -24,7 +24,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--list", action="store_true", help="list the workloads and stop")
     parser.add_argument(
-        "--libraries", default=",".join(LIBRARIES), help="comma-separated; default: %(default)s"
+        "--libraries", default=",".join(n for n, lib in LIBRARIES.items() if not lib.asked),
+        help="comma-separated; default: %(default)s",
     )
     parser.add_argument(
         "--peers-python",

@@ -20,7 +20,7 @@ class Library:
 
     `wrap` makes the method's second argument from the package, `environment` is set before the
     package is imported. `gpu` says how the library works on a GPU, if it does; `device` is the
-    kind that it works on now.
+    kind that it works on now. What is `asked` for takes part where it is named only.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Library:
     environment: dict[str, str] = field(default_factory=dict)
     gpu: on_gpu.Use | None = None
     device: str = "CPU"
+    asked: bool = False
 
     def on(self, kind: str) -> Library | None:
         """The library on the first device of a kind; None where it works on no such device."""
@@ -84,9 +85,11 @@ _ALL = [
     # The wheels' OpenBLAS takes Haswell's kernels on many processors that have AVX-512.
     Library("openblas-512", "numpy", ("openblas",), environment={"OPENBLAS_CORETYPE": "SkylakeX"}),
     Library("jax", "jax", ("jax",), gpu=on_gpu.JAX),
+    Library("jax-eager", "jax", ("jax",), environment={"JAX_DISABLE_JIT": "1"}, asked=True),
     Library(
         "tf", "tensorflow", ("tensorflow", "tf2"), lambda tf: tf.function, gpu=on_gpu.TENSORFLOW
     ),
+    Library("tf-eager", "tensorflow", ("tensorflow", "tf2"), eager, asked=True),
     Library("tf-xla", "tensorflow", ("tensorflow", "tf2"), xla, gpu=on_gpu.TENSORFLOW),
     Library("torch", "torch", ("torch",), eager, gpu=on_gpu.TORCH),
     Library(

@@ -252,6 +252,7 @@ ON_DEMAND = {
     ("runtime.devices", "runtime.cpu.backend"): START,
     ("runtime.devices", "runtime.gpu.backend"): START,
     ("tracing.placement", "tracing.eager_programs"): FEW,
+    ("tracing.placement", "tracing.large_operations"): START,
     ("runtime.executable", "runtime.interpreter"): FEW,
     ("tracing.concrete", "tracing.gradient"): START,
     ("tracing.function", "tracing.native_plans"): START,

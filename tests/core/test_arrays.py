@@ -45,8 +45,8 @@ def test_copies_are_equal_contiguous_and_large_ones_placed(size):
     copy = own_copy(array)
     np.testing.assert_array_equal(copy, array)
     assert copy.flags.owndata
-    assert is_well_placed(copy)
-    assert is_well_placed(array) == (array.nbytes < LARGE)
+    assert is_well_placed(copy, copy.ctypes.data)
+    assert is_well_placed(array, array.ctypes.data) == (array.nbytes < LARGE)
     turned = own_copy(np.resize(array, (2, size)).T)
     assert turned.flags.c_contiguous
     assert turned.shape == (size, 2)

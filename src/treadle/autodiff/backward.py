@@ -23,9 +23,9 @@ class Entry:
         self, op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Tensor]
     ) -> None:
         self.op = op
-        self.inputs = inputs
+        self.inputs = tuple(inputs)
         self.attrs = attrs
-        self.outputs = outputs
+        self.outputs = tuple(outputs)
 
 
 def backpropagate(
@@ -85,28 +85,31 @@ class _Walk:
         parts = self.parts.pop(identity, None)
         if parts is None:
             return None
-        gradient = total(parts)
+        gradient = parts[0] if len(parts) == 1 else total(parts)
         if identity in self.sources:
             self.parts[identity] = [gradient]
         return gradient
 
     def step(self, entry: Entry) -> None:
         """Push the gradients of an operation's outputs through to its inputs."""
+        op, inputs, parts, reached = entry.op, entry.inputs, self.parts, self.reached
         output_grads = [self._take(o) for o in entry.outputs]
-        if not any(g is not None for g in output_grads):
+        for gradient in output_grads:
+            if gradient is not None:
+                break
+        else:
             return
-        inputs, reached = entry.inputs, self.reached
         keys = [id(x) if type(x) is Tensor else key(x) for x in inputs]
-        needed = tuple(
-            [k in reached and is_differentiable(x) for k, x in zip(keys, inputs, strict=True)]
-        )
+        pairs = zip(keys, inputs, strict=True)
+        needed = tuple([k in reached and is_differentiable(x) for k, x in pairs])
         if True not in needed:
             return
-        call = OpCall(entry.op, tuple(inputs), entry.attrs, tuple(entry.outputs), needed)
-        if "passes_on" not in entry.op.tags:
-            output_grads = [None if g is None else dense(g) for g in output_grads]
-        gradients = input_gradients(call, output_grads)
-        parts = self.parts
+        if "passes_on" in op.tags:
+            gradients = output_grads
+        else:
+            tensors = [None if g is None else dense(g) for g in output_grads]
+            call = OpCall(op, inputs, entry.attrs, entry.outputs, needed)
+            gradients = input_gradients(call, tensors)
         for identity, wanted, gradient in zip(keys, needed, gradients, strict=True):
             if wanted and gradient is not None:
                 known = parts.get(identity)
@@ -136,17 +139,16 @@ def input_gradients(call: OpCall, output_grads: Sequence[Gradient | None]) -> li
         with attributed_to(origin), during(naming, "layers", _scope(call)):
             result = op.gradient(call, *output_grads)
     gradients: list[Any] = list(result) if isinstance(result, list | tuple) else [result]
-    if len(gradients) != len(call.inputs):
+    inputs = call.inputs
+    if len(gradients) != len(inputs):
         raise ValueError(
             f"The gradient of {op.name} gave {len(gradients)} values for "
-            f"{len(call.inputs)} inputs{_place(call)}"
+            f"{len(inputs)} inputs{_place(call)}"
         )
-    for number, (gradient, x) in enumerate(zip(gradients, call.inputs, strict=True)):
+    for number, gradient in enumerate(gradients):
         if gradient is None or (call.needed and not call.needed[number]):
             continue
-        if isinstance(gradient, Tensor) and gradient.spec is x.spec:
-            continue
-        wrong = mismatch(gradient, x)
+        wrong = mismatch(gradient, inputs[number])
         if wrong is not None:
             raise ValueError(
                 f"The gradient of {op.name} with respect to input {number} {wrong}{_place(call)}"
@@ -169,4 +171,6 @@ def _scope(call: OpCall) -> tuple[str, str]:
 
 def _origin(call: OpCall) -> Origin | None:
     """Where the forward operation was called, when it was traced."""
-    return getattr(call.outputs[0], "origin", None) if call.outputs else None
+    if not call.outputs or type(call.outputs[0]) is Tensor:
+        return None
+    return getattr(call.outputs[0], "origin", None)

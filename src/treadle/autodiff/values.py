@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from treadle.core import dtypes, nest
+from treadle.core.context import context
+from treadle.core.devices import HOST
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import ListSpec, ResourceSpec, Spec
-from treadle.core.tensor import SymbolicTensor, Tensor, moved
+from treadle.core.tensor import SymbolicTensor, Tensor, from_array, moved
 from treadle.ops.collections.lists import (
     LIST_NEW,
     LIST_SET,
@@ -54,6 +58,8 @@ def gradient_spec(x: Any) -> Spec:
 
 def filled(number: float, spec: Spec) -> Tensor:
     """A tensor of `spec`'s dtype and dims with one number everywhere, on its device."""
+    if not (spec.dims or context.counted) and spec.device is HOST:  # nobody else is to know of it
+        return from_array(np.array(number, spec.dtype.np_dtype))
     one = constant(bool(number) if spec.dtype.is_bool else number, spec.dtype)
     tensor: Tensor = run(FILL, one, shape=spec.dims)
     return tensor if tensor.is_symbolic else moved(tensor, spec.device)
@@ -128,6 +134,8 @@ def _is_new(node: Any) -> bool:
 
 def mismatch(gradient: Any, x: Any) -> str | None:
     """Why `gradient` cannot be a gradient with respect to `x`, or None when it can."""
+    if type(gradient) is Tensor and gradient.spec is x.spec:
+        return None
     if isinstance(gradient, IndexedSlices):
         return None if gradient.dtype is gradient_spec(x).dtype else "is of another dtype"
     if not isinstance(gradient, Tensor):

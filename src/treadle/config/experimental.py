@@ -23,6 +23,7 @@ from treadle.ops.random.state import streams
 from treadle.runtime.device_setup import setup
 from treadle.runtime.devices import backend
 from treadle.runtime.precision import precision
+from treadle.tracing import settings
 
 VirtualDeviceConfiguration = LogicalDeviceConfiguration
 get_virtual_device_configuration = get_logical_device_configuration
@@ -57,11 +58,14 @@ __all__ = [
 def enable_op_determinism() -> None:
     """Let a program be the same in every run: random numbers must come from a seed now.
 
-    All else is so anyway: results are the same for the same arguments and seeds, with any number of
-    threads. Random operations, and shuffles of datasets, for which neither `td.random.set_seed` nor
-    an argument gives a seed are a RuntimeError from now on.
+    Eager operations on large arrays wait for their programs from now on: otherwise NumPy computes
+    them until these are compiled, and may round differently. All else is so anyway: results are the
+    same for the same arguments and seeds, with any number of threads. Random operations, and
+    shuffles of datasets, for which neither `td.random.set_seed` nor an argument gives a seed are a
+    RuntimeError from now on.
     """
     streams.need_seeds = True
+    settings.wait_for_eager_programs = True
 
 
 def get_device_policy() -> str:

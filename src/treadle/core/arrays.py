@@ -69,6 +69,6 @@ def own_copy(array: Any) -> Any:
     return copy
 
 
-def is_well_placed(array: Any) -> bool:
-    """Whether an array is small or begins at a cache line."""
-    return bool(array.nbytes < LARGE or array.__array_interface__["data"][0] % ALIGNMENT == 0)
+def is_well_placed(array: Any, address: int) -> bool:
+    """Whether an array, which is at an address, is small or begins at a cache line."""
+    return bool(array.nbytes < LARGE or address % ALIGNMENT == 0)

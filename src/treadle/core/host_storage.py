@@ -79,7 +79,8 @@ class HostStorage:
 
     def is_alone(self, holder: Any) -> bool:
         buffer: NDArray = holder._buffer
-        fits = buffer.base is None and buffer.flags.writeable and is_well_placed(buffer)
+        fits = buffer.base is None and buffer.flags.writeable
+        fits = fits and is_well_placed(buffer, holder._cell.data)
         del buffer
         return fits and _references(holder) <= _references_alone()
 

@@ -15,6 +15,14 @@ from treadle.core.origin import at, user_origin
 # Other types that are taken apart: type -> (its children, how to rebuild it with new ones).
 _registered: dict[type, tuple[Callable[[Any], list[Any]], Callable[[Any, list[Any]], Any]]] = {}
 _static: dict[type, Callable[[Any], Hashable]] = {}
+_leaves: set[type] = set()  # types known to be taken apart never, of which most structures are made
+
+
+def register_leaf(kind: type) -> type:
+    """Decorator of a class whose own instances, not those of its subclasses, are leaves: nobody
+    asks first whether they are mappings or have fields."""
+    _leaves.add(kind)
+    return kind
 
 
 def register_node(
@@ -83,6 +91,8 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
     """The (key, child) pairs of one level, or None for a leaf."""
     if isinstance(value, list | tuple):
         return list(enumerate(value))
+    if type(value) in _leaves:
+        return None
     if isinstance(value, Mapping):
         return [(key, value[key]) for key in _sorted_keys(value)]
     if type(value) in _registered:
@@ -145,7 +155,10 @@ def _flatten_into(structure: Any, out: list[Any]) -> None:
         out.append(structure)
     else:
         for _, child in parts:
-            _flatten_into(child, out)
+            if type(child) in _leaves:
+                out.append(child)
+            else:
+                _flatten_into(child, out)
 
 
 def flatten_with_paths(structure: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -183,7 +196,7 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
         return next(leaves)
     packed = []
     for _, child in parts:  # not a generator: StopIteration must reach `pack`
-        packed.append(_pack(child, leaves))
+        packed.append(next(leaves) if type(child) in _leaves else _pack(child, leaves))
     return rebuild(structure, packed)
 
 

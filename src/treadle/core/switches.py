@@ -93,6 +93,12 @@ def disabled_names() -> frozenset[str]:
     return _local.disabled.union(names, _everywhere[0])
 
 
+def may_be_off() -> bool:
+    """Whether something is switched off here by `disabled`, or for all threads: what the
+    environment says is asked where programs are made, this at every use of them."""
+    return bool(_local.disabled or _everywhere[0])
+
+
 def is_on(name: str) -> bool:
     """Whether the pass or mechanism may work here."""
     assert name in _known, name

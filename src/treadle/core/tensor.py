@@ -12,6 +12,7 @@ from treadle.core.context import context, home, placed
 from treadle.core.devices import HOST, Device
 from treadle.core.dtypes import DType
 from treadle.core.list_value import ListValue
+from treadle.core.nest import register_leaf
 from treadle.core.origin import Origin, at, called_by_user, user_origin
 from treadle.core.shapes import Dim, TensorShape
 from treadle.core.spec import Spec, TensorSpec, array_spec, buffer_spec
@@ -19,6 +20,7 @@ from treadle.core.spec import Spec, TensorSpec, array_spec, buffer_spec
 NDArray = np.ndarray[Any, Any]
 
 
+@register_leaf
 class Tensor:
     """A value with a dtype and a shape that never changes.
 
@@ -186,6 +188,7 @@ class _NoValueAnyMore(errors.InaccessibleTensorError, AttributeError):
     """The same after the trace."""
 
 
+@register_leaf
 class SymbolicTensor(Tensor):
     """A value of a graph under construction. It has no elements until the graph runs."""
 

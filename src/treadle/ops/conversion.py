@@ -432,6 +432,8 @@ def common_dtype(op_name: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
     Raises:
         TypeError: two tensors of different dtypes, or a number that the dtype cannot hold.
     """
+    if type(x) is type(y) is Tensor and x.spec.dtype is y.spec.dtype:
+        return x, y
     x_typed, y_typed = has_dtype(x), has_dtype(y)
     if x_typed or not y_typed:
         a = convert_to_tensor(x)

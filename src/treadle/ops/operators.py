@@ -27,7 +27,7 @@ from treadle.ops.linalg.matrices import array_product
 from treadle.ops.quiet import quiet
 from treadle.ops.reductions import unbroadcasting  # noqa: F401  (registers itself)
 from treadle.ops.reductions.reduction import reduce_any
-from treadle.ops.registry import Op, run
+from treadle.ops.registry import Op, large, run
 from treadle.ops.shaping.unknown_rank import set_shape
 from treadle.ops.state import Variable
 
@@ -83,7 +83,7 @@ def _fast(ufunc: Any, function: Operator) -> Operator:
                 same = a.dtype is b.dtype
             else:
                 b, same = other, a.dtype in _WEAK.get(type(other), _NONE)
-            if same:
+            if same and a.size < large.elements[0]:
                 try:
                     result = quiet.run(ufunc, a, b)
                 except (TypeError, ValueError, OverflowError, MemoryError):

@@ -26,7 +26,7 @@ from treadle.core.tensor import (
     is_drawn,
     moved,
 )
-from treadle.ops.lowering import Lowering, Rows
+from treadle.ops.lowering import Compute, Library, Lowering, Rows
 from treadle.ops.properties import (
     Neutral,
     OnDims,
@@ -153,6 +153,9 @@ _ON_STRINGS = frozenset({"any_elements", "strings", "control_flow"})
 
 OPS: dict[str, Op] = {}
 _BY_ROUTINE: set[Op] = set()  # ops for whose eager execution there may be a routine
+_AS_PROGRAM: dict[Op, int] = {}  # ops that may be programs; from which of `large.elements` on
+_ndarray = np.ndarray
+_NOT_WORTH = frozenset({"alias", "as_is", "dynamic"})
 _ON_PARTS: dict[tuple[PartKind, PartUse], Op] = {}
 
 
@@ -165,7 +168,21 @@ def register(op: Op) -> Op:
         _ON_PARTS[op.part.kind, op.part.use] = op
     if isinstance(op.lower, Rows) and op.lower.eagerly:
         _BY_ROUTINE.add(op)
+    lower = op.lower
+    if op.effect is None and op.eager is not None and _NOT_WORTH.isdisjoint(op.tags):
+        if isinstance(lower, Library):
+            _AS_PROGRAM[op] = 0
+        elif isinstance(lower, Compute) and not (
+            lower.kind == "draw" or (lower.kind == "view" and "cheap" in op.tags)
+        ):
+            _AS_PROGRAM[op] = int(lower.kind == "reduce" and "reduces" not in op.tags)
     return op
+
+
+def many_calls(op: Op) -> bool:
+    """Whether the NumPy form of an op that may be a program makes many calls: it is no reduction
+    of NumPy's, but contains some."""
+    return _AS_PROGRAM[op] == 1
 
 
 def op_on_part(kind: PartKind, use: PartUse) -> Op:
@@ -192,6 +209,23 @@ def computed(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return op.eager(*arrays, **attrs)
 
 
+class _Large:
+    """Eager execution of operations that may be programs, on arrays with many elements.
+
+    Attributes:
+        elements: from how many on of an operand `run` is asked: of ops that are about one call of
+            NumPy, and of those whose NumPy form makes tens of calls. So few are not worth a program
+            on any machine; what `run` knows of the machine takes their place.
+        run: ``run(op, arrays, attrs)`` gives the result, a tuple of several, or None where NumPy is
+            to compute it.
+    """
+
+    def __init__(self) -> None:
+        self.elements = (1001, 101)
+        self.run: Callable[[Op, Sequence[Any], Mapping[str, Any]], Any] = lambda *call: None
+
+
+large = _Large()
 _on_devices: list[OnDevice] = []
 
 
@@ -295,8 +329,13 @@ def run(op: Op, *inputs: Any, **attrs: Any) -> Any:
 
     Returns a Tensor, or a tuple of Tensors where the op has several outputs.
     """
-    if not context.counted:
+    counted = context.counted
+    if not counted:
         outputs = _run_eagerly(op, inputs, attrs)
+    elif counted == 1 and context.tapes:  # and nothing else is at work
+        outputs = _run_eagerly(op, inputs, attrs)
+        for tape in context.tapes:
+            tape.record(op, inputs, attrs, outputs)
     else:
         if context.recorder is None:
             device = placed() or _unplaced(op, inputs, attrs)
@@ -370,7 +409,16 @@ def _run_eagerly(
                         return made
                 arrays.append(t._numpy())
                 device = t.spec.device if device is HOST else device
-        if op in _BY_ROUTINE:
+        kind = _AS_PROGRAM.get(op)
+        if kind is not None:
+            result, least = None, large.elements[kind]
+            for a in arrays:
+                if a.size >= least:
+                    result = large.run(op, arrays, attrs) if device is HOST else None
+                    break
+            if result is None:
+                result = quiet.call(op.eager, *arrays, **attrs)
+        elif op in _BY_ROUTINE:
             result = quiet.call(computed, op, arrays, attrs)
         elif op.effect is None:
             result = quiet.call(op.eager, *arrays, **attrs)
@@ -386,7 +434,7 @@ def _run_eagerly(
             return tuple(_wrap(r, device) for r in results)
         if type(result) is tuple:
             return tuple(_wrap(r) for r in result)
-        return (from_array(result) if type(result) is np.ndarray else _wrap(result),)
+        return (from_array(result) if type(result) is _ndarray else _wrap(result),)
     except Exception as error:
         raise _eager_failure(op, inputs, attrs, error) from None
 

@@ -18,6 +18,7 @@ from treadle.core.context import context, naming, placed, recording, taping
 from treadle.core.devices import Device
 from treadle.core.dtypes import DType
 from treadle.core.interrupts import during
+from treadle.core.nest import register_leaf
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import ResourceSpec, TensorSpec, buffer_spec
@@ -208,6 +209,7 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> during:
     return during(naming, "creators", (*naming.creators, variable_creator))
 
 
+@register_leaf
 class Variable(metaclass=_CreatedVariable):
     """A tensor-valued state that can be assigned.
 

@@ -98,6 +98,11 @@ def compile_native(graph: Graph) -> Executable:
     return _on_words(graph, lambda g: _stored(g) or _compile_native(g))
 
 
+def stored_native(graph: Graph) -> Executable | None:
+    """The program of a graph of arrays, where it is on disk."""
+    return _stored(graph)
+
+
 def _compile_native(graph: Graph) -> Executable:
     _begin_compilation(graph)
     with collections_paused:

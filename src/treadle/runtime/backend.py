@@ -76,6 +76,23 @@ class Backend:
         computes them on the host."""
         return False
 
+    @property
+    def eager_elements(self) -> int | None:
+        """From how many elements on eager operations on the host's arrays may be programs; None
+        where this backend makes none for them."""
+        return None
+
+    def compile_later(
+        self, key: str, compile: Callable[[], None], graph: Graph | None = None
+    ) -> None:
+        """Let another thread make a program for which nobody waits, unless it is about to.
+
+        Args:
+            key: names the program.
+            compile: makes it, and does not raise.
+            graph: what it is made from, where that is known.
+        """
+
     def by_routine(
         self, op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]
     ) -> tuple[Any, ...] | None:

@@ -29,6 +29,7 @@ _TRACING = {
 _CALLS = {
     "shared_programs": "traces that differ only in dims share one program",
     "native_calls": "calls go from CPython to the program without Python in between",
+    "eager_programs": "eager operations on large arrays are programs, once these are compiled",
     "spares": "small results are used again when nobody holds them",
 }
 

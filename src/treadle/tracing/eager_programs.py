@@ -63,33 +63,45 @@ def _key(
             return None
         if x.spec.dtype is dtypes.string:
             return None
-    if not all(_is_plain(value) for value in attrs.values()):
+    if not all(map(is_plain, attrs.values())):
         return None
-    values = tuple((name, _typed(value)) for name, value in attrs.items())
+    values = tuple((name, typed(value)) for name, value in attrs.items())
     return op, device, tuple((x.spec.dtype, x.spec.dims) for x in inputs), values
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Whether an attribute of an operation says all about itself: it may be part of a key."""
     if isinstance(value, tuple | list):
-        return all(map(_is_plain, value))
+        return all(map(is_plain, value))
     return isinstance(value, _PLAIN)
 
 
-def _typed(value: Any) -> Hashable:
+def typed(value: Any) -> Hashable:
     """A value with its type: equal numbers of several types are several attributes."""
     if isinstance(value, tuple | list):
-        return (type(value), *map(_typed, value))
+        return (type(value), *map(typed, value))
     return type(value), value
 
 
 def _program(
     op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any], device: Device
 ) -> tuple[Graph, Executable]:
-    """A graph of one node, without the line of a user, and its program."""
+    """A graph of one operation, and its program."""
+    graph = graph_of(op, [TensorSpec(x.spec.dims, x.spec.dtype) for x in inputs], attrs, device)
+    names = tuple((name, type(value)) for name, value in attrs.items())
+    return graph, _programs.compile(graph, (op, device, names))
+
+
+def graph_of(
+    op: Op, specs: Sequence[TensorSpec], attrs: Mapping[str, Any], device: Device
+) -> Graph:
+    """A graph of one node, without the line of a user.
+
+    Raises:
+        OpError: what the shape rule of the op says of the operands.
+    """
     graph = Graph(op.name, device)
-    specs = [TensorSpec(x.spec.dims, x.spec.dtype) for x in inputs]
     params = [graph.add_param(spec, f"x{n}") for n, spec in enumerate(specs)]
     node = graph.append(Node(op, params, attrs, infer_outputs(op, specs, attrs), (), None))
     graph.results = list(node.outputs)
-    names = tuple((name, type(value)) for name, value in attrs.items())
-    return graph, _programs.compile(graph, (op, device, names))
+    return graph

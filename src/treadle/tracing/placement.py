@@ -13,7 +13,7 @@ from treadle.core.spec import ResourceSpec, Spec, TensorSpec
 from treadle.core.tensor import Tensor, is_drawn, moved
 from treadle.graph.ir import Graph
 from treadle.ops.random.state import Stream
-from treadle.ops.registry import Op, set_device_execution
+from treadle.ops.registry import Op, large, set_device_execution
 from treadle.ops.state import Variable
 from treadle.tracing import settings
 from treadle.tracing.mirrors import reachable
@@ -103,4 +103,13 @@ def _run_on_device(
     return run_on_device(op, inputs, attrs, device)
 
 
+def _run_large(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """See `treadle.tracing.large_operations`."""
+    from treadle.tracing.large_operations import run_large
+
+    large.run = run_large
+    return run_large(op, arrays, attrs)
+
+
 set_device_execution(_run_on_device)
+large.run = _run_large

@@ -9,7 +9,7 @@ pattern is compiled for its own shapes.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from treadle.core import locks
@@ -109,8 +109,13 @@ class Programs:
     Nothing is kept alive: a shared program lives as long as a trace that uses it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, compile: Callable[[Graph], Executable] = compile) -> None:
+        """
+        Args:
+            compile: makes the program for the shapes of a graph.
+        """
         self._lock = locks.lock()
+        self._compile = compile
         self._families: dict[Hashable, _Family] = {}
         self._most = _FEW_FAMILIES  # when to look for families to drop
 
@@ -123,15 +128,22 @@ class Programs:
             number: the trace's, for messages.
         """
         if not (settings.share_programs and is_on("shared_programs")):
-            return compile(graph)
+            return self._compile(graph)
         key = (family, _kind(graph))
         with self._lock:
             found = self._families.get(key)
             if found is None:
                 if len(self._families) >= self._most:
                     self._forget()
-                found = self._families[key] = _Family()
+                found = self._families[key] = _Family(self._compile)
         return found.compile(graph, number)
+
+    def shared(self, graph: Graph, family: Hashable = None) -> Executable | None:
+        """The shared program that there is already for a graph. It waits for no compilation."""
+        if not (settings.share_programs and is_on("shared_programs")):
+            return None
+        found = self._families.get((family, _kind(graph)))
+        return None if found is None else found.shared(graph, 0)
 
     def _forget(self) -> None:
         """Drop the families whose traces are gone."""
@@ -153,7 +165,8 @@ def _kind(graph: Graph) -> Hashable:
 class _Family:
     """Graphs that may differ only in dims."""
 
-    def __init__(self) -> None:
+    def __init__(self, compile: Callable[[Graph], Executable]) -> None:
+        self._compile = compile
         self._lock = locks.lock()
         self._samples: list[weakref.ref[Graph]] = []  # the newest last
         self._programs: list[weakref.ref[_SharedProgram]] = []
@@ -168,20 +181,20 @@ class _Family:
 
     def compile(self, graph: Graph, number: int) -> Executable:
         with self._lock:  # others wait, as they would otherwise compile the same
-            executable = self._shared(graph, number) or self._generalized(graph, number)
+            executable = self.shared(graph, number) or self._generalized(graph, number)
             executable = executable or self._alone(graph)
             self._samples = [*self._samples, weakref.ref(graph)][-MOST_SAMPLES:]
             return executable
 
     def _alone(self, graph: Graph) -> Executable:
         """A program for the shapes of this graph."""
-        executable = compile(graph)
+        executable = self._compile(graph)
         self._callbacks = executable.counters.get("callbacks", 0)
         if self._reason:
             executable.note = f"shares no program: {self._reason}"
         return executable
 
-    def _shared(self, graph: Graph, number: int) -> Executable | None:
+    def shared(self, graph: Graph, number: int) -> Executable | None:
         """A shared program that there is already."""
         for program in _living(self._programs):
             try:

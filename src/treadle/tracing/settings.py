@@ -11,6 +11,8 @@ log_device_placement = False
 check_numerics = False
 # Traces that differ only in dims share one compiled program.
 share_programs = os.environ.get("TREADLE_SHARE_PROGRAMS", "1") not in ("", "0")
+# Eager operations on large arrays wait for their programs instead of asking NumPy meanwhile.
+wait_for_eager_programs = os.environ.get("TREADLE_EAGER_PROGRAMS", "background") == "wait"
 # How many traces a function keeps.
 max_traces = int(os.environ.get("TREADLE_MAX_TRACES", "512"))
 

@@ -14,6 +14,7 @@ import treadle as td
 from treadle.keras import initializers, naming, replicas, serialization
 from treadle.keras.optimizers.rows import Gradient, whole
 from treadle.keras.optimizers.schedules import LearningRateSchedule
+from treadle.keras.optimizers.update_programs import UpdatePrograms
 from treadle.module import operation_scope
 
 # The slots that every optimizer may have, in Keras's order.
@@ -114,6 +115,7 @@ class Optimizer:
         self.built = False
         self._weights: list[td.Variable] = []  # that were built for
         self._own_variables: list[td.Variable] = []  # made by `add_variable`
+        self._programs = UpdatePrograms()
         self._undecayed: set[int] = set()
         self._undecayed_names: list[str] = []
         self._schedule = _schedule(learning_rate)
@@ -375,6 +377,12 @@ class Optimizer:
         grads = [g for g, _ in pairs]
         if self.loss_scale_factor is not None:
             grads = [td.scalar_mul(1.0 / self.loss_scale_factor, g) for g in grads]
+        if not self._programs.run(self, grads, variables):
+            self.update_all(grads, variables)
+        return self._calls()
+
+    def update_all(self, grads: list[Gradient], variables: list[td.Variable]) -> None:
+        """All that a call of `apply_gradients` changes, whose gradients have been looked at."""
         with operation_scope(self.name):
             if self.gradient_accumulation_steps is None:
                 self._step(grads, variables)
@@ -385,9 +393,7 @@ class Optimizer:
         for variable in variables:
             if variable.constraint is not None:
                 variable.assign(variable.constraint(variable.value()))
-        calls = self._calls()
-        calls.assign_add(1)
-        return calls
+        self._calls().assign_add(1)
 
     def _step(self, grads: list[Gradient], variables: list[td.Variable]) -> None:
         """One update of each variable."""
@@ -464,7 +470,8 @@ class Optimizer:
             names = ", ".join(v.name for _, v in pairs) or "an empty list"
             raise ValueError(f"No gradients provided for any variable: {names}")
         for grad, variable in kept:
-            if not grad.shape.is_compatible_with(variable.shape):
+            same = type(grad) is td.Tensor and grad.dims == variable.spec.dims
+            if not same and not grad.shape.is_compatible_with(variable.shape):
                 raise ValueError(
                     f"The gradient of {variable.name!r} has shape {grad.shape}, the variable has "
                     f"shape {variable.shape}"

@@ -114,7 +114,9 @@ def _extreme(fn: Callable[..., Any], name: str) -> Callable[..., NDArray]:
 
 
 def _mean(x: NDArray, *, axis: tuple[int, ...], keepdims: bool) -> NDArray:
-    total = np.asarray(np.sum(wide(x), axis=axis, dtype=wide(x).dtype, keepdims=keepdims))
+    source = wide(x)
+    add: Any = np.add.reduce
+    total = np.asarray(add(source, axis=axis, dtype=source.dtype, keepdims=keepdims))
     count = _count(x.shape, axis)
     if x.dtype.kind in "iu":
         return _truncated(total, int(count))  # type: ignore[arg-type]
@@ -122,7 +124,7 @@ def _mean(x: NDArray, *, axis: tuple[int, ...], keepdims: bool) -> NDArray:
         total.real /= count
         total.imag /= count
         return total
-    return np.asarray(total / wide(x).dtype.type(count)).astype(x.dtype, copy=False)
+    return np.asarray(total / source.dtype.type(count)).astype(x.dtype, copy=False)
 
 
 def _truncated(total: NDArray, count: int) -> NDArray:
@@ -217,14 +219,19 @@ def _reduction(
 
 NUMBERS = "fciu"
 REDUCE_SUM = _reduction(
-    "reduce_sum", _accumulating(np.sum), NUMBERS, _lower_reduction("sum"), _grad_sum, lambda _: 0
+    "reduce_sum",
+    _accumulating(np.add.reduce),
+    NUMBERS,
+    _lower_reduction("sum"),
+    _grad_sum,
+    lambda _: 0,
 )
 REDUCE_MEAN = _reduction(
     "reduce_mean", _mean, NUMBERS, _lower_reduction("sum", _lower_mean), _grad_mean, lambda _: 0
 )
 REDUCE_PROD = _reduction(
     "reduce_prod",
-    _accumulating(np.prod),
+    _accumulating(np.multiply.reduce),
     NUMBERS,
     _lower_reduction("prod"),
     _grad_prod,

@@ -36,7 +36,9 @@ def _infer_fill(value: TensorSpec, *, shape: tuple[Dim, ...]) -> TensorSpec:
 def _eager_fill(value: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     if value.ndim:
         raise errors.InvalidArgumentError(None, None, "the value is not a scalar")
-    return np.full(shape, value)
+    result = np.empty(shape, value.dtype)
+    result[...] = value
+    return result
 
 
 FILL = register(

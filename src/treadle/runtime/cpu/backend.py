@@ -13,7 +13,7 @@ import numpy as np
 from treadle.runtime.backend import Backend, ProgramMemory
 from treadle.runtime.cpu.abi import layout
 from treadle.runtime.cpu.host_memory import host_memory
-from treadle.runtime.cpu.target import host
+from treadle.runtime.cpu.target import host, process_host
 from treadle.runtime.cpu.thread_count import planned_workers
 
 if TYPE_CHECKING:
@@ -56,6 +56,20 @@ class Cpu(Backend):
         from treadle.runtime.cpu.build_program import build_program
 
         return build_program(planned)
+
+    @property
+    def eager_elements(self) -> int | None:
+        target = host()
+        if _compiler() is None or target is not process_host():  # it could not run them
+            return None
+        return target.tuning.task_elements
+
+    def compile_later(
+        self, key: str, compile: Callable[[], None], graph: Graph | None = None
+    ) -> None:
+        from treadle.runtime.cpu import compiled_ahead
+
+        compiled_ahead.compile_later(key, compile, graph)
 
     def by_routine(
         self, op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]

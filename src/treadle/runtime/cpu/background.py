@@ -80,6 +80,8 @@ class Background:
         with _quick_switches:
             while True:
                 with self._lock:
+                    if not threading.main_thread().is_alive():
+                        self._jobs.clear()  # the process is about to end
                     if not self._jobs:
                         self._working -= 1
                         return

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+from collections.abc import Callable
 
 from treadle.core.object_cache import stores_programs
 from treadle.graph.ir import Graph
 from treadle.ops.lowering import Library, Rows
+from treadle.runtime.cpu.background import Background
 from treadle.runtime.cpu.jit import background
 from treadle.runtime.cpu.kept_memory import prepare_memory
 from treadle.runtime.cpu.target import is_known, llvm_binding
@@ -50,6 +52,26 @@ def begin_compilation(graph: Graph) -> None:
             module = routine.partition(".")[0]
             importlib.import_module(f"treadle.runtime.routines.{module}")
         background.submit(f"library {id(graph)}", lambda: _prepare_library(graph))
+
+
+# What compiles a graph.
+_COMPILER = ("treadle.runtime.compiler", "treadle.runtime.cpu.build_program")
+# Whole graphs wait here, so that parts of programs that somebody needs now do not wait for them.
+_graphs = Background(lambda: 1)
+
+
+def compile_later(key: str, compile: Callable[[], None], graph: Graph | None) -> None:
+    """Let a thread make a program for which nobody waits, unless it is about to.
+
+    Args:
+        compile: does so; it does nothing where that is done.
+        graph: what the program is made from, where that is known.
+    """
+    for name in _COMPILER:
+        importlib.import_module(name)
+    if graph is not None:
+        begin_compilation(graph)
+    _graphs.submit(key, compile)
 
 
 def _import_shared() -> None:

@@ -272,10 +272,11 @@ class NativeExecutable(Executable):
     def _wait_for_variables(self, arrays: Sequence[Any]) -> None:
         """Programs of other threads that write variables of this one come first."""
         for number in self._slots:
-            if not arrays[number].wait_until_whole():
+            variable = arrays[number]
+            if variable.cell().writer and not variable.wait_until_whole():
                 raise errors.InternalError(
                     None, None,
-                    f"{self._graph.name} uses variable {arrays[number].name!r} while a program "
+                    f"{self._graph.name} uses variable {variable.name!r} while a program "
                     f"that writes it is interrupted in this thread{at(user_origin())}",
                 )  # fmt: skip
 

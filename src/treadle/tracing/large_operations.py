@@ -1,0 +1,177 @@
+"""Eager operations on large arrays: programs of one operation, compiled while NumPy still answers.
+
+From the first time that an operation is met it has an entry, by its attributes and the dtypes and
+dims of its operands. The program of a graph on disk is used at once. Where there is none NumPy
+computes, and from the second meeting on a thread in the background compiles; operations that differ
+in dims only share programs, as the traces of a function do. `settings.wait_for_eager_programs`
+compiles at the first meeting instead, so that no result depends on how soon a thread is done.
+
+A program gives the bits that the operation has in a function. Where it raises, NumPy is asked,
+whose error is the operation's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from treadle.core import locks
+from treadle.core.caches import clears
+from treadle.core.devices import HOST
+from treadle.core.spec import TensorSpec, array_spec
+from treadle.core.switches import is_on, may_be_off
+from treadle.graph.ir import Graph
+from treadle.ops.lowering import Compute
+from treadle.ops.registry import Op, infer_outputs, large, many_calls
+from treadle.runtime import compile_native, stored_native
+from treadle.runtime.devices import backend
+from treadle.runtime.executable import Executable
+from treadle.tracing import settings
+from treadle.tracing.eager_programs import graph_of, is_plain, typed
+from treadle.tracing.programs import Programs
+
+CALLS = 32  # of NumPy, about, that ops of several steps make; each costs what a program does
+MOST_ENTRIES = 4096  # that are kept: those made last
+
+_programs = Programs(compile_native)
+_entries: dict[Hashable, _Entry] = {}
+_lock = locks.lock()
+
+
+class _Entry:
+    """An operation on operands of some dtypes and dims.
+
+    Attributes:
+        executable: its program; None where there is none yet, or never will be.
+        graph: what is to be compiled; None where NumPy is as good.
+        failure: why the compiler gave up; the op remains NumPy's, as it is where there is none.
+    """
+
+    __slots__ = ("executable", "failure", "family", "graph", "key", "met")
+
+    def __init__(self, graph: Graph | None, family: Hashable, key: str) -> None:
+        self.graph, self.family, self.key = graph, family, key
+        self.executable: Executable | None = None
+        self.failure: Exception | None = None
+        self.met = 0
+
+    def compile(self) -> None:
+        """Make the program, unless somebody has. It does not raise."""
+        graph = self.graph
+        if graph is None or self.executable is not None:
+            return
+        try:
+            executable = _programs.compile(graph, self.family)
+            if executable.counters.get("callbacks", 0):  # it would call NumPy
+                self.graph = None
+            else:
+                self.executable = executable
+        except Exception as error:  # the compiler has no form for it: it remains NumPy's
+            self.graph, self.failure = None, error
+
+
+def run_large(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """The result of an op on host arrays by its program, a tuple of several; None where NumPy is to
+    compute it, or to raise its error."""
+    if may_be_off() and not is_on("eager_programs"):
+        return None
+    try:
+        key = _key(op, arrays, attrs)
+        entry = _entries.get(key)
+    except TypeError:  # an attribute that has no hash
+        return None
+    if entry is None:
+        entry = _new_entry(op, arrays, attrs)
+        if entry is None:
+            return None
+        with _lock:
+            if len(_entries) >= MOST_ENTRIES:
+                for old in list(_entries)[: MOST_ENTRIES // 4]:
+                    del _entries[old]
+            entry = _entries.setdefault(key, entry)
+    executable = entry.executable
+    if executable is None:
+        if entry.graph is None:
+            return None
+        executable = _asked(entry)
+        if executable is None:
+            return None
+    try:
+        results = executable.run(arrays)
+    except Exception:
+        return None  # NumPy tells why
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _key(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Hashable:
+    """What operations with one program have in common. Equal numbers of several types differ."""
+    key = [op, *attrs]
+    for array in arrays:
+        key += array.dtype, array.shape
+    for value in attrs.values():
+        kind = type(value)
+        key += (kind, value) if kind is bool or kind is int else (typed(value),)
+    return tuple(key)
+
+
+def _new_entry(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> _Entry | None:
+    """An entry for an op that is met for the first time; None for what the op refuses."""
+    least = backend().eager_elements
+    if least is None or not is_on("eager_programs"):
+        return None
+    large.elements = least, least // CALLS
+    never = _Entry(None, None, "")
+    if not all(map(is_plain, attrs.values())):
+        return never
+    specs = [array_spec(a) for a in arrays]
+    try:
+        outputs = infer_outputs(op, specs, attrs)
+    except Exception:
+        return None
+    if not all(type(s) is TensorSpec and _is_known(s) for s in (*specs, *outputs)):
+        return never
+    if _work(op, specs, outputs) < large.elements[many_calls(op)]:
+        return never
+    graph = graph_of(op, specs, attrs, HOST)
+    family = (op, tuple((name, typed(value)) for name, value in attrs.items()))
+    return _Entry(graph, family, f"{op.name} {id(graph)}")
+
+
+def _is_known(spec: TensorSpec) -> bool:
+    return all(isinstance(d, int) for d in spec.dims)
+
+
+def _work(op: Op, specs: Sequence[Any], outputs: Sequence[Any]) -> int:
+    """How many elements are worked on: for what moves or maps elements those of the results."""
+    results = sum(map(_elements, outputs))
+    if isinstance(op.lower, Compute) and op.lower.kind not in ("reduce", "scan"):
+        return results
+    return max(results, *map(_elements, specs))
+
+
+def _elements(spec: TensorSpec) -> int:
+    product = 1
+    for dim in spec.dims:
+        product *= int(dim)  # type: ignore[arg-type]
+    return product
+
+
+def _asked(entry: _Entry) -> Executable | None:
+    """The program that an entry has from now on; None while NumPy is to compute."""
+    assert entry.graph is not None
+    entry.met += 1
+    if entry.met == 1:
+        entry.executable = stored_native(entry.graph) or _programs.shared(entry.graph, entry.family)
+    if entry.executable is not None:
+        return entry.executable
+    if settings.wait_for_eager_programs:
+        entry.compile()
+    elif entry.met > 1 and not entry.met & entry.met - 1:  # a fork drops what waits: ask again
+        backend().compile_later(entry.key, entry.compile, entry.graph)
+    return entry.executable
+
+
+@clears
+def _forget() -> None:
+    with _lock:
+        _entries.clear()
