@@ -136,6 +136,10 @@ static inline int64_t smaller(int64_t a, int64_t b)
 
 /* ---- the processor ---- */
 
+#if TREADLE_AMX
+#include <sys/syscall.h>
+#endif
+
 static const char *missing; /* an instruction set that the processor lacks, or NULL */
 
 static void look_at_processor(void)
@@ -144,6 +148,11 @@ static void look_at_processor(void)
     __builtin_cpu_init();
 #define TREADLE_NEEDS(name) if (!__builtin_cpu_supports(name)) missing = name;
     TREADLE_INSTRUCTIONS
+#if TREADLE_AMX
+    /* ARCH_REQ_XCOMP_PERM: Linux lets those processes use the matrix registers that ask. */
+    if (missing == NULL && syscall(SYS_arch_prctl, 0x1023, 18) != 0)
+        missing = "amx-tile";
+#endif
 #endif
 }
 
