@@ -7,6 +7,7 @@ process, those that are there already among them, and for its children.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import sys
 
@@ -21,8 +22,6 @@ def may_use_amx() -> bool:
     the registers make it refuse; products are computed without them then."""
     if not sys.platform.startswith("linux"):
         return False
-    import ctypes
-
     call = ctypes.CDLL(None).syscall
     call.argtypes, call.restype = [ctypes.c_long] * 3, ctypes.c_long
     return int(call(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA)) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from treadle.runtime.cpu.lanes import transposed
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
-from treadle.runtime.cpu.matmul.pairs import has_matrix_registers
+from treadle.runtime.cpu.matmul.pairs import add_pair_packer, has_matrix_registers
 from treadle.runtime.cpu.matmul.tiles import lanes, most_rows
 from treadle.runtime.cpu.target import Target
 
@@ -36,8 +36,6 @@ def packer_text(name: str, element: str, target: Target) -> str:
 
         define_pair_rows(module)
     elif name.startswith("pair_"):
-        from treadle.runtime.cpu.matmul.pairs import add_pair_packer
-
         add_pair_packer(module, name)
     else:
         packer = _Packer(module, element)

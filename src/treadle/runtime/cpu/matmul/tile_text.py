@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treadle.runtime.cpu.llvm_text import Function, Module
-from treadle.runtime.cpu.matmul.pairs import has_matrix_registers
+from treadle.runtime.cpu.matmul.pairs import Pairs, has_matrix_registers
 from treadle.runtime.cpu.matmul.tiles import SIGNATURE, Body, Tile, lanes
 from treadle.runtime.cpu.target import Target
 
@@ -22,8 +22,6 @@ def tile_text(tile: Tile, target: Target) -> str:
 
         MatrixTile(fn, tile).emit()
     elif tile.along.startswith("pair"):
-        from treadle.runtime.cpu.matmul.pairs import Pairs
-
         Pairs(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
     elif target.avx512:  # masks are free there
         Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
