@@ -266,7 +266,7 @@ void TREADLE_POOL(set_pool)(void *pool);
 void TREADLE_POOL(init_slot)(void *slot);
 void TREADLE_POOL(work)(void *slot, int64_t spins);
 void TREADLE_POOL(quit_slot)(void *slot);
-void TREADLE_POOL(parallel)(void *task, void *record, void *call);
+void TREADLE_POOL(parallel)(void *task, void *record, int64_t most, void *call);
 void TREADLE_POOL(launch)(void *kernel, void *buffers, void *dims, int64_t units, int64_t grain,
                           void *scratch, int64_t stride, int64_t slice, void *call);
 
