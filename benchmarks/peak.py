@@ -65,14 +65,14 @@ class Peak:
         element = ELEMENTS[dtype]
         text = peak_text(host(), element)
         self._code = jit().load(lambda: text)
-        self._parallel = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(
-            pool().addresses.parallel
-        )
+        kinds = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
+        self._parallel = ctypes.CFUNCTYPE(None, *kinds)(pool().addresses.parallel)
         self._record = np.zeros(64 * (pool().threads + 1), np.uint8)
         self.flops = 2.0 * lanes(host(), element) * SUMS * STEPS * pool().threads
 
     def __call__(self) -> None:
-        self._parallel(self._code.address("fma_peak"), self._record.ctypes.data, None)
+        task, record = self._code.address("fma_peak"), self._record.ctypes.data
+        self._parallel(task, record, pool().threads, None)
 
 
 def product(m: int, n: int, k: int, dtype: str, transpose: str = "") -> tuple[Job, float]:

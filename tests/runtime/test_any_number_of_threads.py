@@ -1,4 +1,5 @@
-"""Results are bitwise the same for 1, 2, 3, 4 and 7 threads, over all kinds of kernels."""
+"""Results are bitwise the same for 1 to 64 threads, which may be many more than there are
+processors, over all kinds of kernels."""
 
 import numpy as np
 import pytest
@@ -7,10 +8,10 @@ import treadle as td
 from tests.runtime.harness import captures, inputs, native, trace_like
 from treadle.runtime.cpu.threads import pool
 
-COUNTS = (1, 2, 3, 4, 7)
+COUNTS = (1, 2, 3, 4, 7, 8, 16, 64)
 
 
-@pytest.fixture(params=[2, 7], ids=lambda n: f"compiled for {n}")
+@pytest.fixture(params=[2, 7, 64], ids=lambda n: f"compiled for {n}")
 def compiled_for(request):
     """The number of threads when a program is compiled: it plans its workspace for these."""
     before = pool().threads

@@ -7,6 +7,7 @@ from importlib import resources
 from typing import Any
 
 from treadle.runtime.cpu.library_text import TABLE
+from treadle.runtime.cpu.matmul.pairs import has_matrix_registers
 from treadle.runtime.cpu.matmul.tiles import TABLE_WORDS
 from treadle.runtime.cpu.pool_memory import HEAD, SLOT
 from treadle.runtime.cpu.program_entry import DONE, NO_MEMORY, WRONG_SHAPE
@@ -71,6 +72,7 @@ def _constants(library: Library) -> Iterator[str]:
     needs = sorted(_CHECKED & objects.target.features) if objects.target.is_x86 else []
     checks = " ".join(f"TREADLE_NEEDS({literal(name)})" for name in needs)
     yield f"#define TREADLE_INSTRUCTIONS {checks}"
+    yield f"#define TREADLE_AMX {int(has_matrix_registers(objects.target))}"
     (prefix,) = {long.removesuffix(short) for short, long in objects.pool.items()}
     yield f"#define TREADLE_POOL(name) {prefix}##name"
     yield ""

@@ -136,6 +136,10 @@ static inline int64_t smaller(int64_t a, int64_t b)
 
 /* ---- the processor ---- */
 
+#if TREADLE_AMX
+#include <sys/syscall.h>
+#endif
+
 static const char *missing; /* an instruction set that the processor lacks, or NULL */
 
 static void look_at_processor(void)
@@ -144,6 +148,11 @@ static void look_at_processor(void)
     __builtin_cpu_init();
 #define TREADLE_NEEDS(name) if (!__builtin_cpu_supports(name)) missing = name;
     TREADLE_INSTRUCTIONS
+#if TREADLE_AMX
+    /* ARCH_REQ_XCOMP_PERM: Linux lets those processes use the matrix registers that ask. */
+    if (missing == NULL && syscall(SYS_arch_prctl, 0x1023, 18) != 0)
+        missing = "amx-tile";
+#endif
 #endif
 }
 
@@ -257,7 +266,7 @@ void TREADLE_POOL(set_pool)(void *pool);
 void TREADLE_POOL(init_slot)(void *slot);
 void TREADLE_POOL(work)(void *slot, int64_t spins);
 void TREADLE_POOL(quit_slot)(void *slot);
-void TREADLE_POOL(parallel)(void *task, void *record, void *call);
+void TREADLE_POOL(parallel)(void *task, void *record, int64_t most, void *call);
 void TREADLE_POOL(launch)(void *kernel, void *buffers, void *dims, int64_t units, int64_t grain,
                           void *scratch, int64_t stride, int64_t slice, void *call);
 

@@ -31,11 +31,13 @@ def node_of(op_name: str, specs: list[TensorSpec], attrs: dict[str, object]) -> 
 def pool_of(workers: int) -> Callable[..., None]:
     """A stand-in for the pool that runs the threads' shares one after another, last first."""
 
-    def parallel(phase: int, record: int, call: int | None) -> None:
-        for worker in reversed(range(workers)):
-            PHASE(phase)(record, worker, workers)
+    def parallel(phase: int, record: int, most: int, call: int | None) -> None:
+        parts = min(workers, most)
+        for worker in reversed(range(parts)):
+            PHASE(phase)(record, worker, parts)
 
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(parallel)
+    kinds = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
+    return ctypes.CFUNCTYPE(None, *kinds)(parallel)
 
 
 def guarded(size: int) -> tuple[np.ndarray, np.ndarray]:

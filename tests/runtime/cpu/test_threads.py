@@ -20,7 +20,9 @@ from treadle.runtime.cpu.thread_count import MOST_THREADS, default_threads
 from treadle.runtime.cpu.threads import pool
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-PARALLEL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
+PARALLEL = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
+)
 
 # count[part] += 1 and parts are noted; nested: each part starts a region of its own.
 NATIVE = f"""
@@ -38,7 +40,7 @@ define void @nested(ptr %record, i64 %part, i64 %parts) #0 {{
   %mine0 = mul i64 %part, 512
   %mine1 = add i64 %mine0, 512
   %mine = getelementptr i64, ptr %record, i64 %mine1
-  call void %parallel(ptr @count, ptr %mine, ptr null)
+  call void %parallel(ptr @count, ptr %mine, i64 256, ptr null)
   ret void
 }}
 {host().attributes}
@@ -57,8 +59,8 @@ def native(name):
     return jit().load(NATIVE).address(name)
 
 
-def parallel(task, record):
-    PARALLEL(pool().addresses.parallel)(task, ctypes.addressof(record), None)
+def parallel(task, record, most=MOST_THREADS):
+    PARALLEL(pool().addresses.parallel)(task, ctypes.addressof(record), most, None)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
@@ -69,6 +71,17 @@ def test_every_part_runs_once(workers, threads):
         parallel(native("count"), record)
         assert record[300] == threads
         assert list(record[:threads]) == [1] * threads and not any(record[threads:300])
+
+
+@pytest.mark.parametrize("threads", [1, 3, 8])
+@pytest.mark.parametrize("most", [0, 1, 2, 5, 100])
+def test_no_more_parts_than_are_useful(workers, threads, most):
+    workers.set_threads(threads)
+    record = words([0] * 512)
+    parallel(native("count"), record, most)
+    parts = max(1, min(threads, most))
+    assert record[300] == parts
+    assert list(record[:parts]) == [1] * parts and not any(record[parts:300])
 
 
 def test_sleeping_workers_are_woken_or_done_without(workers):

@@ -20,7 +20,7 @@ def add_thread_control(module: Module) -> None:
 def _thread_unit() -> Unit:
     unit = Unit()
     phase = function(VOID, PTR, I64, I64)  # record, worker, workers
-    parallel = function(VOID, phase, PTR, PTR)  # phase, record, call
+    parallel = function(VOID, phase, PTR, I64, PTR)  # phase, record, the most parts, call
 
     @unit.function(table=pointer(parallel), phase=phase, record=PTR, tasks=I64, call=PTR)
     def share(
@@ -29,7 +29,7 @@ def _thread_unit() -> Unit:
         several, one = tasks.sgt(1), f.block("one")
         run = table.load()  # the first word of `TABLE`
         f.require(several & run.ne(None), one, "many")
-        f.call(run, phase, record, call)
+        f.call(run, phase, record, tasks, call)
         f.ret()
         f.begin(one)
         f.call(phase, record, 0, 1)

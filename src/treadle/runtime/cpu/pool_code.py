@@ -27,11 +27,11 @@ _CHUNK = 64  # parts of a launch that is cut finely begin at multiples of so man
 IDLE, POSTED, RUNNING, DONE = range(4)  # the states of a slot
 
 _KERNEL = function(VOID, PTR, PTR, I64, I64, PTR)  # buffers, dims, first unit, end, scratch
-_TASK = function(VOID, PTR, I64, I64)  # record, part, parts
+TASK = function(VOID, PTR, I64, I64)  # record, part, parts
 _SLOT = Struct(
     "Slot",
     {
-        "state": (0, I32), "task": (8, _TASK), "record": (16, PTR), "part": (24, I64),
+        "state": (0, I32), "task": (8, TASK), "record": (16, PTR), "part": (24, I64),
         "parts": (32, I64), "asleep": (64, I32), "quit": (68, I32), "mutex": (128, PTR),
         "wakes": (192, PTR),
     },
@@ -54,7 +54,7 @@ def pool_text(target: Target) -> str:
     wake = _add_slots(unit)
     _add_worker(unit, target)
     parallel = _add_parallel(unit, target, wake)
-    _add_launch(unit, parallel)
+    add_launch(unit, parallel)
     return unit.text(target, look_unit())
 
 
@@ -145,7 +145,7 @@ def _add_parallel(unit: Unit, target: Target, wake: Callee) -> Callee:
     look = look_unit()["look"]
     sched_yield = unit.external("sched_yield", I32)
 
-    @unit.function(slot=_SLOT.pointer, task=_TASK, record=PTR, part=I64, parts=I64)
+    @unit.function(slot=_SLOT.pointer, task=TASK, record=PTR, part=I64, parts=I64)
     def post(
         f: Function, slot: Value, task: Value, record: Value, part: Value, parts: Value
     ) -> None:
@@ -160,7 +160,7 @@ def _add_parallel(unit: Unit, target: Target, wake: Callee) -> Callee:
         f.ret()
 
     @unit.function(
-        slot=_SLOT.pointer, task=_TASK, record=PTR, part=I64, parts=I64, call=CALL.pointer
+        slot=_SLOT.pointer, task=TASK, record=PTR, part=I64, parts=I64, call=CALL.pointer
     )
     def join(
         f: Function, slot: Value, task: Value, record: Value, part: Value, parts: Value, call: Value
@@ -183,10 +183,11 @@ def _add_parallel(unit: Unit, target: Target, wake: Callee) -> Callee:
         state.store(IDLE, "release")
         f.ret()
 
-    @unit.function(internal=False, task=_TASK, record=PTR, call=CALL.pointer)
-    def parallel(f: Function, task: Value, record: Value, call: Value) -> None:
+    @unit.function(internal=False, task=TASK, record=PTR, most=I64, call=CALL.pointer)
+    def parallel(f: Function, task: Value, record: Value, most: Value, call: Value) -> None:
         pool = f.global_("pool", _POOL.pointer).load("acquire")
-        workers = pool.place("workers").load("monotonic")
+        ready, others = pool.place("workers").load("monotonic"), most - 1
+        workers = others.slt(ready).select(others, ready)
         alone, region = f.block("alone"), f.block("region")
         f.require(workers.sgt(0), alone, "try")
         f.branch(pool.place("busy").exchange(1, "acquire").eq(0), region, alone)
@@ -207,8 +208,10 @@ def _add_parallel(unit: Unit, target: Target, wake: Callee) -> Callee:
         pool.place("busy").store(0, "release")
         f.ret()
 
-    @unit.function(internal=False, task=_TASK, record=PTR, call=CALL.pointer)
-    def parallel_alone(f: Function, task: Value, record: Value, call: Value) -> None:
+    @unit.function(internal=False, task=TASK, record=PTR, most=I64, call=CALL.pointer)
+    def parallel_alone(
+        f: Function, task: Value, record: Value, most: Value, call: Value
+    ) -> None:
         """The same on the caller alone."""
         f.call(task, record, 0, 1)
         f.ret()
@@ -216,7 +219,7 @@ def _add_parallel(unit: Unit, target: Target, wake: Callee) -> Callee:
     return parallel
 
 
-def _add_launch(unit: Unit, parallel: Callee) -> None:
+def add_launch(unit: Unit, parallel: Callee) -> None:
     look = look_unit()["look"]
     fields: dict[str, Any] = {name: kind for name, (_, kind) in _LAUNCH.fields.items()}
 
@@ -248,7 +251,7 @@ def _add_launch(unit: Unit, parallel: Callee) -> None:
 
     @unit.function(record=PTR, part=I64, parts=I64)
     def launch_part(f: Function, record: Value, part: Value, parts: Value) -> None:
-        """A part's units, none for the last parts where there are few."""
+        """A part's units, none for the last parts where whole chunks are few."""
         launch = record.as_pointer(_LAUNCH)
         kernel, buffers, dims, units, grain, scratch, stride, slice, call = (
             launch[name] for name in _LAUNCH.fields
@@ -283,5 +286,5 @@ def _add_launch(unit: Unit, parallel: Callee) -> None:
             f.ret()
         for name, value in zip(_LAUNCH.fields, given, strict=True):
             record[name] = value
-        f.call(parallel, f.address(launch_part), record, call)
+        f.call(parallel, f.address(launch_part), record, units.sdiv(grain), call)
         f.ret()

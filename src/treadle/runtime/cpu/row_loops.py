@@ -36,6 +36,7 @@ from treadle.runtime.cpu.program_lists import (
 from treadle.runtime.cpu.program_poll import MOST_ITERATIONS, poll
 from treadle.runtime.cpu.rows import units_of_a_row
 from treadle.runtime.cpu.run_memory import RunMemory
+from treadle.runtime.cpu.thread_count import MOST_THREADS
 from treadle.runtime.schedule.steps import (
     Carried,
     Copy,
@@ -123,7 +124,7 @@ def emit_row_loop(emitter: Emitter, step: Loop, rows: Rows) -> None:
     for place, kind, word in task.record.stores:
         fn.emit(f"store {kind} {word}, ptr {fn.offset(record, place, 'i64')}, align 8")
     parallel = emitter.state.fixed("parallel")
-    fn.emit(f"call void {parallel}(ptr @{name}, ptr {record}, ptr null)")
+    fn.emit(f"call void {parallel}(ptr @{name}, ptr {record}, i64 {MOST_THREADS}, ptr null)")
     _leave_if_failed(emitter)
     for carried, places in zip(step.carried, task.results, strict=True):
         _take_over(emitter, carried, record, places)

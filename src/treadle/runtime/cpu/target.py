@@ -14,6 +14,7 @@ from typing import Any
 from treadle.core import locks
 from treadle.core.object_cache import default_cache
 from treadle.core.records import record
+from treadle.runtime.cpu.amx_permission import may_use_amx
 from treadle.runtime.cpu.caches import (
     DEFAULTS,
     Caches,
@@ -31,6 +32,9 @@ from treadle.runtime.tuning import Cache, Tuning
 # What AVX-512 code here relies on: 512-bit forms of float, byte and quadword operations, and
 # the 128/256-bit forms of all of them.
 _AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
+
+# The matrix registers, and the instruction that multiplies pairs of bfloat16 in them.
+AMX_FEATURES = frozenset({"amx-tile", "amx-bf16"})
 
 _initialised = locks.lock()
 
@@ -255,8 +259,16 @@ def _chosen(text: str) -> Target:
 
 @functools.cache
 def this_machine() -> Target:
-    """The machine this process runs on. What LLVM says of it is kept on disk: asking loads LLVM.
-    What the system says of its caches, in a dozen files, is kept until it is started anew."""
+    """The machine this process runs on, with matrix registers where the kernel lets this process
+    use them."""
+    found = _known_machine()
+    matrices = frozenset(f for f in found.features if f.startswith("amx-"))
+    return found if not matrices or may_use_amx() else found.without(*matrices)
+
+
+def _known_machine() -> Target:
+    """What LLVM says of the machine is kept on disk: asking loads LLVM. What the system says of its
+    caches, in a dozen files, is kept until it is started anew."""
     cache, key, boot = default_cache(), _host_key(), boot_id()
     known = None if key is None else cache.load("target", key)
     found, told = (None, "") if known is None else _from_text(known)
@@ -336,6 +348,13 @@ def baseline(level: int = 1) -> Target:
     return Target(triple, cpu, frozenset(features), llvm=here.llvm, caches=here.caches)
 
 
+def amx() -> Target:
+    """An Intel server since Sapphire Rapids: level 4, pairs of bfloat16 and matrix registers."""
+    level = baseline(4)
+    features = level.features | AMX_FEATURES | {"avx512bf16"}
+    return dataclasses.replace(level, cpu="sapphirerapids", features=features)
+
+
 def aarch64() -> Target:
     """A generic 64-bit Arm, for cross-compilation."""
     features = frozenset({"neon", "fp-armv8"})
@@ -347,6 +366,7 @@ _NAMED: dict[str, Callable[[], Target]] = {
     "sse2": baseline,
     "avx2": functools.partial(baseline, 3),
     "avx512": functools.partial(baseline, 4),
+    "amx": amx,
     "neon": aarch64,
     "x86-64": baseline,
     "x86-64-v2": functools.partial(baseline, 2),
@@ -362,9 +382,9 @@ def named(text: str) -> Target:
     ``avx2,l1=32K/8,l2=256K/8`` has 8 ways in each.
 
     Args:
-        text: native, sse2, avx2, avx512 or neon, or one of the names x86-64, x86-64-v2, x86-64-v3,
-            x86-64-v4 and aarch64; caches (l1, l2, l3) that are not given are those
-            of this machine, or usual ones for another architecture.
+        text: native, sse2, avx2, avx512, amx or neon, or one of the names x86-64, x86-64-v2,
+            x86-64-v3, x86-64-v4 and aarch64; caches (l1, l2, l3) that are not given are those of
+            this machine, or usual ones for another architecture.
 
     Raises:
         ValueError: it is something else.

@@ -2,8 +2,9 @@
 
 Generated code calls two functions, whose addresses `pool` gives:
 
-    parallel(task, record, call)
-                             task(record, part, parts) for every part, on all threads
+    parallel(task, record, most, call)
+                             task(record, part, parts) for every part, on as many threads as there
+                             are, `most` of them at most: handing out parts takes time
     launch(kernel, buffers, dims, units, grain, scratch, stride, slice, call)
                              kernel(buffers, dims, lo, hi, scratch) over ranges of the units
 

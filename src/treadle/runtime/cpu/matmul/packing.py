@@ -5,6 +5,7 @@ from __future__ import annotations
 from treadle.runtime.cpu.lanes import transposed
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.matmul.pairs import add_pair_packer, has_matrix_registers
 from treadle.runtime.cpu.matmul.tiles import lanes, most_rows
 from treadle.runtime.cpu.target import Target
 
@@ -27,12 +28,14 @@ def packer_text(name: str, element: str, target: Target) -> str:
     ``A[i, j]`` for i < k, j < height, without gaps. They write up to two vectors beyond the end:
     every step overwrites the elements that the one before wrote beyond its end.
 
-    ``pair_panels`` and ``pair_columns``: see `pairs.py`.
+    ``pair_panels`` and ``pair_columns``: see `pairs.py`, and `amx.py` for matrix registers.
     """
     module = Module(target)
-    if name.startswith("pair_"):
-        from treadle.runtime.cpu.matmul.pairs import add_pair_packer
+    if name == "pair_columns" and has_matrix_registers(target):
+        from treadle.runtime.cpu.matmul.amx import define_pair_rows
 
+        define_pair_rows(module)
+    elif name.startswith("pair_"):
         add_pair_packer(module, name)
     else:
         packer = _Packer(module, element)

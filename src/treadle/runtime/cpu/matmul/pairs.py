@@ -10,15 +10,27 @@ from __future__ import annotations
 from treadle.runtime.cpu.library_text import first_lanes, masked_load, masked_store
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.tiles import Body, Tile, lanes
-from treadle.runtime.cpu.target import Target
+from treadle.runtime.cpu.target import AMX_FEATURES, Target
 
 _DOT = "<16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)"
 MOST_PAIRS = 4096  # steps of k in the only block: sums are rounded once, on any machine
 HALF = 2  # bytes of a bfloat16
+MATRIX_ROWS = 16  # of a matrix register
+MATRIX_SUMS = 4  # matrix registers for sums, of eight: the first ones
 
 
 def multiplies_pairs(target: Target) -> bool:
     return target.avx512 and "avx512bf16" in target.features
+
+
+def has_matrix_registers(target: Target) -> bool:
+    """Whether it does so in matrix registers (`amx.py`)."""
+    return multiplies_pairs(target) and target.features >= AMX_FEATURES
+
+
+def most_matrix_rows(vectors: int) -> int:
+    """The tallest tile of matrix registers, so many across: two registers high at most."""
+    return MATRIX_ROWS * min(2, MATRIX_SUMS // vectors)
 
 
 class Pairs(Body):
@@ -88,14 +100,19 @@ def _interleave(fn: Function, source: str, stride: Word, target: str, count: Wor
     width = lanes(fn.module.target, "i32")
     with fn.loop(0, count, width) as j:
         mask = first_lanes(fn, fn.sub(count, j), width)
-        first = fn.offset(source, j, "i16")
-        halves = [
-            masked_load(fn, place, "i16", width, mask)
-            for place in (first, fn.offset(first, stride, "i8"))
-        ]
-        low, high = (fn.value(f"zext <{width} x i16> {h} to <{width} x i32>") for h in halves)
-        shift = ", ".join(["i32 16"] * width)
-        high = fn.value(f"shl <{width} x i32> {high}, <{shift}>")
-        pair = fn.value(f"or <{width} x i32> {low}, {high}")
+        pair = interleaved(fn, fn.offset(source, j, "i16"), stride, mask)
         place = fn.offset(target, j, "i32")
         fn.emit(f"store <{width} x i32> {pair}, ptr {place}, align 4")
+
+
+def interleaved(fn: Function, first: str, stride: Word, mask: str) -> str:
+    """A vector of pairs of elements of two rows, `stride` bytes apart; zeros beyond the mask."""
+    width = lanes(fn.module.target, "i32")
+    halves = [
+        masked_load(fn, place, "i16", width, mask)
+        for place in (first, fn.offset(first, stride, "i8"))
+    ]
+    low, high = (fn.value(f"zext <{width} x i16> {h} to <{width} x i32>") for h in halves)
+    shift = ", ".join(["i32 16"] * width)
+    high = fn.value(f"shl <{width} x i32> {high}, <{shift}>")
+    return fn.value(f"or <{width} x i32> {low}, {high}")

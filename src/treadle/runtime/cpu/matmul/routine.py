@@ -17,7 +17,7 @@ from treadle.runtime.cpu.library_text import (
     looking_loop,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
-from treadle.runtime.cpu.matmul.pairs import HALF
+from treadle.runtime.cpu.matmul.pairs import HALF, has_matrix_registers
 from treadle.runtime.cpu.matmul.tile_calls import EvenTiles, call_tile, packer_code, tile_codes
 from treadle.runtime.cpu.matmul.tiles import ALONG, lanes
 from treadle.runtime.cpu.matmul.tiling import ALL_TILES, COPY, DOTS, PANELS, TRANSPOSE
@@ -163,7 +163,8 @@ def _define_block(module: Module, element: str) -> None:
     w["packs_a"] = fn.select(fn.compare("ne", w["pack_a"], 0), 1, 0)
     w["in_columns"] = fn.select(transposed, 1, w["packs_a"])  # how tiles find A
     along = fn.select(dots, ALONG.index("dots"), w["in_columns"])
-    pairs = fn.add(ALONG.index("pairrows"), w["in_columns"])
+    in_columns = 0 if has_matrix_registers(module.target) else w["in_columns"]
+    pairs = fn.add(ALONG.index("pairrows"), in_columns)
     along = fn.select(_has_pairs(fn, w, element), pairs, along)
     w["codes"] = tile_codes(fn, "%table", element, along)
     w["epilogue"] = "%epilogue"
@@ -243,7 +244,7 @@ def _panel(
     c0 = fn.offset(str(w["c"]), fn.mul(column, w["thin"]), "i8")
     with fn.loop(*tiles) as tile:
         row, height = even.place(tile)
-        a = _tile_of_a(fn, w, fn.sub(tile, base), (row, height), size)
+        a = _tile_of_a(fn, w, fn.sub(tile, base), (row, height), element)
         c = fn.offset(c0, fn.mul(row, w["ldc"]), "i8"), w["ldc"]
         call_tile(
             fn, element, str(w["codes"]), (height, n, w["count"]), (a, b, c), w["add"],
@@ -286,14 +287,24 @@ def _packer(fn: Function, w: Words, element: str, usual: str, of_pairs: str) -> 
 
 
 def _tile_of_a(
-    fn: Function, w: Words, number: Word, rows: tuple[Word, Word], size: int
+    fn: Function, w: Words, number: Word, rows: tuple[Word, Word], element: str
 ) -> tuple[Word, Word]:
     """Where the rows of A of the block's tile `number` are, copied or not, and their stride."""
     row, height = rows
     packs = fn.compare("ne", w["packs_a"], 0)
     copied = fn.offset("%space", fn.mul(number, w["tile_space"]), "i8")
     where = fn.value(f"select i1 {packs}, ptr {copied}, ptr {_place_in_a(fn, w, row)}")
-    return where, fn.select(packs, fn.mul(height, size), w["lda"])
+    return where, fn.select(packs, _packed_row(fn, w, height, element), w["lda"])
+
+
+def _packed_row(fn: Function, w: Words, height: Word, element: str) -> Word:
+    """Bytes of a row of a copy of A's tile. Rows hold a step of k of all rows of A, but for matrix
+    registers, which take rows of pairs."""
+    size = ELEMENT_BYTES[element]
+    row = fn.mul(height, size)
+    if not has_matrix_registers(fn.module.target):
+        return row
+    return fn.select(_has_pairs(fn, w, element), fn.mul(w["count"], size), row)
 
 
 def _panel_of_b(fn: Function, w: Words, panel: Word, first: Word, size: int) -> tuple[Word, Word]:

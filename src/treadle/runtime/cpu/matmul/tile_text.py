@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from treadle.runtime.cpu.llvm_text import Function, Module
+from treadle.runtime.cpu.matmul.pairs import Pairs, has_matrix_registers
 from treadle.runtime.cpu.matmul.tiles import SIGNATURE, Body, Tile, lanes
 from treadle.runtime.cpu.target import Target
 
@@ -16,9 +17,11 @@ def tile_text(tile: Tile, target: Target) -> str:
         from treadle.runtime.cpu.matmul.dots import Dots
 
         Dots(fn, tile, width).emit()
-    elif tile.along.startswith("pair"):
-        from treadle.runtime.cpu.matmul.pairs import Pairs
+    elif tile.along.startswith("pair") and has_matrix_registers(target):
+        from treadle.runtime.cpu.matmul.amx import MatrixTile
 
+        MatrixTile(fn, tile).emit()
+    elif tile.along.startswith("pair"):
         Pairs(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
     elif target.avx512:  # masks are free there
         Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")

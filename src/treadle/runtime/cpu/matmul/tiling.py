@@ -14,7 +14,13 @@ from treadle.core.records import record
 from treadle.core.shapes import Dim, compound
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
-from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS
+from treadle.runtime.cpu.matmul.pairs import (
+    MATRIX_ROWS,
+    MATRIX_SUMS,
+    MOST_PAIRS,
+    has_matrix_registers,
+    most_matrix_rows,
+)
 from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, Tile, lanes, most_rows
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
@@ -203,7 +209,9 @@ def tiling_of(
     if tiles is None and _takes_dots(product, target):
         return _dots_tiling(product, target)
     vectors = _vectors(product, target, tiles)
-    tall = min(most_rows(target, vectors), _most_alike(product, vectors, size, target.tuning))
+    in_matrices = bool(product.pairs) and has_matrix_registers(target)
+    alike = _most_alike(product, vectors, size, target.tuning)
+    tall = most_matrix_rows(vectors) if in_matrices else min(most_rows(target, vectors), alike)
     panels = _ceil(n, vectors * width)
     depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, blocks.most_k)))
     pack_a = tiles is None and _packs_a(product, (panels, tall, depth), vectors, target)
@@ -218,7 +226,7 @@ def tiling_of(
     most = max(1, blocks.tiles // (most_k * tall * size))
     block = compound("min", rows, most) if pack_a else ALL_TILES
     run = max(1, blocks.run // (chunk * vectors * width * tall * size))
-    along = "columns" if product.transpose_a or pack_a else "rows"
+    along = "columns" if (product.transpose_a or pack_a) and not in_matrices else "rows"
     columns = chunk * vectors * width
     area = _area(product, run * tall, columns * size, blocks) if apart and depth == k else 0
     along = f"pair{along}" if product.pairs else along
@@ -306,6 +314,10 @@ def _vectors(product: Product, target: Target, tiles: int | None) -> int:
     width, n = lanes(target, product.element), product.n
     if product.panel_width:
         return product.panel_width // width
+    if product.pairs and has_matrix_registers(target):
+        few = isinstance(product.m, int) and product.m <= MATRIX_ROWS
+        most = MATRIX_SUMS if few else 2
+        return min(most, max(1, -(-n // width))) if isinstance(n, int) else most
     wide, most = most_rows(target, WIDE), _widest(target)
     if not isinstance(product.m, int):
         most = 2
@@ -396,8 +408,8 @@ def _packs_a(
     """
     (panels, tall, depth), tuning = blocks, target.tuning
     size = ELEMENT_BYTES[product.element]
-    if product.pairs and product.transpose_a:
-        return True
+    if product.pairs and (product.transpose_a or has_matrix_registers(target)):
+        return bool(product.transpose_a)  # matrix registers take whole lines of rows
     if not isinstance(panels, int) or panels < PACK_A_PANELS:
         return False
     row = product.rows[0]
