@@ -689,6 +689,12 @@ class Variable(metaclass=_CreatedVariable):
         self.told_apart = True
         return original.identity()
 
+    @property
+    def here(self) -> Variable:
+        """The variable that is meant where this one is named: itself, but that of the device which
+        works where several devices have one each (`treadle.distribute`)."""
+        return self
+
     # -- printing and identity ---------------------------------------------------------------
 
     def ref(self) -> Reference:

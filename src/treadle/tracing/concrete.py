@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from treadle.autograph.loop_notes import LoopNote, loop_notes
 from treadle.core import dtypes, errors, locks, nest
 from treadle.core.context import beginning, context, placing, ran, tell_watchers, watched
-from treadle.core.devices import HOST
+from treadle.core.devices import HOST, Device
 from treadle.core.frames import recorded_origin
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
@@ -26,6 +27,7 @@ from treadle.tracing import settings
 from treadle.tracing.function_type import FunctionType
 from treadle.tracing.mirrors import Mirror, MirroredProgram
 from treadle.tracing.programs import Programs
+from treadle.tracing.replicated import ReplicatedProgram, variables_among
 from treadle.tracing.signature import (
     Arguments,
     FunctionSignature,
@@ -87,6 +89,7 @@ class ConcreteFunction:
                 for leaf, spec in zip(arguments.leaves, trace.leaves, strict=True)
             ]
         )
+        self._given_specs = [getattr(x, "spec", x) for x in arguments.types]
         self.was_called = False
         self._lock = locks.lock()
         storage = trace.graph.device.storage
@@ -282,7 +285,9 @@ class ConcreteFunction:
         else:
             value = leaf
             if not isinstance(leaf, Tensor):
-                value = moved(convert_to_tensor(leaf, spec.dtype), spec.device)
+                value = convert_to_tensor(leaf, spec.dtype)
+                if not self.graph.devices:
+                    value = moved(value, spec.device)
             given = value.spec
         if given is not spec and not (
             given.dtype is spec.dtype
@@ -313,9 +318,9 @@ class ConcreteFunction:
         device = self.graph.device
         ran(f"__inference_{self.name}_{self.number}", device)
         since = beginning()
-        results = self.executable.run([buffer_of(x, device) for x in inputs])
+        results = run_program(self.executable, inputs, device)
         tell_watchers(self.name, device, since, self.graph)
-        return [from_buffer(result, device) for result in results]
+        return results
 
     @property
     def reads_in_place(self) -> bool:
@@ -339,6 +344,8 @@ class ConcreteFunction:
 
         Traces that differ only in dims share programs.
         """
+        if graph.devices:
+            return self._replicated(graph)
         if settings.check_numerics:
             return compile(graph, Options(check_numerics=True))
         executable = self._programs.compile(graph, self._family, self.number)
@@ -348,6 +355,14 @@ class ConcreteFunction:
         calls = " ".join(executable.calls.split())
         self._notes += [of + text for text in (executable.note, calls) if text]
         return executable
+
+    def _replicated(self, graph: Graph) -> ReplicatedProgram:
+        """The programs of a graph of several devices."""
+        options = Options(check_numerics=True) if settings.check_numerics else None
+        leaves = zip(self._trace.leaves, self._given_specs, strict=True)
+        given = [spec for leaf, spec in leaves if leaf is not None]
+        made = partial(compile, options=options)
+        return ReplicatedProgram(graph, made, variables_among(given))
 
     @property
     def program_note(self) -> str:
@@ -421,6 +436,14 @@ class InferenceFunction:
 
     def __repr__(self) -> str:
         return f"InferenceFunction(name={self.name!r}, function_type={self.function_type})"
+
+
+def run_program(program: Any, inputs: Sequence[Any], device: Device) -> list[Tensor]:
+    """The results of a program of a device, or of several, for tensors, arrays and variables."""
+    if isinstance(program, ReplicatedProgram):
+        return program.run_tensors(inputs)
+    results = program.run([buffer_of(x, device) for x in inputs])
+    return [from_buffer(result, device) for result in results]
 
 
 def _is_readable(value: Any, spec: Spec) -> bool:

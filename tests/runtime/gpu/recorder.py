@@ -11,13 +11,15 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from tests.runtime.gpu import made_up_cudnn, products
+from tests.runtime.gpu.clique import Clique
 from tests.runtime.gpu.on_processor import GPU, Fault, Held, compiled, launch, size, text_of, words
+from treadle.core import errors
 from treadle.core.devices import Device, add_device, remove_device
 from treadle.runtime.gpu.cudnn import Convolution, Cudnn
 from treadle.runtime.gpu.kernels import KernelCode, Stage
@@ -26,6 +28,7 @@ from treadle.runtime.gpu.memory import DeviceStorage
 from treadle.runtime.gpu.product import Product
 
 ALIGNMENT = 256
+_PROCESSOR = threading.Lock()
 
 
 class Block:
@@ -103,14 +106,18 @@ class RecordingDriver:
         limit: bytes that all memory together may take.
         has_eigenvectors: whether the library finds those of matrices that are not symmetric.
         is_idle: launches are counted and not done.
+        physical: the number of the GPU that the device is a part of.
+        has_nccl: whether NCCL is installed; "collectives" counts its calls, "peer copies" those
+            between devices without it.
         cached: see `on_processor.Kernels`; `moved` has the bytes so far, of copies, too.
     """
 
     library = np
     has_eigenvectors = True
+    has_nccl = True
 
-    def __init__(self, gpu: Gpu = GPU, limit: int = 1 << 32) -> None:
-        self.gpu, self.limit = gpu, limit
+    def __init__(self, gpu: Gpu = GPU, limit: int = 1 << 32, physical: int = 0) -> None:
+        self.gpu, self.limit, self.physical = gpu, limit, physical
         self.counts: Counter[str] = Counter()
         self.blocks: dict[int, int] = {}
         self.starts: list[int] = []
@@ -231,6 +238,22 @@ class RecordingDriver:
             self.moved += 2 * size
 
         self._do("copies", call)
+
+    def copy_from(self, other: "RecordingDriver", target: int, source: int, size: int) -> None:
+        assert self.calls is None, "a recording has nothing of another device's work"
+
+        def call() -> None:
+            self.owned(target, size)
+            other.owned(source, size)
+            ctypes.memmove(target, source, size)
+
+        self._do("peer copies", call)
+
+    def communicator(self, drivers: Sequence["RecordingDriver"]) -> Clique:
+        numbers = [d.physical for d in drivers]
+        if not self.has_nccl or len(set(numbers)) < len(numbers):
+            raise errors.UnavailableError(None, None, "no NCCL for these devices")
+        return Clique(drivers)
 
     def allocate_ahead(self, size: int) -> tuple[Pinned, Block]:
         assert self.is_active
@@ -415,6 +438,10 @@ class _Given:
     def run(self, function: Function, blocks: int) -> None:
         if self.driver.is_idle:
             return
+        with _PROCESSOR:  # the shim has one at a time, also where several devices work
+            self._run(function, blocks)
+
+    def _run(self, function: Function, blocks: int) -> None:
         arrays = [
             self.numbers[n] if n in self.numbers else self.driver.array(a, dtype, (count,))
             for n, (a, dtype, count) in enumerate(self.memory)
@@ -445,3 +472,10 @@ def recorded_gpu(number: int = 0, **settings: Any) -> Iterator[Device]:
         yield device
     finally:
         remove_device(device)
+
+
+@contextmanager
+def recorded_gpus(count: int, **settings: Any) -> Iterator[list[Device]]:
+    """Several devices, each a GPU of its own."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(recorded_gpu(i, physical=i, **settings)) for i in range(count)]

@@ -62,6 +62,27 @@ class Mark(Protocol):
         """Wait until the device has got there."""
 
 
+class Communicator(Protocol):
+    """Some devices, one or several of this process, that exchange values. Each call is made once
+    for those of this process, and is then part of the work of each; all processes make the same
+    calls in the same order.
+
+    The operands are a pair of addresses for each device of this process, in their order: of what it
+    gives, and of what it gets.
+    """
+
+    def all_reduce(
+        self, operands: Sequence[tuple[int, int]], count: int, dtype: Any, how: str
+    ) -> None:
+        """Combine arrays, by "sum", "min" or "max"; all get the same bits."""
+
+    def all_gather(self, operands: Sequence[tuple[int, int]], size: int) -> None:
+        """All get the bytes that each gives, one after the other."""
+
+    def broadcast(self, operands: Sequence[tuple[int, int]], size: int, root: int) -> None:
+        """All get the bytes that the one of this number gives."""
+
+
 class Driver(Protocol):
     """One device. Whatever it is asked to do happens in the order in which it was asked, all
     of it in one stream: nothing waits but `download` and `synchronize`. Only `copy_ahead` has a
@@ -128,6 +149,30 @@ class Driver(Protocol):
     def copy(self, target: int, source: int, size: int) -> None:
         """Copy bytes from one address of the device to another."""
 
+    def copy_from(self, other: Any, target: int, source: int, size: int) -> None:
+        """Copy bytes from an address of another device of the same kind of driver, whose work this
+        does not wait for: see `mark` and `follow`."""
+
+    def communicator(self, drivers: Sequence[Any]) -> Communicator:
+        """What lets a library exchange values between devices of this process.
+
+        Raises:
+            UnavailableError: there is no such library, or the devices are parts of one.
+        """
+
+    def joined_communicator(
+        self, rank: int, size: int, agree: Callable[[bytes | None], bytes]
+    ) -> Communicator:
+        """The same between processes, which have a device each and call this together.
+
+        Args:
+            rank: the number of this process; size: how many there are.
+            agree: gives every process the bytes that the first one has.
+
+        Raises:
+            UnavailableError: there is no such library.
+        """
+
     def allocate_ahead(self, size: int) -> tuple[Memory, Memory]:
         """Memory of the host that `copy_ahead` reads, and of the device that it writes. Any thread
         may ask for it, and for copies, also while another one works or records.
@@ -144,7 +189,8 @@ class Driver(Protocol):
         """A mark behind everything that was asked for by now."""
 
     def follow(self, mark: Mark) -> None:
-        """What is asked for from now on happens after a mark of `copy_ahead`."""
+        """What is asked for from now on happens after a mark of `copy_ahead`, or of another
+        device."""
 
     def clear(self, address: int, size: int) -> None:
         """Fill bytes with zeros."""

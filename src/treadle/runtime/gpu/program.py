@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from enum import IntEnum
 from typing import Any
 
 from treadle.core import errors
 from treadle.core.dtypes import DType
+from treadle.core.meeting import is_part, meet
 from treadle.core.shapes import substitute
 from treadle.ops.collections.iterators import release_iterators
 from treadle.ops.collections.lists import LIST_ADD
@@ -33,6 +35,7 @@ from treadle.runtime.gpu.routines import (
     prepare_together,
     routine_for,
 )
+from treadle.runtime.gpu.routines.exchanges import ExchangeRoutine
 from treadle.runtime.gpu.run import Run
 from treadle.runtime.memory.use import MemoryUse
 from treadle.runtime.planned import Planned
@@ -63,6 +66,14 @@ from treadle.runtime.schedule.steps import (
     Update,
     Verdict,
 )
+
+class _Way(IntEnum):
+    """How the work of a call is done: step by step, which is also recorded, or from a recording."""
+
+    WORK = 0
+    RECORD = 1
+    SUBMIT = 2
+
 
 MOST_RECORDINGS = 8  # of a program: one for each set of addresses that its calls come with
 _WAITS = (Append, Callback, Deliver, Fetch, ListStep, Measure, OpLoops)
@@ -121,6 +132,7 @@ class GpuProgram(Executable):
         self.variables = sorted(set(self.builder.variables.values()))
         self.static = [p for p in _distinct(places) if p.kind == "output"]
         self.has_verdict = any(isinstance(s, Verdict) for s in self.block.steps)
+        self.meets = any(isinstance(r, ExchangeRoutine) for r in self.routines.values())
         self.is_recorded = self._may_be_recorded(steps, places)
         self.recordings: OrderedDict[tuple[int, ...], Recording | None] = OrderedDict()
         self.verdicts: dict[tuple[int, ...], Status] = {}
@@ -276,27 +288,40 @@ class GpuProgram(Executable):
 
     def _submit(self, run: Run) -> None:
         """Have the device do the work of a call, from a recording where there is one."""
-        if not self.is_recorded:
+        key = (precision.tensor_float, *run.key()) if self.is_recorded else ()  # products keep it
+        way = self._agreed(self._way(key), "the way of a call")
+        if way is _Way.RECORD:
+            recorded = self._recorded(run)
+            if self._agreed(recorded is not None, "a recording"):
+                self.recordings[key] = recorded
+            else:  # a device cannot record such work
+                self.is_recorded = False
+                way = _Way.WORK
+        if way is _Way.WORK:
             self._work(run)
             return
-        key = (precision.tensor_float, *run.key())  # recorded products keep the setting
+        recorded = self.recordings[key]
+        assert recorded is not None
+        run.expect_verdict()
+        recorded.submit()
+        run.submitted = 1
+
+    def _way(self, key: tuple[int, ...]) -> _Way:
+        """How a call would have its work done by itself."""
+        if not self.is_recorded:
+            return _Way.WORK
         if key not in self.recordings:  # the first call with these addresses
             self.recordings[key] = None
             if len(self.recordings) > MOST_RECORDINGS:
                 self.recordings.popitem(last=False)
-            self._work(run)
-            return
+            return _Way.WORK
         self.recordings.move_to_end(key)
-        recorded = self.recordings[key]
-        if recorded is None:
-            recorded = self.recordings[key] = self._recorded(run)
-            if recorded is None:  # the device cannot record such work
-                self.is_recorded = False
-                self._work(run)
-                return
-        run.expect_verdict()
-        recorded.submit()
-        run.submitted = 1
+        return _Way.RECORD if self.recordings[key] is None else _Way.SUBMIT
+
+    def _agreed(self, way: Any, about: str) -> Any:
+        """What all programs of a call do that meet on the way: they record exchanges together, and
+        do recorded ones together."""
+        return meet(about, way, min) if self.meets and is_part() else way
 
     def _work(self, run: Run) -> None:
         """Go through the steps."""
