@@ -94,8 +94,6 @@ def test_a_training_step_has_the_losses_of_one_device(count: int, ops: str) -> N
             parts = [v.numpy() for v in weight.values]
             assert all(np.array_equal(parts[0], p) for p in parts)
             assert [v.spec.device for v in weight.values] == list(strategy._replica_devices)
-        for values in zip(*[found.values], strict=False):
-            assert values[0].device.endswith("GPU:0") or count > 1
         places = [v.device[-5:] for v in found.values]
         assert places == [f"GPU:{i}" for i in range(count)]
 
@@ -213,7 +211,7 @@ def test_an_error_in_one_replica_ends_the_others() -> None:
         @td.function
         def f(x: Any) -> Any:
             def replica(y: Any) -> Any:
-                y = td.numpy_function(_refused, [y], td.float32)
+                y = td.ensure_shape(td.numpy_function(_refused, [y], td.float32), [1])
                 return td.distribute.get_replica_context().all_reduce("SUM", y)
 
             return strategy.run(replica, (x,))

@@ -55,6 +55,7 @@ def partition(graph: Graph, variables: Sequence[Device | None], everywhere: bool
     """A graph for each of `Graph.devices`.
 
     Args:
+        graph: without dead code.
         variables: for each parameter that is a variable the device of that.
         everywhere: each device gives the results that are for all; else the first one does.
 

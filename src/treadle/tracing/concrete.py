@@ -27,7 +27,7 @@ from treadle.tracing import settings
 from treadle.tracing.function_type import FunctionType
 from treadle.tracing.mirrors import Mirror, MirroredProgram
 from treadle.tracing.programs import Programs
-from treadle.tracing.replicated import ReplicatedProgram, variables_among
+from treadle.tracing.replicated import ReplicatedProgram
 from treadle.tracing.signature import (
     Arguments,
     FunctionSignature,
@@ -89,7 +89,6 @@ class ConcreteFunction:
                 for leaf, spec in zip(arguments.leaves, trace.leaves, strict=True)
             ]
         )
-        self._given_specs = [getattr(x, "spec", x) for x in arguments.types]
         self.was_called = False
         self._lock = locks.lock()
         storage = trace.graph.device.storage
@@ -359,10 +358,7 @@ class ConcreteFunction:
     def _replicated(self, graph: Graph) -> ReplicatedProgram:
         """The programs of a graph of several devices."""
         options = Options(check_numerics=True) if settings.check_numerics else None
-        leaves = zip(self._trace.leaves, self._given_specs, strict=True)
-        given = [spec for leaf, spec in leaves if leaf is not None]
-        made = partial(compile, options=options)
-        return ReplicatedProgram(graph, made, variables_among(given))
+        return ReplicatedProgram(graph, partial(compile, options=options))
 
     @property
     def program_note(self) -> str:

@@ -12,7 +12,6 @@ from treadle.core import locks
 from treadle.core.context import taping
 from treadle.core.devices import Device
 from treadle.core.meeting import run_parts
-from treadle.core.spec import ResourceSpec
 from treadle.core.tensor import Tensor, buffer_of, from_buffer, moved
 from treadle.core.texts import Texts
 from treadle.graph.ir import Graph, Node
@@ -34,48 +33,58 @@ class ReplicatedProgram(Executable):
 
     Args:
         graph: as it was traced.
-        arguments: the devices of its arguments that are variables, by their numbers.
         everywhere: each device gives the results that are for all, see `partition`.
-
-    Attributes:
-        parts: what each device computes.
-        programs: of the parts.
     """
 
     def __init__(
-        self, graph: Graph, compile: _Compile = compile,
-        arguments: Mapping[int, Device] | None = None, everywhere: bool = False,
-    ) -> None:  # fmt: skip
+        self, graph: Graph, compile: _Compile = compile, everywhere: bool = False
+    ) -> None:
         super().__init__(graph)
-        whole = clone_graph(graph)
-        eliminate_dead_code(whole)
-        first = len(whole.params) - len(whole.captures)
-        places: list[Device | None] = [(arguments or {}).get(i) for i in range(first)]
-        places += [c.spec.device if isinstance(c, Variable) else None for c in graph.captures]
-        self.parts = partition(whole, places, everywhere)
-        self.programs = [_PartProgram(graph, part, compile) for part in self.parts]
-        native = all(p.program.mode == "native" for p in self.programs)
-        self.mode = "native" if native else "interpreted"
-        self.reason = next((p.program.reason for p in self.programs if p.program.reason), "")
-        self.calls = next((p.program.calls for p in self.programs if p.program.calls), "")
+        self.compile, self.everywhere = compile, everywhere
+        self.whole = clone_graph(graph)
+        eliminate_dead_code(self.whole)
         self.names = [str(device) for device in graph.devices]
+        self._made: dict[tuple[Device | None, ...], list[_PartProgram]] = {}
+        self._lock = locks.reentrant_lock()
+
+    def programs(self, inputs: Sequence[Any]) -> list[_PartProgram]:
+        """The programs of the devices for calls with variables where those among the inputs are."""
+        places = tuple([x.spec.device if isinstance(x, Variable) else None for x in inputs])
+        found = self._made.get(places)
+        if found is None:
+            with self._lock:
+                found = self._made.get(places) or self._compiled(places)
+        return found
+
+    def _compiled(self, places: tuple[Device | None, ...]) -> list[_PartProgram]:
+        parts = partition(self.whole, places, self.everywhere)
+        made = self._made[places] = [_PartProgram(self.graph, p, self.compile) for p in parts]
+        programs = [p.program for p in made]
+        self.mode = "native" if all(p.mode == "native" for p in programs) else "interpreted"
+        self.reason = next((p.reason for p in programs if p.reason), "")
+        self.calls = next((p.calls for p in programs if p.calls), "")
+        return made
 
     def run_everywhere(self, inputs: Sequence[Any]) -> list[list[Tensor]]:
         """The results that each device gives, from a tensor, an array or a variable for each
         parameter, on any device."""
-        return run_parts([partial(p.run, inputs) for p in self.programs], self.names)
+        return run_parts([partial(p.run, inputs) for p in self.programs(inputs)], self.names)
 
     def run_tensors(self, inputs: Sequence[Any]) -> list[Tensor]:
         """The results, each on its device, in the same way."""
         found: dict[int, Tensor] = {}
-        for part, results in zip(self.parts, self.run_everywhere(inputs), strict=True):
-            found.update(zip(part.results, results, strict=True))
+        programs = self.programs(inputs)
+        for made, results in zip(programs, self.run_everywhere(inputs), strict=True):
+            found.update(zip(made.part.results, results, strict=True))
         return [found[i] for i in range(len(self.graph.results))]
 
     @property
     def stages(self) -> Texts:
         """The texts of each device's program, one after the other."""
-        every = [p.program.stages for p in self.programs]
+        first = len(self.graph.params) - len(self.graph.captures)
+        made = next(iter(self._made.values()), None)
+        made = made or self.programs([None] * first + self.graph.captures)
+        every = [p.program.stages for p in made]
         names = dict.fromkeys(name for stages in every for name in stages)
         return Texts({name: partial(self._stage, name, every) for name in names})
 
@@ -153,8 +162,3 @@ def _exchange(
     graph.results = list(node.outputs)
     return ReplicatedProgram(graph, everywhere=True)
 
-
-def variables_among(arguments: Sequence[Any]) -> dict[int, Device]:
-    """The devices of those arguments that are variables, by their numbers."""
-    pairs = enumerate(arguments)
-    return {i: x.device for i, x in pairs if isinstance(x, ResourceSpec)}
