@@ -89,3 +89,24 @@ class Clique:
                 target[...] = given
 
         self._do(f"broadcast of {size}", work)
+
+
+class Joined:
+    """The same between processes, which MPI connects: each has one device."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+
+    def all_reduce(
+        self, operands: Sequence[tuple[int, int]], count: int, dtype: Any, how: str
+    ) -> None:
+        from mpi4py import MPI
+
+        operation = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX}[how]
+        ((source, target),) = operands
+
+        def work() -> None:
+            given = self.driver.array(source, dtype, (count,)).copy()
+            MPI.COMM_WORLD.Allreduce(given, self.driver.array(target, dtype, (count,)), operation)
+
+        self.driver._do("collectives", work)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tests.runtime.gpu import made_up_cudnn, products
-from tests.runtime.gpu.clique import Clique
+from tests.runtime.gpu.clique import Clique, Joined
 from tests.runtime.gpu.on_processor import GPU, Fault, Held, compiled, launch, size, text_of, words
 from treadle.core import errors
 from treadle.core.devices import Device, add_device, remove_device
@@ -248,6 +248,17 @@ class RecordingDriver:
             ctypes.memmove(target, source, size)
 
         self._do("peer copies", call)
+
+    @property
+    def identity(self) -> str:
+        return str(self.physical)
+
+    def nccl_missing(self) -> str | None:
+        return None if self.has_nccl else "NCCL is not installed"
+
+    def joined_communicator(self, rank: int, size: int, agree: Any) -> Joined:
+        agree(b"number" if rank == 0 else None)
+        return Joined(self)
 
     def communicator(self, drivers: Sequence["RecordingDriver"]) -> Clique:
         numbers = [d.physical for d in drivers]

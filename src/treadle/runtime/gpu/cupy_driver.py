@@ -200,6 +200,17 @@ class CupyDriver:
 
     # -- exchanges with other devices ------------------------------------------------------------
 
+    @property
+    def identity(self) -> str:
+        return str(self.runtime.deviceGetPCIBusId(self.number))
+
+    def nccl_missing(self) -> str | None:
+        try:
+            nccl_library()
+        except errors.UnavailableError as error:
+            return error.message
+        return None
+
     def communicator(self, drivers: Sequence[CupyDriver]) -> Nccl:
         numbers = [driver.number for driver in drivers]
         if len(set(numbers)) < len(numbers):

@@ -153,6 +153,13 @@ class Driver(Protocol):
         """Copy bytes from an address of another device of the same kind of driver, whose work this
         does not wait for: see `mark` and `follow`."""
 
+    @property
+    def identity(self) -> str:
+        """Which GPU of its machine the device is a part of."""
+
+    def nccl_missing(self) -> str | None:
+        """Why no library exchanges values with other devices; None where one does."""
+
     def communicator(self, drivers: Sequence[Any]) -> Communicator:
         """What lets a library exchange values between devices of this process.
 
