@@ -1,5 +1,6 @@
 """MirroredStrategy over several GPUs: recorded ones, whose kernels run through the shim."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.distribute.launching import finish, needs_mpi, start
 from tests.runtime.gpu.recorder import recorded_gpu, recorded_gpus
 from treadle.core import errors
 
@@ -322,3 +324,78 @@ def test_gradients_of_a_tape_around_a_function() -> None:
         assert float(tape.gradient(found, v.values[0])) == 6.0
 
 
+
+
+# -- workers with a GPU each -----------------------------------------------------------------------
+
+_WORKER = """\
+import contextlib, json, os, sys
+import numpy as np
+import treadle as td
+from mpi4py import MPI
+from tests.runtime.gpu.recorder import recorded_gpu
+from treadle.core.context import set_home
+
+rank = MPI.COMM_WORLD.rank
+stack = contextlib.ExitStack()
+gpu = stack.enter_context(recorded_gpu(0, physical=rank))
+gpu.storage.driver.has_nccl = "no nccl" not in sys.argv
+set_home(gpu)
+td.distribute.workers.default_devices = lambda: [gpu.name]
+
+def tell(*values):
+    line = json.dumps([np.asarray(v).tolist() for v in values])
+    sys.stdout.write(f"worker {rank}: {line}\\n")
+    sys.stdout.flush()
+"""
+
+_STEPS = """
+way = td.distribute.experimental.CommunicationImplementation[sys.argv[1]]
+options = td.distribute.experimental.CommunicationOptions(implementation=way)
+try:
+    strategy = td.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+except td.errors.UnavailableError as error:
+    tell("refused", str(error))
+    sys.exit()
+with strategy.scope():
+    v, w = td.Variable([1.0, 2.0]), td.Variable(3.0)
+    optimizer = td.keras.optimizers.SGD(0.5)
+
+@td.function
+def train(x):
+    def replica(x):
+        with td.GradientTape() as tape:
+            loss = td.reduce_sum(v * x) * w
+        optimizer.apply_gradients(zip(tape.gradient(loss, [v, w]), [v, w]))
+    strategy.run(replica, (x,))
+
+x = td.constant([1.0 + rank, 0.0])
+counts = gpu.storage.driver.counts
+for _ in range(2):
+    train(x)
+before = counts.copy()
+for _ in range(3):
+    train(x)
+made = counts - before
+tell(v.numpy(), w.numpy(), counts["collectives"], made["downloads"], made["submissions"])
+"""
+
+
+def _told_with_gpus(tmp_path: Any, *arguments: str) -> list[Any]:
+    started = start(_STEPS, 2, tmp_path, *arguments, head=_WORKER)
+    status, out, err = finish(started)
+    assert status == 0, out + err
+    lines = sorted(line for line in out.splitlines() if line.startswith("worker"))
+    return [json.loads(line.partition(": ")[2]) for line in lines]
+
+
+@needs_mpi
+def test_workers_with_gpus_add_up_by_nccl(tmp_path: Any) -> None:
+    by_nccl = _told_with_gpus(tmp_path, "AUTO")
+    assert by_nccl[0] == by_nccl[1] and by_nccl[0][3] == 0
+    assert by_nccl[0][4] == 3  # recorded with the exchange in it
+    by_mpi = _told_with_gpus(tmp_path, "RING")
+    assert by_mpi[0][:2] == by_mpi[1][:2] == by_nccl[0][:2]
+    assert by_mpi[0][2] == 0 and by_mpi[0][3] > 0
+    (refused, text), _ = _told_with_gpus(tmp_path, "NCCL", "no nccl")
+    assert refused == "refused" and "NCCL is not installed" in text

@@ -10,6 +10,7 @@ import numpy as np
 
 import treadle as td
 from treadle.core import errors
+from treadle.core.devices import find_device
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.distribute import mpi
@@ -18,13 +19,19 @@ from treadle.distribute.cluster_resolver import (
     MPIClusterResolver,
     TFConfigClusterResolver,
 )
-from treadle.distribute.options import BYTES_PER_PACK, CommunicationOptions, InputOptions
+from treadle.distribute.options import (
+    BYTES_PER_PACK,
+    CommunicationImplementation,
+    CommunicationOptions,
+    InputOptions,
+)
 from treadle.distribute.packs import summed
 from treadle.distribute.strategy import Strategy, default_devices
 from treadle.distribute.values import ReduceOp, divided
 from treadle.ops.control.collectives import ALL_GATHER, ALL_REDUCE
 from treadle.ops.registry import run
 from treadle.ops.state import Variable
+from treadle.runtime.devices import join_workers
 
 
 class MultiWorkerMirroredStrategy(Strategy):
@@ -64,6 +71,16 @@ class MultiWorkerMirroredStrategy(Strategy):
         self._resolver = cluster_resolver or MPIClusterResolver(hosts, self._worker)
         if self._comm is not None:
             self._comm.lookout.wait_at_most(self._options.timeout_seconds)
+        self._by_nccl = self._joined()
+
+    def _joined(self) -> bool:
+        """Whether GPUs exchange values by NCCL."""
+        way, comm = self._options.implementation, self._comm
+        if comm is None or self._workers == 1 or way is CommunicationImplementation.RING:
+            return False
+        device, host = find_device(self._devices[0]), comm.hosts[comm.rank]
+        is_wanted = way is CommunicationImplementation.NCCL
+        return join_workers(device, comm.rank, comm.from_all, host, is_wanted)
 
     @property
     def cluster_resolver(self) -> ClusterResolver:
@@ -123,7 +140,8 @@ class MultiWorkerMirroredStrategy(Strategy):
         return [total for (total,) in found]
 
     def _exchanged(self, joined: Sequence[Tensor]) -> list[Tensor]:
-        return [run(ALL_REDUCE, joined[0], how="sum", workers=self._workers)]
+        by = {"by": "nccl"} if self._by_nccl else {}
+        return [run(ALL_REDUCE, joined[0], how="sum", workers=self._workers, **by)]
 
     def _gathered(self, value: Any, axis: int) -> Any:
         part = super()._gathered(value, axis)

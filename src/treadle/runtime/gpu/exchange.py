@@ -7,7 +7,7 @@ last (`treadle.core.meeting`), and is then part of the work of each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -180,3 +180,58 @@ def _communicator(drivers: Sequence[Driver], by: str) -> Communicator | None:
         if by == "nccl":
             raise
         return None
+
+
+# The device of this process that exchanges values with those of others, and how.
+_joined: list[tuple[Driver, Communicator]] = []
+
+
+def join_workers(
+    driver: Driver | None, rank: int, gather: Callable[[object], list[object]], host: str,
+    is_wanted: bool,
+) -> bool:  # fmt: skip
+    """Let NCCL exchange values between the devices of several processes, which call this together.
+
+    Args:
+        driver: of the device of this process; None where it is no GPU.
+        rank: the number of this process.
+        gather: gives what all processes have, in their order.
+        host: the name of the machine.
+        is_wanted: whether it is an error that NCCL cannot be used.
+
+    Returns:
+        Whether it does; else values go through the memory of the hosts.
+
+    Raises:
+        UnavailableError: it cannot be used, and is wanted.
+    """
+    missing = "a worker has no GPU" if driver is None else driver.nccl_missing()
+    every: list[Any] = gather((missing, (host, driver and driver.identity)))
+    reason = next((m for m, _ in every if m), None)
+    if reason is None and len({place for _, place in every}) < len(every):
+        reason = "several workers share a GPU"
+    if reason is not None:
+        if is_wanted:
+            text = f"CommunicationImplementation.NCCL cannot be used: {reason}"
+            raise errors.UnavailableError(None, None, text)
+        return False
+    assert driver is not None
+    if not any(known is driver for known, _ in _joined):
+        with driver.active():
+            made = driver.joined_communicator(rank, len(every), lambda x: gather(x)[0])  # type: ignore[arg-type,return-value]
+        _joined[:] = [(driver, made)]
+    return True
+
+
+def joined(driver: Driver) -> Communicator:
+    """What exchanges values with the devices of other processes.
+
+    Raises:
+        FailedPreconditionError: the processes have not agreed on it.
+    """
+    for known, communicator in _joined:
+        if known is driver:
+            return communicator
+    raise errors.FailedPreconditionError(
+        None, None, "make a td.distribute.MultiWorkerMirroredStrategy before the function is called"
+    )

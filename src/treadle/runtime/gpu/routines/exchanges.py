@@ -8,6 +8,7 @@ from typing import Any
 from treadle.core.devices import find_device
 from treadle.core.meeting import meet
 from treadle.graph.ir import Node
+from treadle.ops.control.collectives import ALL_REDUCE
 from treadle.ops.control.replicas import (
     COMBINED,
     REDUCE_AMONG,
@@ -15,7 +16,7 @@ from treadle.ops.control.replicas import (
     about_reduction,
 )
 from treadle.runtime.gpu.driver import Driver
-from treadle.runtime.gpu.exchange import Exchange, Operand, exchange_between
+from treadle.runtime.gpu.exchange import Exchange, Operand, exchange_between, joined
 from treadle.runtime.gpu.routines.routine import Routine, address_of
 
 
@@ -96,9 +97,31 @@ class Common(ExchangeRoutine):
         )  # fmt: skip
 
 
+class ReduceWorkers(Routine):
+    """The arrays of the devices of all workers combined, each in a process of its own."""
+
+    name = "all_reduce by NCCL"
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def __call__(
+        self, driver: Driver, inputs: Sequence[Any], outputs: Sequence[Any], workspace: int,
+        symbols: Mapping[str, int],
+    ) -> None:  # fmt: skip
+        (given,), (got,) = inputs, outputs
+        if got.size:
+            operand = address_of(given), address_of(got)
+            joined(driver).all_reduce([operand], int(got.size), got.dtype, self.how)
+
+
 def exchange_routine(node: Node) -> Routine | None:
     """The routine of a node that exchanges values; None for what only the host can pass on."""
+    combines = node.outputs[0].spec.dtype in COMBINED
+    if node.op is ALL_REDUCE:
+        is_ours = combines and node.attrs.get("by") == "nccl"
+        return ReduceWorkers(node.attrs["how"]) if is_ours else None
     if node.op is REDUCE_AMONG:
-        return ReduceAmong(node) if node.outputs[0].spec.dtype in COMBINED else None
+        return ReduceAmong(node) if combines else None
     return StackAmong(node) if node.op is STACK_AMONG else Common(node)
 

@@ -63,5 +63,5 @@ _PLANS: dict[str, Callable[[Node, Sequence[View], Gpu], Routine | None]] = {
     "conv2d_backprop_input": _convolution,
     "conv2d_backprop_filter": _convolution,
     **dict.fromkeys(TRANSFORMS, transform_routine),
-    **dict.fromkeys(("reduce_among", "stack_among", "common"), _exchange),
+    **dict.fromkeys(("all_reduce", "reduce_among", "stack_among", "common"), _exchange),
 }
