@@ -107,6 +107,7 @@ LEVELS = {
         "families vectorized",
         "pipeline",
         "passes",
+        "partition",
     ),
     "autograph": (
         "config errors logs memory names sources shell_history unparsing"
@@ -247,6 +248,7 @@ ON_DEMAND = {
     ("runtime.cpu.threads", "runtime.cpu.pool_code"): LLVM,
     ("runtime.devices", "runtime.cpu.backend"): START,
     ("runtime.devices", "runtime.gpu.backend"): START,
+    ("runtime.devices", "runtime.gpu.exchange"): FEW,
     ("tracing.placement", "tracing.eager_programs"): FEW,
     ("runtime.executable", "runtime.interpreter"): FEW,
     ("tracing.concrete", "tracing.gradient"): START,

@@ -13,7 +13,6 @@ import treadle as td
 from tests.distribute.launching import finish, needs_mpi, start
 from tests.runtime.gpu.recorder import recorded_gpu, recorded_gpus
 from treadle.core import errors
-
 from treadle.distribute.values import PerReplica
 
 R = np.random.RandomState(0)
@@ -245,12 +244,12 @@ def test_rows_of_an_embedding() -> None:
             def train(ids: Any) -> Any:
                 def replica(ids: Any) -> Any:
                     with td.GradientTape() as tape:
-                        loss = td.reduce_sum(td.nn.embedding_lookup(table, ids) ** 2)  # noqa: B023
-                    gradient = tape.gradient(loss, table)  # noqa: B023
+                        loss = td.reduce_sum(td.nn.embedding_lookup(table, ids) ** 2)
+                    gradient = tape.gradient(loss, table)
                     assert isinstance(gradient, td.IndexedSlices)
-                    optimizer.apply_gradients([(gradient, table)])  # noqa: B023
+                    optimizer.apply_gradients([(gradient, table)])
 
-                strategy.run(replica, (ids,))  # noqa: B023
+                strategy.run(replica, (ids,))
 
             train(shares(strategy, ids)[0] if count == 2 else ids)
             tables.append(table.numpy())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.interrupts import during
@@ -28,22 +26,32 @@ def current() -> Frame:
     return where.frame or _default[0]
 
 
-@contextmanager
-def within(
-    strategy: Strategy, replica: ReplicaContext | None, number: int | None = None
-) -> Iterator[None]:
+class within:
     """A strategy, and a replica of it or None, are at work inside the block.
 
     Args:
         number: of the strategy's device in this process that the work is for, where its replicas
             have one each; None: that of the replica.
     """
-    devices = strategy._replica_devices
-    if number is None and replica is not None:
-        number = replica.number
-    frame = Frame(strategy, replica, number if devices else None)
-    with during(where, "frame", frame), tracing_for(frame.number, devices):
-        yield
+
+    __slots__ = ("_blocks",)
+
+    def __init__(
+        self, strategy: Strategy, replica: ReplicaContext | None, number: int | None = None
+    ) -> None:
+        devices = strategy._replica_devices
+        if number is None and replica is not None:
+            number = replica.number
+        frame = Frame(strategy, replica, number if devices else None)
+        self._blocks = during(where, "frame", frame), tracing_for(frame.number, devices)
+
+    def __enter__(self) -> None:
+        for block in self._blocks:
+            block.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        for block in reversed(self._blocks):
+            block.__exit__()
 
 
 def get_strategy() -> Strategy:

@@ -461,8 +461,8 @@ def default_devices() -> list[str]:
 
 
 class CrossDeviceOps:
-    """How the values of several GPUs are added up (`MirroredStrategy`). Those of logical CPUs, which
-    share their memory, are added in the order of the replicas, whichever it is.
+    """How the values of several GPUs are added up (`MirroredStrategy`). Those of logical CPUs,
+    which share their memory, are added in the order of the replicas, whichever it is.
 
     Args:
         num_packs: into how many arrays the gradients of a step are packed at least.

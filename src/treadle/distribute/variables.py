@@ -2,9 +2,9 @@
 
 The replicas of a process share its memory, so a variable that all of them see alike is one
 variable; what they assign is first made one. Where replicas have devices of their own it is one on
-each of them (`VariableOfDevices`), to which the same is done everywhere. A variable whose replicas differ until it is read
-(`VariableSynchronization.ON_READ`), or that is not trained and has no aggregation, has a variable
-for each replica.
+each of them (`VariableOfDevices`), to which the same is done everywhere. A variable whose replicas
+differ until it is read (`VariableSynchronization.ON_READ`), or that is not trained and has no
+aggregation, has a variable for each replica.
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ def made_for(strategy: Strategy, made: Variable) -> Variable:
     if devices:
         assert isinstance(found, _PartedVariable)
         found._own = tuple(_part_on(made, device, found) for device in devices)
-        found._buffer = None  # which the parts have
+        found.let_go()
     elif isinstance(found, _OwnVariable):
         others = range(strategy._local_replicas - 1)
         found._own = made, *(made.copied_to(made.spec.device, Variable) for _ in others)

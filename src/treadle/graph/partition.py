@@ -289,7 +289,8 @@ class _Projection:
             "dims": spec.dims,
         }  # fmt: skip
         inputs = [env[value]] if root == self.number else []
-        made = into.append(Node(COMMON, inputs, attrs, [spec], (), node and node.origin))
+        origin = None if node is None else node.origin
+        made = into.append(Node(COMMON, inputs, attrs, [spec], (), origin))
         if root != self.number:
             env[value] = made.outputs[0]
 

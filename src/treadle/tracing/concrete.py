@@ -11,12 +11,12 @@ import numpy as np
 from treadle.autograph.loop_notes import LoopNote, loop_notes
 from treadle.core import dtypes, errors, locks, nest
 from treadle.core.context import beginning, context, placing, ran, tell_watchers, watched
-from treadle.core.devices import HOST, Device
+from treadle.core.devices import HOST
 from treadle.core.frames import recorded_origin
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import ResourceSpec, Spec, TensorSpec, array_spec, is_static
-from treadle.core.tensor import Tensor, buffer_of, from_buffer, moved
+from treadle.core.tensor import Tensor, moved
 from treadle.graph.ir import Graph
 from treadle.graph.replay import replay
 from treadle.ops.conversion import convert_to_tensor
@@ -27,7 +27,7 @@ from treadle.tracing import settings
 from treadle.tracing.function_type import FunctionType
 from treadle.tracing.mirrors import Mirror, MirroredProgram
 from treadle.tracing.programs import Programs
-from treadle.tracing.replicated import ReplicatedProgram
+from treadle.tracing.replicated import ReplicatedProgram, run_program
 from treadle.tracing.signature import (
     Arguments,
     FunctionSignature,
@@ -432,14 +432,6 @@ class InferenceFunction:
 
     def __repr__(self) -> str:
         return f"InferenceFunction(name={self.name!r}, function_type={self.function_type})"
-
-
-def run_program(program: Any, inputs: Sequence[Any], device: Device) -> list[Tensor]:
-    """The results of a program of a device, or of several, for tensors, arrays and variables."""
-    if isinstance(program, ReplicatedProgram):
-        return program.run_tensors(inputs)
-    results = program.run([buffer_of(x, device) for x in inputs])
-    return [from_buffer(result, device) for result in results]
 
 
 def _is_readable(value: Any, spec: Spec) -> bool:

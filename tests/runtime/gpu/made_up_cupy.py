@@ -95,26 +95,26 @@ class Nccl:
         library = self
 
         class NcclCommunicator:
-            def __init__(self, ndev: int, commId: bytes, rank: int, config: Any = None) -> None:  # noqa: N803
+            def __init__(self, ndev: int, commId: bytes, rank: int, config: Any = None) -> None:
                 assert len(commId) == 128
                 self.rank = rank
                 library.calls.append(("joined", ndev, commId, rank))
 
             @staticmethod
-            def initAll(devices: list[int]) -> list[Any]:  # noqa: N802
+            def initAll(devices: list[int]) -> list[Any]:
                 library.calls.append(("all", devices))
                 made = [object.__new__(NcclCommunicator) for _ in devices]
                 for rank, each in enumerate(made):
                     each.rank = rank
                 return made
 
-            def allReduce(  # noqa: N802
+            def allReduce(
                 self, sendbuf: int, recvbuf: int, count: int, datatype: int, op: int, stream: int
             ) -> None:
                 given = sendbuf, recvbuf, count, datatype, op, stream
                 library.calls.append(("allReduce", self.rank, *given))
 
-            def allGather(  # noqa: N802
+            def allGather(
                 self, sendbuf: int, recvbuf: int, count: int, datatype: int, stream: int
             ) -> None:
                 given = sendbuf, recvbuf, count, datatype, stream
@@ -132,10 +132,10 @@ class Nccl:
     def get_unique_id(self) -> bytes:
         return bytes(range(128))
 
-    def groupStart(self) -> None:  # noqa: N802
+    def groupStart(self) -> None:
         self.calls.append(("start",))
 
-    def groupEnd(self) -> None:  # noqa: N802
+    def groupEnd(self) -> None:
         self.calls.append(("end",))
 
 
@@ -304,7 +304,7 @@ class Cupy:
             ctypes.memmove(target, source, size)
 
         def copied_between(
-            dst: int, dstDevice: int, src: int, srcDevice: int, size: int, stream: int  # noqa: N803
+            dst: int, dstDevice: int, src: int, srcDevice: int, size: int, stream: int
         ) -> None:
             cupy.calls.append(("between", dstDevice, srcDevice, size, stream))
             ctypes.memmove(dst, src, size)

@@ -44,6 +44,11 @@ class Stream(Variable):
 
     op_seed: OpSeed
 
+    @property
+    def number(self) -> int | None:
+        """The seed of an op, in whichever replica."""
+        return self.op_seed[0] if isinstance(self.op_seed, tuple) else self.op_seed
+
     def on(self, device: Device) -> Stream:
         """The stream of the same op seed on a device; itself where its memory is the device's."""
         if device.storage is self.spec.device.storage:

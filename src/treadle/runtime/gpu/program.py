@@ -67,6 +67,7 @@ from treadle.runtime.schedule.steps import (
     Verdict,
 )
 
+
 class _Way(IntEnum):
     """How the work of a call is done: step by step, which is also recorded, or from a recording."""
 
