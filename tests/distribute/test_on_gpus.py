@@ -1,5 +1,5 @@
-"""Strategies on real GPUs, where there are two or more. TREADLE_TEST_GPUS=2 says that so many must be
-there."""
+"""Strategies on real GPUs, where there are two or more. TREADLE_TEST_GPUS=2 says that there must be
+so many."""
 
 import os
 

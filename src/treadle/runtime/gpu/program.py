@@ -37,6 +37,7 @@ from treadle.runtime.gpu.routines import (
 )
 from treadle.runtime.gpu.routines.exchanges import ExchangeRoutine
 from treadle.runtime.gpu.run import Run
+from treadle.runtime.gpu.stretches import KeptStretches, Stretches
 from treadle.runtime.memory.use import MemoryUse
 from treadle.runtime.planned import Planned
 from treadle.runtime.precision import precision
@@ -102,6 +103,8 @@ class GpuProgram(Executable):
             before the first one.
         recordings: (whether TensorFloat-32 is allowed, sizes, addresses) -> the work of a call
             with these.
+        stretches: the parts that are recorded where the whole is not; None: there are none, or the
+            whole is recorded. `kept` has their recordings as `recordings` has those of the whole.
     """
 
     mode = "native"
@@ -136,6 +139,9 @@ class GpuProgram(Executable):
         self.meets = any(isinstance(r, ExchangeRoutine) for r in self.routines.values())
         self.is_recorded = self._may_be_recorded(steps, places)
         self.recordings: OrderedDict[tuple[int, ...], Recording | None] = OrderedDict()
+        stretches = None if self.is_recorded else Stretches(self, self.block)
+        self.stretches = stretches if stretches is not None and stretches.size else None
+        self.kept: OrderedDict[tuple[int, ...], KeptStretches | None] = OrderedDict()
         self.verdicts: dict[tuple[int, ...], Status] = {}
         self.submitted = 0
         self.copied: tuple[Copied, Copied] | None = None
@@ -299,7 +305,8 @@ class GpuProgram(Executable):
                 self.is_recorded = False
                 way = _Way.WORK
         if way is _Way.WORK:
-            self._work(run)
+            if self.stretches is None or not self._in_stretches(self.stretches, run):
+                self._work(run)
             return
         recorded = self.recordings[key]
         assert recorded is not None
@@ -318,6 +325,23 @@ class GpuProgram(Executable):
             return _Way.WORK
         self.recordings.move_to_end(key)
         return _Way.RECORD if self.recordings[key] is None else _Way.SUBMIT
+
+    def _in_stretches(self, stretches: Stretches, run: Run) -> bool:
+        """Do the work of a call with the recordings of its stretches; False where buffers come at
+        these addresses for the first time."""
+        key = (precision.tensor_float, *run.key())
+        if key not in self.kept:
+            self.kept[key] = None
+            if len(self.kept) > MOST_RECORDINGS:
+                self.kept.popitem(last=False)
+            return False
+        self.kept.move_to_end(key)
+        try:
+            kept = self.kept[key] = self.kept[key] or KeptStretches(stretches, run)
+        except MemoryError:
+            raise no_workspace(self.graph, self.memory, run.symbols) from None
+        kept.work(run)
+        return True
 
     def _agreed(self, way: Any, about: str) -> Any:
         """What all programs of a call do that meet on the way: they record exchanges together, and
