@@ -22,6 +22,7 @@ from tests.runtime.gpu.on_processor import GPU, Fault, Held, compiled, launch, s
 from treadle.core import errors
 from treadle.core.devices import Device, add_device, remove_device
 from treadle.runtime.gpu.cudnn import Convolution, Cudnn
+from treadle.runtime.gpu.finish import Ends
 from treadle.runtime.gpu.kernels import KernelCode, Stage
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.memory import DeviceStorage
@@ -105,6 +106,7 @@ class RecordingDriver:
             "choices" and "iterations" that the device decided about.
         limit: bytes that all memory together may take.
         has_eigenvectors: whether the library finds those of matrices that are not symmetric.
+        finishes: whether a library finishes products, which "finished products" counts.
         is_idle: launches are counted and not done.
         physical: the number of the GPU that the device is a part of.
         has_nccl: whether NCCL is installed; "collectives" counts its calls, "peer copies" those
@@ -115,6 +117,7 @@ class RecordingDriver:
     library = np
     has_eigenvectors = True
     has_nccl = True
+    finishes = True
 
     def __init__(self, gpu: Gpu = GPU, limit: int = 1 << 32, physical: int = 0) -> None:
         self.gpu, self.limit, self.physical = gpu, limit, physical
@@ -360,6 +363,11 @@ class RecordingDriver:
 
     def product(self, product: Product) -> None:
         self._do("products", lambda: products.product(product))
+
+    def finished_product(self, product: Product, ends: Ends) -> bool:
+        if self.finishes:
+            self._do("finished products", lambda: products.finished_product(product, ends))
+        return self.finishes
 
     def triangles(self, matrix: Any) -> Any:
         self.counts["triangles"] += 1

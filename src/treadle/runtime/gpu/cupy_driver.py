@@ -17,8 +17,10 @@ from treadle.core import dtypes, errors, locks
 from treadle.runtime.gpu import discovery
 from treadle.runtime.gpu.conditionals import KERNEL, NAME, Conditionals, has_conditionals
 from treadle.runtime.gpu.cublas import Cublas, cublas_library
+from treadle.runtime.gpu.cublas_lt import CublasLt
 from treadle.runtime.gpu.cudnn import Convolution, Cudnn, Plan, cudnn_of, has_cudnn
 from treadle.runtime.gpu.driver import Array, CannotRecord, Needs, Recording, Work
+from treadle.runtime.gpu.finish import Ends
 from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage
 from treadle.runtime.gpu.launches import pointers_to
 from treadle.runtime.gpu.machine import Gpu
@@ -261,13 +263,24 @@ class CupyDriver:
     # -- work ------------------------------------------------------------------------------------
 
     @locks.cached_property
+    def cublas_memory(self) -> CupyMemory:
+        return self.allocate(CUBLAS_WORKSPACE)
+
+    @locks.cached_property
     def cublas(self) -> Cublas:
-        self._cublas_memory = self.allocate(CUBLAS_WORKSPACE)
-        place = self._cublas_memory.address
+        place = self.cublas_memory.address
         return Cublas(cublas_library(), self.stream.ptr, place, CUBLAS_WORKSPACE)
+
+    @locks.cached_property
+    def cublas_lt(self) -> CublasLt:
+        place = self.cublas_memory.address
+        return CublasLt(cublas_library("cublasLt"), self.stream.ptr, place, CUBLAS_WORKSPACE)
 
     def product(self, product: Product) -> None:
         self.cublas.product(product)
+
+    def finished_product(self, product: Product, ends: Ends) -> bool:
+        return self.cublas_lt.finished_product(product, ends)
 
     @locks.cached_property
     def cudnn(self) -> Cudnn | None:

@@ -216,10 +216,16 @@ class Description:
         if not isinstance(routine, CodeRoutine):
             count = routine.launches
             yield f"{name}: {count} call{'' if count == 1 else 's'} of a library of CUDA"
-            return
-        yield f"{name}{_scratch(routine.code, {})}"
-        for stage in routine.code.stages:
-            yield self._stage(stage, stage.blocks)
+        else:
+            yield f"{name}{_scratch(routine.code, {})}"
+            for stage in routine.code.stages:
+                yield self._stage(stage, stage.blocks)
+        if step.epilogue is not None:
+            follows = self.program.finishes.get(step)
+            if follows is not None:
+                yield f"  with {follows.finish} at once, or where the library cannot:"
+            for line in self._launch(step.epilogue, self.program.launches[step.epilogue]):
+                yield f"  {line}"
 
     def _stage(self, stage: Stage, blocks: Dim) -> str:
         needs = self.needs[0].get(stage.name)

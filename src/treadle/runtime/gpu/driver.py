@@ -14,6 +14,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from treadle.runtime.gpu.cudnn import Convolution
+    from treadle.runtime.gpu.finish import Ends
     from treadle.runtime.gpu.kernels import KernelCode
     from treadle.runtime.gpu.machine import Gpu
     from treadle.runtime.gpu.product import Product
@@ -205,10 +206,14 @@ class Driver(Protocol):
     def product(self, product: Product) -> None:
         """Multiply matrices."""
 
-    def convolution(self, asked: Convolution) -> Callable[[int, int, int], None] | None:
+    def finished_product(self, product: Product, ends: Ends) -> bool:
+        """Multiply matrices and finish the results, which go to ``ends.out``; False where no
+        library of the device does both: nothing was done."""
+
+    def convolution(self, asked: Convolution) -> Callable[..., None] | None:
         """What lets a library of the device compute a convolution, given the addresses of images,
-        filters and outputs; None where no library does. The first call for a convolution takes
-        time and memory: none may be recorded then."""
+        filters and outputs, and of the vector that ``asked.finish`` adds; None where no library
+        does. The first call for a convolution takes time and memory: none may be recorded then."""
 
     def triangles(self, matrix: Any) -> tuple[Any, Any, Any]:
         """(P, L, U) of a square array of `library`, which is ``P @ L @ U``: P puts rows in another

@@ -17,9 +17,11 @@ from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.exhausted import no_results, no_workspace
 from treadle.runtime.gpu.description import Description
 from treadle.runtime.gpu.driver import CannotRecord, Memory, Recording
+from treadle.runtime.gpu.finish import finishing
 from treadle.runtime.gpu.host_numbers import HostNumber
 from treadle.runtime.gpu.launches import (
     Codes,
+    PreparedFinish,
     PreparedLaunch,
     PreparedSegments,
     SmallLaunch,
@@ -93,6 +95,7 @@ class GpuProgram(Executable):
         launches: of kernels, by their steps.
         alone: the launches of loops and branches that the device runs by itself.
         routines: of library calls.
+        finishes: what follows these, where a library may do both at once.
         forms: what computes ops by functions of the library for which a processor's programs call
             NumPy.
         numbers: what the host computes itself.
@@ -122,6 +125,7 @@ class GpuProgram(Executable):
         self.segments: dict[Step, PreparedSegments | list[PreparedLaunch]] = {}
         self.alone: dict[Step, PreparedLaunch] = {}
         self.routines: dict[Step, Routine] = {}
+        self.finishes: dict[Step, PreparedFinish] = {}
         self.forms: dict[Step, Form] = {}
         self.numbers: dict[Step, HostNumber] = {}
         self.small: dict[tuple[str, DType], SmallLaunch] = {}
@@ -194,6 +198,8 @@ class GpuProgram(Executable):
                 if routine is None:
                     raise Unsupported(f"{step.node.op.name} has no routine for a GPU")
                 self.routines[step] = routine
+                if step.epilogue is not None:
+                    self._prepare_epilogue(step, step.epilogue)
             case Callback():
                 form = device_form(step.node)
                 if form is not None:
@@ -216,6 +222,24 @@ class GpuProgram(Executable):
     def _prepare_launch(self, launch: Launch) -> None:
         if launch.native:
             self.launches[launch] = prepared(launch, self.codes)
+
+    def _prepare_epilogue(self, call: LibraryCall, step: Launch) -> None:
+        self._prepare_launch(step)
+        (value,), stores, operands = call.node.outputs, step.kernel.stores, step.operands
+        operand = dict(zip(step.kernel.buffers, operands, strict=True))
+        index = stores[0].index
+        found = finishing(
+            [s.value for s in stores],
+            lambda e: operand[e.buffer].value is value and e.index == index, index,
+        )  # fmt: skip
+        if found is None:
+            return
+        numbers = found.out, found.kept
+        out, kept = (None if n is None else operand[stores[n].buffer] for n in numbers)
+        bias = None if found.bias is None else operand[found.bias]
+        assert out is not None
+        if all(o is None or o.place is not None for o in (bias, kept, out)):
+            self.finishes[call] = PreparedFinish(found.finish, out, bias, kept)
 
     def _segments(self, step: SegmentedLaunch) -> PreparedSegments | list[PreparedLaunch]:
         """One launch for all segments; one for each where only some get a number of the host."""

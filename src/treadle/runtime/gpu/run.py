@@ -20,6 +20,7 @@ from treadle.kernel.reference import evaluate
 from treadle.runtime import interpreter
 from treadle.runtime.exhausted import no_array
 from treadle.runtime.gpu.driver import Memory
+from treadle.runtime.gpu.finish import Ends
 from treadle.runtime.gpu.launches import PreparedLaunch, PreparedSegments, word_of
 from treadle.runtime.gpu.lists import Lists
 from treadle.runtime.gpu.memory import Buffer
@@ -371,7 +372,16 @@ class Run:
         arrays = [driver.array(b.address, b.dtype, b.shape) for b in (*inputs, *outputs)]
         self.submitted += self.size(routine.launches)
         scratch = self.scratch_for(self.size(routine.workspace))
-        routine(driver, arrays[: len(inputs)], arrays[len(inputs) :], scratch, self.symbols)
+        given, made = arrays[: len(inputs)], arrays[len(inputs) :]
+        follows = self.program.finishes.get(step)
+        if follows is not None:
+            places = [None if o is None else o.place for o in follows[1:]]
+            ends = Ends(follows.finish, *(0 if p is None else self.address(p) for p in places))
+            if routine.finished(driver, given, ends, scratch, self.symbols):
+                return
+        routine(driver, given, made, scratch, self.symbols)
+        if step.epilogue is not None:
+            self.launch(step.epilogue)
 
     def callback(self, step: Callback) -> None:
         form = self.program.forms.get(step)

@@ -111,6 +111,8 @@ class Stretches:
                 operands = [*step.inputs, *step.outputs]
                 if not all(o.place is not None and self._operand_fits(o) for o in operands):
                     return False
+                if step.epilogue is not None and not self._launch_fits(step.epilogue):
+                    return False
                 return self._has(routine.workspace) and self._has(routine.launches)
         return False
 
@@ -190,6 +192,7 @@ def _launches_in(stretches: Stretches) -> Collection[Step]:
     steps = [s for item in stretches.items if isinstance(item, Stretch) for s in item.steps]
     inner: list[Any] = [x for s in steps if isinstance(s, Note) for x in s.launches]
     inner += [s.launch for s in steps if isinstance(s, Update)]
+    inner += [s.epilogue for s in steps if isinstance(s, LibraryCall)]
     return {*steps, *inner}
 
 
