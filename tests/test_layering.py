@@ -111,6 +111,7 @@ LEVELS = {
         "families vectorized",
         "pipeline",
         "passes",
+        "partition",
     ),
     "autograph": (
         "config errors logs memory names sources shell_history unparsing"
@@ -251,6 +252,7 @@ ON_DEMAND = {
     ("runtime.cpu.threads", "runtime.cpu.pool_code"): LLVM,
     ("runtime.devices", "runtime.cpu.backend"): START,
     ("runtime.devices", "runtime.gpu.backend"): START,
+    ("runtime.devices", "runtime.gpu.exchange"): FEW,
     ("tracing.placement", "tracing.eager_programs"): FEW,
     ("tracing.placement", "tracing.large_operations"): START,
     ("runtime.executable", "runtime.interpreter"): FEW,

@@ -15,7 +15,7 @@ import pytest
 
 import treadle as td
 from tests.distribute.launching import HAS_MPI, finish, needs_mpi, start, told
-from treadle.distribute.workers import _packs
+from treadle.distribute.packs import packs as _packs
 
 pytestmark = pytest.mark.thorough
 

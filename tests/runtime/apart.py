@@ -242,6 +242,8 @@ class _Run:
                 self.launches += 1
                 self.call(step.node, step.inputs, step.outputs, getattr(step, "views", ()))
                 self.note_moved([*step.inputs, *step.outputs])
+                if isinstance(step, LibraryCall) and step.epilogue is not None:
+                    self.launch(step.epilogue)
             case Callback():
                 self.call(step.node, step.inputs, step.outputs)
             case ListStep():

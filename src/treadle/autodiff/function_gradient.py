@@ -77,6 +77,7 @@ def _trace_joint(graph: Graph, targets: Sequence[int], sources: Sequence[int]) -
     """The function and its gradient in one graph, whose parameters are the function's and a
     gradient for each target."""
     builder = GraphBuilder(graph.name, device=graph.device)
+    builder.graph.devices = graph.devices
     params = [builder.parameter(p.spec, p.name) for p in graph.params]
     for param, capture in zip(params[len(graph.arguments) :], graph.captures, strict=True):
         if isinstance(capture, Variable):
@@ -101,6 +102,7 @@ def _forward_graph(
     graph: Graph, joint: Joint, parts: Partition, params: Sequence[Value], saved: Sequence[Value]
 ) -> Graph:
     builder = GraphBuilder(f"{graph.name}_forward", device=graph.device)
+    builder.graph.devices = graph.devices
     mapping = {p: builder.parameter(p.spec, p.name).value for p in params}
     with recording(builder), taping(()):
         wanted = [*joint.region.results[: joint.forward_results], *saved]
@@ -115,6 +117,7 @@ def _backward_graph(
     graph: Graph, joint: Joint, parts: Partition, kept: Sequence[Value], saved: Sequence[Value]
 ) -> Graph:
     builder = GraphBuilder(f"{graph.name}_backward", device=graph.device)
+    builder.graph.devices = graph.devices
     mapping = {v: builder.parameter(v.spec, v.name).value for v in kept}
     received = {v: [builder.parameter(s, v.name) for s in stored_specs(joint, v)] for v in saved}
     mapping |= {v: builder.parameter(v.spec).value for v in joint.unknown}

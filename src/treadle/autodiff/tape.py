@@ -211,7 +211,7 @@ class GradientTape:
                     f"{x.dtype!r}: it is not watched"
                 )
             elif isinstance(x, Variable):
-                self._watch_variable(x)
+                self._watch_variable(x.here)
             else:
                 self._watched.add(key(x))
                 self._kept.append(subject(x))
@@ -219,7 +219,7 @@ class GradientTape:
     def watched_variables(self) -> tuple[Variable, ...]:
         """The variables watched so far, in the order of their first use."""
         self._is_asked()
-        return tuple(self._variables.values())
+        return tuple({id(v): v for v in map(Variable.identity, self._variables.values())}.values())
 
     def stop_recording(self) -> _Stopped:
         """Operations inside the block are not recorded by this tape.

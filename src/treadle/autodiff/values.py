@@ -34,10 +34,11 @@ from treadle.ops.state import Variable
 
 def subject(x: Any) -> Any:
     """The value whose gradient is meant: the variable for its handle, the captured value for the
-    parameter of a region that stands for it, else `x` itself."""
+    parameter of a region that stands for it, of a variable that is meant (`Variable.here`), else
+    `x` itself."""
     if isinstance(x, SymbolicTensor) and x.source is not None:
         return x.source
-    return x
+    return x.here if isinstance(x, Variable) else x
 
 
 def key(x: Any) -> int:

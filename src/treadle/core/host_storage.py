@@ -62,6 +62,9 @@ class HostStorage:
     def copy(self, buffer: NDArray) -> NDArray:
         return own_copy(buffer)  # type: ignore[no-any-return]
 
+    def from_device(self, buffer: Any, storage: Any) -> None:
+        return None
+
     def exported(self, buffer: NDArray) -> None:
         return None
 

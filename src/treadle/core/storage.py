@@ -75,6 +75,10 @@ class Storage(Protocol):
     def copy(self, buffer: Buffer) -> Buffer:
         """A buffer with the same elements that nobody else holds."""
 
+    def from_device(self, buffer: Buffer, storage: Any) -> Buffer | None:
+        """A buffer with the elements of one of another storage, without a copy on the host; None
+        where devices do not copy from one another."""
+
     def exported(self, buffer: Buffer) -> Any:
         """An object of the device's library over the same elements, with the protocols by which
         libraries pass arrays on; it keeps the buffer alive. Nobody may write to it. None where

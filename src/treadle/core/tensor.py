@@ -437,5 +437,8 @@ def moved(tensor: Tensor, device: Device) -> Tensor:
     strings."""
     if tensor.spec.device is device or isinstance(tensor, StringTensor):
         return tensor
-    array = tensor.spec.device.storage.to_host(tensor._buffer)
-    return from_buffer(device.storage.from_host(array), device)
+    here, there = tensor.spec.device.storage, device.storage
+    buffer = there.from_device(tensor._buffer, here)
+    if buffer is None:
+        buffer = there.from_host(here.to_host(tensor._buffer))
+    return from_buffer(buffer, device)

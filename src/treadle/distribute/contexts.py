@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.core.interrupts import during
 from treadle.core.origin import at, user_origin
-from treadle.core.strategies import Frame, where
+from treadle.core.strategies import Frame, tracing_for, where
 
 if TYPE_CHECKING:
     from treadle.distribute.replicas import ReplicaContext
@@ -26,9 +26,32 @@ def current() -> Frame:
     return where.frame or _default[0]
 
 
-def within(strategy: Strategy, replica: ReplicaContext | None) -> during:
-    """A strategy, and a replica of it or None, are at work inside the block."""
-    return during(where, "frame", Frame(strategy, replica))
+class within:
+    """A strategy, and a replica of it or None, are at work inside the block.
+
+    Args:
+        number: of the strategy's device in this process that the work is for, where its replicas
+            have one each; None: that of the replica.
+    """
+
+    __slots__ = ("_blocks",)
+
+    def __init__(
+        self, strategy: Strategy, replica: ReplicaContext | None, number: int | None = None
+    ) -> None:
+        devices = strategy._replica_devices
+        if number is None and replica is not None:
+            number = replica.number
+        frame = Frame(strategy, replica, number if devices else None)
+        self._blocks = during(where, "frame", frame), tracing_for(frame.number, devices)
+
+    def __enter__(self) -> None:
+        for block in self._blocks:
+            block.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        for block in reversed(self._blocks):
+            block.__exit__()
 
 
 def get_strategy() -> Strategy:

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import treadle as td
+from treadle.data.stages.devices import CopiedToDevices
 from treadle.data.stages.replicas import InTurn, Shares
 from treadle.distribute.values import PerReplica, PerReplicaSpec
 from treadle.iteration import GraphElements, GraphIterable, context
 
 if TYPE_CHECKING:
     from treadle.distribute.strategy import Strategy
+
+_AHEAD = 2  # elements: one is used while the next one is copied
 
 
 def shared_out(
@@ -25,7 +28,7 @@ def shared_out(
     if count * workers == 1:
         return dataset
     shared = dataset._then(Shares(dataset._stage, count * workers, first, count))
-    return shared if count == 1 else DistributedDataset(shared)
+    return shared if count == 1 else DistributedDataset(_on_devices(strategy, shared))
 
 
 def taken_in_turn(
@@ -35,7 +38,16 @@ def taken_in_turn(
     count = strategy._local_replicas
     if count == 1:
         return dataset
-    return DistributedDataset(dataset._then(InTurn(dataset._stage, count)))
+    taken = dataset._then(InTurn(dataset._stage, count))
+    return DistributedDataset(_on_devices(strategy, taken))
+
+
+def _on_devices(strategy: Strategy, dataset: td.data.Dataset) -> td.data.Dataset:
+    """The elements of replicas with a device each, copied there ahead of their use."""
+    devices = strategy._replica_devices
+    if not devices:
+        return dataset
+    return dataset._then(CopiedToDevices(dataset._stage, devices)).prefetch(_AHEAD)
 
 
 class DistributedDataset(GraphIterable):

@@ -10,7 +10,7 @@ import treadle as td
 from treadle.core.interrupts import during
 from treadle.core.strategies import where
 from treadle.data.stages.stage import randomness_in
-from treadle.distribute.values import DistributedValues, local_values, reduce_op, regrouped
+from treadle.distribute.values import DistributedValues, reduce_op, regrouped, selected
 from treadle.distribute.variables import DistributedVariable, SyncOnReadVariable
 from treadle.ops.state import Variable
 
@@ -106,11 +106,28 @@ class StrategyExtended:
         self, var: Variable, fn: Callable[..., Any], args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None, group: bool = True,
     ) -> Any:  # fmt: skip
-        """Call ``fn(var, *args, **kwargs)`` where all replicas have met. The replicas of a process
-        share a variable, so it is called once."""
-        given = [local_values(a)[0] for a in args]
-        named = {k: local_values(v)[0] for k, v in (kwargs or {}).items()}
-        return fn(var, *given, **named)
+        """Call ``fn(var, *args, **kwargs)`` where all replicas have met: once for each device that
+        has the variable. The replicas of a process share it, but for those on several GPUs."""
+
+        def updated(given: Any) -> Any:
+            return fn(var, *given[0], **given[1])
+
+        return self.update_where_variables_are(updated, (tuple(args), dict(kwargs or {})))
+
+    def update_where_variables_are(self, fn: Callable[[Any], Any], value: Any) -> Any:
+        """Call ``fn(value)`` where all replicas have met, once for each device that has the
+        variables of the strategy, which they are there; gives the results.
+
+        Args:
+            value: a structure; of a `DistributedValues` in it a call gets its own.
+        """
+        strategy = self._strategy
+        count = len(strategy._replica_devices) or 1
+        found = []
+        for number in range(count):
+            with strategy._working(number):
+                found.append(fn(selected(number, value)))
+        return regrouped(found)
 
     def variable_created_in_scope(self, v: Variable) -> bool:
         """Whether a variable was made in the scope of this strategy."""

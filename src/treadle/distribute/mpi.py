@@ -102,6 +102,11 @@ class Workers:
             self._checked(self._comm.Allgather, [sent, byte], [got, byte])
         return found
 
+    def from_all(self, value: Any) -> list[Any]:
+        """The objects that all workers have, in their order."""
+        with counted():
+            return self._checked(self._comm.allgather, value)  # type: ignore[no-any-return]
+
     def from_first(self, value: Any) -> Any:
         """An object as the first worker has it."""
         with counted():

@@ -10,8 +10,9 @@ BYTES_PER_PACK = 1 << 22
 
 
 class CommunicationImplementation(enum.Enum):
-    """Which library exchanges values. AUTO, and RING, are MPI between processors and NCCL between
-    GPUs."""
+    """Which library adds up the values of workers. AUTO is NCCL where each of them has a GPU of its
+    own and NCCL is installed, else MPI. RING is MPI, which takes values of GPUs from the memory of
+    the host, NCCL an error where NCCL cannot be used."""
 
     AUTO = "AUTO"
     RING = "RING"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 import treadle as td
 from treadle.core.context import context
+from treadle.core.devices import Device, find_device
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.distribute import contexts, datasets
 from treadle.distribute.extended import StrategyExtended
 from treadle.distribute.options import (
+    BYTES_PER_PACK,
     CommunicationOptions,
     InputContext,
     InputOptions,
@@ -20,18 +22,25 @@ from treadle.distribute.options import (
     RunOptions,
     ValueContext,
 )
+from treadle.distribute.packs import summed
 from treadle.distribute.replicas import ReplicaContext, run_in_turn
 from treadle.distribute.values import (
     DistributedValues,
+    Mirrored,
     PerReplica,
     ReduceOp,
     added,
+    divided,
     local_values,
     reduce_op,
     selected,
 )
 from treadle.distribute.variables import SyncOnReadVariable, made_for
+from treadle.ops.control.replicas import REDUCE_REPLICAS, STACK_REPLICAS
+from treadle.ops.registry import Op, run
 from treadle.ops.state import Variable, VariableAggregation
+from treadle.runtime.devices import exchange
+from treadle.tracing.replicated import exchanged
 
 
 class Strategy:
@@ -71,6 +80,13 @@ class Strategy:
         """The number of this process's first replica among those of all workers."""
         return self._worker * self._local_replicas
 
+    _replica_devices: tuple[Device, ...] = ()  # where replicas have a device each
+
+    def _working(self, number: int) -> AbstractContextManager[Any]:
+        """A block in which something is done where a replica of this process is, where replicas
+        have a device each; it is not the replica that does it."""
+        return nullcontext()
+
     _worker, _workers = 0, 1  # the number of this process, and how many there are
 
     @property
@@ -96,7 +112,8 @@ class Strategy:
 
     def _made(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         """The creator of variables in the scope."""
-        made = next_creator(**kwargs)
+        with self._working(0):
+            made = next_creator(**kwargs)
         self._agree(made)
         return made_for(self, made) if type(made) is Variable else made
 
@@ -181,18 +198,20 @@ class Strategy:
         op = _op(reduce_op)
         with self.scope():
             if axis is None:
-                return self._reduced([value], op)[0]
+                return local_values(self._reduced([value], op)[0])[0]
             parts = [td.convert_to_tensor(v) for v in local_values(value)]
             axes = axis if isinstance(axis, list | tuple) else [axis]
             sums = PerReplica([td.reduce_sum(p, axes) for p in parts])
             if op is ReduceOp.SUM:
-                return self._reduced([sums], op)[0]
+                return local_values(self._reduced([sums], op)[0])[0]
             counts = PerReplica([_count(p, axes) for p in parts])
-            total, count = self._reduced([sums, counts], ReduceOp.SUM)
+            found = self._reduced([sums, counts], ReduceOp.SUM)
+            total, count = (local_values(value)[0] for value in found)
             return total / td.cast(count, total.dtype)
 
     def _reduced(self, given: Sequence[Any], op: ReduceOp, options: Any = None) -> list[Any]:
-        """Each of several values of replicas as their sum or mean."""
+        """Each of several values of replicas as their sum or mean; where replicas have devices of
+        their own and nothing is traced, as a `Mirrored` with that on each of them."""
         return [self._reduced_here(value, op) for value in given]
 
     def _reduced_here(self, value: Any, op: ReduceOp) -> Any:
@@ -441,21 +460,63 @@ def default_devices() -> list[str]:
     return [_device_name(d) for d in found]
 
 
+class CrossDeviceOps:
+    """How the values of several GPUs are added up (`MirroredStrategy`). Those of logical CPUs,
+    which share their memory, are added in the order of the replicas, whichever it is.
+
+    Args:
+        num_packs: into how many arrays the gradients of a step are packed at least.
+    """
+
+    _by = "auto"
+
+    def __init__(self, num_packs: int = 1) -> None:
+        self.num_packs = num_packs
+
+
+class NcclAllReduce(CrossDeviceOps):
+    """By NVIDIA's NCCL, which is the default where it is installed and the devices are GPUs of
+    their own each."""
+
+    _by = "nccl"
+
+
+class HierarchicalCopyAllReduce(CrossDeviceOps):
+    """Each GPU adds up its part of the elements, in the order of the replicas, and copies it to the
+    others: the default without NCCL."""
+
+    _by = "copies"
+
+
+class ReductionToOneDevice(CrossDeviceOps):
+    """The first GPU adds up everything, in the order of the replicas, and copies it to the others.
+
+    Args:
+        reduce_to_device, accumulation_fn: accepted for TensorFlow programs.
+    """
+
+    _by = "one"
+
+    def __init__(self, reduce_to_device: object = None, accumulation_fn: object = None) -> None:
+        super().__init__()
+
+
 class MirroredStrategy(Strategy):
     """A replica on each of several devices of this machine, each with the same variables.
 
-    Logical CPUs (`td.config.set_logical_device_configuration`) compute with the same processor, so
-    this shows what a program does on several devices; it is not faster. Several GPUs need a process
-    each: use `MultiWorkerMirroredStrategy`.
+    Each GPU runs a program of its own, at the same time as the others; they meet where values are
+    exchanged. Logical CPUs (`td.config.set_logical_device_configuration`) compute with the same
+    processor, so they show what a program does on several devices, and are not faster than one.
 
     Args:
         devices: names of devices; all GPUs when omitted, or the logical CPUs where there are none.
-        cross_device_ops: a `CrossDeviceOps`, accepted for TensorFlow programs: values are added in
-            the order of the replicas.
+        cross_device_ops: a `CrossDeviceOps`: how values of GPUs are added up. None: by NCCL where
+            it can be, else by copies.
 
     Raises:
-        ValueError: there is no such device, or one is named twice.
-        NotImplementedError: several GPUs.
+        ValueError: there is no such device, one is named twice, or they are of several kinds.
+        TypeError: `cross_device_ops` is none.
+        UnavailableError: NCCL is asked for, and cannot be used.
     """
 
     _name = "MirroredStrategy"
@@ -475,43 +536,92 @@ class MirroredStrategy(Strategy):
                     f"There is no device {name}: there are {sorted(known)}. Logical CPUs are made "
                     "by td.config.set_logical_device_configuration"
                 )
-        if len(names) > 1 and any("GPU" in name for name in names):
-            raise NotImplementedError(
-                "MirroredStrategy on several GPUs is not supported: start a process for each, "
-                "`mpiexec -n 2 python program.py`, with td.distribute.MultiWorkerMirroredStrategy"
+        gpus = [name for name in names if "GPU" in name]
+        if gpus and len(gpus) < len(names):
+            raise ValueError(f"devices must be all GPUs or all CPUs, got {names}")
+        if not isinstance(cross_device_ops, CrossDeviceOps | None):
+            raise TypeError(
+                "cross_device_ops must be a td.distribute.CrossDeviceOps, such as "
+                f"td.distribute.NcclAllReduce(), not {cross_device_ops!r}{at(user_origin())}"
             )
         super().__init__(names)
+        self._ops = cross_device_ops or CrossDeviceOps()
+        if len(gpus) > 1:
+            self._replica_devices = tuple(find_device(name) for name in names)
+            self._exchange = exchange(self._replica_devices, self._ops._by)
 
+    def _working(self, number: int) -> AbstractContextManager[Any]:
+        if not self._replica_devices:
+            return nullcontext()
+        block = ExitStack()
+        block.enter_context(contexts.within(self, None, number))
+        block.enter_context(td.device(self._devices[number]))
+        return block
 
-class CrossDeviceOps:
-    """How values of devices are combined, accepted by `MirroredStrategy`: they are added in the
-    order of the replicas, whichever it is.
+    # -- exchanges between GPUs --------------------------------------------------------------------
 
-    Args:
-        num_packs: accepted for TensorFlow programs.
-    """
+    def _reduced(self, given: Sequence[Any], op: ReduceOp, options: Any = None) -> list[Any]:
+        if not self._replica_devices:
+            return super()._reduced(given, op, options)
+        found = list(given)
+        parted = [i for i, v in enumerate(given) if isinstance(v, DistributedValues)]
+        for i in range(len(given)):
+            if i not in parted:  # a value that all replicas have
+                found[i] = self._reduced_here(given[i], op)
+        rows = [i for i in parted if isinstance(given[i].values[0], td.IndexedSlices)]
+        dense = [i for i in parted if i not in rows]
+        tensors = [[td.convert_to_tensor(v) for v in given[i].values] for i in dense]
+        bound = self._bytes_per_pack(tensors, options)
+        sums = summed(tensors, bound, self._exchanged, self._working)
+        for i, total in zip(dense, sums, strict=True):
+            found[i] = self._for_all(total, op)
+        for i in rows:
+            found[i] = self._all_rows(given[i].values, op)
+        return found
 
-    def __init__(self, num_packs: int = 1) -> None:
-        self.num_packs = num_packs
+    def _bytes_per_pack(self, tensors: Sequence[Sequence[Tensor]], options: Any) -> int:
+        """How large packs may be."""
+        bound: int = (options or self._options).bytes_per_pack or BYTES_PER_PACK
+        if self._ops.num_packs > 1:
+            sizes = [(t[0].shape.num_elements() or 0) * t[0].dtype.size for t in tensors]
+            bound = min(bound, -(-sum(sizes) // self._ops.num_packs))
+        return bound
 
+    def _exchanged(self, joined: Sequence[Tensor], op: Op = REDUCE_REPLICAS) -> list[Tensor]:
+        """What comes of an exchange of one tensor of each replica: one for all in a trace, else
+        one on each device."""
+        attrs: dict[str, Any] = {"by": self._ops._by}
+        if op is REDUCE_REPLICAS:
+            attrs["how"] = "sum"
+        if context.recorder is not None:
+            return [run(op, *joined, **attrs)]
+        return exchanged(op, joined, self._replica_devices, attrs)
 
-class NcclAllReduce(CrossDeviceOps):
-    """See `CrossDeviceOps`."""
+    def _for_all(self, totals: Sequence[Any], op: ReduceOp) -> Any:
+        """Sums, of which there is one for all replicas or one for each, as a value."""
+        if op is ReduceOp.MEAN:
+            totals = [divided(t, self._local_replicas) for t in totals]
+        return totals[0] if len(totals) == 1 else Mirrored(totals)
 
+    def _all_rows(self, slices: Sequence[td.IndexedSlices], op: ReduceOp) -> td.IndexedSlices:
+        """The rows of all replicas, one after the other."""
+        rows = self._gathered(PerReplica([s.values for s in slices]), 0)
+        if op is ReduceOp.MEAN:
+            rows = rows / td.cast(len(slices), rows.dtype)
+        indices = self._gathered(PerReplica([s.indices for s in slices]), 0)
+        return td.IndexedSlices(rows, indices, slices[0].dense_shape)
 
-class HierarchicalCopyAllReduce(CrossDeviceOps):
-    """See `CrossDeviceOps`."""
-
-
-class ReductionToOneDevice(CrossDeviceOps):
-    """See `CrossDeviceOps`.
-
-    Args:
-        reduce_to_device, accumulation_fn: accepted for TensorFlow programs.
-    """
-
-    def __init__(self, reduce_to_device: object = None, accumulation_fn: object = None) -> None:
-        super().__init__()
+    def _gathered(self, value: Any, axis: int) -> Any:
+        parts = local_values(value)
+        if not self._replica_devices or len(parts) == 1:
+            return super()._gathered(value, axis)
+        tensors = [td.convert_to_tensor(p) for p in parts]
+        first = tensors[0].shape
+        same = all(t.shape.as_list() == first.as_list() for t in tensors)
+        if not (same and first.is_fully_defined() and first.rank and axis in (0, -first.rank)):
+            return super()._gathered(PerReplica(tensors), axis)
+        (stacked, *_) = self._exchanged(tensors, STACK_REPLICAS)
+        return td.reshape(stacked, [-1, *first.as_list()[1:]])
 
 
 class _Refused:

@@ -1,13 +1,15 @@
 """Variables made in the scope of a strategy.
 
 The replicas of a process share its memory, so a variable that all of them see alike is one
-variable; what they assign is first made one. A variable whose replicas differ until it is read
-(`VariableSynchronization.ON_READ`), or that is not trained and has no aggregation, has a variable
-for each replica.
+variable; what they assign is first made one. Where replicas have devices of their own it is one on
+each of them (`VariableOfDevices`), to which the same is done everywhere. A variable whose replicas
+differ until it is read (`VariableSynchronization.ON_READ`), or that is not trained and has no
+aggregation, has a variable for each replica.
 """
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +17,12 @@ import numpy as np
 import treadle as td
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
+from treadle.core.spec import TensorSpec
 from treadle.core.strategies import where
 from treadle.core.tensor import Tensor
 from treadle.distribute.contexts import current
 from treadle.distribute.replicas import ReplicaContext
-from treadle.distribute.values import DistributedValues, ReduceOp, local_values
+from treadle.distribute.values import DistributedValues, ReduceOp, local_values, selected
 from treadle.ops.state import Variable, VariableAggregation, VariableSynchronization
 
 if TYPE_CHECKING:
@@ -60,6 +63,13 @@ class DistributedVariable(Variable):
         frame = current()
         return frame.replica if frame.strategy is self.strategy else None
 
+    def _number(self) -> int | None:
+        """The number of the replica in this process that runs, or whose device works."""
+        frame = current()
+        if frame.strategy is not self.strategy:
+            return None
+        return frame.number if frame.replica is None else frame.replica.number
+
 
 def _changing(name: str) -> Any:
     """A method of `Variable` that takes a value as its first argument."""
@@ -71,7 +81,7 @@ def _changing(name: str) -> Any:
             return self._merged(replica, plain, value, args, kwargs)
         if isinstance(value, DistributedValues):
             value = _aggregated(self.strategy, self, value)
-        return plain(self, value, *args, **kwargs)
+        return self._changed_to(plain, value, args, kwargs)
 
     method.__name__, method.__doc__ = name, plain.__doc__
     return method
@@ -105,12 +115,82 @@ class MirroredVariable(DistributedVariable):
             )
 
         def update(strategy: Strategy, given: Any) -> Any:
-            plain(self, _aggregated(strategy, self, given), *args, **kwargs)
+            self._changed_to(plain, _aggregated(strategy, self, given), args, kwargs)
             return self
 
         if not isinstance(value, td.IndexedSlices):
             value = td.convert_to_tensor(value, dtype_hint=self.dtype)
         return replica.merge_call(update, (replica.own(value),))
+
+    def _changed_to(self, plain: Any, value: Any, args: Any, kwargs: Any) -> Any:
+        """Change it by a method of `Variable`, where all replicas have met."""
+        return plain(self, value, *args, **kwargs)
+
+
+class _PartedVariable(DistributedVariable):
+    """A variable that is one for each replica of this process."""
+
+    __slots__ = ("_own",)
+
+    _own: tuple[Variable, ...]
+
+    @property
+    def values(self) -> tuple[Variable, ...]:
+        return self._own
+
+    @property
+    def here(self) -> Variable:
+        return self._own[self._number() or 0]
+
+    @property
+    def current_spec(self) -> TensorSpec:
+        return self.here.current_spec
+
+    def cell(self) -> Any:
+        return self.here.cell()
+
+    def _shared_buffer(self, *args: Any) -> Any:
+        return self._own[0]._shared_buffer(*args)
+
+
+class VariableOfDevices(_PartedVariable, MirroredVariable):
+    """A variable that all replicas see alike, on the device of each of them."""
+
+    __slots__ = ()
+
+    def value(self) -> Tensor:
+        """The value on the device that works, on the first one where none does."""
+        return self.here.value()
+
+    read_value = value
+
+    def numpy(self) -> Any:
+        return self._own[0].numpy()
+
+    def _changed_to(self, plain: Any, value: Any, args: Any, kwargs: Any) -> Any:
+        number = self._number()
+        if number is not None:
+            plain(self._own[number], value, *args, **kwargs)
+            return self
+        for i, variable in enumerate(self._own):
+            with self.strategy._working(i):
+                plain(variable, selected(i, value), *args, **kwargs)
+        return self
+
+
+class PartOfVariable(Variable):
+    """What one device has of a variable of several.
+
+    Attributes:
+        whole: the variable of all devices, as long as it lives.
+    """
+
+    __slots__ = ("whole",)
+
+    whole: weakref.ref[DistributedVariable]
+
+    def identity(self) -> Variable:
+        return self.whole() or self
 
 
 def _aggregated(strategy: Strategy, variable: Variable, given: Any) -> Any:
@@ -121,19 +201,10 @@ def _aggregated(strategy: Strategy, variable: Variable, given: Any) -> Any:
     return strategy._reduced([given], op)[0]
 
 
-class _OwnVariable(DistributedVariable):
+class _OwnVariable(_PartedVariable):
     """A variable of which each replica has its own, which it reads and assigns."""
 
-    __slots__ = ("_own",)
-
-    _own: tuple[Variable, ...]
-
-    @property
-    def values(self) -> tuple[Variable, ...]:
-        return self._own
-
-    def _shared_buffer(self, *args: Any) -> Any:
-        return self._own[0]._shared_buffer(*args)
+    __slots__ = ()
 
     def _one(self) -> Tensor:
         """What it is read as outside of replicas."""
@@ -141,8 +212,8 @@ class _OwnVariable(DistributedVariable):
 
     def value(self) -> Tensor:
         """A replica's own value; outside of replicas one for all of them."""
-        replica = self._replica()
-        return self._one() if replica is None else self._own[replica.number].value()
+        number = self._number()
+        return self._one() if number is None else self._own[number].value()
 
     read_value = value
 
@@ -157,16 +228,17 @@ class _OwnVariable(DistributedVariable):
         read_value: bool = True,
     ) -> Variable:  # fmt: skip
         """Set a replica's own value; outside of replicas that of all."""
-        replica = self._replica()
-        if replica is not None:
-            self._own[replica.number].assign(value)
+        number = self._number()
+        if number is not None:
+            self._own[number].assign(value)
             return self
         if isinstance(value, DistributedValues):
             given = list(value.values)
         else:
             given = [self._part(td.convert_to_tensor(value, self.dtype))] * len(self._own)
-        for variable, new in zip(self._own, given, strict=True):
-            variable.assign(new)
+        for i, (variable, new) in enumerate(zip(self._own, given, strict=True)):
+            with self.strategy._working(i):
+                variable.assign(new)
         return self
 
     def _part(self, value: Tensor) -> Tensor:
@@ -188,11 +260,11 @@ class _OwnVariable(DistributedVariable):
         return self._changed("assign_sub", delta)
 
     def _changed(self, method: str, delta: Any) -> Variable:
-        replica = self._replica()
-        if replica is None:
+        number = self._number()
+        if number is None:
             getattr(Variable, method)(self, delta)
         else:
-            getattr(self._own[replica.number], method)(delta)
+            getattr(self._own[number], method)(delta)
         return self
 
 
@@ -217,7 +289,7 @@ class SyncOnReadVariable(_OwnVariable):
         found = where.read.get(id(self))
         if found is None:
             found = self.strategy._values_of([self])[id(self)]
-        return found  # type: ignore[no-any-return]
+        return local_values(found)[0]  # type: ignore[no-any-return]
 
     def _part(self, value: Tensor) -> Tensor:
         if self.aggregation is not VariableAggregation.SUM:
@@ -226,7 +298,7 @@ class SyncOnReadVariable(_OwnVariable):
         return td.cast(value / td.cast(count, value.dtype), self.dtype)
 
     def _changed(self, method: str, delta: Any) -> Variable:
-        if self._replica() is None and self.aggregation is VariableAggregation.SUM:
+        if self._number() is None and self.aggregation is VariableAggregation.SUM:
             raise ValueError(
                 f"SyncOnReadVariable does not support `{method}` in cross-replica context when "
                 "aggregation is set to `td.VariableAggregation.SUM`"
@@ -237,13 +309,25 @@ class SyncOnReadVariable(_OwnVariable):
 
 def made_for(strategy: Strategy, made: Variable) -> Variable:
     """The variable of a strategy in place of one that was just made in its scope."""
-    kind: type[DistributedVariable] = MirroredVariable
+    devices = strategy._replica_devices
+    kind: type[DistributedVariable] = VariableOfDevices if devices else MirroredVariable
     if made.synchronization is VariableSynchronization.ON_READ:
         kind = SyncOnReadVariable
     elif made.aggregation is VariableAggregation.NONE and not made.trainable:
         kind = UnsyncedVariable
     found = kind.of(made, strategy)
-    if isinstance(found, _OwnVariable):
+    if devices:
+        assert isinstance(found, _PartedVariable)
+        found._own = tuple(_part_on(made, device, found) for device in devices)
+        found.let_go()
+    elif isinstance(found, _OwnVariable):
         others = range(strategy._local_replicas - 1)
         found._own = made, *(made.copied_to(made.spec.device, Variable) for _ in others)
     return found
+
+
+def _part_on(made: Variable, device: Any, whole: DistributedVariable) -> Variable:
+    """What a device has of a variable."""
+    part = made.copied_to(device, PartOfVariable)
+    part.whole = weakref.ref(whole)
+    return part

@@ -10,6 +10,7 @@ import numpy as np
 
 import treadle as td
 from treadle.core import errors
+from treadle.core.devices import find_device
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.distribute import mpi
@@ -18,12 +19,19 @@ from treadle.distribute.cluster_resolver import (
     MPIClusterResolver,
     TFConfigClusterResolver,
 )
-from treadle.distribute.options import BYTES_PER_PACK, CommunicationOptions, InputOptions
+from treadle.distribute.options import (
+    BYTES_PER_PACK,
+    CommunicationImplementation,
+    CommunicationOptions,
+    InputOptions,
+)
+from treadle.distribute.packs import summed
 from treadle.distribute.strategy import Strategy, default_devices
 from treadle.distribute.values import ReduceOp, divided
 from treadle.ops.control.collectives import ALL_GATHER, ALL_REDUCE
 from treadle.ops.registry import run
 from treadle.ops.state import Variable
+from treadle.runtime.devices import join_workers
 
 
 class MultiWorkerMirroredStrategy(Strategy):
@@ -63,6 +71,16 @@ class MultiWorkerMirroredStrategy(Strategy):
         self._resolver = cluster_resolver or MPIClusterResolver(hosts, self._worker)
         if self._comm is not None:
             self._comm.lookout.wait_at_most(self._options.timeout_seconds)
+        self._by_nccl = self._joined()
+
+    def _joined(self) -> bool:
+        """Whether GPUs exchange values by NCCL."""
+        way, comm = self._options.implementation, self._comm
+        if comm is None or self._workers == 1 or way is CommunicationImplementation.RING:
+            return False
+        device, host = find_device(self._devices[0]), comm.hosts[comm.rank]
+        is_wanted = way is CommunicationImplementation.NCCL
+        return join_workers(device, comm.rank, comm.from_all, host, is_wanted)
 
     @property
     def cluster_resolver(self) -> ClusterResolver:
@@ -117,29 +135,13 @@ class MultiWorkerMirroredStrategy(Strategy):
         return td.IndexedSlices(values, self._gathered(rows.indices, 0), rows.dense_shape)
 
     def _summed(self, tensors: Sequence[Tensor], bound: int) -> list[Tensor]:
-        """The sum of each tensor over all workers. Those of one dtype are sent together, in packs
-        of so many bytes, as one array each. Floats of 16 bits are added up as float32, complex
-        numbers by their parts."""
-        sent = [_as_sent(t) for t in tensors]
-        totals = self._summed_as_sent(sent, bound)
-        return [_as_given(total, t) for total, t in zip(totals, tensors, strict=True)]
+        """The sum of each tensor over all workers."""
+        found = summed([[t] for t in tensors], bound, self._exchanged)
+        return [total for (total,) in found]
 
-    def _summed_as_sent(self, tensors: Sequence[Tensor], bound: int) -> list[Tensor]:
-        found: dict[int, Tensor] = {}
-        for pack in _packs(tensors, bound):
-            flat = [td.reshape(tensors[i], [-1]) for i in pack]
-            joined = flat[0] if len(flat) == 1 else td.concat(flat, 0)
-            total = run(ALL_REDUCE, joined, how="sum", workers=self._workers)
-            begin = 0
-            for i in pack:
-                size = tensors[i].shape.num_elements()
-                if size is None:
-                    found[i] = td.reshape(total, td.shape(tensors[i]))
-                else:
-                    part = total if len(pack) == 1 else total[begin : begin + size]
-                    found[i] = td.reshape(part, tensors[i].shape)
-                    begin += size
-        return [found[i] for i in range(len(tensors))]
+    def _exchanged(self, joined: Sequence[Tensor]) -> list[Tensor]:
+        by = {"by": "nccl"} if self._by_nccl else {}
+        return [run(ALL_REDUCE, joined[0], how="sum", workers=self._workers, **by)]
 
     def _gathered(self, value: Any, axis: int) -> Any:
         part = super()._gathered(value, axis)
@@ -182,42 +184,6 @@ class _Nowhere:
 
     def __exit__(self, *error: object) -> None:
         pass
-
-
-def _as_sent(tensor: Tensor) -> Tensor:
-    """A tensor of a dtype that MPI adds up."""
-    if tensor.dtype.is_complex:
-        return td.stack([td.math.real(tensor), td.math.imag(tensor)])
-    if tensor.dtype.is_floating and tensor.dtype.size == 2:
-        return td.cast(tensor, td.float32)
-    return tensor
-
-
-def _as_given(total: Tensor, like: Tensor) -> Tensor:
-    """A sum as a tensor of the dtype that was given."""
-    if like.dtype.is_complex:
-        return td.complex(total[0], total[1])
-    return td.cast(total, like.dtype)
-
-
-def _packs(tensors: Sequence[Tensor], bound: int) -> list[list[int]]:
-    """Which tensors are sent together: neighbours of one dtype, up to so many bytes. A tensor whose
-    size is not known while tracing is sent alone."""
-    open_packs: dict[Any, tuple[list[int], int]] = {}
-    packs: list[list[int]] = []
-    for i, tensor in enumerate(tensors):
-        size = tensor.shape.num_elements()
-        if size is None:
-            packs.append([i])
-            continue
-        width = size * tensor.dtype.size
-        pack, filled = open_packs.get(tensor.dtype, ([], 0))
-        if not pack or filled + width > bound:
-            pack, filled = [], 0
-            packs.append(pack)
-        pack.append(i)
-        open_packs[tensor.dtype] = pack, filled + width
-    return packs
 
 
 def _own_device(comm: Any) -> str:

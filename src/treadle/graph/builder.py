@@ -12,6 +12,7 @@ from treadle.core.devices import HOST, Device
 from treadle.core.frames import recorded_origin
 from treadle.core.origin import Origin, at, user_origin
 from treadle.core.spec import Spec, TensorSpec
+from treadle.core.strategies import where
 from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.names import OperationNames
@@ -90,6 +91,8 @@ class GraphBuilder:
         if device not in self.asked:
             self.asked[device] = origin
         node = self.region.append(Node(op, operands, attrs, specs, regions, origin))
+        if where.among is not None:
+            node.replica, self.graph.devices = where.among
         if naming.scope != self.scope or naming.layers[0]:
             self.names.put(node, self.operation_scope())
         return tuple(self._symbolic(v, origin) for v in node.outputs)

@@ -51,9 +51,14 @@ class Value:
 
 
 class Node:
-    """One operation."""
+    """One operation.
 
-    __slots__ = ("attrs", "inputs", "op", "origin", "outputs", "region", "regions")
+    Attributes:
+        replica: which device of `Graph.devices` it is for; None: all of them, or whichever has
+            what it takes.
+    """
+
+    __slots__ = ("attrs", "inputs", "op", "origin", "outputs", "region", "regions", "replica")
 
     def __init__(
         self,
@@ -63,13 +68,14 @@ class Node:
         output_specs: Sequence[Spec],
         regions: Sequence[Region] = (),
         origin: Origin | None = None,
+        replica: int | None = None,
     ) -> None:
         self.op = op
         self.inputs = list(inputs)
         self.attrs = dict(attrs)
         self.regions = list(regions)
         self.outputs = [Value(s, self, i) for i, s in enumerate(output_specs)]
-        self.origin = origin
+        self.origin, self.replica = origin, replica
         self.region: Region | None = None  # the region whose list holds the node
 
     @property
@@ -157,11 +163,13 @@ class Graph(Region):
     Attributes:
         device: where it runs. All arguments, captures and results are there, so the specs of its
             values, which are the host's, do not say so.
+        devices: those of the replicas that it has nodes for, where they have one each
+            (`graph.partition` makes a graph of each of them, before any pass); else none.
         names: the names of its operations (`names.OperationNames`), once somebody asks.
         recorder: gives the builder that recorded it, as long as that is there.
     """
 
-    __slots__ = ("__weakref__", "captures", "device", "name", "names", "recorder")
+    __slots__ = ("__weakref__", "captures", "device", "devices", "name", "names", "recorder")
 
     text: ClassVar[Callable[[Graph], str]]  # set by `printer`
     elements: ClassVar[Callable[[Graph], Any]]  # set by `builder`
@@ -169,6 +177,7 @@ class Graph(Region):
     def __init__(self, name: str, device: Device = HOST) -> None:
         super().__init__()
         self.name, self.device = name, device
+        self.devices: tuple[Device, ...] = ()
         # The eager tensors and variables behind the last len(captures) parameters.
         self.captures: list[Any] = []
         self.names: Any = None
@@ -263,6 +272,7 @@ def clone_node(node: Node, into: Region, mapping: dict[Value, Value]) -> Node:
         [v.spec for v in node.outputs],
         [clone_region(r, mapping) for r in node.regions],
         node.origin,
+        node.replica,
     )
     mapping.update(zip(node.outputs, copy.outputs, strict=True))
     return into.append(copy)

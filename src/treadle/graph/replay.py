@@ -20,8 +20,9 @@ from treadle.core.shapes import (
     symbol_name,
 )
 from treadle.core.spec import Spec
+from treadle.core.strategies import tracing_for
 from treadle.core.tensor import Tensor
-from treadle.graph.ir import Node, Region, Value
+from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.registry import run, run_with_regions
 
 Dims = dict[str, Dim]
@@ -38,13 +39,15 @@ def replay(region: Region, inputs: Sequence[Any], caller: Origin | None = None) 
     values: dict[Value, Any] = {}
     dims: Dims = {}  # symbol of the region -> the dim that replaces it
     known: set[str] = set()  # the symbols that stand outside inner regions
+    devices = region.devices if isinstance(region, Graph) else ()
     for param, given in zip(region.params, inputs, strict=True):
         values[param] = given
         learn_dims(param.spec, given.spec, dims)
         known |= param.spec.symbols()
     for node in region.nodes:
         operands = [values[v] for v in node.inputs]
-        with attributed_to(called_from(caller, node.origin)):
+        origin = called_from(caller, node.origin)
+        with attributed_to(origin), tracing_for(node.replica, devices):
             outputs = _run_again(node, operands, dims, known, caller)
         for value, tensor in zip(node.outputs, outputs, strict=True):
             values[value] = tensor
@@ -140,6 +143,7 @@ def copy_nodes(
             [substitute_spec(v.spec, dims) for v in node.outputs],
             [copy_region(r, dims, caller=caller) for r in node.regions],
             called_from(caller, node.origin),
+            node.replica,
         )
         mapping.update(zip(node.outputs, copy.outputs, strict=True))
         into.append(copy)

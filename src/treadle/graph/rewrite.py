@@ -23,6 +23,7 @@ Replacement = Sequence[Value] | None
 def clone_graph(graph: Graph) -> Graph:
     """A deep copy that shares only ops, attributes and captures."""
     copy = Graph(graph.name, graph.device)
+    copy.devices = graph.devices
     copy.captures = list(graph.captures)
     mapping = {p: copy.add_param(p.spec, p.name) for p in graph.params}
     for node in graph.nodes:

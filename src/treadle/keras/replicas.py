@@ -45,7 +45,7 @@ def update_once(grads: Sequence[Any], update: Callable[[list[Any]], Any]) -> Any
         found: list[Any] = [None] * len(grads)
         for i, total in zip(places, sums, strict=True):
             found[i] = total
-        return update(found)
+        return strategy.extended.update_where_variables_are(update, found)
 
     return replica.merge_call(merged, ([grads[i] for i in places],))
 

@@ -668,6 +668,10 @@ class Variable(metaclass=_CreatedVariable):
         copy._stands_for, copy.told_apart = weakref.ref(self), False
         return copy
 
+    def let_go(self) -> None:
+        """Keep no value: others have it now, and are asked for it."""
+        del self._buffer, self._cell
+
     def copied_to(self, device: Device, kind: type[_Kind]) -> _Kind:
         """A variable of a class like this one, with its value now, on a device."""
         copy = object.__new__(kind)
@@ -690,6 +694,12 @@ class Variable(metaclass=_CreatedVariable):
             return self
         self.told_apart = True
         return original.identity()
+
+    @property
+    def here(self) -> Variable:
+        """The variable that is meant where this one is named: itself, but that of the device which
+        works where several devices have one each (`treadle.distribute`)."""
+        return self
 
     # -- printing and identity ---------------------------------------------------------------
 

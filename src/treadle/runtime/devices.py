@@ -7,7 +7,8 @@ of a device's package themselves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from treadle.core import errors
 from treadle.core.devices import HOST, Device
@@ -36,6 +37,34 @@ def backend(device: Device = HOST) -> Backend:
     from treadle.runtime.cpu.backend import cpu
 
     return cpu
+
+
+def exchange(devices: Sequence[Device], by: str) -> Any:
+    """How GPUs exchange values, which is kept ready as long as somebody has it.
+
+    Args:
+        by: see `treadle.runtime.gpu.exchange.exchange_between`.
+
+    Raises:
+        UnavailableError: NCCL is asked for, and cannot be used.
+    """
+    from treadle.runtime.gpu.exchange import exchange_between
+
+    return exchange_between([device.storage.driver for device in devices], by)  # type: ignore[attr-defined]
+
+
+def join_workers(
+    device: Device, rank: int, gather: Callable[[object], list[object]], host: str, is_wanted: bool
+) -> bool:
+    """See `treadle.runtime.gpu.exchange.join_workers`.
+
+    Args:
+        device: of this process.
+    """
+    from treadle.runtime.gpu.exchange import join_workers
+
+    driver = device.storage.driver if device.kind == "GPU" else None  # type: ignore[attr-defined]
+    return join_workers(driver, rank, gather, host, is_wanted)
 
 
 class using:

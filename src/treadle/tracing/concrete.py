@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from treadle.core.frames import recorded_origin
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import ResourceSpec, Spec, TensorSpec, array_spec, is_static
-from treadle.core.tensor import Tensor, buffer_of, from_buffer, moved
+from treadle.core.tensor import Tensor, moved
 from treadle.graph.ir import Graph
 from treadle.graph.replay import replay
 from treadle.ops.conversion import convert_to_tensor
@@ -26,6 +27,7 @@ from treadle.tracing import settings
 from treadle.tracing.function_type import FunctionType
 from treadle.tracing.mirrors import Mirror, MirroredProgram
 from treadle.tracing.programs import Programs
+from treadle.tracing.replicated import ReplicatedProgram, run_program
 from treadle.tracing.signature import (
     Arguments,
     FunctionSignature,
@@ -282,7 +284,9 @@ class ConcreteFunction:
         else:
             value = leaf
             if not isinstance(leaf, Tensor):
-                value = moved(convert_to_tensor(leaf, spec.dtype), spec.device)
+                value = convert_to_tensor(leaf, spec.dtype)
+                if not self.graph.devices:
+                    value = moved(value, spec.device)
             given = value.spec
         if given is not spec and not (
             given.dtype is spec.dtype
@@ -313,9 +317,9 @@ class ConcreteFunction:
         device = self.graph.device
         ran(f"__inference_{self.name}_{self.number}", device)
         since = beginning()
-        results = self.executable.run([buffer_of(x, device) for x in inputs])
+        results = run_program(self.executable, inputs, device)
         tell_watchers(self.name, device, since, self.graph)
-        return [from_buffer(result, device) for result in results]
+        return results
 
     @property
     def reads_in_place(self) -> bool:
@@ -339,6 +343,8 @@ class ConcreteFunction:
 
         Traces that differ only in dims share programs.
         """
+        if graph.devices:
+            return self._replicated(graph)
         if settings.check_numerics:
             return compile(graph, Options(check_numerics=True))
         executable = self._programs.compile(graph, self._family, self.number)
@@ -348,6 +354,11 @@ class ConcreteFunction:
         calls = " ".join(executable.calls.split())
         self._notes += [of + text for text in (executable.note, calls) if text]
         return executable
+
+    def _replicated(self, graph: Graph) -> ReplicatedProgram:
+        """The programs of a graph of several devices."""
+        options = Options(check_numerics=True) if settings.check_numerics else None
+        return ReplicatedProgram(graph, partial(compile, options=options))
 
     @property
     def program_note(self) -> str:

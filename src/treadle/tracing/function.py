@@ -16,6 +16,7 @@ from treadle.core.context import context, home, placed, placed_elsewhere, placin
 from treadle.core.devices import HOST
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
+from treadle.core.strategies import number_here
 from treadle.core.switches import is_on
 from treadle.ops.state import Variable
 from treadle.runtime import expect_compilation
@@ -142,6 +143,7 @@ class Function:
         if concrete.changed:
             refuse_changed_arrays(concrete, arguments)
         is_plain = not concrete.follows_ranks and not arguments.trace_types
+        is_plain = is_plain and not concrete.graph.devices
         if is_plain and context.recorder is None and not watched():
             if concrete.was_called and self._add_plan(concrete, arguments, args, kwargs):
                 return self._once_more(args, kwargs)
@@ -251,11 +253,13 @@ class Function:
         return entry
 
     def _enclosing(self) -> Any:
-        """Inside another trace, traces that captured its tensors belong to it alone."""
+        """Inside another trace, traces that captured its tensors belong to it alone, and traces
+        for one of several devices to that device."""
         recorder: Any = context.recorder
+        number = None if recorder is None else number_here()
         if recorder is None or not self._captures_symbols:
-            return None
-        return ObjectKey(recorder.graph)
+            return number
+        return ObjectKey(recorder.graph), number
 
     _captures_symbols = False
 

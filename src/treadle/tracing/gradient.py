@@ -7,8 +7,9 @@ from typing import Any
 
 from treadle.autodiff.compiled_calls import DifferentiableCall
 from treadle.core.context import beginning, ran, tell_watchers
-from treadle.core.tensor import Tensor, buffer_of, from_buffer
+from treadle.core.tensor import Tensor
 from treadle.graph.ir import Graph
+from treadle.tracing.replicated import run_program
 
 
 def run_taped(concrete: Any, inputs: Sequence[Any]) -> list[Tensor]:
@@ -30,8 +31,8 @@ def _callable(executable: Any, graph: Graph) -> Callable[[Sequence[Any]], list[T
     def run(inputs: Sequence[Any]) -> list[Tensor]:
         ran(f"__inference_{graph.name}", device)
         since = beginning()
-        results = executable.run([buffer_of(x, device) for x in inputs])
+        results = run_program(executable, inputs, device)
         tell_watchers(graph.name, device, since, graph)
-        return [from_buffer(result, device) for result in results]
+        return results
 
     return run

@@ -42,9 +42,12 @@ def place_graph(graph: Graph, arguments: Sequence[Spec], asked: Asked, inside: b
     if not asked or None in asked:
         found.append(_unplaced(graph, arguments))
     graph.device = next((device for device in found if device is not HOST), HOST)
+    if graph.devices:
+        graph.device = graph.devices[0]
     if not settings.soft_device_placement:
         _check_scopes(graph, asked)
-    graph.captures = [_at(capture, graph.device) for capture in graph.captures]
+    if not graph.devices:  # else programs of several devices take them, see `tracing.replicated`
+        graph.captures = [_at(capture, graph.device) for capture in graph.captures]
 
 
 def _operands(graph: Graph, arguments: Sequence[Spec], inside: bool) -> Iterator[Device]:
@@ -74,7 +77,7 @@ def _unplaced(graph: Graph, arguments: Sequence[Spec]) -> Device:
 def _check_scopes(graph: Graph, asked: Asked) -> None:
     """Refuse scopes that name other devices than the one on which the graph runs."""
     for device, origin in asked.items():
-        if device not in (None, graph.device):
+        if device not in (None, graph.device, *graph.devices):
             raise errors.InvalidArgumentError(
                 None, None,
                 f"{graph.name}: Could not satisfy device specification '{device}': a compiled "

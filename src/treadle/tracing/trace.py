@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from treadle.core.names import unused_name
 from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
+from treadle.core.strategies import tracing_for_none
 from treadle.core.switches import disabled
 from treadle.core.tensor import SymbolicTensor, Tensor, from_array, moved, settled_or_ranked
 from treadle.graph.builder import GraphBuilder
@@ -155,7 +157,10 @@ def _traced(
             given[leaves[-1].value] = leaf
     args, kwargs = arguments.pack(leaves)
     try:
-        with recording(builder), taping(()), watch_numpy_random(name):
+        # Inside of another trace operations are for the device that the call is for.
+        alone = builder.outer is None
+        among = tracing_for_none() if alone else nullcontext()
+        with recording(builder), taping(()), watch_numpy_random(name), among:
             result = fn(*args, **kwargs)
             structure, results = _collect(result, name)
             graph = builder.finish(results)

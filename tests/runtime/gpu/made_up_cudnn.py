@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.runtime.gpu.products import strided
+from tests.runtime.gpu.products import ACTIVATIONS, strided
 from treadle.core import dtypes
 
 NAMES = {
@@ -20,7 +20,7 @@ NAMES = {
     "cudnn.pygraph": [
         "tensor", "conv_fprop", "conv_dgrad", "conv_wgrad", "validate", "build_operation_graph",
         "create_execution_plans", "deselect_numeric_notes", "check_support", "build_plans",
-        "get_workspace_size", "execute",
+        "get_workspace_size", "execute", "bias", "relu", "gelu_approx_tanh",
     ],
     "cudnn.tensor": ["set_output", "set_dim", "set_stride", "set_data_type"],
 }  # fmt: skip
@@ -84,11 +84,29 @@ class pygraph:
         self.operation, self.given, self.window = "", (), {}
         self.result = Tensor([], [], None)
         self.left_out: list[str] = []
+        self.follows: list[str] = []
         built.append(self)
 
     def tensor(self, *, dim: list[int], stride: list[int], data_type: Any, name: str) -> Tensor:
         assert len(dim) == len(stride) == 4 and data_type is self.kind
         return Tensor(dim, stride, data_type)
+
+    def bias(self, *, input: Tensor, bias: Tensor) -> Tensor:
+        assert bias.dim[0] == bias.dim[2] == bias.dim[3] == 1
+        self.given = *self.given, bias
+        return self._follows("bias", input)
+
+    def relu(self, *, input: Tensor) -> Tensor:
+        return self._follows("relu", input)
+
+    def gelu_approx_tanh(self, *, input: Tensor) -> Tensor:
+        return self._follows("gelu", input)
+
+    def _follows(self, name: str, operand: Tensor) -> Tensor:
+        assert operand is self.result and not operand.is_output and not self.done
+        self.follows.append(name)
+        self.result = Tensor([], [], None)
+        return self.result
 
     def _operation(self, name: str, *given: Tensor, **window: Any) -> Tensor:
         assert not self.operation and set(window) == {
@@ -128,7 +146,7 @@ class pygraph:
 
     def check_support(self) -> None:
         self._step("check_support")
-        if self.operation in refused:
+        if refused & {self.operation, *self.follows}:
             raise cudnnGraphNotSupportedError("no engine")
 
     def build_plans(self) -> None:
@@ -141,7 +159,10 @@ class pygraph:
     def execute(self, pointers: dict[Tensor, int], workspace: int, *, handle: int) -> None:
         assert set(pointers) == {*self.given, self.result} and handle == self.handle
         assert workspace % 256 == 0
-        found = _COMPUTE[self.operation](self, *(t.array(pointers[t]) for t in self.given))
+        arrays = [t.array(pointers[t]) for t in self.given]
+        found = _COMPUTE[self.operation](self, *arrays[:2])
+        for name in self.follows:
+            found = found + arrays[2] if name == "bias" else ACTIVATIONS[name](found)
         self.result.array(pointers[self.result])[...] = found
 
     # -- by NumPy --------------------------------------------------------------------------------

@@ -40,7 +40,10 @@ NAMES = {
         "CUDARuntimeError", "runtimeGetVersion", "driverGetVersion", "getDeviceCount",
         "getDeviceProperties", "memcpyAsync", "memsetAsync", "memcpyHostToDevice",
         "memcpyDeviceToHost", "memcpyDeviceToDevice", "streamCaptureModeThreadLocal",
+        "memcpyPeerAsync", "deviceGetPCIBusId",
     ],
+    "cupy.cuda.nccl": ["available", "get_unique_id", "groupStart", "groupEnd", "NcclCommunicator"],
+    "cupy.cuda.nccl.NcclCommunicator": ["initAll", "allReduce", "allGather", "broadcast"],
     "cupy.cuda.driver": [
         "launchKernel", "funcGetAttribute", "CU_FUNC_ATTRIBUTE_NUM_REGS",
         "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES",
@@ -76,6 +79,64 @@ class Strict:
         unknown = set(found) - set(NAMES[name])
         assert not unknown, f"{name} is to have {unknown}, which NAMES does not list"
         self.__dict__.update(found)
+
+
+class Nccl:
+    """The made-up ``cupy.cuda.nccl``; `calls` has what was asked of it, and `number` its ids.
+
+    The parameters of its functions have the names that the real ones say they have.
+    """
+
+    available = True
+    NCCL_UINT8, NCCL_INT32, NCCL_FLOAT32, NCCL_FLOAT64, NCCL_SUM, NCCL_MAX = 1, 2, 7, 8, 0, 2
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        library = self
+
+        class NcclCommunicator:
+            def __init__(self, ndev: int, commId: bytes, rank: int, config: Any = None) -> None:
+                assert len(commId) == 128
+                self.rank = rank
+                library.calls.append(("joined", ndev, commId, rank))
+
+            @staticmethod
+            def initAll(devices: list[int]) -> list[Any]:
+                library.calls.append(("all", devices))
+                made = [object.__new__(NcclCommunicator) for _ in devices]
+                for rank, each in enumerate(made):
+                    each.rank = rank
+                return made
+
+            def allReduce(
+                self, sendbuf: int, recvbuf: int, count: int, datatype: int, op: int, stream: int
+            ) -> None:
+                given = sendbuf, recvbuf, count, datatype, op, stream
+                library.calls.append(("allReduce", self.rank, *given))
+
+            def allGather(
+                self, sendbuf: int, recvbuf: int, count: int, datatype: int, stream: int
+            ) -> None:
+                given = sendbuf, recvbuf, count, datatype, stream
+                library.calls.append(("allGather", self.rank, *given))
+
+            def broadcast(
+                self, sendbuff: int, recvbuff: int, count: int, datatype: int, root: int,
+                stream: int,
+            ) -> None:  # fmt: skip
+                given = sendbuff, recvbuff, count, datatype, root, stream
+                library.calls.append(("broadcast", self.rank, *given))
+
+        self.NcclCommunicator = NcclCommunicator
+
+    def get_unique_id(self) -> bytes:
+        return bytes(range(128))
+
+    def groupStart(self) -> None:
+        self.calls.append(("start",))
+
+    def groupEnd(self) -> None:
+        self.calls.append(("end",))
 
 
 class Cupy:
@@ -242,6 +303,12 @@ class Cupy:
             cupy.calls.append(("memcpy", kind, size, stream))
             ctypes.memmove(target, source, size)
 
+        def copied_between(
+            dst: int, dstDevice: int, src: int, srcDevice: int, size: int, stream: int
+        ) -> None:
+            cupy.calls.append(("between", dstDevice, srcDevice, size, stream))
+            ctypes.memmove(dst, src, size)
+
         def set_bytes(target: int, value: int, size: int, stream: int) -> None:
             cupy.calls.append(("memset", size, stream))
             ctypes.memset(target, value, size)
@@ -255,6 +322,7 @@ class Cupy:
             getDeviceCount=lambda: 1, getDeviceProperties=lambda number: PROPERTIES,
             memcpyAsync=copied, memsetAsync=set_bytes, memcpyHostToDevice=1, memcpyDeviceToHost=2,
             memcpyDeviceToDevice=3, streamCaptureModeThreadLocal=1,
+            memcpyPeerAsync=copied_between, deviceGetPCIBusId=lambda device: f"0000:{device}:00.0",
         )  # fmt: skip
         def launched(*given: Any) -> None:
             self.calls.append(("launch", *given))

@@ -11,21 +11,25 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from tests.runtime.gpu import made_up_cudnn, products
+from tests.runtime.gpu.clique import Clique, Joined
 from tests.runtime.gpu.on_processor import GPU, Fault, Held, compiled, launch, size, text_of, words
+from treadle.core import errors
 from treadle.core.devices import Device, add_device, remove_device
 from treadle.runtime.gpu.cudnn import Convolution, Cudnn
+from treadle.runtime.gpu.finish import Ends
 from treadle.runtime.gpu.kernels import KernelCode, Stage
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.memory import DeviceStorage
 from treadle.runtime.gpu.product import Product
 
 ALIGNMENT = 256
+_PROCESSOR = threading.Lock()
 
 
 class Block:
@@ -102,15 +106,21 @@ class RecordingDriver:
             "choices" and "iterations" that the device decided about.
         limit: bytes that all memory together may take.
         has_eigenvectors: whether the library finds those of matrices that are not symmetric.
+        finishes: whether a library finishes products, which "finished products" counts.
         is_idle: launches are counted and not done.
+        physical: the number of the GPU that the device is a part of.
+        has_nccl: whether NCCL is installed; "collectives" counts its calls, "peer copies" those
+            between devices without it.
         cached: see `on_processor.Kernels`; `moved` has the bytes so far, of copies, too.
     """
 
     library = np
     has_eigenvectors = True
+    has_nccl = True
+    finishes = True
 
-    def __init__(self, gpu: Gpu = GPU, limit: int = 1 << 32) -> None:
-        self.gpu, self.limit = gpu, limit
+    def __init__(self, gpu: Gpu = GPU, limit: int = 1 << 32, physical: int = 0) -> None:
+        self.gpu, self.limit, self.physical = gpu, limit, physical
         self.counts: Counter[str] = Counter()
         self.blocks: dict[int, int] = {}
         self.starts: list[int] = []
@@ -232,6 +242,33 @@ class RecordingDriver:
 
         self._do("copies", call)
 
+    def copy_from(self, other: "RecordingDriver", target: int, source: int, size: int) -> None:
+        assert self.calls is None, "a recording has nothing of another device's work"
+
+        def call() -> None:
+            self.owned(target, size)
+            other.owned(source, size)
+            ctypes.memmove(target, source, size)
+
+        self._do("peer copies", call)
+
+    @property
+    def identity(self) -> str:
+        return str(self.physical)
+
+    def nccl_missing(self) -> str | None:
+        return None if self.has_nccl else "NCCL is not installed"
+
+    def joined_communicator(self, rank: int, size: int, agree: Any) -> Joined:
+        agree(b"number" if rank == 0 else None)
+        return Joined(self)
+
+    def communicator(self, drivers: Sequence["RecordingDriver"]) -> Clique:
+        numbers = [d.physical for d in drivers]
+        if not self.has_nccl or len(set(numbers)) < len(numbers):
+            raise errors.UnavailableError(None, None, "no NCCL for these devices")
+        return Clique(drivers)
+
     def allocate_ahead(self, size: int) -> tuple[Pinned, Block]:
         assert self.is_active
         self.counts["pinned"] += 1
@@ -327,6 +364,11 @@ class RecordingDriver:
     def product(self, product: Product) -> None:
         self._do("products", lambda: products.product(product))
 
+    def finished_product(self, product: Product, ends: Ends) -> bool:
+        if self.finishes:
+            self._do("finished products", lambda: products.finished_product(product, ends))
+        return self.finishes
+
     def triangles(self, matrix: Any) -> Any:
         self.counts["triangles"] += 1
         return products.triangles(matrix)
@@ -415,6 +457,10 @@ class _Given:
     def run(self, function: Function, blocks: int) -> None:
         if self.driver.is_idle:
             return
+        with _PROCESSOR:  # the shim has one at a time, also where several devices work
+            self._run(function, blocks)
+
+    def _run(self, function: Function, blocks: int) -> None:
         arrays = [
             self.numbers[n] if n in self.numbers else self.driver.array(a, dtype, (count,))
             for n, (a, dtype, count) in enumerate(self.memory)
@@ -445,3 +491,10 @@ def recorded_gpu(number: int = 0, **settings: Any) -> Iterator[Device]:
         yield device
     finally:
         remove_device(device)
+
+
+@contextmanager
+def recorded_gpus(count: int, **settings: Any) -> Iterator[list[Device]]:
+    """Several devices, each a GPU of its own."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(recorded_gpu(i, physical=i, **settings)) for i in range(count)]

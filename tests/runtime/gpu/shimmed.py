@@ -13,7 +13,15 @@ from treadle.kernel.ir import Buffer
 from treadle.runtime.gpu.facts import GpuFacts
 from treadle.runtime.planned import Planned
 from treadle.runtime.schedule.printer import all_steps
-from treadle.runtime.schedule.steps import Block, Launch, Note, OpLoops, SegmentedLaunch, Update
+from treadle.runtime.schedule.steps import (
+    Block,
+    Launch,
+    LibraryCall,
+    Note,
+    OpLoops,
+    SegmentedLaunch,
+    Update,
+)
 
 
 class Shimmed(Apart):
@@ -74,3 +82,5 @@ def forms(block: Block) -> Iterator[Form]:
             yield from map(form, step.launches)
         elif isinstance(step, Update | OpLoops) and step.launch is not None:
             yield form(step.launch)
+        elif isinstance(step, LibraryCall) and step.epilogue is not None:
+            yield form(step.epilogue)

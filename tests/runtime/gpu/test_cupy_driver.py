@@ -4,6 +4,7 @@ import ctypes
 import dataclasses
 import gc
 import importlib.util
+import inspect
 import json
 import os
 import subprocess
@@ -18,7 +19,7 @@ import pytest
 
 import treadle as td
 from tests.config.test_devices import fresh  # noqa: F401
-from tests.runtime.gpu.made_up_cupy import INSTANCES, NAMES, CompileException, Cupy
+from tests.runtime.gpu.made_up_cupy import INSTANCES, NAMES, CompileException, Cupy, Nccl
 from treadle.core import errors
 from treadle.kernel.ir import Axis, Buffer, Kernel, apply, load, store
 from treadle.runtime.gpu import discovery
@@ -299,6 +300,69 @@ def test_a_gpu_that_cannot_be_used(
     assert len(td.config.list_logical_devices()) == 1
 
 
+# -- exchanges with other devices ------------------------------------------------------------------
+
+
+@pytest.fixture
+def nccl(monkeypatch: pytest.MonkeyPatch) -> Nccl:
+    made = Nccl()
+    monkeypatch.setitem(sys.modules, "cupy.cuda.nccl", made)  # type: ignore[arg-type]
+    return made
+
+
+def test_exchanges_of_one_process(cupy: Cupy, nccl: Nccl) -> None:
+    drivers = [CupyDriver(n) for n in (0, 1)]
+    streams = [d.stream.ptr for d in drivers]
+    made = drivers[0].communicator(drivers)
+    made.all_reduce([(256, 512), (768, 1024)], 5, np.float32, "sum")
+    made.all_reduce([(256, 512), (768, 1024)], 5, np.dtype(np.int32), "max")
+    made.broadcast([(256, 512), (768, 1024)], 20, 1)
+    made.all_gather([(256, 512), (768, 1024)], 20)
+    assert nccl.calls == [
+        ("all", [0, 1]),
+        ("start",), ("allReduce", 0, 256, 512, 5, 7, 0, streams[0]),
+        ("allReduce", 1, 768, 1024, 5, 7, 0, streams[1]), ("end",),
+        ("start",), ("allReduce", 0, 256, 512, 5, 2, 2, streams[0]),
+        ("allReduce", 1, 768, 1024, 5, 2, 2, streams[1]), ("end",),
+        ("start",), ("broadcast", 0, 256, 512, 20, 1, 1, streams[0]),
+        ("broadcast", 1, 768, 1024, 20, 1, 1, streams[1]), ("end",),
+        ("start",), ("allGather", 0, 256, 512, 20, 1, streams[0]),
+        ("allGather", 1, 768, 1024, 20, 1, streams[1]), ("end",),
+    ]  # fmt: skip
+    with pytest.raises(errors.UnavailableError, match="logical devices of one"):
+        drivers[0].communicator([drivers[0], CupyDriver(0)])
+
+
+def test_exchanges_between_processes(driver: CupyDriver, nccl: Nccl) -> None:
+    sent: list[bytes | None] = []
+
+    def agree(number: bytes | None) -> bytes:
+        sent.append(number)
+        return bytes(range(128))
+
+    driver.joined_communicator(0, 2, agree)
+    driver.joined_communicator(1, 2, agree)
+    number = bytes(range(128))
+    assert sent == [number, None]
+    assert nccl.calls == [("joined", 2, number, 0), ("joined", 2, number, 1)]
+
+
+def test_no_nccl(driver: CupyDriver, cupy: Cupy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy.cuda.nccl", None)  # type: ignore[arg-type]
+    assert driver.nccl_missing() == driver.nccl_missing()
+    with pytest.raises(errors.UnavailableError, match="pip install nvidia-nccl-cu12"):
+        driver.communicator([driver])
+
+
+def test_copies_from_another_device(cupy: Cupy) -> None:
+    drivers = [CupyDriver(n) for n in (0, 1)]
+    a, b = (np.frombuffer(bytes(range(k, k + 16)), np.uint8).copy() for k in (0, 16))
+    with drivers[0].active():
+        drivers[0].copy_from(drivers[1], a.ctypes.data, b.ctypes.data, 16)
+    assert np.array_equal(a, b)
+    assert ("between", 0, 1, 16, drivers[0].stream.ptr) in cupy.calls
+
+
 # -- the real CuPy ---------------------------------------------------------------------------------
 
 
@@ -315,7 +379,11 @@ missing = []
 for path, wanted in names.items():
     found, *parts = importlib.import_module("cupy"), *path.split(".")[1:]
     for part in parts:
-        found = getattr(found, part)
+        if not hasattr(found, part):
+            importlib.import_module(f"{found.__name__}.{part}")
+        found = getattr(found, part, None)
+    if found is None:  # NCCL, which is not installed
+        continue
     for name in set(wanted) - set(instances):
         if not hasattr(found, name):
             missing.append(f"{path}.{name}")
@@ -332,3 +400,31 @@ def test_cupy_has_what_is_called(python: str) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == []
+
+
+SIGNATURES = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+from cupy.cuda import nccl
+names = json.load(sys.stdin) if nccl.available else []
+made = nccl.NcclCommunicator if nccl.available else None
+print(json.dumps({name: getattr(made, name).__doc__ for name in names}))
+"""
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_nccl_takes_what_it_is_given(python: str) -> None:
+    """The names of the parameters stand in the texts of CuPy's functions."""
+    names = ["initAll", "allReduce", "allGather", "broadcast"]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    ran = subprocess.run(
+        [python, "-c", SIGNATURES], input=json.dumps(names), capture_output=True, text=True,
+        env=environment,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    made = Nccl().NcclCommunicator
+    for name, text in json.loads(ran.stdout).items():
+        listed = text.partition("(")[2].partition(")")[0].split(", ")
+        theirs = [part.split()[-1] for part in listed if part != "self"]
+        ours = [n for n in inspect.signature(getattr(made, name)).parameters if n != "self"]
+        assert ours == theirs, name

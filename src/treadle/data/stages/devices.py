@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,15 +26,37 @@ class CopiedToDevice(Stage):
 
     def open(self) -> Iterator[Leaves]:
         for leaves in self.inner.open():
-            yield tuple([self._copied(leaf) for leaf in leaves])
-
-    def _copied(self, leaf: Any) -> Any:
-        if not isinstance(leaf, np.ndarray) or leaf.dtype.hasobject or self.device.kind == "CPU":
-            return leaf  # strings and datasets stay on the host
-        return Ahead(leaf, self.device)
+            yield tuple([_copied(leaf, self.device) for leaf in leaves])
 
     def cardinality(self) -> int:
         return self.inner.cardinality()
+
+
+class CopiedToDevices(Stage):
+    """The elements, each a tuple with a part for each of several devices, on these."""
+
+    def __init__(self, inner: Stage, devices: Sequence[Any]) -> None:
+        self.inner, self.spec, self.devices = inner, inner.spec, tuple(devices)
+
+    def open(self) -> Iterator[Leaves]:
+        return map(self._parts, self.inner.open())
+
+    def resume(self, count: int) -> Iterator[Leaves]:
+        return map(self._parts, self.inner.resume(count))
+
+    def _parts(self, leaves: Leaves) -> Leaves:
+        each = len(leaves) // len(self.devices)
+        return tuple([_copied(x, self.devices[i // each]) for i, x in enumerate(leaves)])
+
+    def cardinality(self) -> int:
+        return self.inner.cardinality()
+
+
+def _copied(leaf: Any, device: Any) -> Any:
+    """A leaf on its way to a device."""
+    if not isinstance(leaf, np.ndarray) or leaf.dtype.hasobject or device.kind == "CPU":
+        return leaf  # strings and datasets stay on the host
+    return Ahead(leaf, device)
 
 
 def check_last(stage: Stage) -> None:
@@ -67,4 +89,6 @@ def check_on_host(stage: Stage, follows: str) -> None:
 def _is_on_a_device(stage: Stage) -> bool:
     if isinstance(stage, Prefetch):
         return _is_on_a_device(stage.inner)
+    if isinstance(stage, CopiedToDevices):
+        return True
     return isinstance(stage, CopiedToDevice) and stage.device.kind != "CPU"

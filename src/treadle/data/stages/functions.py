@@ -112,7 +112,7 @@ class Mapped:
         self.captures = tuple(map(_captured, concrete.captured_inputs))
         if all(self.ranked) and all(self.gives_ranked):
             found = [value for value in self.captures if isinstance(value, Stream)]
-            self.seeds = tuple(stream.op_seed for stream in found)
+            self.seeds = tuple(stream.number for stream in found)
 
     def bound_to(self, captures: tuple[Any, ...]) -> Callable[[Leaves], Leaves]:
         """The function to call; `captures` has the values of symbolic tensors it closes over."""

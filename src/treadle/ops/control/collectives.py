@@ -72,7 +72,7 @@ def communicator(workers: int) -> Communicator:
     return found
 
 
-def _reduced(array: NDArray, *, how: str, workers: int) -> NDArray:
+def _reduced(array: NDArray, *, how: str, workers: int, by: str = "mpi") -> NDArray:
     return communicator(workers).all_reduce(array, how)
 
 
@@ -86,7 +86,7 @@ def _reduce_gradient(call: OpCall, grad: Any) -> Sequence[Any]:
 ALL_REDUCE = register(
     Op(
         "all_reduce",
-        lambda x, *, how, workers: x,
+        lambda x, *, how, workers, by="mpi": x,  # "nccl": between GPUs, in programs for them
         _reduced,
         _reduce_gradient,
         lower=Library("all_reduce"),

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from treadle.core.context import context, home, placed, placing, recording, tapi
 from treadle.core.devices import HOST, Device
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
+from treadle.core.strategies import number_here
 from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.ops.random.ops import SCRAMBLE, SKIP
 from treadle.ops.registry import run
@@ -30,13 +31,23 @@ _OWN_STREAM = -1  # stands for "no op seed"
 _WORD = 1 << 64
 
 
+# The seed of an op, None where it has none; with the number of a replica that has a device of its
+# own and is not the first: each draws from streams of its own.
+OpSeed: TypeAlias = int | tuple[int | None, int] | None
+
+
 class Stream(Variable):
     """The state of a stream. Each device has one of its own, so that its programs advance it where
     they run."""
 
     __slots__ = ("op_seed",)
 
-    op_seed: int | None
+    op_seed: OpSeed
+
+    @property
+    def number(self) -> int | None:
+        """The seed of an op, in whichever replica."""
+        return self.op_seed[0] if isinstance(self.op_seed, tuple) else self.op_seed
 
     def on(self, device: Device) -> Stream:
         """The stream of the same op seed on a device; itself where its memory is the device's."""
@@ -52,16 +63,19 @@ class _Streams:
         self.lock = locks.reentrant_lock()
         self.seed: int | None = None
         self.need_seeds = False  # whether numbers without a seed are refused
-        self.made: dict[tuple[int | None, Device], Stream] = {}
+        self.made: dict[tuple[OpSeed, Device], Stream] = {}
 
-    def initial(self, op_seed: int | None) -> NDArray:
+    def initial(self, op_seed: OpSeed) -> NDArray:
         """The state at which a stream starts under the current global seed."""
+        if isinstance(op_seed, tuple):
+            op_seed, number = op_seed
+            return seed_state((int(self.initial(op_seed).sum()), number))
         if op_seed is None and self.seed is None:
             return np.frombuffer(os.urandom(24), np.int64).copy()
         seed = _DEFAULT_SEED if self.seed is None else self.seed
         return seed_state((seed, _OWN_STREAM if op_seed is None else op_seed))
 
-    def variable(self, op_seed: int | None, device: Device = HOST) -> Stream:
+    def variable(self, op_seed: OpSeed, device: Device = HOST) -> Stream:
         """The stream of an op seed on a device. One that is made now goes on where the host's is: a
         program that then draws there only gets the numbers that the host would have drawn."""
         with self.lock:
@@ -163,4 +177,6 @@ def draw(op_seed: Any, shape: tuple[Dim, ...]) -> Tensor:
     if number in given:
         return advance(given[number], shape)
     device = HOST if context.recorder is not None else placed() or home()
-    return advance(streams.variable(number).on(device), shape)
+    replica = number_here()
+    stream = streams.variable((number, replica) if replica else number)
+    return advance(stream.on(device), shape)

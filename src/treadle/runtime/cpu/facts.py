@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Sequence
 
 from treadle.core.shapes import Dim
-from treadle.graph.ir import Node
+from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Kernel
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.target import host
 from treadle.runtime.cpu.thread_count import planned_workers
+from treadle.runtime.fusion.group import Group
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.memory.plan import ALIGNMENT
 from treadle.runtime.reach import Reach
@@ -55,7 +56,9 @@ class CpuFacts(Facts):
 
         return panel_width(node, times)
 
-    def takes_epilogue(self, node: Node) -> bool:
+    def takes_epilogue(
+        self, node: Node, views: Sequence[View], group: Group, stored: Sequence[Value]
+    ) -> bool:
         from treadle.runtime.cpu.library import routine_for
 
         routine = routine_for(node)

@@ -16,7 +16,7 @@ from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Expr, Index, Load, Reduce, Scan, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import Group
-from treadle.runtime.fusion.library_nodes import LibraryNodes
+from treadle.runtime.fusion.library_nodes import LibraryNodes, TakesEpilogue
 from treadle.runtime.fusion.limits import Limits
 from treadle.runtime.fusion.recomputation import MAX_MOVED
 from treadle.runtime.fusion.siblings import Siblings
@@ -35,7 +35,7 @@ _TELL_SIZES = (
 def fuse(
     region: Region, names: Names, limits: Limits, enabled: bool = True,
     owned: Mapping[Value, Value] | None = None,
-    takes_epilogue: Callable[[Node], bool] = lambda node: False,
+    takes_epilogue: TakesEpilogue = lambda node, views, group, stored: False,
     keeps_apart: Callable[[Node], bool] = lambda node: False,
     takes_views: Callable[[Node, Sequence[View]], bool] = lambda node, views: False,
     is_register: Callable[[Value], bool] = is_number,
@@ -46,7 +46,7 @@ def fuse(
         limits: see there.
         enabled: when false every array node is a kernel of its own (for tests and debugging).
         owned: see `find_takeovers`.
-        takes_epilogue: whether the routine for a library node runs a group on its result.
+        takes_epilogue: see `LibraryNodes`.
         keeps_apart: whether it can do so without the result being in memory as a whole.
         takes_views: whether it reads operands that lie as these views do.
         is_register: whether a value is in a register rather than in memory.

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from treadle.core.shapes import product
 from treadle.graph.ir import Graph, Node, Value
 from treadle.ops.state import ASSIGN, READ
 from treadle.runtime.fusion.epilogues import is_epilogue
+from treadle.runtime.fusion.group import Group
 from treadle.runtime.fusion.strided import View, view_of
 from treadle.runtime.fusion.takeovers import storage
 from treadle.runtime.fusion.unit_graph import UnitGraph
 from treadle.runtime.fusion.units import Unit
 from treadle.runtime.roles import Role, squeezed
+
+# Whether the routine for a library node, which reads its operands as such views (none: as they
+# are), runs a group on its result that stores these values: of the group, and maybe the result.
+TakesEpilogue: TypeAlias = Callable[[Node, Sequence[View], Group, Sequence[Value]], bool]
 
 
 class LibraryNodes:
@@ -50,7 +56,7 @@ class LibraryNodes:
         return self.graph.is_view(value) and value.node not in self.graph.takeovers.stored
 
     def attach_epilogues(
-        self, takes_epilogue: Callable[[Node], bool], keeps_apart: Callable[[Node], bool]
+        self, takes_epilogue: TakesEpilogue, keeps_apart: Callable[[Node], bool]
     ) -> None:
         """Give library nodes the groups that follow them, the last nodes first: of several
         products that a group adds up it belongs to the one that it needs to wait for."""
@@ -59,11 +65,9 @@ class LibraryNodes:
                 continue
             if self._is_small_step(node.outputs[0]):
                 continue
-            groups = self._readers(node.outputs[0])
-            if groups and takes_epilogue(node):
-                for unit in groups:
-                    if self._attach(node, unit, keeps_apart):
-                        break
+            for unit in self._readers(node.outputs[0]):
+                if self._attach(node, unit, takes_epilogue, keeps_apart):
+                    break
 
     def _is_small_step(self, result: Value) -> bool:
         """Whether a result inside a loop or branch stays in the first cache anyway. A loop whose
@@ -85,11 +89,18 @@ class LibraryNodes:
                 found.setdefault(unit)
         return sorted(found, key=lambda u: u.position)
 
-    def _attach(self, node: Node, unit: Unit, keeps_apart: Callable[[Node], bool]) -> bool:
+    def _attach(
+        self, node: Node, unit: Unit, takes_epilogue: TakesEpilogue,
+        keeps_apart: Callable[[Node], bool],
+    ) -> bool:  # fmt: skip
         """Make a group the epilogue of a library node where that is possible."""
         group = unit.group
         assert group is not None
         if not is_epilogue(group, node.outputs[0]):
+            return False
+        inside = set(unit.nodes)
+        stored = [v for v in (*node.outputs, *group.values) if self.graph.escapes(v, inside)]
+        if not takes_epilogue(node, self.views.get(node, ()), group, stored):
             return False
         if self._only_replaces(unit, node) and not keeps_apart(node):
             return False

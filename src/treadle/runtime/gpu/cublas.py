@@ -15,7 +15,7 @@ from treadle.core.dtypes import DType
 from treadle.runtime.gpu.product import Product
 
 # Numbers of cuBLAS: how elements are stored and in which type sums are computed.
-_ELEMENT = {
+ELEMENT = {
     dtypes.float32: 0, dtypes.float64: 1, dtypes.float16: 2, dtypes.complex64: 4,
     dtypes.complex128: 5, dtypes.bfloat16: 14,
 }  # fmt: skip
@@ -23,23 +23,23 @@ _SUM_OF_FLOAT, _SUM_OF_DOUBLE, _SUM_OF_TENSOR_FLOAT = 68, 70, 77
 _WHOLE_SUMS = 16  # partial sums of 16-bit floats are not rounded to 16 bits
 _ANY_METHOD = -1
 # Numbers by which a product is multiplied, as long as the longest of them.
-_ONE: dict[int, ctypes.Array[Any]] = {4: (ctypes.c_float * 2)(1, 0), 8: (ctypes.c_double * 2)(1, 0)}
-_ZERO: dict[int, ctypes.Array[Any]] = {4: (ctypes.c_float * 2)(), 8: (ctypes.c_double * 2)()}
+ONE: dict[int, ctypes.Array[Any]] = {4: (ctypes.c_float * 2)(1, 0), 8: (ctypes.c_double * 2)(1, 0)}
+ZERO: dict[int, ctypes.Array[Any]] = {4: (ctypes.c_float * 2)(), 8: (ctypes.c_double * 2)()}
 
 
 class CublasError(RuntimeError):
     """cuBLAS refused a call."""
 
 
-def cublas_library() -> ctypes.CDLL:
-    """The library, as CuPy finds it.
+def cublas_library(name: str = "cublas") -> ctypes.CDLL:
+    """The library, or "cublasLt", which comes with it, as CuPy finds it.
 
     Raises:
         OSError: it is not installed.
     """
     finder = importlib.import_module("cuda.pathfinder")
     try:
-        found = finder.load_nvidia_dynamic_lib("cublas")
+        found = finder.load_nvidia_dynamic_lib(name)
     except finder.DynamicLibNotFoundError as error:
         text = f'products of matrices need cuBLAS (of pip install "treadle[cuda12]"): {error}'
         raise OSError(text) from None
@@ -75,18 +75,15 @@ class Cublas:
         cuBLAS stores matrices column by column: to it each of ours is its transpose. So it
         multiplies the transposes in the other order, which gives the transpose of the result.
         """
-        p, element, part = product, _ELEMENT[product.dtype], part_of(product.dtype)
-        sums = _SUM_OF_DOUBLE if part.size == 8 else _SUM_OF_FLOAT
-        if p.tensor_float and part is dtypes.float32:
-            sums = _SUM_OF_TENSOR_FLOAT
-        wide = 8 if part.size == 8 else 4
+        p, element = product, ELEMENT[product.dtype]
+        sums, wide = sums_of(p.dtype, p.tensor_float)
         word, whole = ctypes.c_int, ctypes.c_int64
         left = (ctypes.c_void_p(p.b.address), word(element), whole(p.b.lead), whole(p.b.step))
         right = (ctypes.c_void_p(p.a.address), word(element), whole(p.a.lead), whole(p.a.step))
         self._call(
             "cublasGemmStridedBatchedEx_64", self.handle, word(p.b.turned), word(p.a.turned),
-            whole(p.n), whole(p.m), whole(p.k), ctypes.byref(_ONE[wide]), *left, *right,
-            ctypes.byref(_ZERO[wide]), ctypes.c_void_p(p.out), word(element), whole(p.n),
+            whole(p.n), whole(p.m), whole(p.k), ctypes.byref(ONE[wide]), *left, *right,
+            ctypes.byref(ZERO[wide]), ctypes.c_void_p(p.out), word(element), whole(p.n),
             whole(p.step), whole(p.batch), word(sums), word(_ANY_METHOD),
         )  # fmt: skip
 
@@ -94,6 +91,15 @@ class Cublas:
         status = getattr(self.library, name)(*arguments)
         if status:
             raise CublasError(f"{name} gives status {status}")
+
+
+def sums_of(dtype: DType, tensor_float: bool) -> tuple[int, int]:
+    """The number of the type in which sums are computed, and the bytes of its reals."""
+    part = part_of(dtype)
+    if part.size == 8:
+        return _SUM_OF_DOUBLE, 8
+    rounded = tensor_float and part is dtypes.float32
+    return _SUM_OF_TENSOR_FLOAT if rounded else _SUM_OF_FLOAT, 4
 
 
 def part_of(dtype: DType) -> DType:

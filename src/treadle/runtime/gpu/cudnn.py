@@ -1,7 +1,8 @@
 """Convolutions by cuDNN, through NVIDIA's front end for it (``import cudnn``) where both are
 installed.
 
-A graph of one operation is built for the sizes of each convolution that comes; its plan is kept.
+A graph of one operation, and of the bias and the activation that follow, is built for the sizes of
+each convolution that comes; its plan is kept.
 Images, filters and outputs have their channels last in memory. Engines whose sums have another
 order each time are left out, and those that round float32 unless TensorFloat-32 is allowed.
 """
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.runtime.gpu.driver import Memory
+from treadle.runtime.gpu.finish import Finish
 
 Shape = tuple[int, int, int, int]
 Allocate = Callable[[int], Memory]
@@ -31,6 +33,7 @@ _OPERATIONS = {
     "conv2d_backprop_input": ("conv_dgrad", {"loss": "outputs", "filter": "filters"}, "images"),
     "conv2d_backprop_filter": ("conv_wgrad", {"image": "images", "loss": "outputs"}, "filters"),
 }
+_ACTIVATIONS = {"relu": "relu", "gelu": "gelu_approx_tanh"}
 _LOG = logging.getLogger("treadle")
 
 
@@ -44,6 +47,7 @@ class Convolution(NamedTuple):
         outputs: [images, outputs, height, width].
         before, after: rows and columns of zeros around the images.
         tensor_float: whether factors of float32 may be rounded.
+        finish: of the outputs.
     """
 
     name: str
@@ -56,6 +60,7 @@ class Convolution(NamedTuple):
     strides: tuple[int, int]
     dilations: tuple[int, int]
     tensor_float: bool = False
+    finish: Finish = Finish()
 
 
 def has_cudnn() -> bool:
@@ -75,6 +80,7 @@ class Plan:
         )  # fmt: skip
         operation, operands, result = _OPERATIONS[asked.name]
         self.tensors: dict[str, Any] = {}
+        self.channels = asked.outputs[1]
         for name in operands.values():
             dims, strides = layout(getattr(asked, name))
             self.tensors[name] = self.graph.tensor(
@@ -85,12 +91,24 @@ class Plan:
             pre_padding=list(asked.before), post_padding=list(asked.after),
             stride=list(asked.strides), dilation=list(asked.dilations),
         )  # fmt: skip
+        made = self._finished(made, asked.finish, kind)
         dims, strides = layout(getattr(asked, result))
         made.set_output(True).set_dim(dims).set_stride(strides).set_data_type(kind)
         self.tensors[result] = made
         self._choose(library, asked)
         size = int(self.graph.get_workspace_size())
         self.workspace = cudnn.allocate(max(size, 1))
+
+    def _finished(self, made: Any, finish: Finish, kind: Any) -> Any:
+        """The graph's last value: what comes before it stays in the registers of one kernel."""
+        if finish.bias:
+            dims, strides = layout((1, self.channels, 1, 1))
+            bias = self.graph.tensor(dim=dims, stride=strides, data_type=kind, name="bias")
+            self.tensors["bias"] = bias
+            made = self.graph.bias(input=made, bias=bias)
+        if finish.activation:
+            made = getattr(self.graph, _ACTIVATIONS[finish.activation])(input=made)
+        return made
 
     def _choose(self, library: Any, asked: Convolution) -> None:
         notes, graph = library.numerical_note, self.graph
@@ -104,13 +122,13 @@ class Plan:
         graph.check_support()
         graph.build_plans()
 
-    def __call__(self, images: int, filters: int, outputs: int) -> None:
+    def __call__(self, images: int, filters: int, outputs: int, bias: int = 0) -> None:
         """Let the device compute it.
 
         Args:
-            images, filters, outputs: addresses.
+            images, filters, outputs, bias: addresses.
         """
-        given = {"images": images, "filters": filters, "outputs": outputs}
+        given = {"images": images, "filters": filters, "outputs": outputs, "bias": bias}
         pointers = {tensor: given[name] for name, tensor in self.tensors.items()}
         self.graph.execute(pointers, self.workspace.address, handle=self.handle)
 
@@ -140,7 +158,8 @@ class Cudnn:
                 del self.plans[asked]
                 raise
             except Exception as error:  # the front end's own, and those of its versions
-                _LOG.warning("a kernel of treadle computes %s: cuDNN: %s", asked, error)
+                does = "finishes" if asked.finish != Finish() else "computes"
+                _LOG.warning("a kernel of treadle %s %s: cuDNN: %s", does, asked, error)
         return self.plans[asked]
 
 

@@ -6,7 +6,7 @@ import ctypes
 import importlib
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -17,8 +17,10 @@ from treadle.core import dtypes, errors, locks
 from treadle.runtime.gpu import discovery
 from treadle.runtime.gpu.conditionals import KERNEL, NAME, Conditionals, has_conditionals
 from treadle.runtime.gpu.cublas import Cublas, cublas_library
+from treadle.runtime.gpu.cublas_lt import CublasLt
 from treadle.runtime.gpu.cudnn import Convolution, Cudnn, Plan, cudnn_of, has_cudnn
 from treadle.runtime.gpu.driver import Array, CannotRecord, Needs, Recording, Work
+from treadle.runtime.gpu.finish import Ends
 from treadle.runtime.gpu.kernels import PRELUDE, KernelCode, Stage
 from treadle.runtime.gpu.launches import pointers_to
 from treadle.runtime.gpu.machine import Gpu
@@ -190,8 +192,45 @@ class CupyDriver:
         kind = self.runtime.memcpyDeviceToDevice
         self.runtime.memcpyAsync(target, source, size, kind, self.stream.ptr)
 
+    def copy_from(self, other: CupyDriver, target: int, source: int, size: int) -> None:
+        self.runtime.memcpyPeerAsync(
+            target, self.number, source, other.number, size, self.stream.ptr
+        )
+
     def clear(self, address: int, size: int) -> None:
         self.runtime.memsetAsync(address, 0, size, self.stream.ptr)
+
+    # -- exchanges with other devices ------------------------------------------------------------
+
+    @property
+    def identity(self) -> str:
+        return str(self.runtime.deviceGetPCIBusId(self.number))
+
+    def nccl_missing(self) -> str | None:
+        try:
+            nccl_library()
+        except errors.UnavailableError as error:
+            return error.message
+        return None
+
+    def communicator(self, drivers: Sequence[CupyDriver]) -> Nccl:
+        numbers = [driver.number for driver in drivers]
+        if len(set(numbers)) < len(numbers):
+            raise errors.UnavailableError(
+                None, None, "NCCL wants GPUs of their own: these are logical devices of one"
+            )
+        nccl = nccl_library()
+        made = nccl.NcclCommunicator.initAll(numbers)
+        return Nccl(nccl, made, [driver.stream.ptr for driver in drivers])
+
+    def joined_communicator(
+        self, rank: int, size: int, agree: Callable[[bytes | None], bytes]
+    ) -> Nccl:
+        nccl = nccl_library()
+        number = agree(nccl.get_unique_id() if rank == 0 else None)
+        with self.device:
+            made = nccl.NcclCommunicator(size, number, rank)
+        return Nccl(nccl, [made], [self.stream.ptr])
 
     # -- copies beside other work ----------------------------------------------------------------
 
@@ -224,13 +263,24 @@ class CupyDriver:
     # -- work ------------------------------------------------------------------------------------
 
     @locks.cached_property
+    def cublas_memory(self) -> CupyMemory:
+        return self.allocate(CUBLAS_WORKSPACE)
+
+    @locks.cached_property
     def cublas(self) -> Cublas:
-        self._cublas_memory = self.allocate(CUBLAS_WORKSPACE)
-        place = self._cublas_memory.address
+        place = self.cublas_memory.address
         return Cublas(cublas_library(), self.stream.ptr, place, CUBLAS_WORKSPACE)
+
+    @locks.cached_property
+    def cublas_lt(self) -> CublasLt:
+        place = self.cublas_memory.address
+        return CublasLt(cublas_library("cublasLt"), self.stream.ptr, place, CUBLAS_WORKSPACE)
 
     def product(self, product: Product) -> None:
         self.cublas.product(product)
+
+    def finished_product(self, product: Product, ends: Ends) -> bool:
+        return self.cublas_lt.finished_product(product, ends)
 
     @locks.cached_property
     def cudnn(self) -> Cudnn | None:
@@ -330,6 +380,64 @@ class CupyDriver:
             return CupyRecording(self.stream.end_capture(), self.stream)
         except self.runtime.CUDARuntimeError:  # something that cannot be recorded ended it
             return None
+
+
+class Nccl:
+    """See `treadle.runtime.gpu.driver.Communicator`: NVIDIA's library, by CuPy.
+
+    Args:
+        nccl: the module ``cupy.cuda.nccl``.
+        communicators, streams: of the devices of this process, in their order.
+    """
+
+    def __init__(self, nccl: Any, communicators: Sequence[Any], streams: Sequence[int]) -> None:
+        self.nccl, self.devices = nccl, list(zip(communicators, streams, strict=True))
+
+    def all_reduce(
+        self, operands: Sequence[tuple[int, int]], count: int, dtype: Any, how: str
+    ) -> None:
+        kind = getattr(self.nccl, f"NCCL_{np.dtype(dtype).name.upper()}")
+        operation = getattr(self.nccl, f"NCCL_{how.upper()}")
+        with self._together():
+            for (each, stream), (source, target) in zip(self.devices, operands, strict=True):
+                each.allReduce(source, target, count, kind, operation, stream)
+
+    def all_gather(self, operands: Sequence[tuple[int, int]], size: int) -> None:
+        with self._together():
+            for (each, stream), (source, target) in zip(self.devices, operands, strict=True):
+                each.allGather(source, target, size, self.nccl.NCCL_UINT8, stream)
+
+    def broadcast(self, operands: Sequence[tuple[int, int]], size: int, root: int) -> None:
+        with self._together():
+            for (each, stream), (source, target) in zip(self.devices, operands, strict=True):
+                each.broadcast(source, target, size, self.nccl.NCCL_UINT8, root, stream)
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
+        """The calls of one thread for several devices must be told to belong together."""
+        self.nccl.groupStart()
+        try:
+            yield
+        finally:
+            self.nccl.groupEnd()
+
+
+def nccl_library() -> Any:
+    """CuPy's module of NCCL.
+
+    Raises:
+        UnavailableError: it is not installed, or CuPy was built without it.
+    """
+    with warnings.catch_warnings():  # in which CuPy says what is missing
+        warnings.simplefilter("ignore")
+        try:
+            nccl: Any = importlib.import_module("cupy.cuda.nccl")
+        except ImportError:
+            nccl = None
+    if nccl is None or not nccl.available:
+        text = "NCCL is not installed: pip install nvidia-nccl-cu12 (or nvidia-nccl-cu13)"
+        raise errors.UnavailableError(None, None, text)
+    return nccl
 
 
 class CupyRecording:

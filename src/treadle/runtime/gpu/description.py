@@ -131,7 +131,7 @@ class Description:
         recorded = self.program.is_recorded
         how = (
             "recorded as a CUDA graph by the second call with the same memory, and submitted as a "
-            "whole from then on" if recorded else "submitted one after the other in each call"
+            "whole from then on" if recorded else self._in_stretches()
         )  # fmt: skip
         return "\n".join([*lines, "", how, *filter(None, [self.needs[1]])])
 
@@ -159,6 +159,14 @@ class Description:
             else:
                 for line in self._step(step):
                     yield pad + line
+
+    def _in_stretches(self) -> str:
+        """How calls are submitted that are not recorded as a whole."""
+        stretches = self.program.stretches
+        if stretches is None:
+            return "submitted one after the other in each call"
+        count = f"{stretches.size} stretch{'es' * (stretches.size > 1)}"
+        return f"submitted in each call, {count} of them recorded as CUDA graphs"
 
     def _is_recorded(self, step: Loop | Branch) -> bool:
         """Whether a recording has the step as a part that the device decides about."""
@@ -208,10 +216,16 @@ class Description:
         if not isinstance(routine, CodeRoutine):
             count = routine.launches
             yield f"{name}: {count} call{'' if count == 1 else 's'} of a library of CUDA"
-            return
-        yield f"{name}{_scratch(routine.code, {})}"
-        for stage in routine.code.stages:
-            yield self._stage(stage, stage.blocks)
+        else:
+            yield f"{name}{_scratch(routine.code, {})}"
+            for stage in routine.code.stages:
+                yield self._stage(stage, stage.blocks)
+        if step.epilogue is not None:
+            follows = self.program.finishes.get(step)
+            if follows is not None:
+                yield f"  with {follows.finish} at once, or where the library cannot:"
+            for line in self._launch(step.epilogue, self.program.launches[step.epilogue]):
+                yield f"  {line}"
 
     def _stage(self, stage: Stage, blocks: Dim) -> str:
         needs = self.needs[0].get(stage.name)

@@ -14,6 +14,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from treadle.runtime.gpu.cudnn import Convolution
+    from treadle.runtime.gpu.finish import Ends
     from treadle.runtime.gpu.kernels import KernelCode
     from treadle.runtime.gpu.machine import Gpu
     from treadle.runtime.gpu.product import Product
@@ -60,6 +61,27 @@ class Mark(Protocol):
 
     def wait(self) -> None:
         """Wait until the device has got there."""
+
+
+class Communicator(Protocol):
+    """Some devices, one or several of this process, that exchange values. Each call is made once
+    for those of this process, and is then part of the work of each; all processes make the same
+    calls in the same order.
+
+    The operands are a pair of addresses for each device of this process, in their order: of what it
+    gives, and of what it gets.
+    """
+
+    def all_reduce(
+        self, operands: Sequence[tuple[int, int]], count: int, dtype: Any, how: str
+    ) -> None:
+        """Combine arrays, by "sum", "min" or "max"; all get the same bits."""
+
+    def all_gather(self, operands: Sequence[tuple[int, int]], size: int) -> None:
+        """All get the bytes that each gives, one after the other."""
+
+    def broadcast(self, operands: Sequence[tuple[int, int]], size: int, root: int) -> None:
+        """All get the bytes that the one of this number gives."""
 
 
 class Driver(Protocol):
@@ -128,6 +150,37 @@ class Driver(Protocol):
     def copy(self, target: int, source: int, size: int) -> None:
         """Copy bytes from one address of the device to another."""
 
+    def copy_from(self, other: Any, target: int, source: int, size: int) -> None:
+        """Copy bytes from an address of another device of the same kind of driver, whose work this
+        does not wait for: see `mark` and `follow`."""
+
+    @property
+    def identity(self) -> str:
+        """Which GPU of its machine the device is a part of."""
+
+    def nccl_missing(self) -> str | None:
+        """Why no library exchanges values with other devices; None where one does."""
+
+    def communicator(self, drivers: Sequence[Any]) -> Communicator:
+        """What lets a library exchange values between devices of this process.
+
+        Raises:
+            UnavailableError: there is no such library, or the devices are parts of one.
+        """
+
+    def joined_communicator(
+        self, rank: int, size: int, agree: Callable[[bytes | None], bytes]
+    ) -> Communicator:
+        """The same between processes, which have a device each and call this together.
+
+        Args:
+            rank: the number of this process; size: how many there are.
+            agree: gives every process the bytes that the first one has.
+
+        Raises:
+            UnavailableError: there is no such library.
+        """
+
     def allocate_ahead(self, size: int) -> tuple[Memory, Memory]:
         """Memory of the host that `copy_ahead` reads, and of the device that it writes. Any thread
         may ask for it, and for copies, also while another one works or records.
@@ -144,7 +197,8 @@ class Driver(Protocol):
         """A mark behind everything that was asked for by now."""
 
     def follow(self, mark: Mark) -> None:
-        """What is asked for from now on happens after a mark of `copy_ahead`."""
+        """What is asked for from now on happens after a mark of `copy_ahead`, or of another
+        device."""
 
     def clear(self, address: int, size: int) -> None:
         """Fill bytes with zeros."""
@@ -152,10 +206,14 @@ class Driver(Protocol):
     def product(self, product: Product) -> None:
         """Multiply matrices."""
 
-    def convolution(self, asked: Convolution) -> Callable[[int, int, int], None] | None:
+    def finished_product(self, product: Product, ends: Ends) -> bool:
+        """Multiply matrices and finish the results, which go to ``ends.out``; False where no
+        library of the device does both: nothing was done."""
+
+    def convolution(self, asked: Convolution) -> Callable[..., None] | None:
         """What lets a library of the device compute a convolution, given the addresses of images,
-        filters and outputs; None where no library does. The first call for a convolution takes
-        time and memory: none may be recorded then."""
+        filters and outputs, and of the vector that ``asked.finish`` adds; None where no library
+        does. The first call for a convolution takes time and memory: none may be recorded then."""
 
     def triangles(self, matrix: Any) -> tuple[Any, Any, Any]:
         """(P, L, U) of a square array of `library`, which is ``P @ L @ U``: P puts rows in another

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, substitute
-from treadle.graph.ir import Node
+from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Kernel
 from treadle.ops.control.control_flow import WHILE
 from treadle.ops.lowering import Rows
+from treadle.runtime.fusion.group import Group
+from treadle.runtime.fusion.space import index_at
 from treadle.runtime.fusion.strided import View
+from treadle.runtime.gpu.finish import finishing
 from treadle.runtime.gpu.kernels import is_small, kernel_code
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.one_block import fits_one_block
@@ -28,6 +31,7 @@ class GpuFacts(Facts):
         blocks: of the launches of kernels that were asked about.
     """
 
+    in_blocks = False
     unified = False
     even_columns = True
 
@@ -47,6 +51,20 @@ class GpuFacts(Facts):
     ) -> Sequence[Reach | None]:
         routine = routine_for(node, views, self.gpu)
         return () if routine is None else routine.reaches
+
+    def takes_epilogue(
+        self, node: Node, views: Sequence[View], group: Group, stored: Sequence[Value]
+    ) -> bool:
+        (result,), buffers = node.outputs, group.build.buffers
+        if result in stored or not stored or any(v.spec != result.spec for v in stored):
+            return False
+        dims = result.spec.dims
+        found = finishing(
+            [group.values[v] for v in stored], lambda e: buffers[e.buffer] is result,
+            index_at(dims, range(len(dims))),
+        )  # fmt: skip
+        routine = None if found is None else routine_for(node, views, self.gpu)
+        return routine is not None and found is not None and routine.takes(found.finish)
 
     def verdicts(self, node: Node) -> Dim | None:
         lower = node.op.lower

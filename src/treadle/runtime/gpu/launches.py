@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, substitute
@@ -17,6 +17,7 @@ from treadle.graph.ir import Value
 from treadle.kernel.ir import Buffer, Kernel
 from treadle.runtime.gpu import small_kernels
 from treadle.runtime.gpu.driver import Driver
+from treadle.runtime.gpu.finish import Finish
 from treadle.runtime.gpu.kernels import KernelCode, kernel_code
 from treadle.runtime.schedule.steps import Launch, Operand, Place, SegmentedLaunch
 
@@ -29,6 +30,20 @@ class Code:
     def __init__(self, code: KernelCode) -> None:
         self.code = code
         self.functions: list[Any] = []
+
+
+class PreparedFinish(NamedTuple):
+    """What a library does with the results of a routine, and the operands in memory.
+
+    Attributes:
+        out: what the end is stored in.
+        bias: the vector that is added; kept: what the activation's operand is stored in.
+    """
+
+    finish: Finish
+    out: Operand
+    bias: Operand | None
+    kept: Operand | None
 
 
 class Codes:

@@ -177,6 +177,21 @@ class DeviceStorage:
                 self.driver.copy(made.address, buffer.address, buffer.size)
         return made
 
+    def from_device(self, buffer: Buffer, storage: Any) -> Buffer | None:
+        if not isinstance(storage, DeviceStorage):
+            return None
+        with storage.working():
+            mark = storage.driver.mark()
+        with self.working():
+            made = self.empty(buffer.dtype, buffer.shape)
+            self.driver.follow(mark)
+            if buffer.size:
+                self.driver.copy_from(storage.driver, made.address, buffer.address, buffer.size)
+            mark = self.driver.mark()
+        with storage.working():
+            storage.driver.follow(mark)  # the memory that was read may be used again after that
+        return made
+
     def exported(self, buffer: Buffer) -> Any:
         with self.working():
             self.raise_failures()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from enum import IntEnum
 from typing import Any
 
 from treadle.core import errors
 from treadle.core.dtypes import DType
+from treadle.core.meeting import is_part, meet
 from treadle.core.shapes import substitute
 from treadle.ops.collections.iterators import release_iterators
 from treadle.ops.collections.lists import LIST_ADD
@@ -15,9 +17,11 @@ from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.exhausted import no_results, no_workspace
 from treadle.runtime.gpu.description import Description
 from treadle.runtime.gpu.driver import CannotRecord, Memory, Recording
+from treadle.runtime.gpu.finish import finishing
 from treadle.runtime.gpu.host_numbers import HostNumber
 from treadle.runtime.gpu.launches import (
     Codes,
+    PreparedFinish,
     PreparedLaunch,
     PreparedSegments,
     SmallLaunch,
@@ -33,7 +37,9 @@ from treadle.runtime.gpu.routines import (
     prepare_together,
     routine_for,
 )
+from treadle.runtime.gpu.routines.exchanges import ExchangeRoutine
 from treadle.runtime.gpu.run import Run
+from treadle.runtime.gpu.stretches import KeptStretches, Stretches
 from treadle.runtime.memory.use import MemoryUse
 from treadle.runtime.planned import Planned
 from treadle.runtime.precision import precision
@@ -64,6 +70,15 @@ from treadle.runtime.schedule.steps import (
     Verdict,
 )
 
+
+class _Way(IntEnum):
+    """How the work of a call is done: step by step, which is also recorded, or from a recording."""
+
+    WORK = 0
+    RECORD = 1
+    SUBMIT = 2
+
+
 MOST_RECORDINGS = 8  # of a program: one for each set of addresses that its calls come with
 _WAITS = (Append, Callback, Deliver, Fetch, ListStep, Measure, OpLoops)
 _FOUND_LATE = ("late", "joined", "slot", "element", "grown", "buffer")
@@ -80,6 +95,7 @@ class GpuProgram(Executable):
         launches: of kernels, by their steps.
         alone: the launches of loops and branches that the device runs by itself.
         routines: of library calls.
+        finishes: what follows these, where a library may do both at once.
         forms: what computes ops by functions of the library for which a processor's programs call
             NumPy.
         numbers: what the host computes itself.
@@ -90,6 +106,8 @@ class GpuProgram(Executable):
             before the first one.
         recordings: (whether TensorFloat-32 is allowed, sizes, addresses) -> the work of a call
             with these.
+        stretches: the parts that are recorded where the whole is not; None: there are none, or the
+            whole is recorded. `kept` has their recordings as `recordings` has those of the whole.
     """
 
     mode = "native"
@@ -107,6 +125,7 @@ class GpuProgram(Executable):
         self.segments: dict[Step, PreparedSegments | list[PreparedLaunch]] = {}
         self.alone: dict[Step, PreparedLaunch] = {}
         self.routines: dict[Step, Routine] = {}
+        self.finishes: dict[Step, PreparedFinish] = {}
         self.forms: dict[Step, Form] = {}
         self.numbers: dict[Step, HostNumber] = {}
         self.small: dict[tuple[str, DType], SmallLaunch] = {}
@@ -121,8 +140,12 @@ class GpuProgram(Executable):
         self.variables = sorted(set(self.builder.variables.values()))
         self.static = [p for p in _distinct(places) if p.kind == "output"]
         self.has_verdict = any(isinstance(s, Verdict) for s in self.block.steps)
+        self.meets = any(isinstance(r, ExchangeRoutine) for r in self.routines.values())
         self.is_recorded = self._may_be_recorded(steps, places)
         self.recordings: OrderedDict[tuple[int, ...], Recording | None] = OrderedDict()
+        stretches = None if self.is_recorded else Stretches(self, self.block)
+        self.stretches = stretches if stretches is not None and stretches.size else None
+        self.kept: OrderedDict[tuple[int, ...], KeptStretches | None] = OrderedDict()
         self.verdicts: dict[tuple[int, ...], Status] = {}
         self.submitted = 0
         self.copied: tuple[Copied, Copied] | None = None
@@ -175,6 +198,8 @@ class GpuProgram(Executable):
                 if routine is None:
                     raise Unsupported(f"{step.node.op.name} has no routine for a GPU")
                 self.routines[step] = routine
+                if step.epilogue is not None:
+                    self._prepare_epilogue(step, step.epilogue)
             case Callback():
                 form = device_form(step.node)
                 if form is not None:
@@ -197,6 +222,24 @@ class GpuProgram(Executable):
     def _prepare_launch(self, launch: Launch) -> None:
         if launch.native:
             self.launches[launch] = prepared(launch, self.codes)
+
+    def _prepare_epilogue(self, call: LibraryCall, step: Launch) -> None:
+        self._prepare_launch(step)
+        (value,), stores, operands = call.node.outputs, step.kernel.stores, step.operands
+        operand = dict(zip(step.kernel.buffers, operands, strict=True))
+        index = stores[0].index
+        found = finishing(
+            [s.value for s in stores],
+            lambda e: operand[e.buffer].value is value and e.index == index, index,
+        )  # fmt: skip
+        if found is None:
+            return
+        numbers = found.out, found.kept
+        out, kept = (None if n is None else operand[stores[n].buffer] for n in numbers)
+        bias = None if found.bias is None else operand[found.bias]
+        assert out is not None
+        if all(o is None or o.place is not None for o in (bias, kept, out)):
+            self.finishes[call] = PreparedFinish(found.finish, out, bias, kept)
 
     def _segments(self, step: SegmentedLaunch) -> PreparedSegments | list[PreparedLaunch]:
         """One launch for all segments; one for each where only some get a number of the host."""
@@ -276,27 +319,58 @@ class GpuProgram(Executable):
 
     def _submit(self, run: Run) -> None:
         """Have the device do the work of a call, from a recording where there is one."""
-        if not self.is_recorded:
-            self._work(run)
+        key = (precision.tensor_float, *run.key()) if self.is_recorded else ()  # products keep it
+        way = self._agreed(self._way(key), "the way of a call")
+        if way is _Way.RECORD:
+            recorded = self._recorded(run)
+            if self._agreed(recorded is not None, "a recording"):
+                self.recordings[key] = recorded
+            else:  # a device cannot record such work
+                self.is_recorded = False
+                way = _Way.WORK
+        if way is _Way.WORK:
+            if self.stretches is None or not self._in_stretches(self.stretches, run):
+                self._work(run)
             return
-        key = (precision.tensor_float, *run.key())  # recorded products keep the setting
+        recorded = self.recordings[key]
+        assert recorded is not None
+        run.expect_verdict()
+        recorded.submit()
+        run.submitted = 1
+
+    def _way(self, key: tuple[int, ...]) -> _Way:
+        """How a call would have its work done by itself."""
+        if not self.is_recorded:
+            return _Way.WORK
         if key not in self.recordings:  # the first call with these addresses
             self.recordings[key] = None
             if len(self.recordings) > MOST_RECORDINGS:
                 self.recordings.popitem(last=False)
-            self._work(run)
-            return
+            return _Way.WORK
         self.recordings.move_to_end(key)
-        recorded = self.recordings[key]
-        if recorded is None:
-            recorded = self.recordings[key] = self._recorded(run)
-            if recorded is None:  # the device cannot record such work
-                self.is_recorded = False
-                self._work(run)
-                return
-        run.expect_verdict()
-        recorded.submit()
-        run.submitted = 1
+        return _Way.RECORD if self.recordings[key] is None else _Way.SUBMIT
+
+    def _in_stretches(self, stretches: Stretches, run: Run) -> bool:
+        """Do the work of a call with the recordings of its stretches; False where buffers come at
+        these addresses for the first time."""
+        key = (precision.tensor_float, *run.key())
+        if key not in self.kept:
+            self.kept[key] = None
+            if len(self.kept) > MOST_RECORDINGS:
+                self.kept.popitem(last=False)
+            return False
+        self.kept.move_to_end(key)
+        try:
+            kept = self.kept[key] = self.kept[key] or KeptStretches(stretches, run)
+        except MemoryError:
+            raise no_workspace(self.graph, self.memory, run.symbols) from None
+        kept.work(run)
+        return True
+
+    def _agreed(self, way: Any, about: str) -> Any:
+        """What all programs of a call do that meet on the way: they record exchanges together, and
+        do recorded ones together."""
+        return meet(about, way, min) if self.meets and is_part() else way
 
     def _work(self, run: Run) -> None:
         """Go through the steps."""

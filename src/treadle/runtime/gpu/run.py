@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from treadle.kernel.reference import evaluate
 from treadle.runtime import interpreter
 from treadle.runtime.exhausted import no_array
 from treadle.runtime.gpu.driver import Memory
+from treadle.runtime.gpu.finish import Ends
 from treadle.runtime.gpu.launches import PreparedLaunch, PreparedSegments, word_of
 from treadle.runtime.gpu.lists import Lists
 from treadle.runtime.gpu.memory import Buffer
@@ -198,14 +199,17 @@ class Run:
                 return Buffer(grown, grown.memory.address, dtype, shape)
         return self.storage.empty(dtype, shape)
 
-    def reserve_scratch(self) -> None:
-        """Take the memory that any step uses beside the temporaries, before work is recorded."""
+    def reserve_scratch(self, steps: Collection[Step] | None = None) -> None:
+        """Take the memory that any of some steps, or of all, uses beside the temporaries, before
+        work is recorded."""
         program = self.program
-        for launch in program.launches.values():
-            sizes = {name: size for _, name, size in self._symbols(launch)}
-            self.scratch_for(_size(launch.code.code.scratch, sizes))
-        for routine in program.routines.values():
-            self.scratch_for(self.size(routine.workspace))
+        for step, launch in program.launches.items():
+            if steps is None or step in steps:
+                sizes = {name: size for _, name, size in self._symbols(launch)}
+                self.scratch_for(_size(launch.code.code.scratch, sizes))
+        for step, routine in program.routines.items():
+            if steps is None or step in steps:
+                self.scratch_for(self.size(routine.workspace))
 
     def scratch_for(self, size: int) -> int:
         """Memory that one step uses: the device does one step after the other."""
@@ -261,7 +265,11 @@ class Run:
     # -- steps -----------------------------------------------------------------------------------
 
     def block(self, block: Block) -> None:
-        for step in block.steps:
+        self.steps(block.steps)
+
+    def steps(self, steps: Sequence[Step]) -> None:
+        """Go through some steps."""
+        for step in steps:
             try:
                 _STEPS[type(step)](self, step)
             except MemoryError as error:
@@ -364,7 +372,16 @@ class Run:
         arrays = [driver.array(b.address, b.dtype, b.shape) for b in (*inputs, *outputs)]
         self.submitted += self.size(routine.launches)
         scratch = self.scratch_for(self.size(routine.workspace))
-        routine(driver, arrays[: len(inputs)], arrays[len(inputs) :], scratch, self.symbols)
+        given, made = arrays[: len(inputs)], arrays[len(inputs) :]
+        follows = self.program.finishes.get(step)
+        if follows is not None:
+            places = [None if o is None else o.place for o in follows[1:]]
+            ends = Ends(follows.finish, *(0 if p is None else self.address(p) for p in places))
+            if routine.finished(driver, given, ends, scratch, self.symbols):
+                return
+        routine(driver, given, made, scratch, self.symbols)
+        if step.epilogue is not None:
+            self.launch(step.epilogue)
 
     def callback(self, step: Callback) -> None:
         form = self.program.forms.get(step)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim
-from treadle.graph.ir import Node
+from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Kernel
 from treadle.ops import lowering
+from treadle.runtime.fusion.group import Group
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.reach import Reach
 from treadle.runtime.schedule.steps import Loop, Rows
@@ -36,9 +37,12 @@ class Facts:
             processor. Otherwise the host waits for the device when it reads a number of it: rank-0
             values reside where `treadle.runtime.schedule.residence` decides.
         even_columns: whether going down columns costs no more than going along rows.
+        in_blocks: whether routines run epilogues on blocks of their results; else on results as a
+            whole, where they do not do themselves what an epilogue is for.
         tuning: the record of the machine that code is fitted to, with the number of threads.
     """
 
+    in_blocks: bool = True
     unified: bool = True
     even_columns: bool = False
 
@@ -85,8 +89,15 @@ class Facts:
         """
         return None
 
-    def takes_epilogue(self, node: Node) -> bool:
-        """Whether the routine for a node runs a blocked kernel on its result."""
+    def takes_epilogue(
+        self, node: Node, views: Sequence[View], group: Group, stored: Sequence[Value]
+    ) -> bool:
+        """Whether the routine for a node does the work of a group that follows, too.
+
+        Args:
+            views: how the operands lie in other arrays; none where each has memory of its own.
+            stored: the values of the group that are needed, and the node's result if it is.
+        """
         return False
 
     def kernel_needs(self, kernel: Kernel) -> Needs | None:

@@ -201,7 +201,9 @@ def _line(step: Step) -> str:
             last = step.epilogue if isinstance(step, LibraryCall) else None
             if isinstance(step, LibraryCall) and step.apart:
                 call = f"{step.node.op.name}({_listed(step.inputs)}) in blocks of {step.scratch}"
-            return call if last is None else f"{call}\n  with blocked {_line(last)}"
+            if last is None:
+                return call
+            return f"{call}\n  with {'blocked ' if last.kernel.blocked else ''}{_line(last)}"
         case Callback():
             why = f"  ; {step.reason}" if step.reason else ""
             call = f"python {step.node.op.name}({_listed(step.inputs)})"

@@ -308,9 +308,10 @@ class RegionBuilder:
         self, unit: Unit, step: LibraryCall, targets: Mapping[Value, list[Operand]],
         over: Mapping[Value, Value],
     ) -> None:  # fmt: skip
-        """Give a call its epilogue; where there is no code for blocks, a kernel that follows."""
-        built, operands, outputs = self._kernel(unit, targets, over, blocked=True)
-        needs = self.program.facts.kernel_needs(built.kernel)
+        """Give a call its epilogue; where there is no code for it, a kernel that follows."""
+        facts = self.program.facts
+        built, operands, outputs = self._kernel(unit, targets, over, blocked=facts.in_blocks)
+        needs = facts.kernel_needs(built.kernel)
         if needs is None or needs.scratch != 0:
             built, operands, outputs = self._kernel(unit, targets, over)
             self._check_kernel(unit, built)

@@ -103,7 +103,8 @@ class Evaluate(Step):
 class LibraryCall(Step):
     """Run a routine of the runtime's library; `scratch` is its workspace.
 
-    epilogue: the blocked kernel that the routine runs on every block of its result.
+    epilogue: the kernel that the routine runs on its result, on every block of it where the kernel
+        is a blocked one.
     apart: only the epilogue reads the result, whose blocks are in the workspace; the output's
         place is the workspace, too.
     views: how the node's operands lie in the memory of `inputs`; none where they are the same.

@@ -33,6 +33,7 @@ from treadle.ops.image.windows import Span, spans
 from treadle.ops.lowering import Library, dim_expr, divide_index, index_expr
 from treadle.runtime.gpu.cudnn import KINDS, Convolution
 from treadle.runtime.gpu.driver import Driver
+from treadle.runtime.gpu.finish import Ends, Finish
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.routines.kernel import KernelRoutine
 from treadle.runtime.gpu.routines.products import Matrices, MatrixProduct
@@ -159,6 +160,23 @@ class LibraryConvolution(Routine):
         compute(address_of(images), workspace, address_of(results))
         if self.gives_filters:
             self.turn(driver, [theirs], [filters], 0, symbols)
+
+    def takes(self, finish: Finish) -> bool:
+        return self.kind == "conv2d" and not finish.keeps
+
+    def finished(
+        self, driver: Driver, inputs: Sequence[Any], ends: Ends, workspace: int,
+        symbols: Mapping[str, int],
+    ) -> bool:  # fmt: skip
+        asked = self._asked(symbols)._replace(finish=ends.finish)
+        compute = driver.convolution(asked) if asked.images[0] else None
+        if compute is None:
+            return False
+        images, filters = inputs
+        theirs = driver.array(workspace, self.dtype.np_dtype, (math.prod(self.filters),))
+        self.turn(driver, [filters], [theirs], 0, symbols)
+        compute(address_of(images), workspace, ends.out, ends.bias)
+        return True
 
 
 def _pointwise(name: str, dtype: DType, pixels: Dim, c: Dim, o: Dim) -> Routine:

@@ -100,7 +100,11 @@ _loaded: WeakKeyDictionary[Driver, dict[str, list[Any]]] = WeakKeyDictionary()
 def prepare_together(driver: Driver, routines: Iterable[Routine]) -> None:
     """Prepare routines for a device: what it has not compiled for others yet is compiled as one
     text, which takes little longer than the first of them."""
-    own = [p for r in routines for p in (r, *r.parts) if isinstance(p, CodeRoutine)]
+    every = [p for r in routines for p in (r, *r.parts)]
+    own = [p for p in every if isinstance(p, CodeRoutine)]
+    for routine in every:
+        if not isinstance(routine, CodeRoutine):
+            routine.prepare(driver)
     for routine in own:
         routine.fit_to(driver.gpu)
     loaded = _loaded.setdefault(driver, {})

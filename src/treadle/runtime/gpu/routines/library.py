@@ -12,6 +12,7 @@ from treadle.runtime.fusion.strided import View
 from treadle.runtime.gpu.machine import Gpu
 from treadle.runtime.gpu.routines.arrays import TRANSFORMS, transform_routine
 from treadle.runtime.gpu.routines.convolutions import convolution_routine
+from treadle.runtime.gpu.routines.exchanges import exchange_routine
 from treadle.runtime.gpu.routines.integers import integer_product
 from treadle.runtime.gpu.routines.products import product_routine
 from treadle.runtime.gpu.routines.routine import Routine
@@ -52,10 +53,15 @@ def _convolution(node: Node, views: Sequence[View], gpu: Gpu) -> Routine | None:
     return None if views else convolution_routine(node, gpu)
 
 
+def _exchange(node: Node, views: Sequence[View], gpu: Gpu) -> Routine | None:
+    return None if views else exchange_routine(node)
+
+
 _PLANS: dict[str, Callable[[Node, Sequence[View], Gpu], Routine | None]] = {
     "matmul": _product,
     "conv2d": _convolution,
     "conv2d_backprop_input": _convolution,
     "conv2d_backprop_filter": _convolution,
     **dict.fromkeys(TRANSFORMS, transform_routine),
+    **dict.fromkeys(("all_reduce", "reduce_among", "stack_among", "common"), _exchange),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from treadle.core.dtypes import DType
@@ -14,6 +14,7 @@ from treadle.core.shapes import Dim, product, row_major
 from treadle.graph.ir import Node
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.gpu.driver import Driver
+from treadle.runtime.gpu.finish import Ends, Finish
 from treadle.runtime.gpu.product import Factor, Product
 from treadle.runtime.gpu.routines.routine import Routine, address_of, size_of
 from treadle.runtime.precision import precision
@@ -78,13 +79,35 @@ class MatrixProduct(Routine):
         self, driver: Driver, inputs: Sequence[Any], outputs: Sequence[Any], workspace: int,
         symbols: Mapping[str, int],
     ) -> None:  # fmt: skip
-        m, n, k = (size_of(d, symbols) for d in (self.m, self.n, self.k))
-        counts = [size_of(level.count, symbols) for level in self.levels]
-        out, unit = address_of(outputs[0]), self.dtype.size
-        if 0 in (m, n, *counts):
+        out = address_of(outputs[0])
+        if size_of(self.k, symbols) == 0:
+            size = size_of(product((*(v.count for v in self.levels), self.m, self.n)), symbols)
+            if size:
+                driver.clear(out, size * self.dtype.size)
             return
-        if k == 0:
-            driver.clear(out, math.prod((*counts, m, n)) * unit)
+        for each in self._products(inputs, out, symbols):
+            driver.product(each)
+
+    def takes(self, finish: Finish) -> bool:
+        return self.dtype.is_floating and len(self.levels) < 2
+
+    def finished(
+        self, driver: Driver, inputs: Sequence[Any], ends: Ends, workspace: int,
+        symbols: Mapping[str, int],
+    ) -> bool:  # fmt: skip
+        if size_of(self.k, symbols) == 0:
+            return False
+        asked = self._products(inputs, ends.out, symbols)
+        return all(driver.finished_product(each, ends) for each in asked)
+
+    def _products(
+        self, inputs: Sequence[Any], out: int, symbols: Mapping[str, int]
+    ) -> Iterator[Product]:
+        """What the driver is asked for, one for each position along the batch dims that are not
+        one call."""
+        m, n, k = (size_of(d, symbols) for d in (self.m, self.n, self.k))
+        counts, unit = [size_of(level.count, symbols) for level in self.levels], self.dtype.size
+        if 0 in (m, n, *counts):
             return
         steps = [(size_of(v.a, symbols), size_of(v.b, symbols)) for v in self.levels]
         made = [math.prod(counts[i + 1 :]) * m * n for i in range(len(counts))]
@@ -102,13 +125,11 @@ class MatrixProduct(Routine):
             a, b = (first + unit * sum(p * steps[i][0] for p, i in at),
                     second + unit * sum(p * steps[i][1] for p, i in at))  # fmt: skip
             target = out + unit * sum(p * made[i] for p, i in at)
-            driver.product(
-                Product(
-                    self.dtype, batch, m, n, k, Factor(a, self.a.turned, lead_a, step_a),
-                    Factor(b, self.b.turned, lead_b, step_b), target,
-                    m * n if own is None else made[own], precision.tensor_float,
-                )  # fmt: skip
-            )
+            yield Product(
+                self.dtype, batch, m, n, k, Factor(a, self.a.turned, lead_a, step_a),
+                Factor(b, self.b.turned, lead_b, step_b), target,
+                m * n if own is None else made[own], precision.tensor_float,
+            )  # fmt: skip
 
 
 def product_routine(node: Node, views: Sequence[View]) -> Routine | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from treadle.core.shapes import Dim, substitute
 from treadle.runtime.gpu.driver import Driver
+from treadle.runtime.gpu.finish import Ends, Finish
 from treadle.runtime.reach import Reach
 
 
@@ -47,6 +48,18 @@ class Routine:
             symbols: values of the symbols in dims.
         """
         raise NotImplementedError
+
+    def takes(self, finish: Finish) -> bool:
+        """Whether a library of the device may compute the results and finish them at once."""
+        return False
+
+    def finished(
+        self, driver: Driver, inputs: Sequence[Any], ends: Ends, workspace: int,
+        symbols: Mapping[str, int],
+    ) -> bool:  # fmt: skip
+        """Let the device compute the results and finish them; False where no library of it does:
+        nothing was done."""
+        return False
 
 
 def size_of(dim: Dim, symbols: Mapping[str, int]) -> int:
