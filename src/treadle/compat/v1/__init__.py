@@ -22,6 +22,7 @@ from treadle.compat.v1 import (
     initializers,
     layers,
     logging,
+    lookup,
     losses,
     metrics,
     nn,
@@ -146,6 +147,7 @@ from treadle.compat.v1.inputs import (
     placeholder,
     placeholder_with_default,
 )
+from treadle.compat.v1.lookup import tables_initializer
 from treadle.compat.v1.mirrored import (
     fallback,
 )
@@ -320,6 +322,7 @@ __all__ = [
     "is_tensor",
     "is_variable_initialized",
     "layers",
+    "lookup",
     "local_variables",
     "local_variables_initializer",
     "logging",
@@ -383,6 +386,7 @@ __all__ = [
     "squeeze",
     "sub",
     "summary",
+    "tables_initializer",
     "test",
     "to_bfloat16",
     "to_complex128",

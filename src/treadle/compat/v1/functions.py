@@ -273,7 +273,15 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, strict: bool = Fa
     if isinstance(pred, bool) and writes_into(pred) is not None:
         raise TypeError(f"pred must not be a Python bool{at(user_origin())}")
     call = graph_function(td.cond)
-    return _single(call(pred, _function(true_fn), _function(false_fn), name=name), strict)
+    return _single(call(of_rank_0(pred), _function(true_fn), _function(false_fn), name=name), strict)
+
+
+def of_rank_0(condition: Any) -> Any:
+    """A condition as it is, but one whose rank is not known as a scalar: placeholders are often
+    given no shape, and what depends on a condition then has a known shape."""
+    if isinstance(condition, Tensor) and condition.shape.rank is None:
+        return graph_function(td.reshape)(condition, [])
+    return condition
 
 
 def _function(given: Any) -> Callable[..., Any]:
