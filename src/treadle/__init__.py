@@ -304,6 +304,7 @@ if TYPE_CHECKING:
         passes,
         profiler,
         saved_model,
+        shared_object,
         signal,
         strings,
         summary,
@@ -419,7 +420,7 @@ explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
         audio autodiff autograph compat data distribute image inspect io keras lookup onnx passes
-        profiler saved_model signal strings summary sysconfig test train
+        profiler saved_model shared_object signal strings summary sysconfig test train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
@@ -681,6 +682,7 @@ __all__ = [
     "sequence_mask",
     "shape",
     "shape_n",
+    "shared_object",
     "sigmoid",
     "sign",
     "signal",
