@@ -168,11 +168,11 @@ def _in_order(keys: NDArray, values: NDArray) -> tuple[NDArray, NDArray]:
     again = np.flatnonzero(keys[1:] == keys[:-1])
     for place in again:
         if values[place] != values[place + 1]:
+            key, (value, other) = keys[place : place + 1].tolist()[0], values[place:].tolist()[:2]
             raise errors.FailedPreconditionError(
                 None, None,
-                f"HashTable has different value for same key. Key {keys[place]!r} has "
-                f"{values[place]!r} and trying to add value {values[place + 1]!r}"
-                f"{at(user_origin())}",
+                f"HashTable has different value for same key. Key {key!r} has {value!r} and trying "
+                f"to add value {other!r}{at(user_origin())}",
             )  # fmt: skip
     kept = np.delete(np.arange(len(keys)), again + 1)
     return keys[kept], values[kept]

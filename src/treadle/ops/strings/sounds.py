@@ -81,8 +81,11 @@ def decode_wav(
     Raises:
         InvalidArgumentError: no WAV file of 16-bit PCM.
     """
+    file = string_tensor(contents)
+    if file.ndim != 0:
+        raise invalid(f"contents must be scalar, got shape {file.shape}{at(user_origin())}")
     audio, rate = run(
-        DECODE_WAV, string_tensor(contents), channels=int(desired_channels),
+        DECODE_WAV, file, channels=int(desired_channels),
         samples=int(desired_samples),
     )  # fmt: skip
     return DecodeWav(audio, rate)
