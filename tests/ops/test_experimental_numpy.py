@@ -65,4 +65,4 @@ def test_names():
     with pytest.raises(NotImplementedError, match="prefer_float32"):
         tnp.experimental_enable_numpy_behavior(prefer_float32=True)
     with pytest.raises(AttributeError, match="nothing_like_it"):
-        tnp.nothing_like_it  # noqa: B018
+        tnp.nothing_like_it

@@ -272,8 +272,8 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, strict: bool = Fa
             raise TypeError(f"'{label}' must be callable.{at(user_origin())}")
     if isinstance(pred, bool) and writes_into(pred) is not None:
         raise TypeError(f"pred must not be a Python bool{at(user_origin())}")
-    call = graph_function(td.cond)
-    return _single(call(of_rank_0(pred), _function(true_fn), _function(false_fn), name=name), strict)
+    branches = _function(true_fn), _function(false_fn)
+    return _single(graph_function(td.cond)(of_rank_0(pred), *branches, name=name), strict)
 
 
 def of_rank_0(condition: Any) -> Any:

@@ -21,29 +21,36 @@ from treadle.numpy_staging.dtypes import as_array
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 
-_FUNCTIONS = """
-    abs absolute add all allclose amax amin angle any append arange arccos arccosh arcsin arcsinh
-    arctan arctan2 arctanh argmax argmin argsort around array_equal atleast_1d atleast_2d atleast_3d
-    average bitwise_and bitwise_not bitwise_or bitwise_xor broadcast_arrays broadcast_to cbrt ceil
-    clip compress concatenate conj conjugate cos cosh count_nonzero cross cumprod cumsum deg2rad
-    diag diag_indices diagflat diagonal diff divide divmod dot dsplit dstack einsum empty empty_like
-    equal exp exp2 expand_dims expm1 eye fabs fix flip fliplr flipud float_power floor floor_divide
-    full full_like gcd geomspace greater greater_equal heaviside hsplit hstack hypot identity imag
-    inner isclose iscomplex isfinite isinf isnan isneginf isposinf isreal ix_ kron lcm less
-    less_equal linspace log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or
-    logical_xor logspace matmul max maximum mean meshgrid min minimum mod moveaxis multiply nanmean
-    nanprod nansum negative nextafter nonzero not_equal ones ones_like outer pad polyval positive
-    power prod ptp rad2deg ravel real reciprocal remainder repeat reshape roll rot90 round select
-    sign signbit sin sinc sinh sort split sqrt square squeeze stack std subtract sum swapaxes take
-    take_along_axis tan tanh tensordot tile trace transpose tri tril triu true_divide vander var
-    vdot vsplit vstack where zeros zeros_like
-""".split()
+_FUNCTIONS = [
+    "abs", "absolute", "add", "all", "allclose", "amax", "amin", "angle", "any", "append", "arange",
+    "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
+    "argsort", "around", "array_equal", "atleast_1d", "atleast_2d", "atleast_3d", "average",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_arrays", "broadcast_to",
+    "cbrt", "ceil", "clip", "compress", "concatenate", "conj", "conjugate", "cos", "cosh",
+    "count_nonzero", "cross", "cumprod", "cumsum", "deg2rad", "diag", "diag_indices", "diagflat",
+    "diagonal", "diff", "divide", "divmod", "dot", "dsplit", "dstack", "einsum", "empty",
+    "empty_like", "equal", "exp", "exp2", "expand_dims", "expm1", "eye", "fabs", "fix", "flip",
+    "fliplr", "flipud", "float_power", "floor", "floor_divide", "full", "full_like", "gcd",
+    "geomspace", "greater", "greater_equal", "heaviside", "hsplit", "hstack", "hypot", "identity",
+    "imag", "inner", "isclose", "iscomplex", "isfinite", "isinf", "isnan", "isneginf", "isposinf",
+    "isreal", "ix_", "kron", "lcm", "less", "less_equal", "linspace", "log", "log10", "log1p",
+    "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "logspace", "matmul", "max", "maximum", "mean", "meshgrid", "min", "minimum", "mod", "moveaxis",
+    "multiply", "nanmean", "nanprod", "nansum", "negative", "nextafter", "nonzero", "not_equal",
+    "ones", "ones_like", "outer", "pad", "polyval", "positive", "power", "prod", "ptp", "rad2deg",
+    "ravel", "real", "reciprocal", "remainder", "repeat", "reshape", "roll", "rot90", "round",
+    "select", "sign", "signbit", "sin", "sinc", "sinh", "sort", "split", "sqrt", "square",
+    "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan",
+    "tanh", "tensordot", "tile", "trace", "transpose", "tri", "tril", "triu", "true_divide",
+    "vander", "var", "vdot", "vsplit", "vstack", "where", "zeros", "zeros_like",
+]  # fmt: skip
 # What is not about elements of tensors, and is NumPy's own.
-_NUMPYS = """
-    bool_ complex128 complex64 e finfo float16 float32 float64 iinfo inexact inf int16 int32 int64
-    int8 int_ iscomplexobj isrealobj isscalar issubdtype ndim newaxis object_ pi promote_types
-    result_type shape size uint16 uint32 uint64 uint8
-""".split()
+_NUMPYS = [
+    "bool_", "complex128", "complex64", "e", "finfo", "float16", "float32", "float64", "iinfo",
+    "inexact", "inf", "int16", "int32", "int64", "int8", "int_", "iscomplexobj", "isrealobj",
+    "isscalar", "issubdtype", "ndim", "newaxis", "object_", "pi", "promote_types", "result_type",
+    "shape", "size", "uint16", "uint32", "uint64", "uint8",
+]  # fmt: skip
 _OLD = {"float_": "float64", "complex_": "complex128", "string_": "bytes_", "unicode_": "str_"}
 
 __all__ = [

@@ -44,7 +44,9 @@ def standard_normal(size: Any = None) -> Tensor:
     return distributions.normal(_shape(size), dtype=dtypes.float64)
 
 
-def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = dtypes.int64) -> Tensor:
+def randint(
+    low: int, high: int | None = None, size: Any = None, dtype: Any = dtypes.int64
+) -> Tensor:
     """Integers in [low, high), or in [0, low) without `high`."""
     first, end = (0, low) if high is None else (low, high)
     return distributions.uniform(_shape(size), first, end, dtypes.as_dtype(dtype))
