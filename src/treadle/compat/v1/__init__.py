@@ -219,8 +219,15 @@ from treadle.compat.v1.variables import (
     trainable_variables,
     variables_initializer,
 )
+from treadle.version import GIT_VERSION, VERSION, __version__
+
+__git_version__ = GIT_VERSION
 
 __all__ = [
+    "GIT_VERSION",
+    "VERSION",
+    "__git_version__",
+    "__version__",
     "AUTO_REUSE",
     "Assert",
     "ConfigProto",

@@ -40,10 +40,8 @@ class StaticVocabularyTable(td.lookup.StaticVocabularyTable):
 
 
 def _looked_up(table: Any, keys: Any, name: str | None = None) -> Any:
-    kind = td.lookup.StaticHashTable
-    if not isinstance(table, kind):
-        kind = td.lookup.StaticVocabularyTable
-    return kind.lookup(table, keys)
+    """The lookup of the class of `td.lookup` that the table's class of graphs is made of."""
+    return super(type(table), table).lookup(keys)
 
 
 def tables_initializer(name: str = "init_all_tables") -> Any:

@@ -7,7 +7,7 @@ arrays and numbers become tensors. ``td.jit`` is for whole programs in NumPy's m
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -85,9 +85,11 @@ def copy(a: Any) -> ndarray:
     return array(a)
 
 
-def flatten(a: Any, order: str = "C") -> ndarray:
+def flatten(a: Any, order: Literal["C", "F", "A", "K"] = "C") -> ndarray:
     """The elements in one axis."""
-    return _tensors(np.ravel(as_array(a), order))  # type: ignore[no-any-return]
+    x: Any = as_array(a)  # NumPy's functions take tensors
+    flat: ndarray = _tensors(np.ravel(x, order))
+    return flat
 
 
 asanyarray = ascontiguousarray = asarray

@@ -12,7 +12,7 @@ from treadle.ops.strings.texts import STRINGS
 
 
 def _search(rows: NDArray, values: NDArray) -> NDArray:
-    return np.searchsorted(rows, values).astype(np.int64)  # type: ignore[call-overload, no-any-return]
+    return np.searchsorted(rows, values).astype(np.int64)
 
 
 def _infer_search(rows: Spec, values: Spec) -> TensorSpec:
