@@ -85,6 +85,7 @@ FACADES = {
 # below them and on their own level. Packages without folders need no levels.
 LEVELS = {
     "compat": ("graph_messages", "v1"),
+    "experimental": ("dlpack numpy",),
     "ops": (
         "lowering properties quiet sizes tensorflow_names",
         "registry",

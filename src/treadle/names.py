@@ -18,6 +18,7 @@ _PLACES = (
     "treadle", "treadle.math", "treadle.linalg", "treadle.nn", "treadle.random",
     "treadle.nn.experimental",
     "treadle.random.experimental", "treadle.bitwise", "treadle.strings", "treadle.image",
+    "treadle.audio", "treadle.lookup",
     "treadle.io", "treadle.io.gfile", "treadle.debugging", "treadle.data", "treadle.nest",
     "treadle.autograph",
     "treadle.types.experimental", "treadle.config", "treadle.config.experimental", "treadle.test",
@@ -53,7 +54,11 @@ _INSTEAD = {
         _NO_RAGGED,
     ),
     "sets": "Use td.unique, np.intersect1d, np.setdiff1d and np.union1d on vectors",
-    "lookup": "Use a dict while data is prepared, and td.gather on integer ids in functions",
+    **dict.fromkeys(
+        ("MutableHashTable", "DenseHashTable"),
+        "Tables that change are not provided: use a dict while data is prepared, and "
+        "td.lookup.StaticHashTable in functions",
+    ),
     **dict.fromkeys(
         ("quantization", "QUANTIZED_DTYPES", "qint8", "qint16", "qint32", "quint8", "quint16"),
         _NO_QUANTIZED,
@@ -72,8 +77,6 @@ _INSTEAD = {
     "CriticalSection": "Use threading.Lock around calls: inside a program effects keep their order",
     "RegisterGradient": "Use td.custom_gradient",
     "Operation": "A tensor's node is tensor.op: td.inspect.stages shows the graph",
-    "audio": "Sound files are not read: use Python's module wave, or soundfile, before tensors are "
-    "made; td.signal has spectra",
     "raw_ops": "Use the public functions, such as td.add for raw_ops.AddV2",
     **dict.fromkeys(
         ("mlir", "xla"),
@@ -101,7 +104,6 @@ _INSTEAD = {
         ("async_scope", "async_clear_error", "function_executor_type"),
         "Calls return when they are done",
     ),
-    "numpy": "NumPy's own functions take tensors, in functions too: np.sum(x)",
     "no_gradient": "Use td.stop_gradient, or td.custom_gradient",
     "unicode_script": "Scripts of characters are not provided: use the unicodedata module before "
     "tensors are made",
@@ -131,18 +133,8 @@ _INSTEAD = {
     "ctc_loss": "CTC losses are not provided: torch.nn.functional.ctc_loss takes arrays",
     "ctc_beam_search_decoder": "CTC decoders are not provided",
     "ctc_greedy_decoder": "CTC decoders are not provided: use td.argmax and drop repetitions",
-    "nce_loss": "Sampled losses are not provided: use "
-    "td.nn.sparse_softmax_cross_entropy_with_logits on all classes",
-    "sampled_softmax_loss": "Sampled losses are not provided: use "
-    "td.nn.sparse_softmax_cross_entropy_with_logits on all classes",
-    **{
-        f"{kind}_candidate_sampler": "Sampled losses are not provided: use "
-        "td.nn.sparse_softmax_cross_entropy_with_logits on all classes, or td.random.categorical "
-        "to draw some"
-        for kind in ("all", "fixed_unigram", "learned_unigram", "log_uniform", "uniform")
-    },
-    "compute_accidental_hits": "Sampled losses are not provided: td.equal compares labels with "
-    "candidates",
+    "learned_unigram_candidate_sampler": "Shares of classes are not learned from calls: use "
+    "td.random.fixed_unigram_candidate_sampler with their numbers",
     "embedding_lookup_sparse": "Sparse tensors are not provided: use td.nn.embedding_lookup on "
     "padded ids and a weighted td.reduce_sum",
     "safe_embedding_lookup_sparse": "Sparse tensors are not provided: use td.nn.embedding_lookup "

@@ -191,3 +191,25 @@ def test_eager_execution() -> None:
 def test_reset_default_graph_is_refused_inside_of_a_graph() -> None:
     with pytest.raises(AssertionError, match="Do not use tf.reset_default_graph"):
         tf.reset_default_graph()
+
+
+def test_a_dict_of_conditions_is_taken_in_the_order_of_names() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.placeholder(tf.float32), tf.constant(2.0)
+        one, two = lambda: tf.constant(1), lambda: tf.constant(2)
+        unnamed = tf.case({tf.less(x, y): one, tf.greater(y, x): two})
+        named = tf.case({tf.less(x, y, name="a"): one, tf.greater(y, x, name="b"): two})
+        only = tf.case(
+            {tf.less(x, y): one, tf.greater(x, y): two}, lambda: tf.constant(3), exclusive=True
+        )
+        assert session.run([unnamed, named, only], {x: 1.0}) == [2, 1, 1]
+        assert session.run(only, {x: 2.0}) == 3
+
+
+def test_tensors_like_others() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 2])
+        zeros, ones = tf.zeros_like(x, optimize=True), tf.ones_like(x, tf.int32, optimize=False)
+        found = session.run([zeros, ones], {x: np.ones((3, 2))})
+        assert zeros.shape.as_list() == [None, 2] and ones.dtype == tf.int32
+        assert [a.tolist() for a in found] == [[[0.0, 0.0]] * 3, [[1, 1]] * 3]

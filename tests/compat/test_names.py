@@ -32,3 +32,8 @@ def test_a_name_that_is_not_there_says_so() -> None:
         tf.nonesuch
     with pytest.raises(AttributeError, match="Sparse tensors are not provided"):
         tf.SparseTensor
+
+
+def test_programs_compare_versions() -> None:
+    assert tf.VERSION == tf.__version__ == td.__version__
+    assert tf.GIT_VERSION == tf.__git_version__ == td.version.GIT_VERSION

@@ -241,3 +241,16 @@ def test_contributed_summaries_at_once(tmp_path: Any) -> None:
     assert [(e.step, e.value) for e in found.Scalars("loss")] == [(3, 2.0), (6, 5.0)]
     assert [(e.step, e.value) for e in found.Scalars("mean")] == [(3, 3.0), (6, 6.0)]
     assert len(found.Images("i/image/0")) == 2
+
+
+def test_graphs_of_recurrent_networks_are_written(tmp_path: Any) -> None:
+    """Their loops have arrays of tensors, which have no shape."""
+    x = tf.placeholder(tf.float32, [None, 3, 2])
+    cells = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(4) for _ in range(2)])
+    state = cells.zero_state(tf.shape(x)[0], tf.float32)
+    tf.nn.dynamic_rnn(cells, x, tf.reduce_sum(tf.ones_like(x[..., 0], tf.int32), 1), state)
+    array = tf.TensorArray(tf.float32, 3)
+    tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a.write(i, 1.0)), (0, array))
+    with tf.Session() as sess, tf.summary.FileWriter(tmp_path, sess.graph):
+        pass
+    assert accumulated(tmp_path).Tags()["graph"]

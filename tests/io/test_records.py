@@ -195,3 +195,24 @@ def test_what_is_no_record(tmp_path: Path) -> None:
     assert list(records(str(tmp_path / "a"))) == ["é".encode()]
     with pytest.raises(ERRORS.FailedPreconditionError, match="closed"):
         writer.flush()
+
+
+def test_files_of_tensorflow_1(tmp_path):
+    old = td.compat.v1.python_io
+    path = str(tmp_path / "a.records")
+    options = old.TFRecordOptions(old.TFRecordCompressionType.GZIP)
+    assert [old.TFRecordOptions.get_compression_type_string(n) for n in range(3)] == [
+        "", "ZLIB", "GZIP",
+    ]  # fmt: skip
+    with old.TFRecordWriter(path, options) as writer:
+        writer.write(b"ab")
+        writer.write(b"c")
+    assert list(old.tf_record_iterator(path, options)) == [b"ab", b"c"]
+    assert list(td.compat.v1.io.tf_record_iterator(path, 2)) == [b"ab", b"c"]
+    with pytest.raises(td.errors.DataLossError):
+        list(old.tf_record_iterator(path))
+    with pytest.raises(td.errors.NotFoundError, match="none"):
+        list(old.tf_record_iterator(str(tmp_path / "none")))
+    with pytest.raises(ValueError, match="Not a valid compression_type"):
+        old.TFRecordOptions(3)
+    assert td.compat.v1.io.decode_raw is not None

@@ -14,6 +14,7 @@ from treadle.io.checksums import BLOCK, FOOTER, HEADER, Scanner, crc32c, masked
 from treadle.io.streams import WINDOW_BITS, opened
 
 _MOST = 1 << 26  # bytes of a large record that are read at once
+_NUMBERS = {0: "", 1: "ZLIB", 2: "GZIP"}  # of ways to compress, in TensorFlow 1
 
 # -- reading ---------------------------------------------------------------------------------------
 
@@ -96,7 +97,8 @@ class TFRecordOptions:
     """How the records of a file are compressed.
 
     Args:
-        compression_type: "GZIP", "ZLIB", or "" and None for no compression.
+        compression_type: "GZIP", "ZLIB", or "" and None for no compression; or TensorFlow 1's
+            numbers of these.
         window_bits, compression_level, mem_level, compression_strategy: what zlib is told; None for
             its own choice.
         flush_mode, input_buffer_size, output_buffer_size, compression_method: accepted for
@@ -126,13 +128,15 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """"GZIP", "ZLIB" or "" for options, or for the name of a way to compress.
+        """"GZIP", "ZLIB" or "" for options, or for the name of a way to compress or its number in
+        TensorFlow 1.
 
         Raises:
             ValueError: another name.
         """
         if isinstance(options, TFRecordOptions):
             return cls.get_compression_type_string(options.compression_type)
+        options = _NUMBERS.get(options, options)
         if options and options not in WINDOW_BITS:
             raise ValueError(f'Not a valid compression_type: "{options}"{at(user_origin())}')
         return options or ""

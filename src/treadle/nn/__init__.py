@@ -110,6 +110,15 @@ if TYPE_CHECKING:
         collapse_repeated,
         ctc_unique_labels,
     )
+    from treadle.ops.nn.sampled import (
+        nce_loss,
+        sampled_softmax_loss,
+    )
+    from treadle.ops.random.candidates import (
+        all_candidate_sampler,
+        compute_accidental_hits,
+        fixed_unigram_candidate_sampler,
+    )
     from treadle.ops.statistics.sorting import (
         approx_max_k,
         approx_min_k,
@@ -117,6 +126,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "all_candidate_sampler",
     "approx_max_k",
     "approx_min_k",
     "atrous_conv2d",
@@ -130,6 +140,7 @@ __all__ = [
     "batch_to_space",
     "bias_add",
     "collapse_repeated",
+    "compute_accidental_hits",
     "compute_average_loss",
     "conv1d",
     "conv1d_transpose",
@@ -151,6 +162,7 @@ __all__ = [
     "embedding_lookup",
     "erosion2d",
     "experimental",
+    "fixed_unigram_candidate_sampler",
     "fractional_avg_pool",
     "fractional_max_pool",
     "gelu",
@@ -169,10 +181,12 @@ __all__ = [
     "max_pool3d",
     "max_pool_with_argmax",
     "moments",
+    "nce_loss",
     "normalize_moments",
     "pool",
     "relu",
     "relu6",
+    "sampled_softmax_loss",
     "scale_regularization_loss",
     "selu",
     "separable_conv2d",
@@ -222,5 +236,9 @@ __getattr__ = provided(__name__, {
         """,
     "treadle.ops.nn.isotonic": "isotonic_regression",
     "treadle.ops.nn.labels": "collapse_repeated ctc_unique_labels",
+    "treadle.ops.nn.sampled": "nce_loss sampled_softmax_loss",
+    "treadle.ops.random.candidates": """
+        all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler
+        """,
     "treadle.ops.statistics.sorting": "approx_max_k approx_min_k top_k",
 })  # fmt: skip

@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from treadle.ops.random.algorithms import (
         Algorithm,
     )
+    from treadle.ops.random.candidates import (
+        all_candidate_sampler,
+        fixed_unigram_candidate_sampler,
+        log_uniform_candidate_sampler,
+        uniform_candidate_sampler,
+    )
     from treadle.ops.random.distributions import (
         categorical,
         normal,
@@ -44,12 +50,15 @@ if TYPE_CHECKING:
 __all__ = [
     "Algorithm",
     "Generator",
+    "all_candidate_sampler",
     "categorical",
     "create_rng_state",
     "experimental",
+    "fixed_unigram_candidate_sampler",
     "fold_in",
     "gamma",
     "get_global_generator",
+    "log_uniform_candidate_sampler",
     "normal",
     "poisson",
     "set_global_generator",
@@ -66,11 +75,16 @@ __all__ = [
     "stateless_uniform",
     "truncated_normal",
     "uniform",
+    "uniform_candidate_sampler",
 ]
 
 explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle.ops.random.algorithms": "Algorithm",
+    "treadle.ops.random.candidates": """
+        all_candidate_sampler fixed_unigram_candidate_sampler log_uniform_candidate_sampler
+        uniform_candidate_sampler
+        """,
     "treadle.ops.random.distributions": """
         categorical normal set_seed shuffle stateless_categorical stateless_normal
         stateless_truncated_normal stateless_uniform truncated_normal uniform

@@ -20,8 +20,10 @@ from treadle.compat.v1 import (
     gfile,
     graph_util,
     initializers,
+    io,
     layers,
     logging,
+    lookup,
     losses,
     metrics,
     nn,
@@ -47,6 +49,7 @@ from treadle.compat.v1.functions import (
     argmin,
     batch_matmul,
     batch_to_space,
+    case,
     cast,
     check_numerics,
     colocate_with,
@@ -88,6 +91,7 @@ from treadle.compat.v1.functions import (
     neg,
     norm,
     numpy_function,
+    ones_like,
     op_scope,
     py_func,
     py_function,
@@ -122,6 +126,7 @@ from treadle.compat.v1.functions import (
     verify_tensor_all_finite,
     where,
     while_loop,
+    zeros_like,
 )
 from treadle.compat.v1.functions import (
     tuple_ as tuple,
@@ -146,6 +151,7 @@ from treadle.compat.v1.inputs import (
     placeholder,
     placeholder_with_default,
 )
+from treadle.compat.v1.lookup import tables_initializer
 from treadle.compat.v1.mirrored import (
     fallback,
 )
@@ -232,6 +238,10 @@ from treadle.compat.v1.variables import (
     trainable_variables,
     variables_initializer,
 )
+from treadle.version import GIT_VERSION, VERSION, __version__
+
+__git_version__ = GIT_VERSION
+python_io = io
 
 __all__ = [
     "FIFOQueue",
@@ -249,6 +259,7 @@ __all__ = [
     "Assert",
     "ConfigProto",
     "Dimension",
+    "GIT_VERSION",
     "GPUOptions",
     "Graph",
     "GraphKeys",
@@ -267,10 +278,13 @@ __all__ = [
     "Tensor",
     "TensorArray",
     "TensorShape",
+    "VERSION",
     "Variable",
     "VariableAggregation",
     "VariableScope",
     "VariableSynchronization",
+    "__git_version__",
+    "__version__",
     "add_check_numerics_ops",
     "add_to_collection",
     "add_to_collections",
@@ -286,6 +300,7 @@ __all__ = [
     "assign_sub",
     "batch_matmul",
     "batch_to_space",
+    "case",
     "cast",
     "check_numerics",
     "colocate_with",
@@ -342,6 +357,7 @@ __all__ = [
     "initialize_local_variables",
     "initialize_variables",
     "initializers",
+    "io",
     "is_numeric_tensor",
     "is_tensor",
     "is_variable_initialized",
@@ -349,6 +365,7 @@ __all__ = [
     "local_variables",
     "local_variables_initializer",
     "logging",
+    "lookup",
     "losses",
     "make_template",
     "matmul",
@@ -366,12 +383,14 @@ __all__ = [
     "norm",
     "numpy_function",
     "ones_initializer",
+    "ones_like",
     "op_scope",
     "orthogonal_initializer",
     "placeholder",
     "placeholder_with_default",
     "py_func",
     "py_function",
+    "python_io",
     "random",
     "random_crop",
     "random_gamma",
@@ -409,6 +428,7 @@ __all__ = [
     "squeeze",
     "sub",
     "summary",
+    "tables_initializer",
     "test",
     "to_bfloat16",
     "to_complex128",
@@ -432,6 +452,7 @@ __all__ = [
     "where",
     "while_loop",
     "zeros_initializer",
+    "zeros_like",
 ]
 
 # Classes of messages: what needs them imports the package protobuf.

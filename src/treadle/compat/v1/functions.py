@@ -272,8 +272,29 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, strict: bool = Fa
             raise TypeError(f"'{label}' must be callable.{at(user_origin())}")
     if isinstance(pred, bool) and writes_into(pred) is not None:
         raise TypeError(f"pred must not be a Python bool{at(user_origin())}")
-    call = graph_function(td.cond)
-    return _single(call(pred, _function(true_fn), _function(false_fn), name=name), strict)
+    branches = _function(true_fn), _function(false_fn)
+    return _single(graph_function(td.cond)(of_rank_0(pred), *branches, name=name), strict)
+
+
+def case(
+    pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, strict: bool = False,
+    name: str = "case",
+) -> Any:  # fmt: skip
+    """`td.case`; the pairs may be a dict, whose predicates are taken in the order of their
+    names."""
+    if isinstance(pred_fn_pairs, dict):
+        pred_fn_pairs = sorted(pred_fn_pairs.items(), key=lambda pair: getattr(pair[0], "name", ""))
+    pairs = [(of_rank_0(pred), _function(branch)) for pred, branch in pred_fn_pairs]
+    last = None if default is None else _function(default)
+    return _single(graph_function(td.case)(pairs, last, exclusive, name=name), strict)
+
+
+def of_rank_0(condition: Any) -> Any:
+    """A condition as it is, but one whose rank is not known as a scalar: placeholders are often
+    given no shape, and what depends on a condition then has a known shape."""
+    if isinstance(condition, Tensor) and condition.shape.rank is None:
+        return graph_function(td.reshape)(condition, [])
+    return condition
 
 
 def _function(given: Any) -> Callable[..., Any]:
@@ -295,6 +316,23 @@ def while_loop(
         maximum_iterations=maximum_iterations, name=name,
     )  # fmt: skip
     return _single(found, return_same_structure)
+
+
+# -- tensors like others -------------------------------------------------------------------------
+
+
+def zeros_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Any:
+    """`td.zeros_like`; `optimize` is accepted for TensorFlow programs."""
+    return graph_function(td.zeros_like)(tensor, dtype, name=name)
+
+
+def ones_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Any:
+    """`td.ones_like`; `optimize` is accepted for TensorFlow programs."""
+    return graph_function(td.ones_like)(tensor, dtype, name=name)
 
 
 # -- Python in graphs ----------------------------------------------------------------------------

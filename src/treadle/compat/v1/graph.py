@@ -123,7 +123,8 @@ class Graph:
         region = self.region
         builder, nodes = region.builder, region.builder.region.nodes
         before, first, results = len(nodes), None, {}
-        for ranks in joined((*op.inputs,)):
+        possible = joined((*op.inputs,))
+        for ranks in possible:
             outer, thread.ranks = thread.ranks, ranks | thread.ranks
             region_before = thread.region
             try:
@@ -148,7 +149,7 @@ class Graph:
             dict.fromkeys([*op.inputs, *(t for b in op.bodies for t in b.outer_tensors())])
         )
         self._name(op, name, default, new, function)
-        self._give(op, results)
+        self._give(op, results, len(results) == len(possible))
         self._add(op)
         return op.result if op.outputs or op.result is not None else op
 
@@ -246,8 +247,12 @@ class Graph:
             default = operation_name(primitive) if primitive else plain_name.capitalize()
         op.name = self.unique_name(name or default)
 
-    def _give(self, op: Operation, results: dict[Ranks, Any]) -> None:
-        """Make the tensors of the results."""
+    def _give(self, op: Operation, results: dict[Ranks, Any], is_whole: bool) -> None:
+        """Make the tensors of the results.
+
+        Args:
+            is_whole: there is a result for all ranks that the arguments may have.
+        """
         (ranks, first), *others = results.items()
         op.result = map_leaves(first, lambda v: standing_for(op, v, ranks))
         for other, found in others:
@@ -259,6 +264,8 @@ class Graph:
             values = list(tensor.readings.values())
             same = all(v.dtype is values[0].dtype for v in values)
             tensor.is_sure = not (op.bodies and ranks) and same
+            if is_whole and len(values) > 1 and all(v.spec == values[0].spec for v in values):
+                tensor.readings = {ANY_RANKS: values[0]}  # it has no more to do with the ranks
 
     def _add(self, op: Operation) -> None:
         op.region = self.region

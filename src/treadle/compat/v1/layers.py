@@ -546,6 +546,7 @@ class BatchNormalization(Layer):
     def call(self, inputs: Any, training: Any = False, **kwargs: Any) -> Any:
         given = [self.gamma, self.beta, self.moving_mean, self.moving_variance]
         settings = (self._axis, self.epsilon)
+        training = functions.of_rank_0(training)
         if isinstance(training, bool | int) and not training:
             return recorded(_normalized, "batchnorm", "AddV2")(inputs, *given, *settings)
         found = recorded(_by_batch, "batchnorm", "AddV2")(inputs, *given, training, *settings)

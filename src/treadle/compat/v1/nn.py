@@ -277,56 +277,15 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
     return graph_function(td.nn.in_top_k)(targets, predictions, k, name=name)
 
 
-def _nce(weights: Any, biases: Any, labels: Any, inputs: Any, sampled: int, classes: int,
-         true: int, kind: str, removes: bool) -> Any:  # fmt: skip
-    """Losses of true and of drawn classes."""
-    labels = td.cast(td.reshape(labels, [-1, true]), td.int64)
-    drawn = _log_uniform(sampled, classes)
-    weights, biases = td.convert_to_tensor(weights), td.convert_to_tensor(biases)
-    true_w = td.gather(weights, td.reshape(labels, [-1]))
-    true_w = td.reshape(true_w, [-1, true, weights.shape[-1]])
-    true_logits = td.einsum("bd,btd->bt", inputs, true_w) + td.gather(biases, labels)
-    drawn_logits = td.matmul(inputs, td.gather(weights, drawn), transpose_b=True)
-    drawn_logits = drawn_logits + td.gather(biases, drawn)
-    if removes:
-        same = td.reduce_any(labels[:, :, None] == drawn[None, None, :], 1)
-        drawn_logits = td.where(same, td.cast(-1e38, drawn_logits.dtype), drawn_logits)
-    true_logits = true_logits - td.math.log(_expected(labels, sampled, classes))
-    drawn_logits = drawn_logits - td.math.log(_expected(drawn, sampled, classes))
-    logits = td.concat([true_logits, drawn_logits], 1)
-    targets = td.concat([td.ones_like(true_logits) / true, td.zeros_like(drawn_logits)], 1)
-    if kind == "nce":
-        return td.reduce_sum(td.nn.sigmoid_cross_entropy_with_logits(targets, logits), 1)
-    return td.nn.softmax_cross_entropy_with_logits(td.stop_gradient(targets), logits)
-
-
-def _log_uniform(count: int, classes: int) -> Any:
-    """Different classes, the small ones more often: P(c) ~ log((c + 2) / (c + 1))."""
-    scores = td.math.log(_shares(td.range(classes, dtype=td.int64), classes))
-    noise = -td.math.log(-td.math.log(td.random.uniform([classes], 1e-20, 1.0)))
-    return td.cast(td.math.top_k(scores + noise, count)[1], td.int64)
-
-
-def _shares(ids: Any, classes: int) -> Any:
-    wide = td.cast(ids, td.float32)
-    return td.math.log((wide + 2.0) / (wide + 1.0)) / td.math.log(float(classes + 1))
-
-
-def _expected(ids: Any, sampled: int, classes: int) -> Any:
-    """How often a class is expected among those that are drawn."""
-    share = _shares(ids, classes)
-    return -td.math.expm1(sampled * td.math.log1p(-share))
-
-
 def nce_loss(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int,
              num_classes: int, num_true: int = 1, sampled_values: Any = None,
              remove_accidental_hits: bool = False, partition_strategy: str = "mod",
              name: str = "nce_loss") -> Any:  # fmt: skip
     """The noise-contrastive loss of each example: of its true classes, and of `num_sampled` that
     are drawn (small numbers of classes more often)."""
-    return recorded(_nce, "nce_loss", "Sum")(
-        _whole(weights), _whole(biases), labels, inputs, num_sampled, num_classes, num_true, "nce",
-        remove_accidental_hits, name=name,
+    return recorded(td.nn.nce_loss, "nce_loss", "Sum")(
+        _parts(weights, partition_strategy), _parts(biases, partition_strategy), labels, inputs,
+        num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits, name=name,
     )  # fmt: skip
 
 
@@ -335,14 +294,24 @@ def sampled_softmax_loss(weights: Any, biases: Any, labels: Any, inputs: Any, nu
                          remove_accidental_hits: bool = True, partition_strategy: str = "mod",
                          name: str = "sampled_softmax_loss", seed: int | None = None) -> Any:
     """The softmax loss of each example over its true classes and `num_sampled` that are drawn."""
-    return recorded(_nce, "sampled_softmax_loss", "Reshape")(
-        _whole(weights), _whole(biases), labels, inputs, num_sampled, num_classes, num_true,
-        "softmax", remove_accidental_hits, name=name,
+    return recorded(td.nn.sampled_softmax_loss, "sampled_softmax_loss", "Reshape")(
+        _parts(weights, partition_strategy), _parts(biases, partition_strategy), labels, inputs,
+        num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits, seed,
+        name=name,
     )  # fmt: skip
 
 
-def _whole(given: Any) -> Any:
-    return given[0] if isinstance(given, list | tuple) and element(given) is None else given
+def _parts(given: Any, strategy: str) -> Any:
+    """A table, or the tables that are its parts one behind another."""
+    if not isinstance(given, list | tuple) or element(given) is not None:
+        return given
+    if len(given) == 1:
+        return given[0]
+    if strategy != "div":
+        raise NotImplementedError(
+            f'Tables are divided by partition_strategy="div", not {strategy!r}{at(user_origin())}'
+        )
+    return list(given)
 
 
 def quantized_relu_x(*args: Any, **kwargs: Any) -> Any:
@@ -370,6 +339,5 @@ in_graphs(
     _dropped,
     _fused,
     _moments,
-    _nce,
     _softmax_loss,
 )

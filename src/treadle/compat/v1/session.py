@@ -239,6 +239,22 @@ def _put_python_results(
         found[tensor] = td.constant(array, tensor.dtype)
 
 
+def _flat(feed_dict: Mapping[Any, Any]) -> dict[Any, Any]:
+    """What is fed for tensors that stand in tuples, tensor by tensor."""
+    found: dict[Any, Any] = {}
+    for key, value in feed_dict.items():
+        if not isinstance(key, tuple):
+            found[key] = value
+            continue
+        if len(key) != len(value):
+            raise ValueError(
+                f"Could not flatten dictionary. Key had {len(key)} elements, but value had "
+                f"{len(value)} elements. Key: {key}, value: {value}."
+            )
+        found |= _flat(dict(zip(key, value, strict=True)))
+    return found
+
+
 def _check_fed(sources: list[Operation]) -> None:
     for op in sources:
         if op.type == "Placeholder" and op.owner is None:
@@ -530,7 +546,8 @@ class BaseSession:
         Args:
             fetches: a tensor, variable or operation, or its name, or nested lists, tuples and
                 mappings of them.
-            feed_dict: values for placeholders, and for any other tensors instead of their own.
+            feed_dict: values for placeholders, and for any other tensors instead of their own. A
+                tuple of tensors takes values of the same structure.
             options, run_metadata: accepted for TensorFlow programs.
 
         Returns:
@@ -543,6 +560,8 @@ class BaseSession:
             InvalidArgumentError: a placeholder is not fed; the exceptions of operations.
         """
         form = type(fetches)
+        if type(feed_dict) is dict and any(isinstance(key, tuple) for key in feed_dict):
+            feed_dict = _flat(feed_dict)
         try:
             key = tuple(fetches) if form is list else fetches
             found = self._programs[key, form, tuple(feed_dict) if feed_dict else None]

@@ -101,7 +101,8 @@ class Tensor(metaclass=_TensorKind):
 
     @property
     def shape(self) -> TensorShape:
-        found = [td.TensorShape(r.shape) for r in self.readings.values()]
+        # An array of tensors has none.
+        found = [td.TensorShape(getattr(r, "shape", None)) for r in self.readings.values()]
         first, *others = found
         if not self.is_sure:
             return TensorShape(None)

@@ -1,0 +1,68 @@
+"""``td.experimental.numpy``: values, dtypes and gradients are NumPy's, eagerly and in functions."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+import treadle.experimental.numpy as tnp
+
+X = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]])
+CALLS = [
+    lambda n, x: n.sum(x, axis=0),
+    lambda n, x: n.mean(x, keepdims=True),
+    lambda n, x: n.add(n.array([1], n.int32), n.array([1.5], n.float32)),
+    lambda n, x: n.add(x, 2),
+    lambda n, x: n.exp(n.arange(3)),
+    lambda n, x: n.where(x > 0, x, -x),
+    lambda n, x: n.concatenate([x, x], axis=1),
+    lambda n, x: n.matmul(x, n.transpose(x)),
+    lambda n, x: n.argmax(x, axis=1),
+    lambda n, x: n.array([x, x], ndmin=4),
+    lambda n, x: n.meshgrid(n.arange(2), n.arange(3)),
+    lambda n, x: n.clip(x, 0, 1),
+    lambda n, x: n.var(x, axis=1),
+    lambda n, x: n.stack([x, x]),
+    lambda n, x: n.einsum("ij,kj->ik", x, x),
+    lambda n, x: n.expand_dims(n.ravel(x), 0),
+    lambda n, x: n.tril(n.ones((3, 3), dtype=n.float32)),
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_values_and_dtypes_are_numpys(call):
+    wanted = td.nest.flatten(call(np, X))
+    for run in (call, td.function(call)):
+        found = td.nest.flatten(run(tnp, td.constant(X)))
+        for a, b in zip(found, wanted, strict=True):
+            assert isinstance(a, td.Tensor) and a.dtype.np_dtype == b.dtype and a.shape == b.shape
+            np.testing.assert_allclose(a.numpy(), b, rtol=1e-12)
+
+
+def test_gradients_go_through():
+    x = td.constant(X)
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y = tnp.sum(tnp.square(tnp.sin(x)))
+    np.testing.assert_allclose(tape.gradient(y, x), np.sin(2 * X), rtol=1e-12)
+
+
+def test_random_numbers_are_those_of_the_library():
+    r = tnp.random
+    tnp.random.seed(4)
+    first = r.randn(2, 3)
+    tnp.random.seed(4)
+    np.testing.assert_array_equal(first, r.randn(2, 3))
+    assert first.dtype is td.float64 and r.rand(2).dtype is td.float64
+    whole = r.randint(3, 5, size=100).numpy()
+    assert set(whole.tolist()) == {3, 4} and r.randint(2, size=(3,)).dtype is td.int64
+    assert r.uniform(2.0, 3.0, size=(2, 2)).numpy().min() >= 2.0
+    assert r.standard_normal().shape == () and r.poisson(2.0, (3,)).shape == (3,)
+
+
+def test_names():
+    assert tnp.ndarray is td.Tensor and tnp.float_ is np.float64 and "matmul" in dir(tnp)
+    tnp.experimental_enable_numpy_behavior()
+    with pytest.raises(NotImplementedError, match="prefer_float32"):
+        tnp.experimental_enable_numpy_behavior(prefer_float32=True)
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        tnp.nothing_like_it
