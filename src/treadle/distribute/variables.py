@@ -319,7 +319,7 @@ def made_for(strategy: Strategy, made: Variable) -> Variable:
     if devices:
         assert isinstance(found, _PartedVariable)
         found._own = tuple(_part_on(made, device, found) for device in devices)
-        found.let_go()
+        found._let_go()
     elif isinstance(found, _OwnVariable):
         others = range(strategy._local_replicas - 1)
         found._own = made, *(made.copied_to(made.spec.device, Variable) for _ in others)

@@ -668,7 +668,7 @@ class Variable(metaclass=_CreatedVariable):
         copy._stands_for, copy.told_apart = weakref.ref(self), False
         return copy
 
-    def let_go(self) -> None:
+    def _let_go(self) -> None:
         """Keep no value: others have it now, and are asked for it."""
         del self._buffer, self._cell
 
