@@ -303,6 +303,7 @@ if TYPE_CHECKING:
         onnx,
         passes,
         profiler,
+        queue,
         saved_model,
         shared_object,
         signal,
@@ -420,7 +421,7 @@ explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
         audio autodiff autograph compat data distribute image inspect io keras lookup onnx passes
-        profiler saved_model shared_object signal strings summary sysconfig test train
+        profiler queue saved_model shared_object signal strings summary sysconfig test train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
@@ -650,6 +651,7 @@ __all__ = [
     "print",
     "profiler",
     "py_function",
+    "queue",
     "random",
     "random_index_shuffle",
     "range",

@@ -77,7 +77,6 @@ _INSTEAD = {
     "CriticalSection": "Use threading.Lock around calls: inside a program effects keep their order",
     "RegisterGradient": "Use td.custom_gradient",
     "Operation": "A tensor's node is tensor.op: td.inspect.stages shows the graph",
-    "queue": "Queues are not provided: use td.data.Dataset with prefetch, batch and shuffle",
     "raw_ops": "Use the public functions, such as td.add for raw_ops.AddV2",
     **dict.fromkeys(
         ("mlir", "xla"),

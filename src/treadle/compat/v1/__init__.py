@@ -155,6 +155,21 @@ from treadle.compat.v1.lookup import tables_initializer
 from treadle.compat.v1.mirrored import (
     fallback,
 )
+from treadle.compat.v1.queues import (
+    FIFOQueue,
+    PaddingFIFOQueue,
+    PriorityQueue,
+    QueueBase,
+    RandomShuffleQueue,
+)
+from treadle.compat.v1.readers import (
+    FixedLengthRecordReader,
+    IdentityReader,
+    ReaderBase,
+    TextLineReader,
+    TFRecordReader,
+    WholeFileReader,
+)
 from treadle.compat.v1.registered_gradients import NoGradient, NotDifferentiable, RegisterGradient
 from treadle.compat.v1.scopes import (
     AUTO_REUSE,
@@ -229,6 +244,17 @@ __git_version__ = GIT_VERSION
 python_io = io
 
 __all__ = [
+    "FIFOQueue",
+    "PaddingFIFOQueue",
+    "PriorityQueue",
+    "QueueBase",
+    "RandomShuffleQueue",
+    "FixedLengthRecordReader",
+    "IdentityReader",
+    "ReaderBase",
+    "TextLineReader",
+    "TFRecordReader",
+    "WholeFileReader",
     "AUTO_REUSE",
     "Assert",
     "ConfigProto",
