@@ -98,6 +98,11 @@ def test_without_permission_there_are_none(monkeypatch: pytest.MonkeyPatch) -> N
         assert found.features - AMX_FEATURES == here.features - AMX_FEATURES
 
 
+def test_tuning_does_not_depend_on_the_permission() -> None:
+    assert AMX.without(*AMX_FEATURES).tuning == AMX.tuning
+    assert AMX.tuning.wide_rows > named("avx512,l1=48K/12,l2=2M/16,l3=32M/16").tuning.wide_rows
+
+
 def test_the_kernel_answers() -> None:
     """It refuses where the processor lacks the registers, whatever its version."""
     allowed = amx_permission.may_use_amx()
