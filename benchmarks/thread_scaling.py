@@ -152,17 +152,16 @@ def _hand_over(pool: Any) -> float:
     code = process_jit().load(unit.text(host()))
     kinds = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
     parallel = ctypes.CFUNCTYPE(None, *kinds)(pool.addresses.parallel)
-    task, before, found = code.address("wait"), pool.threads, []
-    for threads in (2, 1):
+    task, before = code.address("wait"), pool.threads
+    times: dict[int, list[int]] = {1: [], 2: []}
+    for number in range(4000):
+        threads = 1 + number // 100 % 2
         pool.set_threads(threads)
-        times = []
-        for _ in range(2000):
-            begun = time.perf_counter_ns()
-            parallel(task, None, threads, None)
-            times.append(time.perf_counter_ns() - begun)
-        found.append(statistics.median(times))
+        begun = time.perf_counter_ns()
+        parallel(task, None, threads, None)
+        times[threads].append(time.perf_counter_ns() - begun)
     pool.set_threads(before)
-    return found[0] - found[1]
+    return statistics.median(times[2]) - statistics.median(times[1])
 
 
 def simulated(pool: TimedPool, step: Any, seconds: float) -> dict[str, Any]:

@@ -227,7 +227,10 @@ def test_a_handle_whose_making_is_interrupted_is_made_again(monkeypatch):
     assert iterators.object_of(iterators.number_of(source)) is source
 
 
-def test_programs_leave_processors_to_the_threads_of_a_map() -> None:
+def test_programs_leave_processors_to_the_threads_of_a_map(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from treadle.core import processors
     from treadle.runtime.cpu.threads import pool
 
     found = []
@@ -236,6 +239,7 @@ def test_programs_leave_processors_to_the_threads_of_a_map() -> None:
         found.append(pool()._workers.value)
         return x
 
+    monkeypatch.setattr(processors, "usable", lambda: 4)
     before = td.config.threading.get_intra_op_parallelism_threads()
     td.config.threading.set_intra_op_parallelism_threads(4)
     try:

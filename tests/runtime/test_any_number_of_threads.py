@@ -6,14 +6,18 @@ import pytest
 
 import treadle as td
 from tests.runtime.harness import captures, inputs, native, trace_like
+from treadle.core import processors
 from treadle.runtime.cpu.threads import pool
 
 COUNTS = (1, 2, 3, 4, 7, 8, 16, 64)
 
 
 @pytest.fixture(params=[2, 7, 64], ids=lambda n: f"compiled for {n}")
-def compiled_for(request):
-    """The number of threads when a program is compiled: it plans its workspace for these."""
+def compiled_for(request, monkeypatch):
+    """The number of threads when a program is compiled: it plans its workspace for these. Of 64 as
+    many run as there are processors; otherwise all do, which then wait for processors."""
+    if request.param < 64:
+        monkeypatch.setattr(processors, "usable", lambda: 64)
     before = pool().threads
     pool().set_threads(request.param)
     yield

@@ -22,8 +22,9 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
     """How many threads share the work of compiled programs; 0: the system decides.
 
     Unlike TensorFlow's it may be called at any time. It holds for all Python threads from the next
-    kernel on, and wins over TREADLE_NUM_THREADS; results do not depend on it. Programs compiled
-    for fewer threads may keep to fewer in the kernels that need memory for each thread.
+    kernel on, and wins over TREADLE_NUM_THREADS; results do not depend on it. Of more threads than
+    there are processors only as many run: the work is divided among them. Programs compiled for
+    fewer threads may keep to fewer in the kernels that need memory for each thread.
 
     Raises:
         ValueError: the number is not an int from 0 to 256.

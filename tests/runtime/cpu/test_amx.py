@@ -11,6 +11,7 @@ import pytest
 import treadle as td
 from tests.runtime.cpu.amx_emulation import DECLARATION, emulation
 from tests.runtime.cpu.test_library import call, matmul_node
+from tests.runtime.cpu.test_pairs import pointwise
 from treadle.core.shapes import SymbolicDim
 from treadle.runtime.cpu import amx_permission, library_code, target
 from treadle.runtime.cpu.jit import Jit, jit
@@ -95,6 +96,11 @@ def test_without_permission_there_are_none(monkeypatch: pytest.MonkeyPatch) -> N
         found = this_machine.__wrapped__()
         assert (found.features >= AMX_FEATURES) is allowed
         assert found.features - AMX_FEATURES == here.features - AMX_FEATURES
+
+
+def test_tuning_does_not_depend_on_the_permission() -> None:
+    assert AMX.without(*AMX_FEATURES).tuning == AMX.tuning
+    assert AMX.tuning.wide_rows > named("avx512,l1=48K/12,l2=2M/16,l3=32M/16").tuning.wide_rows
 
 
 def test_the_kernel_answers() -> None:
@@ -194,6 +200,21 @@ def test_subnormal_numbers_are_zeros() -> None:
             tiny, np.full((32, 5), 1e30).astype(BF16)
         ])  # fmt: skip
     assert not found.astype(np.float32).any()
+
+
+@emulates
+def test_pointwise_convolutions() -> None:
+    rng = np.random.default_rng(0)
+    x = td.constant(rng.standard_normal((3, 9, 7, 16)).astype(BF16))
+    f = td.constant(rng.standard_normal((1, 1, 16, 24)).astype(BF16))
+    by_vectors = td.function(pointwise, autograph=False)(x, f)
+    with emulation():
+        found = td.function(pointwise, autograph=False)(x, f)
+    pixels, filters = x.numpy().reshape(-1, 16), f.numpy()[0, 0]
+    assert found[0].numpy().tobytes() == reference(pixels, filters).astype(BF16).tobytes()
+    for a, b in zip(found, by_vectors, strict=True):
+        wide = [t.numpy().astype(np.float64) for t in (a, b)]
+        np.testing.assert_allclose(*wide, rtol=2**-7, atol=2e-3 * np.abs(wide[1]).max())
 
 
 @emulates

@@ -8,7 +8,8 @@ import pytest
 
 import treadle as td
 from tests.graph.passes.helpers import graph_of, text_of
-from tests.runtime.cpu.test_library import check, matmul_node
+from tests.runtime.cpu.test_library import check, matmul_node, node_of
+from treadle.core.spec import TensorSpec
 from treadle.graph.passes import disabled
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.verifier import verify
@@ -129,3 +130,42 @@ def test_training_with_and_without() -> None:
     for a, b in zip(found, expected, strict=True):
         wide = [t.numpy().astype(np.float32) for t in (a, b)]
         np.testing.assert_allclose(*wide, rtol=2**-7, atol=1e-3)
+
+
+CONVOLUTIONS = [((3, 9, 7, 16), 24), ((2, 5, 5, 6), 2), ((4, 30, 31, 64), 40)]
+
+
+def pointwise(x: Any, f: Any) -> Any:
+    """A 1x1 convolution of bfloat16 and both gradients."""
+    with td.GradientTape() as tape:
+        tape.watch([x, f])
+        y = td.nn.conv2d(x, f, 1, "SAME")
+        loss = td.reduce_sum(td.cast(y, td.float32) ** 2)
+    return (y, *tape.gradient(loss, [x, f]))
+
+
+@pytest.mark.parametrize(("images", "channels"), CONVOLUTIONS)
+def test_pointwise_convolutions_and_both_gradients(images: tuple, channels: int) -> None:
+    rng = np.random.default_rng(0)
+    x = td.constant(rng.standard_normal(images).astype(BF16))
+    f = td.constant(rng.standard_normal((1, 1, images[-1], channels)).astype(BF16))
+    found = td.function(pointwise, autograph=False)(x, f)
+    with disabled("narrow_products"):
+        expected = td.function(pointwise, autograph=False)(x, f)
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype is td.bfloat16
+        wide = [t.numpy().astype(np.float32) for t in (a, b)]
+        np.testing.assert_allclose(*wide, rtol=2**-7, atol=2e-3 * np.abs(wide[1]).max())
+
+
+@pytest.mark.skipif(not HAS_PAIRS, reason="the processor has no such instruction")
+def test_convolutions_that_are_products_take_pairs() -> None:
+    def routine(filters: tuple[int, ...], images: tuple[int, ...] = (4, 6, 6, 8)) -> Any:
+        attrs = {"strides": (1, 1), "padding": "SAME", "dilations": (1, 1)}
+        specs = [TensorSpec(images, "bfloat16"), TensorSpec(filters, "bfloat16")]
+        return routine_for(node_of("conv2d", specs, attrs))
+
+    found = routine((1, 1, 8, 10))
+    assert found is not None and "pair" in found.symbol
+    assert routine((3, 3, 8, 10)) is None  # float32 between conversions
+    assert routine((1, 1, 7, 10), (4, 6, 6, 7)) is None  # no pairs

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from tests.runtime.cpu.native_kernels import run, words
-from treadle.core import dtypes
+from treadle.core import dtypes, processors
 from treadle.core.shapes import SymbolicDim
 from treadle.kernel.ir import Axis, Buffer, Kernel, apply, load, store
-from treadle.runtime.cpu.jit import jit
+from treadle.runtime.cpu.jit import jit, process_jit
 from treadle.runtime.cpu.target import host
 from treadle.runtime.cpu.thread_count import MOST_THREADS, default_threads
-from treadle.runtime.cpu.threads import pool
+from treadle.runtime.cpu.threads import Pool, pool
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 PARALLEL = ctypes.CFUNCTYPE(
@@ -71,6 +71,30 @@ def test_every_part_runs_once(workers, threads):
         parallel(native("count"), record)
         assert record[300] == threads
         assert list(record[:threads]) == [1] * threads and not any(record[threads:300])
+
+
+@pytest.mark.parametrize("usable", [1, 2, 3, 16])
+@pytest.mark.parametrize("threads", [2, 7, 16, 64])
+def test_no_more_threads_run_than_there_are_processors(monkeypatch, usable, threads):
+    """The work is divided among all of them all the same."""
+    monkeypatch.setattr(processors, "usable", lambda: usable)
+    alone = Pool(process_jit())
+    try:
+        alone.set_threads(threads)
+        assert alone._started == min(threads, usable) - 1
+        for _ in range(20):
+            record = words([0] * 512)
+            parallel(native("count"), record)
+            parts = threads if usable > 1 else 1
+            assert record[300] == parts
+            assert list(record[:parts]) == [1] * parts and not any(record[parts:300])
+        alone.leave(1)
+        record = words([0] * 512)
+        parallel(native("count"), record)
+        assert record[300] in (1, threads - 1)
+    finally:
+        alone.stop()
+        pool()._set_pool(pool()._base)
 
 
 @pytest.mark.parametrize("threads", [1, 3, 8])

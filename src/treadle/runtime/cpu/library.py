@@ -95,8 +95,9 @@ def _routine_for(node: Node, apart: bool, views: Sequence[View]) -> Routine | No
     plan = _PLANS.get(lower.name) if isinstance(lower, Library) else None
     dtype = node.outputs[0].spec.dtype
     element = _ELEMENTS.get(dtype)
-    if dtype is dtypes.bfloat16 and plan is _matmul and multiplies_pairs(host()):
-        return None if apart or views else _matmul(node, "i32", pairs=1)
+    if dtype is dtypes.bfloat16 and multiplies_pairs(host()):
+        takes = isinstance(lower, Library) and lower.name in _OF_PAIRS and not apart and not views
+        return plan(node, "i32", pairs=1) if takes and plan is not None else None
     if plan is None or element is None:
         return None
     if views:
@@ -138,13 +139,18 @@ def _matmul(node: Node, element: str, apart: bool = False, pairs: int = 0) -> Ro
     if apart:
         return _product("matmul", Product(element, batch, m, n, k, ta, tb, sa, sb), apart=True)
     if pairs:
-        if not isinstance(k, int) or k % 2 or k > 2 * MOST_PAIRS:
+        if not _in_pairs(k):
             return None
         k, sa, sb = k // 2, sa // 2, sb // 2
     if n == 1:  # the product with one column is that of one row with the other matrix transposed
         turned = Product(element, batch, 1, m, k, 0, 1 - ta, sb, sa, pairs)
         return replace(_product("matmul_swapped", turned), epilogue=False)
     return _product("matmul", Product(element, batch, m, n, k, ta, tb, sa, sb, pairs))
+
+
+def _in_pairs(k: Dim) -> bool:
+    """Whether so many steps of k are pairs, and one block of them."""
+    return isinstance(k, int) and k % 2 == 0 and k <= 2 * MOST_PAIRS
 
 
 def _matmul_panels(node: Node, element: str) -> Routine | None:
@@ -228,13 +234,15 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
     -1 stands for the op's result, other numbers for inputs.
     """
 
-    def routine(node: Node, element: str) -> Routine | None:
+    def routine(node: Node, element: str, pairs: int = 0) -> Routine | None:
         values = [*node.inputs, node.outputs[0]]
         reaches: list[Reach | None] = [None] * len(values)
         images, windows, outputs = (values[i].spec.dims for i in (x, filters, y))
         geometry = Geometry.of(element, images, windows, outputs, node.attrs)
         if geometry is None:
             return None
+        if pairs:
+            return _pointwise(name, geometry, pairs) if geometry.is_pointwise else None
         for place, reach in zip((x, filters, y), geometry.reaches, strict=True):
             reaches[place] = reach
         if geometry.is_depthwise:
@@ -260,18 +268,25 @@ def _depthwise(name: str, g: Geometry) -> Routine:
     return Routine(symbol, numbers, worker, shared, epilogue=False)
 
 
-def _pointwise(name: str, g: Geometry) -> Routine:
+def _pointwise(name: str, g: Geometry, pairs: int = 0) -> Routine | None:
     """A 1x1 convolution is a matrix product of pixels and channels.
 
     The operands are in the order of the routine: (x, f), (f, dy) or (x, dy). For the input
     gradient dy f^T is computed as the product with the operands exchanged.
     """
     pixels, c, o = product(g.x[:3]), g.x[3], g.filters[3]
-    if name == "conv2d":
-        return _product("matmul", Product(g.element, 1, pixels, o, c))
-    if name == "conv2d_backprop_filter":
-        return _product("matmul", Product(g.element, 1, c, o, pixels, 1))
-    return _product("matmul_swapped", Product(g.element, 1, pixels, c, o, 0, 1))
+    k: Dim
+    m, n, k = {"conv2d": (pixels, o, c), "conv2d_backprop_filter": (c, o, pixels)}.get(
+        name, (pixels, c, o)
+    )
+    if pairs:
+        if not _in_pairs(k):
+            return None
+        k = k // 2
+    if name == "conv2d_backprop_input":
+        return _product("matmul_swapped", Product(g.element, 1, m, n, k, 0, 1, pairs=pairs))
+    turned = int(name == "conv2d_backprop_filter")
+    return _product("matmul", Product(g.element, 1, m, n, k, turned, pairs=pairs))
 
 
 def _all_reduce(node: Node, element: str) -> Routine | None:
@@ -282,7 +297,7 @@ def _all_reduce(node: Node, element: str) -> Routine | None:
     return Routine("all_reduce_any", (product(spec.dims), way), epilogue=False)
 
 
-_PLANS: dict[str, Callable[[Node, str], Routine | None]] = {
+_PLANS: dict[str, Callable[..., Routine | None]] = {
     "all_reduce": _all_reduce,
     "matmul": _matmul,
     "matmul_panels": _matmul_panels,
@@ -290,3 +305,5 @@ _PLANS: dict[str, Callable[[Node, str], Routine | None]] = {
     "conv2d_backprop_input": _convolution("conv2d_backprop_input", -1, 0, 1, input_tiling),
     "conv2d_backprop_filter": _convolution("conv2d_backprop_filter", 0, -1, 1, filter_tiling),
 }
+# Those that compute with bfloat16 on machines that multiply pairs of them.
+_OF_PAIRS = frozenset({"matmul", "conv2d", "conv2d_backprop_input", "conv2d_backprop_filter"})

@@ -32,12 +32,14 @@ _SLOT = Struct(
     "Slot",
     {
         "state": (0, I32), "task": (8, TASK), "record": (16, PTR), "part": (24, I64),
-        "parts": (32, I64), "asleep": (64, I32), "quit": (68, I32), "mutex": (128, PTR),
-        "wakes": (192, PTR),
+        "parts": (32, I64), "step": (40, I64), "asleep": (64, I32), "quit": (68, I32),
+        "mutex": (128, PTR), "wakes": (192, PTR),
     },
     SLOT,
 )  # fmt: skip
-_POOL = Struct("Pool", {"busy": (0, I64), "workers": (8, I64)})  # its slots begin at HEAD
+# Its slots begin at HEAD. A region has as many parts as there are threads: the workers, the caller,
+# and those for which there are no processors (`spare`), whose parts fall to the others.
+_POOL = Struct("Pool", {"busy": (0, I64), "workers": (8, I64), "spare": (16, I64)})
 _LAUNCH = words(
     "Launch",
     {
@@ -52,6 +54,7 @@ def pool_text(target: Target) -> str:
     unit = Unit()
     unit.variable("pool", "internal global ptr null")
     wake = _add_slots(unit)
+    _add_parts(unit)
     _add_worker(unit, target)
     parallel = _add_parallel(unit, target, wake)
     add_launch(unit, parallel)
@@ -104,6 +107,19 @@ def _add_slots(unit: Unit) -> Callee:
     return wake
 
 
+def _add_parts(unit: Unit) -> None:
+    @unit.function(task=TASK, record=PTR, part=I64, parts=I64, step=I64)
+    def run_parts(
+        f: Function, task: Value, record: Value, part: Value, parts: Value, step: Value
+    ) -> None:
+        """A part, and every further one at so many steps: those of threads without a processor."""
+        with f.loop("next", part=part) as each:
+            f.call(task, record, each["part"], parts)
+            following = each["part"] + step
+            each.again_if(following.slt(parts), following)
+        f.ret()
+
+
 def _add_worker(unit: Unit, target: Target) -> None:
     """``work(slot, spins)``: what a worker does until it is to quit."""
     lock, unlock = (unit.external(f"pthread_mutex_{name}", I32, PTR) for name in ("lock", "unlock"))
@@ -133,7 +149,8 @@ def _add_worker(unit: Unit, target: Target) -> None:
         f.jump(restart)
         f.begin(claim)  # the caller may have taken the part back
         f.require(state.replace(POSTED, RUNNING, "acq_rel", "acquire"), restart, "go")
-        f.call(slot["task"], slot["record"], slot["part"], slot["parts"])
+        given = (slot[name] for name in ("task", "record", "part", "parts", "step"))
+        f.call(unit["run_parts"], *given)
         state.store(DONE, "release")
         f.jump(restart)
         f.begin(out)
@@ -145,30 +162,34 @@ def _add_parallel(unit: Unit, target: Target, wake: Callee) -> Callee:
     look = look_unit()["look"]
     sched_yield = unit.external("sched_yield", I32)
 
-    @unit.function(slot=_SLOT.pointer, task=TASK, record=PTR, part=I64, parts=I64)
+    @unit.function(slot=_SLOT.pointer, task=TASK, record=PTR, part=I64, parts=I64, step=I64)
     def post(
-        f: Function, slot: Value, task: Value, record: Value, part: Value, parts: Value
-    ) -> None:
+        f: Function, slot: Value, task: Value, record: Value, part: Value, parts: Value,
+        step: Value,
+    ) -> None:  # fmt: skip
         """Give a worker its part."""
         slot["task"] = task
         slot["record"] = record
         slot["part"] = part
         slot["parts"] = parts
+        slot["step"] = step
         slot.place("state").exchange(POSTED, "seq_cst")
         with f.when(slot.place("asleep").load("seq_cst").ne(0), "call"):
             f.call(wake, slot)
         f.ret()
 
     @unit.function(
-        slot=_SLOT.pointer, task=TASK, record=PTR, part=I64, parts=I64, call=CALL.pointer
-    )
+        slot=_SLOT.pointer, task=TASK, record=PTR, part=I64, parts=I64, step=I64,
+        call=CALL.pointer,
+    )  # fmt: skip
     def join(
-        f: Function, slot: Value, task: Value, record: Value, part: Value, parts: Value, call: Value
-    ) -> None:
+        f: Function, slot: Value, task: Value, record: Value, part: Value, parts: Value,
+        step: Value, call: Value,
+    ) -> None:  # fmt: skip
         """Do a part that its worker has not begun, or wait for it."""
         state = slot.place("state")
         with f.when(state.replace(POSTED, IDLE, "acq_rel", "acquire"), "mine"):
-            f.call(task, record, part, parts)
+            f.call(unit["run_parts"], task, record, part, parts, step)
             f.ret()
         with f.loop("wait", n=0) as wait:
             wait.leave_if(state.load("acquire").eq(DONE))
@@ -188,6 +209,7 @@ def _add_parallel(unit: Unit, target: Target, wake: Callee) -> Callee:
         pool = f.global_("pool", _POOL.pointer).load("acquire")
         ready, others = pool.place("workers").load("monotonic"), most - 1
         workers = others.slt(ready).select(others, ready)
+        threads = ready + 1 + pool.place("spare").load("monotonic")
         alone, region = f.block("alone"), f.block("region")
         f.require(workers.sgt(0), alone, "try")
         f.branch(pool.place("busy").exchange(1, "acquire").eq(0), region, alone)
@@ -195,15 +217,16 @@ def _add_parallel(unit: Unit, target: Target, wake: Callee) -> Callee:
         f.call(task, record, 0, 1)
         f.ret()
         f.begin(region)
-        parts, slots = workers + 1, pool.skip(HEAD, _SLOT)
+        parts, step = most.slt(threads).select(most, threads), workers + 1
+        slots = pool.skip(HEAD, _SLOT)
         with f.loop("posting", k=0) as posting:
             slot, part = slots.at(posting["k"]), posting["k"] + 1
-            f.call(post, slot, task, record, part, parts)
+            f.call(post, slot, task, record, part, parts, step)
             posting.again_if(part.slt(workers), part)
-        f.call(task, record, 0, parts)
+        f.call(unit["run_parts"], task, record, 0, parts, step)
         with f.loop("joining", k=0) as joining:
             slot, part = slots.at(joining["k"]), joining["k"] + 1
-            f.call(join, slot, task, record, part, parts, call)
+            f.call(join, slot, task, record, part, parts, step, call)
             joining.again_if(part.slt(workers), part)
         pool.place("busy").store(0, "release")
         f.ret()

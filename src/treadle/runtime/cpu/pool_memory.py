@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-HEAD = 64  # bytes of the pool before the slots: busy, workers
+HEAD = 64  # bytes of the pool before the slots: busy, workers, spare threads
 SLOT = 256  # bytes a worker: its job, whether it sleeps, a mutex and a condition variable

@@ -6,6 +6,8 @@ the others' are from their makers' manuals where these tell, and theirs otherwis
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from treadle.core.records import record
 from treadle.runtime.cpu.caches import Caches
 from treadle.runtime.tuning import Cache, Tuning
@@ -55,6 +57,12 @@ _ANY = Family("x86-64 without AVX2", fma=1, loads=1, latency=8, window=100, copy
 _AVX2 = Family("x86-64 with AVX2")
 _ARM = Family("64-bit Arm", window=200)
 _AVX512 = Family("x86-64 with AVX-512", window=400, copy=64, far=224)
+_AMX = Family(
+    "Intel server with AMX",
+    ("sapphirerapids", "emeraldrapids", "graniterapids", "diamondrapids"),
+    frozenset({"avx512f"}), window=400, copy=64, far=224, pack_rows=100, pack_colliding=40,
+    pack_columns=64, wide_rows=320,
+)  # fmt: skip
 
 # The first that fits.
 FAMILIES = (
@@ -66,10 +74,9 @@ FAMILIES = (
         "AMD Zen to Zen 3", ("znver",), frozenset({"avx2", "fma"}), pack_rows=48,
         pack_colliding=16, pack_columns=128,
     ),
-    Family(
-        "Intel server with AMX", (), frozenset({"avx512f", "amx-tile"}), window=400, copy=64,
-        far=224, pack_rows=100, pack_colliding=40, pack_columns=64, wide_rows=320,
-    ),
+    _AMX,
+    # It need not be granted, and a virtual machine need not tell the name.
+    replace(_AMX, cpus=(), features=frozenset({"avx512f", "amx-tile"})),
     Family(
         "Intel server with AVX-512",
         ("skylake-avx512", "cascadelake", "cooperlake", "icelake-server"),

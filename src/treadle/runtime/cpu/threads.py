@@ -16,7 +16,8 @@ A worker spins for a short while and then sleeps. The caller runs part 0 itself 
 back every part whose worker has not begun, so a sleeping worker never delays it. One parallel
 region runs at a time: a nested one, or one of another Python thread, runs on its caller alone.
 Where threads of data pipelines keep processors busy (`thread_count.occupied`), a region uses the
-rest.
+rest. Where more threads are asked for than there are processors, the work is divided among all of
+them, but only as many as there are processors run: others would take these from them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import os
 import weakref
 from collections.abc import Callable
 
-from treadle.core import locks
+from treadle.core import locks, processors
 from treadle.core.records import record
 from treadle.core.safe_thread import SafeThread
 from treadle.runtime.cpu.jit import Jit, process_jit
@@ -60,24 +61,26 @@ class Pool:
         self._quit = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("quit_slot"))
         self._lock = locks.lock()
         self._spins = compiler.target.tuning.spins
-        self._threads, self._occupied = 1, 0
+        self._threads, self._occupied, self._processors = 1, 0, 1
         self._fresh_memory()
 
     def _fresh_memory(self) -> None:
         size = HEAD + MOST_THREADS * SLOT
         self._memory = ctypes.create_string_buffer(size + 64)
         self._base = (ctypes.addressof(self._memory) + 63) // 64 * 64
-        self._workers = ctypes.c_int64.from_address(self._base + 8)
+        self._workers, self._spare = (
+            ctypes.c_int64.from_address(self._base + place) for place in (8, 16)
+        )
         self._started = 0
         self._set_pool(self._base)
 
     @property
     def threads(self) -> int:
-        """How many threads share the work, the caller included."""
+        """How many threads the work is divided among, the caller included."""
         return self._threads
 
     def set_threads(self, count: int) -> None:
-        """Use `count` threads from the next parallel region on.
+        """Divide work among `count` threads from the next parallel region on.
 
         Raises:
             ValueError: `count` is not between 1 and 256.
@@ -85,7 +88,8 @@ class Pool:
         if not 1 <= count <= MOST_THREADS:
             raise ValueError(f"The number of threads must be from 1 to {MOST_THREADS}, got {count}")
         with self._lock:
-            while self._started < count - 1:
+            self._processors = processors.usable()
+            while self._started < min(count, self._processors) - 1:
                 self._start()
             self._threads = count
             self._share()
@@ -97,7 +101,9 @@ class Pool:
             self._share()
 
     def _share(self) -> None:
-        self._workers.value = max(0, self._threads - 1 - self._occupied)
+        threads = max(1, self._threads - self._occupied)
+        running = max(1, min(threads, self._processors - self._occupied))
+        self._workers.value, self._spare.value = running - 1, threads - running
 
     def _start(self) -> None:
         slot = self._base + HEAD + self._started * SLOT
