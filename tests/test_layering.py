@@ -221,6 +221,8 @@ ON_DEMAND = {
     ("runtime.cpu.kept_memory", "runtime.cpu.jit"): LLVM,
     ("runtime.cpu.kept_memory", "runtime.cpu.kept_memory_code"): LLVM,
     ("runtime.cpu.kept_memory", "runtime.cpu.target"): LLVM,
+    ("runtime.cpu.learning", "runtime.cpu.measuring"): LLVM,
+    ("runtime.cpu.learning", "runtime.cpu.target"): FEW,
     ("runtime.cpu.library_code", "runtime.cpu.collective_text"): FEW,
     ("runtime.cpu.library_code", "runtime.cpu.convolution.routines"): FEW,
     ("runtime.cpu.library_code", "runtime.cpu.depthwise.routines"): FEW,

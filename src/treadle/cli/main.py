@@ -46,6 +46,10 @@ def parser() -> argparse.ArgumentParser:
 
     env = commands.add_parser("env", help="what programs are made for: versions, machine, caches")
     env.add_argument("--json", action="store_true", help="as one JSON object")
+    env.add_argument(
+        "--measure", action="store_true",
+        help="measure this processor first, and keep it for later processes (about a second)",
+    )  # fmt: skip
 
     inspect = commands.add_parser("inspect", help="show the stages of a function")
     inspect.add_argument("function", metavar="MODULE:FUNCTION")

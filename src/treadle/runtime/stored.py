@@ -21,7 +21,10 @@ from treadle.runtime.graph_key import graph_key
 from treadle.runtime.options import Options
 
 KIND = "program"  # of objects on disk
-_NEUTRAL = {"TREADLE_CACHE_DIR", "TREADLE_KEEP_BYTES", "TREADLE_STRICT", "TREADLE_MAX_TRACES"}
+_NEUTRAL = {
+    "TREADLE_CACHE_DIR", "TREADLE_KEEP_BYTES", "TREADLE_STRICT", "TREADLE_MAX_TRACES",
+    "TREADLE_TUNE",  # what it changes is in the record of the machine
+}  # fmt: skip
 
 
 def program_key(graph: Graph, options: Options) -> str | None:

@@ -16,13 +16,17 @@ from treadle.runtime.cpu.matmul.tiling import at_least_one, heights, vector_coun
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
 
-# No machine changes these. `MOST_PARTS` is the order in which gradients are added up, which no
-# number of threads may change; tiles of fewer than `LEAST_ROWS` wait for their own sums anywhere.
+# No machine changes these. `MOST_PARTS`, `MOST_SUMS` and `STRIP` are the order in which gradients
+# are added up, which no number of threads and no cache may change; tiles of fewer than `LEAST_ROWS`
+# wait for their own sums anywhere.
 MOST_PARTS = 8  # partial filter gradients
+MOST_SUMS = 1 << 23  # elements of all of them
+STRIP = 1 << 16  # elements of images that one sum of a filter gradient goes over
 TASK_PRODUCTS = 8  # times the arithmetic of a product that is worth a thread: tasks are strips
 TAP_BYTES = 16  # an entry of a table of taps
 LINE = 64  # bytes: parts of the workspace begin at multiples
 LEAST_ROWS = 8  # of a filter gradient's tile
+UNITS = 2  # for multiply-adds, of most machines
 WORTH = 20  # one in so many taps beyond the sides is worth leaving out
 
 GEOMETRY = (
@@ -188,11 +192,11 @@ def filter_tiling(g: Geometry, target: Target) -> Tiling:
     """Filter gradients: partial sums over runs of strips, whose number no thread count changes."""
     part = _lines(product(g.filters) * g.size)
     assert isinstance(part, int)
-    parts = max(1, min(MOST_PARTS, target.tuning.l3.size // max(part, 1)))
+    parts = max(1, min(MOST_PARTS, MOST_SUMS * g.size // max(part, 1)))
     # Longer sums than the others': the parts are read and written less. Every tile reads the
     # outputs' gradients again.
     beside = g.y[2] * g.y[3] * g.size
-    strip, frame = _strip(g, 2 * frame_bytes(target), beside)
+    strip, frame = _strip(g, STRIP * g.size, beside)
     spaces = (strip, frame, _lines(TAP_BYTES * strip))
     exact = _leaves_out(g)
     runs = (g.filters[2], g.columns.window) if exact else g.runs
@@ -203,10 +207,11 @@ def filter_tiling(g: Geometry, target: Target) -> Tiling:
 
 
 def _edges(row: Row, n: int, depth: int, g: Geometry, target: Target) -> list[int] | None:
-    """The heights of tiles beside the edges; None where frames are better."""
+    """The heights of tiles beside the edges; None where frames are better. Either form adds up in
+    an order of its own, so what one takes is counted for the same `UNITS` on all machines."""
     width = lanes(target, g.element)
     vectors = 1 if n <= width else 2
-    return row.gains(most_rows(target, vectors), depth * vectors // target.tuning.fma)
+    return row.gains(most_rows(target, vectors), depth * vectors // UNITS)
 
 
 def _leaves_out(g: Geometry) -> bool:

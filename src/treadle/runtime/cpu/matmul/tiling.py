@@ -20,8 +20,9 @@ from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
 from treadle.runtime.tuning import Cache, Tuning
 
-# No machine changes these: they count tiles, or compare instructions with instructions.
-MOST_K = 1024  # rows of B in a block of k at most: beyond, C is read again seldom enough
+# No machine changes these: `MOST_K` fixes the order in which sums are added up, the others count
+# tiles, or compare instructions with instructions.
+MOST_K = 1024  # steps of k in a block at most: beyond, C is read again seldom enough
 WIDE = 4  # vectors across a wide tile
 WIDE_HEIGHT = 6  # ... where wide tiles are still as tall as this: they load less than they compute
 ALL_TILES = 1 << 40
@@ -39,7 +40,6 @@ class Blocks:
     """Sizes of the parts of operands that stay in a cache: in bytes, but for steps of k.
 
     Attributes:
-        most_k: rows of B in a block of k; a panel of them takes a quarter of the second level.
         tiles: the copies of A's tiles that are in use together, in the last-level cache: a little
             less than half of the share of each of eight cores.
         panels: the copies of B's panels that are made together.
@@ -49,11 +49,9 @@ class Blocks:
         most_area: a block that is kept apart.
         large: the smallest B that is not all in the second-level caches.
         dots: rows of B that all tiles of dot products use, one after another.
-        dots_k: steps of k in a tile of dot products, whose rows of A stay in the first level.
         dots_least_k: steps of k from which dot products pay: four vectors of 32-bit numbers.
     """
 
-    most_k: int
     tiles: int
     panels: int
     run: int
@@ -62,18 +60,14 @@ class Blocks:
     most_area: int
     large: int
     dots: int
-    dots_k: int
     dots_least_k: int
 
     @staticmethod
     @functools.cache
     def of(target: Target) -> Blocks:
         """The blocks of a machine."""
-        tuning, dot_rows = target.tuning, max(most_dot_rows(target), DOTS_ACROSS)
-        near = tuning.near
-        panel_row = _widest(target) * tuning.vector_bytes
+        tuning, near = target.tuning, target.tuning.near
         return Blocks(
-            most_k=min(MOST_K, max(128, near // (4 * panel_row) // 128 * 128)),
             tiles=tuning.l3.size // 15,
             panels=near // 4,
             run=near // 16,
@@ -82,7 +76,6 @@ class Blocks:
             most_area=near // 4,
             large=2 * near,
             dots=near // 2,
-            dots_k=tuning.l1.size * 5 // 8 // (4 * dot_rows),
             dots_least_k=4 * tuning.lanes,
         )
 
@@ -205,7 +198,7 @@ def tiling_of(
     vectors = _vectors(product, target, tiles)
     tall = min(most_rows(target, vectors), _most_alike(product, vectors, size, target.tuning))
     panels = _ceil(n, vectors * width)
-    depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, blocks.most_k)))
+    depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, MOST_K)))
     pack_a = tiles is None and _packs_a(product, (panels, tall, depth), vectors, target)
     by_rows = tiles is not None or _by_rows(product, (tall, panels), pack_a, target)
     rows = _tiles(m, tall, by_rows) if tiles is None else tiles
@@ -214,7 +207,7 @@ def tiling_of(
     chunk = max(1, blocks.panels // panel_bytes) if isinstance(panel_bytes, int) else 1
     packed = panel_bytes * chunk if pack in (COPY, TRANSPOSE) else 0
     tile_space = _lines((depth * tall + 2 * width) * size) if pack_a else 0
-    most_k = MOST_PAIRS if product.pairs else blocks.most_k
+    most_k = MOST_PAIRS if product.pairs else MOST_K
     most = max(1, blocks.tiles // (most_k * tall * size))
     block = compound("min", rows, most) if pack_a else ALL_TILES
     run = max(1, blocks.run // (chunk * vectors * width * tall * size))
@@ -290,9 +283,9 @@ def _dots_tiling(p: Product, target: Target) -> Tiling:
     tall, blocks = most_dot_rows(target), Blocks.of(target)
     panels = _ceil(p.n, DOTS_ACROSS)
     tiles = at_least_one(_ceil(p.m, tall))
-    depth = _ceil(p.k, at_least_one(_ceil(p.k, blocks.dots_k)))
+    depth = _ceil(p.k, at_least_one(_ceil(p.k, MOST_K)))
     needs = _needs(p, "dots", DOTS_ACROSS, 1, heights(p.m, tall))
-    panel_bytes = blocks.dots_k * DOTS_ACROSS * ELEMENT_BYTES[p.element]
+    panel_bytes = MOST_K * DOTS_ACROSS * ELEMENT_BYTES[p.element]
     chunk = max(1, blocks.dots // panel_bytes)
     return Tiling(
         DOTS_ACROSS, tall, tiles, panels, depth, DOTS, 0, 0, _parts(p, target.tuning), chunk,

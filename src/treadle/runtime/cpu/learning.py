@@ -1,0 +1,127 @@
+"""Work in the background from which later processes gain: measuring the processor.
+
+A thread of low priority does it in steps, each as short as a millisecond where that can be, and
+only while all of them together took less than `SHARE` of the time that the process has computed. So
+a process that ends soon does none of it, and a first call is never in its way.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from treadle.core import locks
+from treadle.core.object_cache import default_cache
+from treadle.core.safe_thread import SafeThread
+from treadle.runtime.cpu.measured import is_wanted
+
+SHARE = 0.02  # of the time that processors spend in the process
+_WAIT = 0.25  # seconds between two looks whether there is time for more
+_PATIENCE = 1.0  # seconds that the end of the process waits for the step under way
+
+Clock = Callable[[], float]
+
+
+class Budget:
+    """How much time steps may take: a share of that of the whole process.
+
+    Attributes:
+        spent: seconds that steps took.
+    """
+
+    def __init__(
+        self, share: float = SHARE, process: Clock = time.process_time,
+        thread: Clock = time.thread_time,
+    ) -> None:  # fmt: skip
+        self.share, self.spent = share, 0.0
+        self._process, self._thread = process, thread
+
+    def allows_more(self) -> bool:
+        """Whether another step may begin."""
+        return self.spent < self.share * (self._process() - self.spent)
+
+    def run(self, steps: Iterator[None]) -> bool:
+        """Do a step and count its time; whether there was one."""
+        start = self._thread()
+        try:
+            return next(steps, self) is None
+        finally:
+            self.spent += self._thread() - start
+
+
+class Learner:
+    """The thread that does the work, at most one at a time."""
+
+    def __init__(self, work: Callable[[], Iterator[None]], budget: Budget | None = None) -> None:
+        self.budget = budget or Budget()
+        self._make = work
+        self._lock = locks.lock()
+        self._forget()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        """In the child of a fork there is no thread."""
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Let the thread do what there is to do, unless it has begun in this process."""
+        with self._lock:
+            if self._thread is not None:
+                return
+            self._thread = SafeThread(target=self._work, name="treadle-learner", daemon=True)
+            try:
+                self._thread.start()
+            except RuntimeError:  # the interpreter is ending, or there are too many threads
+                return
+        atexit.register(self.end)
+
+    def end(self) -> None:
+        """Let the thread end after the step under way."""
+        self._stop.set()
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join(_PATIENCE)
+
+    def _work(self) -> None:
+        _lower_priority()
+        with contextlib.suppress(Exception):  # a process never fails for what later ones gain
+            steps = self._make()
+            while True:
+                while not self.budget.allows_more():
+                    if self._stop.wait(_WAIT):
+                        return
+                if self._stop.is_set() or not self.budget.run(steps):
+                    return
+
+
+def _lower_priority() -> None:
+    """Give the thread what others leave of the processors; Linux has priorities of threads."""
+    with contextlib.suppress(AttributeError, OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+
+
+def _measure() -> Iterator[None]:
+    """Measure the processor unless that was done, and keep what was found."""
+    from treadle.runtime.cpu.measuring import Measurement
+    from treadle.runtime.cpu.target import keep, this_machine
+
+    here = this_machine()
+    if here.measured is None:
+        measurement = Measurement(here)
+        yield from measurement.steps()
+        keep(measurement.found)
+
+
+learner = Learner(_measure)
+
+
+def begin() -> None:
+    """A program was made: what is worth knowing of this processor is worth finding out, where it
+    can be kept for later processes."""
+    if is_wanted() and default_cache().is_usable and not os.environ.get("TREADLE_TARGET"):
+        learner.begin()
