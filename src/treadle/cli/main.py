@@ -65,6 +65,19 @@ def parser() -> argparse.ArgumentParser:
     )
     inspect.add_argument("--device", metavar="NAME", help="where it is to run, such as GPU:0")
 
+    tune = commands.add_parser(
+        "tune", help="try out the matrix products of a function, and keep what is fastest"
+    )
+    tune.add_argument("function", metavar="MODULE:FUNCTION")
+    tune.add_argument(
+        "--args",
+        nargs="*",
+        default=[],
+        metavar="ARG",
+        help="what to trace it with: float32[3,4], int32[], or a Python literal",
+    )
+    tune.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
+
     upgrade = commands.add_parser(
         "upgrade", help="rewrite programs for TensorFlow 1 and 2, and tell what a person must do"
     )

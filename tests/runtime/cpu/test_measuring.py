@@ -156,7 +156,7 @@ def test_steps_take_their_share_of_the_process_only():
         while True:
             clocks.thread += 0.003
             clocks.process += 0.003
-            yield
+            yield True
 
     work, done = steps(), 0
     assert not budget.allows_more()
@@ -171,7 +171,7 @@ def test_steps_take_their_share_of_the_process_only():
 
 def test_a_failure_ends_the_work_alone():
     def work():
-        yield
+        yield True
         raise MemoryError
 
     learner = Learner(work, Budget(1e9))
@@ -187,7 +187,7 @@ def test_work_is_done_once_and_ends_with_the_process():
         begun.append(1)
         while True:
             there.set()
-            yield
+            yield True
 
     learner = Learner(work, Budget(1e9))
     learner.begin()
@@ -218,11 +218,15 @@ def test_one_switch_turns_it_off(monkeypatch, tmp_path):
 
 def test_a_process_measures_in_the_background(tmp_path):
     code = (
-        "import numpy as np, treadle as td\n"
+        "import time, numpy as np, treadle as td\n"
         "from treadle.runtime.cpu import learning\n"
         "learning.learner.budget.share = 1e9\n"
+        "from treadle.runtime.cpu import measuring, target\n"
+        "measuring.STEPS //= 16; measuring.MOST_MEMORY //= 16\n"
         "td.function(lambda x: x + 1)(np.float32([1]))\n"
-        "learning.learner._thread.join(60)\n"
+        "end = time.monotonic() + 60\n"
+        "while target.kept_measurement(target.processor()) is None and time.monotonic() < end:\n"
+        "    time.sleep(0.05)\n"
     )
     env = {**os.environ, "TREADLE_CACHE_DIR": str(tmp_path), "TREADLE_TUNE": "1"}
     env.pop("TREADLE_TARGET", None)

@@ -17,6 +17,7 @@ from treadle.runtime.cpu.abi import layout
 from treadle.runtime.cpu.compiled_kernels import KernelCode, kernel_code
 from treadle.runtime.cpu.host_memory import host_memory
 from treadle.runtime.cpu.jit import Code, jit
+from treadle.runtime.cpu.library import routine_for
 from treadle.runtime.cpu.native import NativeExecutable, Program
 from treadle.runtime.cpu.program_blueprint import SHORT_WORK, Blueprint
 from treadle.runtime.cpu.program_emitters import EMITTERS
@@ -157,8 +158,15 @@ def record_of(executable: Executable, traced: Graph, planned: Planned) -> Record
         program.callbacks is not None, _has_library(program.table), builder.facts.tuning.threads,
         program.written, program.releases_gil, program.counters, executable.guards,
         executable.output_specs,
-        *_stored_memory(program, traced),
+        *_stored_memory(program, traced), _choices(planned.block),
     )  # fmt: skip
+
+
+def _choices(block: Block) -> dict[str, str]:
+    """What was chosen for the products that a program calls."""
+    calls = (step for step in all_steps(block) if isinstance(step, LibraryCall))
+    routines = (routine_for(step.node, step.apart, step.views) for step in calls)
+    return dict(pair for routine in routines if routine for pair in routine.made_with)
 
 
 def _stored_memory(

@@ -1,14 +1,19 @@
-"""Work in the background from which later processes gain: measuring the processor.
+"""Work in the background from which later processes gain: the processor is measured, and products
+that take much of this process's time are tried out in other forms.
 
 A thread of low priority does it in steps, each as short as a millisecond where that can be, and
 only while all of them together took less than `SHARE` of the time that the process has computed. So
 a process that ends soon does none of it, and a first call is never in its way.
+
+How much time a product takes is counted, not measured: its routine counts calls (`calls_counted`),
+and the cost model says how long one is.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import dataclasses
 import os
 import threading
 import time
@@ -19,11 +24,14 @@ from treadle.core.object_cache import default_cache
 from treadle.core.safe_thread import SafeThread
 from treadle.runtime.cpu.measured import is_wanted
 
-SHARE = 0.02  # of the time that processors spend in the process
+SHARE = 0.03  # of the time that processors spend in the process
+MATTERS = 0.03  # of that time: a product that takes more is tried out
+_CYCLE = 0.3  # nanoseconds, where they were not measured
 _WAIT = 0.25  # seconds between two looks whether there is time for more
 _PATIENCE = 1.0  # seconds that the end of the process waits for the step under way
 
 Clock = Callable[[], float]
+Steps = Iterator[bool]  # whether a step had something to do
 
 
 class Budget:
@@ -44,11 +52,11 @@ class Budget:
         """Whether another step may begin."""
         return self.spent < self.share * (self._process() - self.spent)
 
-    def run(self, steps: Iterator[None]) -> bool:
-        """Do a step and count its time; whether there was one."""
+    def run(self, steps: Steps) -> bool | None:
+        """Do a step and count its time; whether it had something to do, None after the last one."""
         start = self._thread()
         try:
-            return next(steps, self) is None
+            return next(steps, None)
         finally:
             self.spent += self._thread() - start
 
@@ -56,7 +64,7 @@ class Budget:
 class Learner:
     """The thread that does the work, at most one at a time."""
 
-    def __init__(self, work: Callable[[], Iterator[None]], budget: Budget | None = None) -> None:
+    def __init__(self, work: Callable[[], Steps], budget: Budget | None = None) -> None:
         self.budget = budget or Budget()
         self._make = work
         self._lock = locks.lock()
@@ -91,11 +99,16 @@ class Learner:
         _lower_priority()
         with contextlib.suppress(Exception):  # a process never fails for what later ones gain
             steps = self._make()
+            found: bool | None = True
             while True:
-                while not self.budget.allows_more():
+                while not (found and self.budget.allows_more()):
+                    found = True
                     if self._stop.wait(_WAIT):
                         return
-                if self._stop.is_set() or not self.budget.run(steps):
+                if self._stop.is_set():
+                    return
+                found = self.budget.run(steps)
+                if found is None:
                     return
 
 
@@ -105,19 +118,37 @@ def _lower_priority() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
 
 
-def _measure() -> Iterator[None]:
-    """Measure the processor unless that was done, and keep what was found."""
+def _learn() -> Steps:
+    """Measure the processor unless that was done. Then try out the products that turn out to
+    matter, one after another, as long as the process runs. All is kept for later ones."""
+    from treadle.runtime.cpu import winners
+    from treadle.runtime.cpu.matmul.chosen import product_that_matters
     from treadle.runtime.cpu.measuring import Measurement
     from treadle.runtime.cpu.target import keep, this_machine
+    from treadle.runtime.cpu.trials import Contest
 
     here = this_machine()
     if here.measured is None:
         measurement = Measurement(here)
-        yield from measurement.steps()
+        for _ in measurement.steps():
+            yield True
         keep(measurement.found)
+    cycle = _CYCLE if here.measured is None else here.measured.nanoseconds
+    tried = set(winners.known())
+    while True:
+        found = product_that_matters(here, tried, MATTERS * time.process_time() / (cycle * 1e-9))
+        if found is None:
+            yield False
+            continue
+        text, product, workers = found
+        contest = Contest(product, here, workers)
+        tried.add(text)
+        for _ in contest.steps():
+            yield True
+        winners.keep(text, dataclasses.astuple(contest.winner))
 
 
-learner = Learner(_measure)
+learner = Learner(_learn)
 
 
 def begin() -> None:

@@ -34,10 +34,12 @@ from treadle.runtime.cpu.convolution.tiling import (
     input_tiling,
 )  # fmt: skip
 from treadle.runtime.cpu.depthwise.tiling import depthwise_numbers
+from treadle.runtime.cpu.matmul.chosen import chosen, made_with
+from treadle.runtime.cpu.matmul.classes import slot_of
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.strided import inner_dim, strided_product
 from treadle.runtime.cpu.matmul.tiles import lanes
-from treadle.runtime.cpu.matmul.tiling import Product, packers_of, tiling_of
+from treadle.runtime.cpu.matmul.tiling import Choice, Product, Tiling, packers_of, rule, tiling_of
 from treadle.runtime.cpu.routines.entry import row_call, row_numbers, row_space, row_symbol
 from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.strided import View
@@ -60,6 +62,7 @@ class Routine:
         shared_bytes: workspace that they share.
         epilogue: whether it runs a blocked kernel on its result.
         apart: whether blocks of its result are in its workspace, for the epilogue only.
+        made_with: what was chosen for it among candidates (`winners.py`): (class, choice).
         reaches: which elements of its operands and results its numbers lead it to; None for those
             that it touches as a whole.
     """
@@ -71,6 +74,7 @@ class Routine:
     epilogue: bool = True
     apart: bool = False
     reaches: tuple[Reach | None, ...] = ()
+    made_with: tuple[tuple[str, str], ...] = ()
 
     def workspace(self, workers: int) -> Dim:
         """Bytes of workspace for a pool of `workers` threads."""
@@ -171,8 +175,7 @@ def panel_width(node: Node, times: int | None) -> int | None:
     m = product(rows)
     if times is not None and isinstance(m, int) and m * times < host().tuning.pack_rows:
         return None
-    tiling = tiling_of(Product(element, 1, m, b[1], k), host())
-    return tiling.vectors * lanes(host(), element)
+    return rule(Product(element, 1, m, b[1], k), host()).vectors * lanes(host(), element)
 
 
 def part_routine(node: Node, blocks: int) -> Routine | None:
@@ -198,16 +201,32 @@ def _product(name: str, product: Product, tiles: int | None = None, apart: bool 
     Args:
         tiles, apart: see `tiling_of`.
     """
-    p, t = product, tiling_of(product, host(), tiles, apart)
+    alone = tiles is not None  # its caller shares the rows
+    text, choice = ("", None) if alone else chosen(product, host())
+    tiling = tiling_of(product, host(), tiles, apart, choice)
+    return replace(_routine_of(name, product, tiling, text), made_with=made_with(text, choice))
+
+
+def product_share(product: Product, choice: Choice) -> tuple[Routine, int]:
+    """The routine with which a thread computes some units of a product of known sizes, divided as
+    somebody chose; and how many units there are."""
+    tiling = tiling_of(product, host(), choice=choice)
+    units = tiling.tiles if choice.by_rows else tiling.panels
+    assert isinstance(units, int) and isinstance(product.batch, int)
+    return _routine_of("matmul_part", product, tiling, ""), product.batch * units
+
+
+def _routine_of(name: str, p: Product, t: Tiling, text: str) -> Routine:
+    """The routine with the numbers of a tiling; `text` names the class of the product."""
     numbers = (
         p.batch, p.m, p.n, p.k, p.transpose_a, p.transpose_b, p.pairs, p.stride_a, p.stride_b,
         *p.rows, p.batch if p.inner is None else p.inner, p.outer_a, p.outer_b,
-        t.vectors, t.tall, t.tiles, t.panels, t.depth, t.pack, t.pack_a, t.by_rows, t.parts,
-        t.chunk, t.block, t.run, t.space, t.tile_space, t.apart,
+        t.vectors, t.tall, t.tiles, t.panels, t.depth, t.pack, t.pack_a, t.by_rows, t.ahead,
+        t.parts, t.chunk, t.block, t.run, t.space, t.tile_space, t.apart, slot_of(text),
     )  # fmt: skip
     packers = [f"{packer}_{p.element}" for packer in packers_of(p, t)]
     called = ",".join([*(tile.symbol for tile in t.needs), *packers])
-    a, b, c = product.reaches
+    a, b, c = p.reaches
     operands = (b, a) if name == "matmul_swapped" else (a, b)
     return Routine(
         f"{name}_{p.element}@{called}", numbers, t.space, apart=t.apart > 0,

@@ -13,11 +13,14 @@ from contextlib import contextmanager
 
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 
-# Words of the table that every routine gets. `limit` is the most threads that have workspace.
+# Words of the table that every routine gets. `limit` is the most threads that have workspace;
+# `counts` leads to `SLOTS` numbers of calls, one for all products of a class that have the slot.
 TABLE = (
     "parallel", "limit", "float_tiles", "double_tiles", "i32_tiles", "i64_tiles", "collectives",
+    "counts",
 )  # fmt: skip
 
+SLOTS = 4096
 PREFIX = "rows "  # of the symbols of routines that work on rows (`cpu/routines`)
 
 Words = dict[str, Word]

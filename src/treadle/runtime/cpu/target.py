@@ -275,6 +275,11 @@ def _from_text(text: bytes) -> tuple[Target | None, str]:
     return Target(triple, cpu, frozenset(features.split(",")), llvm=version, caches=known), boot
 
 
+def processor() -> str | None:
+    """Names this processor and the compiler; None where nobody can tell."""
+    return _host_key()
+
+
 def keep(found: Measured) -> None:
     """Keep what was measured on this machine for later processes."""
     keep_measurement(_host_key(), found)

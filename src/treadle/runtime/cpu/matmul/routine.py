@@ -15,6 +15,7 @@ from treadle.runtime.cpu.library_text import (
     define_shared_routine,
     leave_if_stopped,
     looking_loop,
+    table_word,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.pairs import HALF
@@ -26,8 +27,8 @@ from treadle.runtime.cpu.matmul.tiling import ALL_TILES, COPY, DOTS, PANELS, TRA
 NUMBERS = (
     "batch", "m", "n", "k", "ta", "tb", "pairs", "stride_a", "stride_b", "lda", "ldb", "inner",
     "outer_a", "outer_b", "vectors", "tall", "tiles",
-    "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "block", "run", "space",
-    "tile_space", "apart",
+    "panels", "depth", "pack", "pack_a", "by_rows", "ahead", "parts", "chunk", "block", "run",
+    "space", "tile_space", "apart", "slot",
 )  # fmt: skip
 
 _LOOK_EVERY = 64  # matrices of a batch between two looks whether to stop: a matter of time
@@ -70,7 +71,10 @@ def _swapped(element: str) -> Unit:
 
 
 def _entry(fn: Function, w: Words) -> Words:
-    """Units of work are the row tiles or the panels of every matrix of the batch."""
+    """Units of work are the row tiles or the panels of every matrix of the batch. The call is
+    counted; where threads count at the same time one may be lost."""
+    count = fn.offset(table_word(fn, w["table"], "counts"), w["slot"], "i64")
+    fn.emit(f"store i64 {fn.add(fn.load_word(count), 1)}, ptr {count}, align 8")
     units = fn.select(fn.compare("ne", w["by_rows"], 0), w["tiles"], w["panels"])
     some = fn.compare("sgt", w["m"], 0)  # there is no tile of 0 rows
     return {"units": units, "tasks": fn.select(some, fn.mul(w["batch"], units), 0)}
@@ -123,7 +127,7 @@ def _operand(fn: Function, w: Words, name: str, number: Word, element: str) -> s
 # The numbers of the product that `@matmul_block` reads.
 _BLOCK = (
     "pairs", "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "tiles", "depth", "pack",
-    "pack_a", "chunk", "block", "run", "space", "tile_space", "apart",
+    "pack_a", "ahead", "chunk", "block", "run", "space", "tile_space", "apart",
 )  # fmt: skip
 
 
@@ -247,7 +251,7 @@ def _panel(
         c = fn.offset(c0, fn.mul(row, w["ldc"]), "i8"), w["ldc"]
         call_tile(
             fn, element, str(w["codes"]), (height, n, w["count"]), (a, b, c), w["add"],
-            width=w["width"],
+            width=w["width"], ahead=w["ahead"],
         )  # fmt: skip
 
 

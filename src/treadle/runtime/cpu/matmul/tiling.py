@@ -15,7 +15,14 @@ from treadle.core.shapes import Dim, compound
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS
-from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, Tile, lanes, most_rows
+from treadle.runtime.cpu.matmul.tiles import (
+    MOST_HEIGHT,
+    MOST_VECTORS,
+    Tile,
+    lanes,
+    most_rows,
+    rows_ahead,
+)
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
 from treadle.runtime.tuning import Cache, Tuning
@@ -140,6 +147,21 @@ class Product:
 
 
 @record(frozen=True)
+class Choice:
+    """What may be chosen of a product's division: any choice gives the same values.
+
+    Attributes:
+        vectors, pack, pack_a, by_rows, ahead: see `Tiling`.
+    """
+
+    vectors: int
+    pack: int
+    pack_a: int
+    by_rows: int
+    ahead: int
+
+
+@record(frozen=True)
 class Tiling:
     """The numbers of the routine beside the dims, and the tiles that it calls.
 
@@ -153,6 +175,7 @@ class Tiling:
             or PANELS: B is given in panels.
         pack_a: 1 where A's tiles are copied.
         by_rows: 1 where threads share the row tiles, 0 where they share the panels.
+        ahead: rows of B that tiles ask for before they need them, where these are not copied.
         parts: threads that the product is worth.
         chunk: panels that are packed together.
         block: tiles that are copied together; without copies, all of them.
@@ -171,6 +194,7 @@ class Tiling:
     pack: int
     pack_a: int
     by_rows: int
+    ahead: int
     parts: Dim
     chunk: int
     block: Dim
@@ -182,27 +206,25 @@ class Tiling:
 
 
 def tiling_of(
-    product: Product, target: Target, tiles: int | None = None, apart: bool = False
-) -> Tiling:
+    product: Product, target: Target, tiles: int | None = None, apart: bool = False,
+    choice: Choice | None = None,
+) -> Tiling:  # fmt: skip
     """The division of a product on a machine.
 
     Args:
         tiles: the number of row tiles, where the caller shares them among threads.
         apart: whether nothing but the epilogue needs the result: if possible its blocks are kept
             in the workspace only.
+        choice: one of `candidates`; by default that of `rule`.
     """
     width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
-    m, n, k, blocks = product.m, product.n, product.k, Blocks.of(target)
-    if tiles is None and _takes_dots(product, target):
+    m, k, blocks = product.m, product.k, Blocks.of(target)
+    if tiles is None and takes_dots(product, target):
         return _dots_tiling(product, target)
-    vectors = _vectors(product, target, tiles)
-    tall = min(most_rows(target, vectors), _most_alike(product, vectors, size, target.tuning))
-    panels = _ceil(n, vectors * width)
-    depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, MOST_K)))
-    pack_a = tiles is None and _packs_a(product, (panels, tall, depth), vectors, target)
-    by_rows = tiles is not None or _by_rows(product, (tall, panels), pack_a, target)
-    rows = _tiles(m, tall, by_rows) if tiles is None else tiles
-    pack = _pack(product, size, target, shared=tiles is None)
+    choice = rule(product, target, tiles) if choice is None else choice
+    vectors, pack, pack_a = choice.vectors, choice.pack, choice.pack_a
+    tall, panels, depth = grid(product, vectors, target)
+    rows = _tiles(m, tall, choice.by_rows) if tiles is None else tiles
     panel_bytes = (depth + width) * vectors * width * size
     chunk = max(1, blocks.panels // panel_bytes) if isinstance(panel_bytes, int) else 1
     packed = panel_bytes * chunk if pack in (COPY, TRANSPOSE) else 0
@@ -216,11 +238,35 @@ def tiling_of(
     area = _area(product, run * tall, columns * size, blocks) if apart and depth == k else 0
     along = f"pair{along}" if product.pairs else along
     return Tiling(
-        vectors, tall, rows, panels, depth, pack, int(pack_a),
-        int(by_rows), _parts(product, target.tuning), chunk,
+        vectors, tall, rows, panels, depth, pack, pack_a, choice.by_rows, choice.ahead,
+        _parts(product, target.tuning), chunk,
         block, run, packed + tile_space * block + area, tile_space,
         tuple(_needs(product, along, vectors, width, heights(m, tall, rows))), area,
     )  # fmt: skip
+
+
+def rule(product: Product, target: Target, tiles: int | None = None) -> Choice:
+    """What is chosen where nothing was tried out: what benchmarks on a few processors led to.
+
+    Args:
+        tiles: see `tiling_of`.
+    """
+    size = ELEMENT_BYTES[product.element]
+    vectors = _vectors(product, target, tiles)
+    tall, panels, depth = grid(product, vectors, target)
+    pack_a = tiles is None and _packs_a(product, (panels, tall, depth), vectors, target)
+    by_rows = tiles is not None or _by_rows(product, (tall, panels), pack_a, target)
+    pack = _pack(product, size, target, shared=tiles is None)
+    return Choice(vectors, pack, int(pack_a), int(by_rows), rows_ahead(target))
+
+
+def grid(product: Product, vectors: int, target: Target) -> tuple[int, Dim, Dim]:
+    """Rows of the tallest tile, panels of so many vectors, and rows of B in a block of k."""
+    width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
+    tall = min(most_rows(target, vectors), _most_alike(product, vectors, size, target.tuning))
+    k = product.k
+    depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, MOST_K)))
+    return tall, _ceil(product.n, vectors * width), depth
 
 
 def packers_of(product: Product, tiling: Tiling) -> list[str]:
@@ -264,7 +310,7 @@ def _area(product: Product, rows: int, run: int, blocks: Blocks) -> int:
     return area if area <= blocks.most_area else 0
 
 
-def _takes_dots(p: Product, target: Target) -> bool:
+def takes_dots(p: Product, target: Target) -> bool:
     """Where B is stored transposed, and too few rows of A would share a copy of it.
 
     The sums across lanes cost as much as some steps of k, a copy as much as some rows of A.
@@ -288,7 +334,7 @@ def _dots_tiling(p: Product, target: Target) -> Tiling:
     panel_bytes = MOST_K * DOTS_ACROSS * ELEMENT_BYTES[p.element]
     chunk = max(1, blocks.dots // panel_bytes)
     return Tiling(
-        DOTS_ACROSS, tall, tiles, panels, depth, DOTS, 0, 0, _parts(p, target.tuning), chunk,
+        DOTS_ACROSS, tall, tiles, panels, depth, DOTS, 0, 0, 0, _parts(p, target.tuning), chunk,
         ALL_TILES, 1, 0, 0, tuple(needs),
     )  # fmt: skip
 
@@ -316,7 +362,7 @@ def _widest(target: Target) -> int:
     return WIDE if most_rows(target, WIDE) >= WIDE_HEIGHT else 2
 
 
-def _tiles(m: Dim, tall: int, by_rows: bool) -> Dim:
+def _tiles(m: Dim, tall: int, by_rows: int) -> Dim:
     """Row tiles: an even number where threads share many."""
     tiles = at_least_one(_ceil(m, tall))
     return _evened(tiles) if isinstance(tiles, int) and by_rows else tiles

@@ -1,0 +1,346 @@
+"""Candidates for products: all give the same bits in their own memory; the fastest one is kept."""
+
+import dataclasses
+import itertools
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.runtime.cpu.machines import MACHINES, RUNNABLE
+from treadle.cli import main
+from treadle.core.object_cache import ObjectCache
+from treadle.runtime.cpu import learning, winners
+from treadle.runtime.cpu.library import product_share
+from treadle.runtime.cpu.library_code import calls_counted
+from treadle.runtime.cpu.matmul import chosen
+from treadle.runtime.cpu.matmul.candidates import MOST, all_choices, candidates, cost
+from treadle.runtime.cpu.matmul.classes import class_of, class_text, product_of, sizes, slot_of
+from treadle.runtime.cpu.matmul.pairs import multiplies_pairs
+from treadle.runtime.cpu.matmul.tiling import Choice, Product, rule, tiling_of
+from treadle.runtime.cpu.target import host, this_machine, using
+from treadle.runtime.cpu.thread_count import planned_workers
+from treadle.runtime.cpu.trials import _LINE, Contest, Scratch, Trial
+
+PRODUCTS = [
+    Product("float", 1, 28, 70, 1100),
+    Product("float", 1, 60, 300, 65, 1, 0),
+    Product("float", 1, 28, 96, 40, 0, 1),
+    Product("float", 3, 28, 64, 33, 0, 0, 28 * 33, 33 * 64),
+    Product("double", 1, 28, 32, 50),
+]
+PAIRS = Product("i32", 1, 33, 50, 40, pairs=1)
+NUMPY = {"float": np.float32, "double": np.float64, "i32": np.int32, "i64": np.int64}
+
+
+def text_of(product):
+    return class_text(product, planned_workers())
+
+
+def result(product, choice, operands):
+    """The bytes that a choice gives, in memory of the planned size between others' bytes."""
+    scratch = Scratch(product)
+    for array, values in zip(scratch.arrays, operands, strict=False):
+        array[:] = values
+    scratch.arrays[2] = np.full(len(scratch.arrays[2]) + 64, 7, scratch.arrays[2].dtype)
+    trial = Trial(product, choice, scratch, 1)
+    trial.space[:] = 0xA5
+    trial.run()
+    begin = -trial.space.ctypes.data % _LINE
+    size = product_share(product, choice)[0].workspace(1)
+    assert (trial.space[begin + size :] == 0xA5).all() and (trial.space[:begin] == 0xA5).all()
+    assert (scratch.arrays[2][-64:] == 7).all()
+    return scratch.arrays[2].tobytes()
+
+
+def operands_of(product):
+    random = np.random.default_rng(0)
+    kind = np.float16 if product.pairs else NUMPY[product.element]
+    found = []
+    for size in sizes(product)[:2]:
+        if product.pairs:  # the upper halves of floats
+            words = random.standard_normal(size // 2).astype(np.float32).view(np.uint32) >> 16
+            found.append(words.astype(np.uint16).view(np.int32))
+        elif np.issubdtype(kind, np.integer):
+            found.append(random.integers(-99, 99, size // kind().itemsize).astype(kind))
+        else:
+            found.append(random.standard_normal(size // kind().itemsize).astype(kind))
+    return found
+
+
+@pytest.mark.parametrize("name", ["host", *RUNNABLE])
+@pytest.mark.parametrize("product", [*PRODUCTS, PAIRS], ids=text_of)
+def test_all_choices_give_the_same_bits(product, name):
+    target = RUNNABLE.get(name, host())
+    if name != "host" and product not in PRODUCTS[:2]:
+        pytest.skip("the same code for other types")
+    if product.pairs and not multiplies_pairs(target):
+        pytest.skip("no instruction for pairs")
+    with using(target):
+        every = all_choices(product, target, 2)
+        operands = operands_of(product)
+        wanted = result(product, rule(product, target), operands)
+        for choice in sorted(every, key=str)[:: 1 if name == "host" else 4]:
+            assert result(product, choice, operands) == wanted, choice
+    assert len(every) > 2 or product.pairs
+
+
+def test_candidates_have_what_mattered_on_other_processors():
+    """Tiles of 14 rows by 2 vectors or wide ones, copies of B and of A or none, how far ahead B's
+    rows are fetched (see the second processor in the findings)."""
+    every = all_choices(Product("float", 1, 128, 512, 784), MACHINES["avx512"], 2)
+    assert {c.vectors for c in every} >= {2, 4}
+    assert len({(c.pack, c.pack_a) for c in every}) == 4
+    assert {c.by_rows for c in every} == {0, 1}
+    assert len({c.ahead for c in every}) >= 4 and 0 in {c.ahead for c in every}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("product", PRODUCTS, ids=text_of)
+def test_the_rule_comes_first_and_the_dear_ones_are_left_out(product, name):
+    target = MACHINES[name]
+    found = candidates(product, target, 2)
+    assert len(found) <= MOST and len(set(found)) == len(found)
+    if not found:
+        return
+    assert found[0] == rule(product, target)
+    costs = [cost(product, c, target, 2) for c in found[1:]]
+    left = all_choices(product, target, 2) - set(found)
+    assert costs == sorted(costs)
+    assert not left or min(cost(product, c, target, 2) for c in left) >= max(costs, default=0)
+    for choice in found:  # every tile that it needs exists
+        tiling = tiling_of(product, target, choice=choice)
+        assert tiling.needs and tiling.space >= 0
+
+
+def test_nothing_to_choose():
+    target = MACHINES["avx512"]
+    assert not candidates(Product("float", 1, 1, 100, 900, 0, 1), target, 2)  # dot products
+    assert not candidates(Product("float", 1, 0, 100, 900), target, 2)
+    assert not candidates(Product("float", 1, 64, 100, 90, panel_width=32), target, 2)
+    dim = td.TensorShape([None])[0]
+    assert class_of(Product("float", 1, dim, 100, 90)) is None
+
+
+# -- classes ---------------------------------------------------------------------------------------
+
+
+def test_names_of_classes():
+    for product in (*PRODUCTS, PAIRS):
+        found = class_of(product)
+        assert found is not None and product_of(class_text(found, 4)) == found
+        assert 0 <= slot_of(class_text(found, 4)) < len(calls_counted())
+    assert class_of(Product("float", 1, 100, 64, 64)) == class_of(Product("float", 1, 98, 64, 64))
+    assert class_of(Product("float", 1, 30, 64, 64)) != class_of(Product("float", 1, 31, 64, 64))
+    assert class_of(Product("float", 1, 100, 64, 64)) != class_of(Product("float", 1, 100, 65, 64))
+    turned = [class_of(Product("float", 1, m, 64, 64, 1, 0)) for m in (98, 100)]
+    assert turned[0] != turned[1]  # it is the distance of A's rows
+    assert class_of(Product("float", 1, 1 << 14, 1 << 14, 1 << 14)) is None  # too much memory
+
+
+@pytest.mark.parametrize(
+    "text", ["", "matmul", "matmul float 1 2 threads=2", "conv float 1 threads=2", "a b c=d"]
+)
+def test_texts_that_name_no_class(text):
+    with pytest.raises(ValueError, match=r"."):
+        product_of(text)
+
+
+# -- on disk ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder of winners, which are in use."""
+    monkeypatch.setattr(winners, "default_cache", lambda: ObjectCache(tmp_path))
+    monkeypatch.setenv("TREADLE_TUNE", "1")
+    monkeypatch.setattr(winners, "_kept", winners._read)
+    if winners._place() is None:
+        pytest.skip("nobody can tell which processor this is")
+    return tmp_path
+
+
+A = Product("float", 1, 64, 96, 80)
+
+
+def other_choice():
+    return next(c for c in candidates(A, this_machine(), planned_workers()) if c.vectors == 1)
+
+
+def test_winners_are_chosen(folder, monkeypatch):
+    text, none = chosen.chosen(A, this_machine())
+    assert (text, none) == (text_of(A), None)
+    winners.keep(text, dataclasses.astuple(other_choice()))
+    assert chosen.chosen(A, this_machine()) == (text, other_choice())
+    assert chosen.chosen(A, dataclasses.replace(this_machine(), opt=1)) == (text, None)
+    with chosen.using({}):
+        assert chosen.chosen(A, this_machine()) == (text, None)
+    winners.keep("another", (1, 2))
+    assert chosen.chosen(A, this_machine()) == (text, other_choice())
+    monkeypatch.setenv("TREADLE_TUNE", "0")
+    assert chosen.chosen(A, this_machine()) == (text, None)
+
+
+@pytest.mark.parametrize("numbers", [(), (1, 2), (99, 0, 0, 0, 0), (1, 0, 0, 0, -5)])
+def test_what_is_no_candidate_is_not_chosen(folder, numbers):
+    winners.keep(text_of(A), numbers)
+    assert chosen.chosen(A, this_machine()) == (text_of(A), None)
+
+
+def test_a_damaged_file_is_no_file(folder):
+    winners.keep("a", (1,))
+    (file,) = folder.glob("*.o")
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    assert winners.known() == {}
+    winners.default_cache().store(winners.KIND, winners._place(), b"N")
+    assert winners.known() == {}
+
+
+def test_programs_on_disk_know_their_winners(folder):
+    text, here = text_of(A), this_machine()
+    assert winners.are_current({text: ""}, here)
+    winners.keep(text, dataclasses.astuple(other_choice()))
+    assert not winners.are_current({text: ""}, here)
+    assert winners.are_current(dict(chosen.made_with(text, other_choice())), here)
+    assert not winners.are_current({text: "1 2"}, here)
+    assert winners.are_current({text: ""}, dataclasses.replace(here, opt=1))
+    assert text in winners.seen
+
+
+def test_programs_use_the_choice():
+    a, b = (np.random.default_rng(0).standard_normal(s) for s in ((64, 80), (80, 96)))
+    a, b = a.astype(np.float32), b.astype(np.float32)
+
+    def product():
+        concrete = td.function(lambda x, y: td.matmul(x, y)).get_concrete_function(a, b)
+        return concrete(a, b).numpy(), concrete.executable.program.table.keys
+
+    before, names = product()
+    count = calls_counted()[slot_of(text_of(A))]
+    with chosen.using({text_of(A): other_choice()}):
+        after, others = product()
+    assert before.tobytes() == after.tobytes()
+    assert names != others and any("x1," in str(n) or str(n).endswith("x1')") for n in others)
+    assert calls_counted()[slot_of(text_of(A))] == count + 1
+
+
+# -- what is tried out -----------------------------------------------------------------------------
+
+
+class Clock:
+    """Each look takes as long as the test says."""
+
+    def __init__(self, times):
+        self.now, self.times = 0.0, times
+
+    def __call__(self):
+        self.now += next(self.times)
+        return self.now
+
+
+def contest(gain):
+    """A contest in which the second candidate is so many times as fast as the first."""
+    found = Contest(A, this_machine(), 2)
+    second = [1.0, 1 / gain, *[1.1] * (len(found.choices) - 2)]
+    found._clock = Clock(t for _ in range(1000) for s in second for t in (0.0, s))
+    for _ in found.steps():
+        pass
+    return found
+
+
+def test_the_fastest_candidate_wins_where_it_is_worth_it():
+    found = contest(1.5)
+    assert found.winner == found.choices[1] != found.choices[0]
+    assert found.gains[found.winner] == pytest.approx(1.5)
+    assert contest(1.01).winner == found.choices[0]
+    assert contest(0.5).winner == found.choices[0]
+
+
+def test_hopeless_candidates_are_not_tried_again():
+    found = Contest(A, this_machine(), 2)
+    calls = {}
+    times = iter([t for _ in range(1000) for t in (0.0, 1.0)])
+    found._clock = Clock(times)
+    real = found._time
+
+    def slow(trial):
+        calls[trial.choice] = calls.get(trial.choice, 0) + 1
+        return real(trial) * (1 if trial.choice == found.choices[0] else 2)
+
+    found._time = slow
+    for _ in found.steps():
+        pass
+    assert calls.pop(found.choices[0]) == 7 and set(calls.values()) == {2}
+
+
+def test_products_that_take_much_of_the_time_matter(monkeypatch):
+    here, text = this_machine(), text_of(A)
+    counts = [0] * len(calls_counted())
+    monkeypatch.setattr(chosen, "calls_counted", lambda: counts)
+    monkeypatch.setattr(winners, "seen", {text: None, text_of(PRODUCTS[0]): None})
+    one = cost(A, rule(A, here), here, 1)
+    assert chosen.product_that_matters(here, (), one * 100) is None
+    counts[slot_of(text)] = 100
+    assert chosen.product_that_matters(here, (), one * 101) is None
+    found = chosen.product_that_matters(here, (), one * 99)
+    assert found == (text, A, planned_workers())
+    assert chosen.product_that_matters(here, {text}, one * 99) is None
+    counts[slot_of(text_of(PRODUCTS[0]))] = 10_000
+    assert chosen.product_that_matters(here, (), one * 99)[0] == text_of(PRODUCTS[0])
+
+
+def test_the_background_keeps_what_won(folder, monkeypatch):
+    here, measuring = this_machine(), "treadle.runtime.cpu.measuring.Measurement"
+    monkeypatch.setattr(winners, "seen", {text_of(A): None})
+    calls_counted()[slot_of(text_of(A))] += 1 << 40
+    try:
+        monkeypatch.setattr(f"{measuring}.steps", lambda self: iter(()))
+        monkeypatch.setattr(f"{measuring}.found", None, raising=False)
+        monkeypatch.setattr("treadle.runtime.cpu.target.keep", lambda found: None)
+        assert not all(itertools.islice(learning._learn(), 500))  # in the end it waits for more
+    finally:
+        calls_counted()[slot_of(text_of(A))] -= 1 << 40
+    kept = winners._read(winners._place())
+    assert Choice(*kept[text_of(A)]) in all_choices(A, here, planned_workers())
+
+
+# -- treadle tune ----------------------------------------------------------------------------------
+
+MODULE = """
+import treadle as td
+
+def two(x, w, v):
+    return td.matmul(td.nn.relu(td.matmul(x, w)), v)
+
+def none(x):
+    return x + 1
+"""
+
+
+def test_tune_prints_what_it_gained(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tuned_functions.py").write_text(MODULE)
+    out = tmp_path / "tuned.json"
+    arguments = ["float32[40,72]", "float32[72,56]", "float32[56,88]"]
+    command = ["tune", "tuned_functions:two", "--args", *arguments, "--json", str(out)]
+    try:
+        assert main(command) == 0
+    finally:
+        sys.modules.pop("tuned_functions", None)
+    shown = capsys.readouterr().out
+    assert "40x56x72" in shown and "40x88x56" in shown
+    rows = json.loads(out.read_text())["products"]
+    assert len(rows) == 2 and all(row["before_us"] >= row["now_us"] > 0 for row in rows)
+    assert all((row["gain"] > 1) == bool(row["change"]) for row in rows)
+    assert len(winners._read(winners._place())) == 2
+
+
+def test_nothing_to_tune(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "untuned_functions.py").write_text(MODULE)
+    assert main(["tune", "untuned_functions:none", "--args", "float32[4]"]) == 0
+    assert "no matrix product" in capsys.readouterr().out
+    assert main(["tune", "untuned_functions:two"]) == 2
+    assert "--args" in capsys.readouterr().err
