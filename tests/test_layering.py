@@ -211,6 +211,7 @@ ON_DEMAND = {
     ("runtime.cpu.dispatch.native_type", "runtime.cpu.jit"): LLVM,
     ("runtime.cpu.dispatch.native_type", "runtime.cpu.target"): LLVM,
     ("runtime.cpu.dispatch.self_check", "runtime.cpu.jit"): LLVM,
+    ("runtime.cpu.build_program", "runtime.cpu.library"): FEW,
     ("runtime.cpu.build_program", "runtime.cpu.program_times"): FEW,
     ("runtime.cpu.compiled_ahead", "runtime.cpu.library"): FEW,
     ("runtime.cpu.compiled_ahead", "runtime.cpu.library_code"): LLVM,

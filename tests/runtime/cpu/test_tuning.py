@@ -3,6 +3,8 @@
 import dataclasses
 import itertools
 import json
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -22,7 +24,7 @@ from treadle.runtime.cpu.matmul.pairs import multiplies_pairs
 from treadle.runtime.cpu.matmul.tiling import Choice, Product, rule, tiling_of
 from treadle.runtime.cpu.target import host, this_machine, using
 from treadle.runtime.cpu.thread_count import planned_workers
-from treadle.runtime.cpu.trials import _LINE, Contest, Scratch, Trial
+from treadle.runtime.cpu.trials import _LINE, ROUNDS, Contest, Scratch, Trial
 
 PRODUCTS = [
     Product("float", 1, 28, 70, 1100),
@@ -175,7 +177,7 @@ def test_winners_are_chosen(folder, monkeypatch):
     winners.keep(text, dataclasses.astuple(other_choice()))
     assert chosen.chosen(A, this_machine()) == (text, other_choice())
     assert chosen.chosen(A, dataclasses.replace(this_machine(), opt=1)) == (text, None)
-    with chosen.using({}):
+    with winners.using({}):
         assert chosen.chosen(A, this_machine()) == (text, None)
     winners.keep("another", (1, 2))
     assert chosen.chosen(A, this_machine()) == (text, other_choice())
@@ -187,6 +189,33 @@ def test_winners_are_chosen(folder, monkeypatch):
 def test_what_is_no_candidate_is_not_chosen(folder, numbers):
     winners.keep(text_of(A), numbers)
     assert chosen.chosen(A, this_machine()) == (text_of(A), None)
+
+
+def test_winners_of_a_fresh_process(tmp_path):
+    """The first choice that a process makes is one from disk."""
+    text, numbers = text_of(A), dataclasses.astuple(other_choice())
+    code = (
+        "import sys, numpy as np, treadle as td\n"
+        "from treadle.runtime.cpu import winners\n"
+        f"if 'keep' in sys.argv: winners.keep({text!r}, {numbers!r})\n"
+        "x = np.ones((64, 80), np.float32), np.ones((80, 96), np.float32)\n"
+        "f = td.function(lambda a, b: td.matmul(a, b)).get_concrete_function(*x)\n"
+        "print(f(*x).numpy().sum(), f.executable.program.table.keys)\n"
+    )
+    env = {**os.environ, "TREADLE_CACHE_DIR": str(tmp_path), "TREADLE_TUNE": "1"}
+    env |= {"TREADLE_STORE_PROGRAMS": "1", "TREADLE_STRICT": "1"}
+    env.pop("TREADLE_TARGET", None)
+
+    def output(*arguments):
+        command = [sys.executable, "-c", code, *arguments]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    if winners._place() is None:
+        pytest.skip("nobody can tell which processor this is")
+    first = output()
+    output("keep")
+    assert "x1" in output() and "x1" not in first
 
 
 def test_a_damaged_file_is_no_file(folder):
@@ -219,7 +248,7 @@ def test_programs_use_the_choice():
 
     before, names = product()
     count = calls_counted()[slot_of(text_of(A))]
-    with chosen.using({text_of(A): other_choice()}):
+    with winners.using({text_of(A): dataclasses.astuple(other_choice())}):
         after, others = product()
     assert before.tobytes() == after.tobytes()
     assert names != others and any("x1," in str(n) or str(n).endswith("x1')") for n in others)
@@ -258,6 +287,16 @@ def test_the_fastest_candidate_wins_where_it_is_worth_it():
     assert contest(0.5).winner == found.choices[0]
 
 
+def test_what_is_fast_now_and_then_does_not_win():
+    found = Contest(A, this_machine(), 2)
+    count = len(found.choices)
+    rounds = ([1.0, 0.5 if number % 2 else 1.05, *[1.1] * (count - 2)] for number in range(1000))
+    found._clock = Clock(t for times in rounds for s in times for t in (0.0, s))
+    for _ in found.steps():
+        pass
+    assert found.winner == found.choices[0]
+
+
 def test_hopeless_candidates_are_not_tried_again():
     found = Contest(A, this_machine(), 2)
     calls = {}
@@ -272,7 +311,7 @@ def test_hopeless_candidates_are_not_tried_again():
     found._time = slow
     for _ in found.steps():
         pass
-    assert calls.pop(found.choices[0]) == 7 and set(calls.values()) == {2}
+    assert calls.pop(found.choices[0]) == ROUNDS and set(calls.values()) == {2}
 
 
 def test_products_that_take_much_of_the_time_matter(monkeypatch):

@@ -17,7 +17,6 @@ from treadle.runtime.cpu.abi import layout
 from treadle.runtime.cpu.compiled_kernels import KernelCode, kernel_code
 from treadle.runtime.cpu.host_memory import host_memory
 from treadle.runtime.cpu.jit import Code, jit
-from treadle.runtime.cpu.library import routine_for
 from treadle.runtime.cpu.native import NativeExecutable, Program
 from treadle.runtime.cpu.program_blueprint import SHORT_WORK, Blueprint
 from treadle.runtime.cpu.program_emitters import EMITTERS
@@ -164,7 +163,11 @@ def record_of(executable: Executable, traced: Graph, planned: Planned) -> Record
 
 def _choices(block: Block) -> dict[str, str]:
     """What was chosen for the products that a program calls."""
-    calls = (step for step in all_steps(block) if isinstance(step, LibraryCall))
+    calls = [step for step in all_steps(block) if isinstance(step, LibraryCall)]
+    if not calls:
+        return {}
+    from treadle.runtime.cpu.library import routine_for
+
     routines = (routine_for(step.node, step.apart, step.views) for step in calls)
     return dict(pair for routine in routines if routine for pair in routine.made_with)
 

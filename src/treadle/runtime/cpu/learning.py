@@ -27,6 +27,7 @@ from treadle.runtime.cpu.measured import is_wanted
 SHARE = 0.03  # of the time that processors spend in the process
 MATTERS = 0.03  # of that time: a product that takes more is tried out
 _CYCLE = 0.3  # nanoseconds, where they were not measured
+_LONG = 0.05  # seconds of a step that loads modules or compiles: there must be time for one
 _WAIT = 0.25  # seconds between two looks whether there is time for more
 _PATIENCE = 1.0  # seconds that the end of the process waits for the step under way
 
@@ -50,7 +51,7 @@ class Budget:
 
     def allows_more(self) -> bool:
         """Whether another step may begin."""
-        return self.spent < self.share * (self._process() - self.spent)
+        return self.spent + _LONG <= self.share * (self._process() - self.spent)
 
     def run(self, steps: Steps) -> bool | None:
         """Do a step and count its time; whether it had something to do, None after the last one."""

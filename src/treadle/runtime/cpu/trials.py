@@ -18,9 +18,9 @@ from treadle.runtime.cpu.matmul.classes import sizes
 from treadle.runtime.cpu.matmul.tiling import Choice, Product
 from treadle.runtime.cpu.target import Target
 
-ROUNDS = 7
+ROUNDS = 9
 ENOUGH = 0.0005  # seconds of a run of one candidate
-WORTH = 1.03  # times as fast as the rule's choice: what gains less may be noise
+WORTH = 1.04  # times as fast as the rule's choice: what gains less may be noise
 HOPELESS = 0.85  # as fast after two rounds: others are tried instead
 
 _DTYPES: dict[str, Any] = {
@@ -77,7 +77,8 @@ class Contest:
         product, target, workers: what is computed, on which machine, by how many threads.
         seconds: the best time of each candidate.
         gains: how many times as fast as the rule's each of them was: in the middle of the rounds,
-            or by the best times, whichever is less.
+            or by the best times, whichever is less; 1 at most where it was slower in more than a
+            quarter of the rounds.
     """
 
     def __init__(
@@ -117,7 +118,9 @@ class Contest:
                 yield
         best = self.seconds[self.choices[0]]
         for choice, found in ratios.items():
-            self.gains[choice] = min(statistics.median(found), best / self.seconds[choice])
+            gain = min(statistics.median(found), best / self.seconds[choice])
+            often = sum(ratio > 1 for ratio in found) * 4 >= len(found) * 3
+            self.gains[choice] = gain if often else min(gain, 1.0)
 
     @property
     def winner(self) -> Choice:

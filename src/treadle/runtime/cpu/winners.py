@@ -8,10 +8,12 @@ say which winners they were made with, and are made anew where there are others 
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from treadle.core import locks
+from treadle.core.interrupts import during, is_mode
 from treadle.core.object_cache import default_cache
 from treadle.core.plain_data import DamagedError, from_bytes, to_bytes
 from treadle.core.sources import sources
@@ -26,14 +28,28 @@ Numbers: TypeAlias = tuple[int, ...]  # of a choice
 seen: dict[str, None] = {}  # the classes of routines that programs of this process call
 
 
+class _Local(threading.local):
+    given: Mapping[str, Numbers] | None = None
+
+
+_local = is_mode(_Local())
+
+
+def using(given: Mapping[str, Numbers]) -> during:
+    """``with using({...}):`` the winners, by class, for programs that this thread makes."""
+    return during(_local, "given", given)
+
+
 def note(text: str) -> None:
     """Remember a class."""
     if len(seen) < MOST_SEEN:
         seen[text] = None
 
 
-def known() -> dict[str, Numbers]:
-    """The winners on disk when this process asked first, by class."""
+def known() -> Mapping[str, Numbers]:
+    """The winners by class: those of `using`, else those on disk when this process asked first."""
+    if _local.given is not None:
+        return _local.given
     place = _place() if is_wanted() else None
     return {} if place is None else _kept(place)
 

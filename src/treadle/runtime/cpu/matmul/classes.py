@@ -10,7 +10,7 @@ from treadle.runtime.cpu.matmul.tiling import Product
 
 MOST_BYTES = 128 << 20  # of operands and results: nobody has as much to spare for trying out
 _EXACT = 32  # rows that count one by one; of more, the first binary digits count
-_DIGITS = 4
+_DIGITS = 4  # so classes are a few percent wide
 _NUMBERS = (
     "batch", "m", "n", "k", "transpose_a", "transpose_b", "stride_a", "stride_b", "pairs", "lda",
     "ldb",
