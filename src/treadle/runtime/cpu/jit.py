@@ -18,7 +18,14 @@ from treadle.core.sources import sources
 from treadle.runtime.cpu.background import Background
 from treadle.runtime.cpu.emission import assembly_text, object_file, on_another_thread
 from treadle.runtime.cpu.image import MAGIC, Image, LoadedImage, is_supported, link
-from treadle.runtime.cpu.target import Target, can_run, host, llvm_binding, process_host
+from treadle.runtime.cpu.target import (
+    Target,
+    can_run,
+    host,
+    is_only_written,
+    llvm_binding,
+    process_host,
+)
 from treadle.runtime.cpu.thread_count import threads
 
 Text: TypeAlias = "str | Callable[[], str]"
@@ -90,8 +97,8 @@ class Jit:
 
     def prepare(self, text: Text, name: str | None = None) -> None:
         """Compile a module in the background if it is on no disk yet: `load` will ask for it, where
-        it can run."""
-        if not can_run(self.target):
+        it can run and is meant to."""
+        if is_only_written() or not can_run(self.target):
             return
         key = self._key(text, name)
         if key in self._codes or key in self._loading or self.cache.has(key):
