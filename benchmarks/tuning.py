@@ -1,9 +1,8 @@
-"""`python -m benchmarks.tuning`: what trying out the products of the benchmark's workloads changed.
+"""`python -m benchmarks.tuning`: what trying out the routines of the benchmark's workloads changed.
 
-For every row of products and convolutions the candidates of its matrix products are tried out, as
+For every row of products and convolutions the candidates of its routines are tried out, as
 `treadle tune` does; nothing is kept. Where one wins, the row is timed with and without it in
-alternating rounds, by the time of processors. The rows of convolutions that are no product of
-pixels and channels have no candidates.
+alternating rounds, by the time of processors. Depthwise convolutions have no candidates.
 """
 
 import argparse
@@ -40,11 +39,11 @@ def row(workload: Workload, rounds: int, seconds: float) -> dict[str, Any]:
     from treadle import tuner
 
     function, *arguments = workload.tf2(td, td.function)  # type: ignore[attr-defined]
-    found = list(tuner.tune(tuner.products_of(function, *arguments), keep=False))
+    found = list(tuner.tune(tuner.routines_of(function, *arguments), keep=False))
     report: dict[str, Any] = {
-        "products": [
+        "routines": [
             {
-                "product": each.title, "candidates": each.tried, "gain": round(each.gain, 3),
+                "routine": each.title, "candidates": each.tried, "gain": round(each.gain, 3),
                 "change": each.change,
             }
             for each in found

@@ -227,7 +227,7 @@ ON_DEMAND = {
     ("runtime.cpu.kept_memory", "runtime.cpu.jit"): LLVM,
     ("runtime.cpu.kept_memory", "runtime.cpu.kept_memory_code"): LLVM,
     ("runtime.cpu.kept_memory", "runtime.cpu.target"): LLVM,
-    ("runtime.cpu.learning", "runtime.cpu.matmul.chosen"): LLVM,
+    ("runtime.cpu.learning", "runtime.cpu.chosen"): LLVM,
     ("runtime.cpu.learning", "runtime.cpu.measuring"): LLVM,
     ("runtime.cpu.learning", "runtime.cpu.target"): FEW,
     ("runtime.cpu.learning", "runtime.cpu.trials"): LLVM,

@@ -1,6 +1,7 @@
-"""Trying out the forms that the products of a function may have, on purpose (`treadle tune`).
+"""Trying out the forms that products and convolutions of a function may have, on purpose
+(`treadle tune`).
 
-Long-running programs do the same in the background for the products that take most of their time
+Long-running programs do the same in the background for those that take most of their time
 (`treadle.runtime.cpu.learning`). What wins is kept on disk for this processor, and programs of
 later processes are made with it. No value depends on it.
 """
@@ -13,19 +14,19 @@ from typing import Any
 
 from treadle.core.records import record
 from treadle.runtime.cpu import winners
-from treadle.runtime.cpu.matmul.classes import product_of
-from treadle.runtime.cpu.matmul.tiling import Choice, Product
+from treadle.runtime.cpu.alike import Form
+from treadle.runtime.cpu.chosen import alike_of
 from treadle.runtime.cpu.target import this_machine
 from treadle.runtime.cpu.thread_count import planned_workers
 from treadle.runtime.cpu.trials import Contest
 from treadle.tracing.decorator import function as as_function
 
-__all__ = ["Tuned", "products_of", "tune"]
+__all__ = ["Tuned", "routines_of", "tune"]
 
 
 @record(frozen=True)
 class Tuned:
-    """What was found out for a product.
+    """What was found out for a product or a convolution.
 
     Attributes:
         text: its class.
@@ -36,8 +37,8 @@ class Tuned:
     """
 
     text: str
-    rule: Choice
-    winner: Choice
+    rule: Form
+    winner: Form
     seconds: float
     best: float
     gain: float
@@ -45,29 +46,20 @@ class Tuned:
 
     @property
     def title(self) -> str:
-        """The product, for people to read."""
-        return title(product_of(self.text))
+        """What is computed, for people to read."""
+        return alike_of(self.text).title
 
     @property
     def change(self) -> str:
         """What the winner does otherwise than the rule."""
-        names = [f.name for f in dataclasses.fields(Choice)]
+        names = [f.name for f in dataclasses.fields(self.rule)]
         pairs = ((n, getattr(self.rule, n), getattr(self.winner, n)) for n in names)
         return ", ".join(f"{name} {a} -> {b}" for name, a, b in pairs if a != b)
 
 
-def title(product: Product) -> str:
-    """A product's sizes as m x n x k, its type and form."""
-    kind = "pairs of bfloat16" if product.pairs else {"float": "float32", "double": "float64"}.get(
-        product.element, product.element
-    )
-    turned = [f"{n} transposed" for n in "ab" if getattr(product, f"transpose_{n}")]
-    many = f"{product.batch} of " if product.batch != 1 else ""
-    return " ".join([f"{many}{product.m}x{product.n}x{product.k}", kind, *turned])
-
-
-def products_of(function: Any, *args: Any) -> list[str]:
-    """The classes of the products that a function's program computes, for arguments of these specs.
+def routines_of(function: Any, *args: Any) -> list[str]:
+    """The classes of the products and convolutions that a function's program computes, for
+    arguments of these specs.
 
     Args:
         function: a Python function, or one of `td.function`.
@@ -80,24 +72,24 @@ def products_of(function: Any, *args: Any) -> list[str]:
 
 
 def tune(texts: list[str], keep: bool = True) -> Iterator[Tuned]:
-    """Try out the candidates for products, one after another.
+    """Try out the candidates for classes of routines, one after another.
 
     Args:
-        texts: of `products_of`.
+        texts: of `routines_of`.
         keep: whether later processes shall use what wins.
 
     Raises:
-        MemoryError: there is no memory for a product's operands.
+        MemoryError: there is no memory for the operands.
     """
     for text in texts:
-        contest = Contest(product_of(text), this_machine(), planned_workers())
+        contest = Contest(alike_of(text), this_machine(), planned_workers())
         for _ in contest.steps():
             pass
         if not contest.gains:
             continue
-        rule, winner = contest.choices[0], contest.winner
+        rule, winner = contest.forms[0], contest.winner
         if keep:
             winners.keep(text, dataclasses.astuple(winner))
         seconds, best = contest.seconds[rule], contest.seconds[winner]
         gain = contest.gains[winner] if winner != rule else 1.0
-        yield Tuned(text, rule, winner, seconds, best, gain, len(contest.choices))
+        yield Tuned(text, rule, winner, seconds, best, gain, len(contest.forms))

@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     inspect.add_argument("--device", metavar="NAME", help="where it is to run, such as GPU:0")
 
     tune = commands.add_parser(
-        "tune", help="try out the matrix products of a function, and keep what is fastest"
+        "tune", help="try out forms of a function's products and convolutions, and keep the best"
     )
     _add_function(tune)
     tune.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")

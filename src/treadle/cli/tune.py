@@ -1,11 +1,11 @@
-"""`treadle tune`: tries out the matrix products of a function, and shows what that gained."""
+"""`treadle tune`: tries out the products and convolutions of a function, and shows the gain."""
 
 import argparse
 
 from rich.console import Console
 from rich.table import Table
 
-from treadle.tuner import Tuned, products_of, tune
+from treadle.tuner import Tuned, routines_of, tune
 
 from .bench import check_writable, write
 from .errors import UsageError
@@ -13,30 +13,30 @@ from .target import find_function, parse_arguments
 
 
 def run(options: argparse.Namespace) -> None:
-    """Tune the products, print the table, and keep the winners."""
+    """Tune the routines, print the table, and keep the winners."""
     function, arguments = find_function(options.function), parse_arguments(options.args)
     if options.json is not None:
         check_writable(options.json)
     console, found = Console(), []
     try:
-        products = products_of(function, *arguments)
+        routines = routines_of(function, *arguments)
     except TypeError as error:
         hint = "" if options.args else "; give arguments: --args 'float32[3,4]' 2 ..."
         message = str(error).partition("\n")[0]
         raise UsageError(f"{options.function}: {message}{hint}") from None
-    with console.status("trying out products"):
-        found = list(tune(products))
+    with console.status("trying out products and convolutions"):
+        found = list(tune(routines))
     if not found:
-        console.print("there is no matrix product of known sizes that could be divided otherwise")
+        console.print("there is no product or convolution that could be divided otherwise")
     else:
         console.print(table(found))
     if options.json is not None:
-        write(options.json, {"products": [report(each) for each in found]}, console)
+        write(options.json, {"routines": [report(each) for each in found]}, console)
 
 
 def table(found: list[Tuned]) -> Table:
-    shown = Table(title="products, µs of processor time of the thread that has most to do")
-    shown.add_column("product m x n x k")
+    shown = Table(title="µs of processor time of the thread that has most to do")
+    shown.add_column("product (m x n x k) or convolution")
     for heading in ("candidates", "as before", "now", "gain"):
         shown.add_column(heading, justify="right")
     shown.add_column("what changed")
@@ -53,9 +53,9 @@ def table(found: list[Tuned]) -> Table:
 
 
 def report(each: Tuned) -> dict[str, object]:
-    """The figures of one product."""
+    """The figures of one routine."""
     return {
-        "product": each.title,
+        "routine": each.title,
         "candidates": each.tried,
         "before_us": each.seconds * 1e6,
         "now_us": each.best * 1e6,

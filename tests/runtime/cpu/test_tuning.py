@@ -1,4 +1,5 @@
-"""Candidates for products: all give the same bits in their own memory; the fastest one is kept."""
+"""Candidates for products and convolutions: all give the same bits in their own memory; the fastest
+one is kept."""
 
 import dataclasses
 import itertools
@@ -14,17 +15,29 @@ import treadle as td
 from tests.runtime.cpu.machines import MACHINES, RUNNABLE
 from treadle.cli import main
 from treadle.core.object_cache import ObjectCache
-from treadle.runtime.cpu import learning, winners
-from treadle.runtime.cpu.library import product_share
+from treadle.ops.image.windows import spans
+from treadle.runtime.cpu import alike, chosen, learning, winners
+from treadle.runtime.cpu.alike import MOST, slot_of
+from treadle.runtime.cpu.chosen import alike_of
+from treadle.runtime.cpu.convolution.classes import MOST_BYTES
+from treadle.runtime.cpu.convolution.classes import class_of as convolutions_alike
+from treadle.runtime.cpu.convolution.tiling import (
+    FORWARD,
+    TO_FILTER,
+    TO_INPUT,
+    Form,
+    Geometry,
+    columns_of,
+)
 from treadle.runtime.cpu.library_code import calls_counted
-from treadle.runtime.cpu.matmul import chosen
-from treadle.runtime.cpu.matmul.candidates import MOST, all_choices, candidates, cost
-from treadle.runtime.cpu.matmul.classes import class_of, class_text, product_of, sizes, slot_of
+from treadle.runtime.cpu.matmul.candidates import all_choices, cost
+from treadle.runtime.cpu.matmul.classes import Products, class_of
 from treadle.runtime.cpu.matmul.pairs import multiplies_pairs
+from treadle.runtime.cpu.matmul.tiles import lanes
 from treadle.runtime.cpu.matmul.tiling import Choice, Product, rule, tiling_of
 from treadle.runtime.cpu.target import host, this_machine, using
 from treadle.runtime.cpu.thread_count import planned_workers
-from treadle.runtime.cpu.trials import _LINE, ROUNDS, Contest, Scratch, Trial
+from treadle.runtime.cpu.trials import _LINE, ROUNDS, Contest, Scratch, Trial, routine_of
 
 PRODUCTS = [
     Product("float", 1, 28, 70, 1100),
@@ -38,20 +51,20 @@ NUMPY = {"float": np.float32, "double": np.float64, "i32": np.int32, "i64": np.i
 
 
 def text_of(product):
-    return class_text(product, planned_workers())
+    return alike.text_of(Products(product), planned_workers())
 
 
-def result(product, choice, operands):
+def result(calls, choice, operands):
     """The bytes that a choice gives, in memory of the planned size between others' bytes."""
-    scratch = Scratch(product)
+    scratch = Scratch(calls)
     for array, values in zip(scratch.arrays, operands, strict=False):
         array[:] = values
     scratch.arrays[2] = np.full(len(scratch.arrays[2]) + 64, 7, scratch.arrays[2].dtype)
-    trial = Trial(product, choice, scratch, 1)
+    trial = Trial(calls, choice, scratch, 1)
     trial.space[:] = 0xA5
     trial.run()
     begin = -trial.space.ctypes.data % _LINE
-    size = product_share(product, choice)[0].workspace(1)
+    size = routine_of(calls, choice, 1)[0].workspace(1)
     assert (trial.space[begin + size :] == 0xA5).all() and (trial.space[:begin] == 0xA5).all()
     assert (scratch.arrays[2][-64:] == 7).all()
     return scratch.arrays[2].tobytes()
@@ -61,7 +74,7 @@ def operands_of(product):
     random = np.random.default_rng(0)
     kind = np.float16 if product.pairs else NUMPY[product.element]
     found = []
-    for size in sizes(product)[:2]:
+    for size in Products(product).sizes[:2]:
         if product.pairs:  # the upper halves of floats
             words = random.standard_normal(size // 2).astype(np.float32).view(np.uint32) >> 16
             found.append(words.astype(np.uint16).view(np.int32))
@@ -83,10 +96,53 @@ def test_all_choices_give_the_same_bits(product, name):
     with using(target):
         every = all_choices(product, target, 2)
         operands = operands_of(product)
-        wanted = result(product, rule(product, target), operands)
+        wanted = result(Products(product), rule(product, target), operands)
         for choice in sorted(every, key=str)[:: 1 if name == "host" else 4]:
-            assert result(product, choice, operands) == wanted, choice
+            assert result(Products(product), choice, operands) == wanted, choice
     assert len(every) > 2 or product.pairs
+
+
+def convolution(op, x, filters, strides=(1, 1), padding="SAME", dilations=(1, 1), element="float"):
+    """The class of an op on images x; the outputs follow from the rest."""
+    attrs = {"strides": strides, "padding": padding, "dilations": dilations}
+    rows, columns = spans(x[1:3], filters[:2], strides, padding, dilations)
+    y = (x[0], rows.count, columns.count, filters[3])
+    found = convolutions_alike(op, Geometry.of(element, x, filters, y, attrs))
+    assert found is not None
+    return found
+
+
+GEOMETRIES = {
+    "edges": ((2, 14, 14, 32), (5, 5, 32, 48)),
+    "frames": ((2, 20, 17, 3), (3, 3, 3, 70)),
+    "strides": ((1, 15, 15, 9), (3, 3, 9, 40), (2, 2)),
+    "dilated groups": ((1, 12, 12, 20), (3, 2, 10, 66), (1, 1), ((2, 1), (0, 3)), (2, 1)),
+    "double": ((1, 14, 14, 16), (3, 3, 16, 40), (1, 1), "VALID", (1, 1), "double"),
+}
+
+
+@pytest.mark.parametrize("name", ["host", *RUNNABLE])
+@pytest.mark.parametrize("op", [FORWARD, TO_INPUT, TO_FILTER])
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_all_forms_give_the_same_bits(geometry, op, name):
+    if name != "host" and geometry not in ("edges", "strides"):
+        pytest.skip("the same code for others")
+    target = RUNNABLE.get(name, host())
+    with using(target):
+        calls = convolution(op, *GEOMETRIES[geometry])
+        dtype, random = NUMPY[calls.element], np.random.default_rng(0)
+        sizes = calls.sizes[:2]
+        operands = [random.standard_normal(n // dtype().itemsize).astype(dtype) for n in sizes]
+        wanted = result(calls, calls.rule(target), operands)
+        every = calls.forms(target, 1)
+        for form in every:
+            assert result(calls, form, operands) == wanted, form
+    names = [field.name for field in dataclasses.fields(Form)]
+    differ = {name for name in names if len({getattr(form, name) for form in every}) > 1}
+    wide = columns_of(op, calls.geometry) > lanes(target, calls.element)
+    assert differ >= {"ahead"} | ({"vectors"} if wide else set())
+    assert op == TO_FILTER or "strip" in differ
+    assert ("pack" in differ) == (op == FORWARD and geometry != "dilated groups")
 
 
 def test_candidates_have_what_mattered_on_other_processors():
@@ -103,7 +159,7 @@ def test_candidates_have_what_mattered_on_other_processors():
 @pytest.mark.parametrize("product", PRODUCTS, ids=text_of)
 def test_the_rule_comes_first_and_the_dear_ones_are_left_out(product, name):
     target = MACHINES[name]
-    found = candidates(product, target, 2)
+    found = Products(product).candidates(target, 2)
     assert len(found) <= MOST and len(set(found)) == len(found)
     if not found:
         return
@@ -119,10 +175,12 @@ def test_the_rule_comes_first_and_the_dear_ones_are_left_out(product, name):
 
 def test_nothing_to_choose():
     target = MACHINES["avx512"]
-    assert not candidates(Product("float", 1, 1, 100, 900, 0, 1), target, 2)  # dot products
-    assert not candidates(Product("float", 1, 0, 100, 900), target, 2)
-    assert not candidates(Product("float", 1, 64, 100, 90, panel_width=32), target, 2)
+    dots, none = Product("float", 1, 1, 100, 900, 0, 1), Product("float", 1, 0, 100, 900)
+    for product in (dots, none, Product("float", 1, 64, 100, 90, panel_width=32)):
+        assert not Products(product).candidates(target, 2)
     dim = td.TensorShape([None])[0]
+    known = convolution(FORWARD, *GEOMETRIES["edges"]).geometry
+    assert convolutions_alike(FORWARD, dataclasses.replace(known, x=(1, dim, 14, 32))) is None
     assert class_of(Product("float", 1, dim, 100, 90)) is None
 
 
@@ -132,8 +190,8 @@ def test_nothing_to_choose():
 def test_names_of_classes():
     for product in (*PRODUCTS, PAIRS):
         found = class_of(product)
-        assert found is not None and product_of(class_text(found, 4)) == found
-        assert 0 <= slot_of(class_text(found, 4)) < len(calls_counted())
+        assert found is not None and alike_of(alike.text_of(found, 4)) == found
+        assert 0 <= slot_of(alike.text_of(found, 4)) < len(calls_counted())
     assert class_of(Product("float", 1, 100, 64, 64)) == class_of(Product("float", 1, 98, 64, 64))
     assert class_of(Product("float", 1, 30, 64, 64)) != class_of(Product("float", 1, 31, 64, 64))
     assert class_of(Product("float", 1, 100, 64, 64)) != class_of(Product("float", 1, 100, 65, 64))
@@ -142,12 +200,32 @@ def test_names_of_classes():
     assert class_of(Product("float", 1, 1 << 14, 1 << 14, 1 << 14)) is None  # too much memory
 
 
+@pytest.mark.parametrize("op", [FORWARD, TO_INPUT, TO_FILTER])
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_names_of_convolutions(geometry, op):
+    found = convolution(op, *GEOMETRIES[geometry])
+    again = alike_of(alike.text_of(found, 2))
+    assert (again.op, again.geometry.numbers) == (op, found.geometry.numbers)
+    assert again.name == found.name and again.sizes == found.sizes
+    assert again.forms(host(), 2) == found.forms(host(), 2)
+
+
+def test_convolutions_differ_in_the_number_of_images():
+    x, *others = GEOMETRIES["edges"]
+    some, many = (convolution(FORWARD, (n, *x[1:]), *others) for n in (1000, 2000))
+    assert some == many and sum(some.sizes) < 2 * MOST_BYTES
+    dim = td.TensorShape([None])[0]
+    assert convolution(FORWARD, (dim, *x[1:]), *others) == some
+    assert convolution(FORWARD, x, *others) != some
+
+
 @pytest.mark.parametrize(
-    "text", ["", "matmul", "matmul float 1 2 threads=2", "conv float 1 threads=2", "a b c=d"]
+    "text", ["", "matmul", "matmul float 1 2 threads=2", "conv2d float 1 threads=2", "a b c=d",
+     "matmul float threads=2", "conv3d float " + "1 " * 16 + "threads=2"]
 )
 def test_texts_that_name_no_class(text):
     with pytest.raises(ValueError, match=r"."):
-        product_of(text)
+        alike_of(text)
 
 
 # -- on disk ---------------------------------------------------------------------------------------
@@ -168,27 +246,28 @@ A = Product("float", 1, 64, 96, 80)
 
 
 def other_choice():
-    return next(c for c in candidates(A, this_machine(), planned_workers()) if c.vectors == 1)
+    found = Products(A).candidates(this_machine(), planned_workers())
+    return next(choice for choice in found if choice.vectors == 1)
 
 
 def test_winners_are_chosen(folder, monkeypatch):
-    text, none = chosen.chosen(A, this_machine())
+    text, none = chosen.chosen(Products(A), this_machine())
     assert (text, none) == (text_of(A), None)
     winners.keep(text, dataclasses.astuple(other_choice()))
-    assert chosen.chosen(A, this_machine()) == (text, other_choice())
-    assert chosen.chosen(A, dataclasses.replace(this_machine(), opt=1)) == (text, None)
+    assert chosen.chosen(Products(A), this_machine()) == (text, other_choice())
+    assert chosen.chosen(Products(A), dataclasses.replace(this_machine(), opt=1)) == (text, None)
     with winners.using({}):
-        assert chosen.chosen(A, this_machine()) == (text, None)
+        assert chosen.chosen(Products(A), this_machine()) == (text, None)
     winners.keep("another", (1, 2))
-    assert chosen.chosen(A, this_machine()) == (text, other_choice())
+    assert chosen.chosen(Products(A), this_machine()) == (text, other_choice())
     monkeypatch.setenv("TREADLE_TUNE", "0")
-    assert chosen.chosen(A, this_machine()) == (text, None)
+    assert chosen.chosen(Products(A), this_machine()) == (text, None)
 
 
 @pytest.mark.parametrize("numbers", [(), (1, 2), (99, 0, 0, 0, 0), (1, 0, 0, 0, -5)])
 def test_what_is_no_candidate_is_not_chosen(folder, numbers):
     winners.keep(text_of(A), numbers)
-    assert chosen.chosen(A, this_machine()) == (text_of(A), None)
+    assert chosen.chosen(Products(A), this_machine()) == (text_of(A), None)
 
 
 def test_winners_of_a_fresh_process(tmp_path):
@@ -238,6 +317,33 @@ def test_programs_on_disk_know_their_winners(folder):
     assert text in winners.seen
 
 
+@pytest.mark.parametrize("op", [FORWARD, TO_INPUT, TO_FILTER])
+def test_programs_use_the_form_of_a_convolution(op):
+    """The routine that a program calls has the winner's numbers, and counts images."""
+    x, filters = (np.ones(s, np.float32) for s in GEOMETRIES["edges"])
+    calls = convolution(op, *GEOMETRIES["edges"])
+    text = alike.text_of(calls, planned_workers())
+    form = min(calls.forms(this_machine(), 1), key=lambda form: form.vectors)
+
+    def bits(x, filters):
+        with td.GradientTape() as tape:
+            tape.watch([x, filters])
+            y = td.nn.conv2d(x, filters, 1, "SAME")
+        return [y, *tape.gradient(y, [x, filters])]
+
+    def run():
+        concrete = td.function(bits, autograph=False).get_concrete_function(x, filters)
+        found = [tensor.numpy().tobytes() for tensor in concrete(x, filters)]
+        return found, concrete.executable.program.table.keys
+
+    before, names = run()
+    count = calls_counted()[slot_of(text)]
+    with winners.using({text: dataclasses.astuple(form)}):
+        after, others = run()
+    assert before == after and names != others
+    assert calls_counted()[slot_of(text)] == count + len(x)
+
+
 def test_programs_use_the_choice():
     a, b = (np.random.default_rng(0).standard_normal(s) for s in ((64, 80), (80, 96)))
     a, b = a.astype(np.float32), b.astype(np.float32)
@@ -271,8 +377,8 @@ class Clock:
 
 def contest(gain):
     """A contest in which the second candidate is so many times as fast as the first."""
-    found = Contest(A, this_machine(), 2)
-    second = [1.0, 1 / gain, *[1.1] * (len(found.choices) - 2)]
+    found = Contest(Products(A), this_machine(), 2)
+    second = [1.0, 1 / gain, *[1.1] * (len(found.forms) - 2)]
     found._clock = Clock(t for _ in range(1000) for s in second for t in (0.0, s))
     for _ in found.steps():
         pass
@@ -281,37 +387,37 @@ def contest(gain):
 
 def test_the_fastest_candidate_wins_where_it_is_worth_it():
     found = contest(1.5)
-    assert found.winner == found.choices[1] != found.choices[0]
+    assert found.winner == found.forms[1] != found.forms[0]
     assert found.gains[found.winner] == pytest.approx(1.5)
-    assert contest(1.01).winner == found.choices[0]
-    assert contest(0.5).winner == found.choices[0]
+    assert contest(1.01).winner == found.forms[0]
+    assert contest(0.5).winner == found.forms[0]
 
 
 def test_what_is_fast_now_and_then_does_not_win():
-    found = Contest(A, this_machine(), 2)
-    count = len(found.choices)
+    found = Contest(Products(A), this_machine(), 2)
+    count = len(found.forms)
     rounds = ([1.0, 0.5 if number % 2 else 1.05, *[1.1] * (count - 2)] for number in range(1000))
     found._clock = Clock(t for times in rounds for s in times for t in (0.0, s))
     for _ in found.steps():
         pass
-    assert found.winner == found.choices[0]
+    assert found.winner == found.forms[0]
 
 
 def test_hopeless_candidates_are_not_tried_again():
-    found = Contest(A, this_machine(), 2)
+    found = Contest(Products(A), this_machine(), 2)
     calls = {}
     times = iter([t for _ in range(1000) for t in (0.0, 1.0)])
     found._clock = Clock(times)
     real = found._time
 
     def slow(trial):
-        calls[trial.choice] = calls.get(trial.choice, 0) + 1
-        return real(trial) * (1 if trial.choice == found.choices[0] else 2)
+        calls[trial.form] = calls.get(trial.form, 0) + 1
+        return real(trial) * (1 if trial.form == found.forms[0] else 2)
 
     found._time = slow
     for _ in found.steps():
         pass
-    assert calls.pop(found.choices[0]) == ROUNDS and set(calls.values()) == {2}
+    assert calls.pop(found.forms[0]) == ROUNDS and set(calls.values()) == {2}
 
 
 def test_products_that_take_much_of_the_time_matter(monkeypatch):
@@ -320,14 +426,14 @@ def test_products_that_take_much_of_the_time_matter(monkeypatch):
     monkeypatch.setattr(chosen, "calls_counted", lambda: counts)
     monkeypatch.setattr(winners, "seen", {text: None, text_of(PRODUCTS[0]): None})
     one = cost(A, rule(A, here), here, 1)
-    assert chosen.product_that_matters(here, (), one * 100) is None
+    assert chosen.class_that_matters(here, (), one * 100) is None
     counts[slot_of(text)] = 100
-    assert chosen.product_that_matters(here, (), one * 101) is None
-    found = chosen.product_that_matters(here, (), one * 99)
-    assert found == (text, A, planned_workers())
-    assert chosen.product_that_matters(here, {text}, one * 99) is None
+    assert chosen.class_that_matters(here, (), one * 101) is None
+    found = chosen.class_that_matters(here, (), one * 99)
+    assert found == (text, Products(A), planned_workers())
+    assert chosen.class_that_matters(here, {text}, one * 99) is None
     counts[slot_of(text_of(PRODUCTS[0]))] = 10_000
-    assert chosen.product_that_matters(here, (), one * 99)[0] == text_of(PRODUCTS[0])
+    assert chosen.class_that_matters(here, (), one * 99)[0] == text_of(PRODUCTS[0])
 
 
 def test_the_background_keeps_what_won(folder, monkeypatch):
@@ -370,7 +476,7 @@ def test_tune_prints_what_it_gained(folder, tmp_path, monkeypatch, capsys):
         sys.modules.pop("tuned_functions", None)
     shown = capsys.readouterr().out
     assert "40x56x72" in shown and "40x88x56" in shown
-    rows = json.loads(out.read_text())["products"]
+    rows = json.loads(out.read_text())["routines"]
     assert len(rows) == 2 and all(row["before_us"] >= row["now_us"] > 0 for row in rows)
     assert all((row["gain"] > 1) == bool(row["change"]) for row in rows)
     assert len(winners._read(winners._place())) == 2
@@ -380,6 +486,6 @@ def test_nothing_to_tune(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "untuned_functions.py").write_text(MODULE)
     assert main(["tune", "untuned_functions:none", "--args", "float32[4]"]) == 0
-    assert "no matrix product" in capsys.readouterr().out
+    assert "no product or convolution" in capsys.readouterr().out
     assert main(["tune", "untuned_functions:two"]) == 2
     assert "--args" in capsys.readouterr().err

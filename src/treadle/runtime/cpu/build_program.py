@@ -171,7 +171,7 @@ def record_of(executable: Executable, traced: Graph, planned: Planned) -> Record
 
 
 def _choices(block: Block) -> dict[str, str]:
-    """What was chosen for the products that a program calls."""
+    """What was chosen for the routines that a program calls."""
     calls = [step for step in all_steps(block) if isinstance(step, LibraryCall)]
     if not calls:
         return {}

@@ -1,11 +1,11 @@
 """Work in the background from which later processes gain: the processor is measured, and products
-that take much of this process's time are tried out in other forms.
+and convolutions that take much of this process's time are tried out in other forms.
 
 A thread of low priority does it in steps, each as short as a millisecond where that can be, and
 only while all of them together took less than `SHARE` of the time that the process has computed. So
 a process that ends soon does none of it, and a first call is never in its way.
 
-How much time a product takes is counted, not measured: its routine counts calls (`calls_counted`),
+How much time a routine takes is counted, not measured: it counts its calls (`calls_counted`),
 and the cost model says how long one is.
 """
 
@@ -25,7 +25,7 @@ from treadle.core.safe_thread import SafeThread
 from treadle.runtime.cpu.measured import is_wanted
 
 SHARE = 0.03  # of the time that processors spend in the process
-MATTERS = 0.03  # of that time: a product that takes more is tried out
+MATTERS = 0.03  # of that time: a routine that takes more is tried out
 _CYCLE = 0.3  # nanoseconds, where they were not measured
 _LONG = 0.05  # seconds of a step that loads modules or compiles: there must be time for one
 _WAIT = 0.25  # seconds between two looks whether there is time for more
@@ -120,10 +120,10 @@ def _lower_priority() -> None:
 
 
 def _learn() -> Steps:
-    """Measure the processor unless that was done. Then try out the products that turn out to
+    """Measure the processor unless that was done. Then try out the routines that turn out to
     matter, one after another, as long as the process runs. All is kept for later ones."""
     from treadle.runtime.cpu import winners
-    from treadle.runtime.cpu.matmul.chosen import product_that_matters
+    from treadle.runtime.cpu.chosen import class_that_matters
     from treadle.runtime.cpu.measuring import Measurement
     from treadle.runtime.cpu.target import keep, this_machine
     from treadle.runtime.cpu.trials import Contest
@@ -137,12 +137,12 @@ def _learn() -> Steps:
     cycle = _CYCLE if here.measured is None else here.measured.nanoseconds
     tried = set(winners.known())
     while True:
-        found = product_that_matters(here, tried, MATTERS * time.process_time() / (cycle * 1e-9))
+        found = class_that_matters(here, tried, MATTERS * time.process_time() / (cycle * 1e-9))
         if found is None:
             yield False
             continue
-        text, product, workers = found
-        contest = Contest(product, here, workers)
+        text, alike, workers = found
+        contest = Contest(alike, here, workers)
         tried.add(text)
         for _ in contest.steps():
             yield True

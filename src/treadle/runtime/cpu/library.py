@@ -26,16 +26,19 @@ from treadle.ops.control.collectives import number_of_way
 from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.linalg.panels import MATMUL_PANELS
 from treadle.ops.lowering import Library, Rows
+from treadle.runtime.cpu.alike import Form, slot_of
+from treadle.runtime.cpu.chosen import chosen, made_with
+from treadle.runtime.cpu.convolution import tiling as convolution
+from treadle.runtime.cpu.convolution.classes import class_of as convolutions_alike
 from treadle.runtime.cpu.convolution.tiling import (
+    FORWARD,
+    TO_FILTER,
+    TO_INPUT,
     Geometry,
-    filter_tiling,
-    forward_tiling,
     has_large_filters,
-    input_tiling,
-)  # fmt: skip
+)
 from treadle.runtime.cpu.depthwise.tiling import depthwise_numbers
-from treadle.runtime.cpu.matmul.chosen import chosen, made_with
-from treadle.runtime.cpu.matmul.classes import slot_of
+from treadle.runtime.cpu.matmul.classes import class_of as products_alike
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.strided import inner_dim, strided_product
 from treadle.runtime.cpu.matmul.tiles import lanes
@@ -202,7 +205,7 @@ def _product(name: str, product: Product, tiles: int | None = None, apart: bool 
         tiles, apart: see `tiling_of`.
     """
     alone = tiles is not None  # its caller shares the rows
-    text, choice = ("", None) if alone else chosen(product, host())
+    text, choice = chosen(None if alone else products_alike(product), host())
     tiling = tiling_of(product, host(), tiles, apart, choice)
     return replace(_routine_of(name, product, tiling, text), made_with=made_with(text, choice))
 
@@ -241,7 +244,7 @@ def _batch_stride(dims: tuple[Dim, ...], out: tuple[Dim, ...]) -> Dim | None:
     return 0 if all(d == 1 for d in dims[:-2]) else None
 
 
-def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
+def _convolution(name: str, x: int, filters: int, y: int) -> Any:
     """The planner of a convolution op, given where its images, filters and outputs are found.
 
     -1 stands for the op's result, other numbers for inputs.
@@ -259,18 +262,23 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
         if geometry.is_depthwise:
             return replace(_depthwise(name, geometry), reaches=tuple(reaches))
         if geometry.is_pointwise and (
-            name != "conv2d_backprop_filter" or has_large_filters(geometry, host())
+            name != TO_FILTER or has_large_filters(geometry, host())
         ):
             return _pointwise(name, geometry)
-        found = plan(geometry, host())
-        packers = [f"transpose_panel_{element}"] if name == "conv2d_backprop_input" else []
-        called = ",".join([*(t.symbol for t in found.needs), *packers])
-        return Routine(
-            f"{name}_{element}@{called}", found.numbers, found.frame_bytes, found.shared_bytes,
-            reaches=tuple(reaches),
-        )  # fmt: skip
+        text, form = chosen(convolutions_alike(name, geometry), host())
+        found = convolution_routine(name, geometry, form, text)
+        return replace(found, reaches=tuple(reaches), made_with=made_with(text, form))
 
     return routine
+
+
+def convolution_routine(name: str, g: Geometry, form: Form | None, text: str = "") -> Routine:
+    """The routine for an op, divided as somebody chose; `text` names the class of the call."""
+    found = convolution.tiling_of(name, g, host(), form)
+    called = ",".join([*(t.symbol for t in found.needs), *found.packers])
+    numbers = (*found.numbers, slot_of(text))
+    symbol = f"{name}_{g.element}@{called}"
+    return Routine(symbol, numbers, found.frame_bytes, found.shared_bytes)
 
 
 def _depthwise(name: str, g: Geometry) -> Routine:
@@ -286,9 +294,9 @@ def _pointwise(name: str, g: Geometry) -> Routine:
     gradient dy f^T is computed as the product with the operands exchanged.
     """
     pixels, c, o = product(g.x[:3]), g.x[3], g.filters[3]
-    if name == "conv2d":
+    if name == FORWARD:
         return _product("matmul", Product(g.element, 1, pixels, o, c))
-    if name == "conv2d_backprop_filter":
+    if name == TO_FILTER:
         return _product("matmul", Product(g.element, 1, c, o, pixels, 1))
     return _product("matmul_swapped", Product(g.element, 1, pixels, c, o, 0, 1))
 
@@ -305,7 +313,7 @@ _PLANS: dict[str, Callable[[Node, str], Routine | None]] = {
     "all_reduce": _all_reduce,
     "matmul": _matmul,
     "matmul_panels": _matmul_panels,
-    "conv2d": _convolution("conv2d", 0, 1, -1, forward_tiling),
-    "conv2d_backprop_input": _convolution("conv2d_backprop_input", -1, 0, 1, input_tiling),
-    "conv2d_backprop_filter": _convolution("conv2d_backprop_filter", 0, -1, 1, filter_tiling),
+    FORWARD: _convolution(FORWARD, 0, 1, -1),
+    TO_INPUT: _convolution(TO_INPUT, -1, 0, 1),
+    TO_FILTER: _convolution(TO_FILTER, 0, -1, 1),
 }

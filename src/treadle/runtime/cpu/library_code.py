@@ -169,6 +169,11 @@ def _table(workers: int, pooled: bool, target: Target) -> Any:
     return table
 
 
+def table_of_caller() -> int:
+    """The table of a routine that its caller computes alone."""
+    return ctypes.addressof(_table(1, False, host()))
+
+
 def table_address(workers: int) -> int:
     """The table that every routine gets as its first argument, which has workspace for so many
     threads."""

@@ -57,6 +57,13 @@ def table_word(fn: Function, table: Word, name: str, kind: str = "ptr") -> str:
     return fn.load_word(str(table), TABLE.index(name), kind)
 
 
+def count_calls(fn: Function, w: Words, count: Word) -> None:
+    """Count calls of the class whose slot is one of the numbers. Where threads count at the same
+    time some may be lost."""
+    place = fn.offset(table_word(fn, w["table"], "counts"), w["slot"], "i64")
+    fn.emit(f"store i64 {fn.add(fn.load_word(place), count)}, ptr {place}, align 8")
+
+
 def define_routine(
     module: Module,
     name: str,

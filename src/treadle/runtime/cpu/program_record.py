@@ -42,7 +42,7 @@ class Record:
         output_specs: of the optimized graph's results.
         memory: what a run needs.
         makers: what makes that for which there may be no memory, by the number of the callback.
-        choices: what was chosen for products among candidates, by class (`winners.py`).
+        choices: what was chosen for routines among candidates, by class (`winners.py`).
         callbacks: whether it may call back into Python, when a check fails.
     """
 

@@ -1,4 +1,4 @@
-"""Trying out candidates: products on scratch operands, in rounds of which each runs all of them."""
+"""Trying out candidates: calls on scratch operands, in rounds of which each runs all of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from treadle.core.tensor import NDArray
-from treadle.runtime.cpu.library import product_share
-from treadle.runtime.cpu.library_code import routine_address, table_address
-from treadle.runtime.cpu.matmul.candidates import candidates
-from treadle.runtime.cpu.matmul.classes import sizes
-from treadle.runtime.cpu.matmul.tiling import Choice, Product
+from treadle.runtime.cpu.alike import Alike, Form
+from treadle.runtime.cpu.convolution.classes import Convolutions
+from treadle.runtime.cpu.library import Routine, convolution_routine, product_share
+from treadle.runtime.cpu.library_code import routine_address, table_of_caller
+from treadle.runtime.cpu.matmul.classes import Products
 from treadle.runtime.cpu.target import Target
 
 ROUNDS = 9
@@ -32,26 +32,38 @@ _LINE = 64  # bytes
 class Scratch:
     """Operands and a result that nobody needs."""
 
-    def __init__(self, product: Product) -> None:
-        a, b, c = sizes(product)
-        dtype = _DTYPES[product.element]
-        self.arrays: list[NDArray] = [np.ones(-(-n // dtype().itemsize), dtype) for n in (a, b, c)]
-        if product.pairs:
+    def __init__(self, alike: Alike) -> None:
+        dtype = _DTYPES[alike.element]
+        self.arrays: list[NDArray] = [
+            np.ones(-(-size // dtype().itemsize), dtype) for size in alike.sizes
+        ]
+        if isinstance(alike, Products) and alike.product.pairs:
             self.arrays = [np.full(array.shape, 0x3F803F80, np.int32) for array in self.arrays]
 
 
+def routine_of(alike: Alike, form: Form, workers: int) -> tuple[Routine, tuple[int, ...]]:
+    """The routine with which the thread of a call that has most to do computes its share, and what
+    it gets beside the usual arguments: the share of a product, nothing for convolutions, whose
+    threads have images of their own."""
+    if isinstance(alike, Products):
+        routine, units = product_share(alike.product, form)
+        return routine, (units * (workers - 1) // workers, units)
+    assert isinstance(alike, Convolutions)
+    return convolution_routine(alike.op, alike.geometry, form), ()
+
+
 class Trial:
-    """One candidate for a product, which can be run: the share of the thread that has most to do,
-    on the caller alone. So other threads and other programs hardly matter, and pools stay free.
+    """One candidate, which can be run: what the thread does that has most to do, on the caller
+    alone. So other threads and other programs hardly matter, and pools stay free.
 
     Args:
-        workers: threads that share the product.
+        workers: threads that share a call.
     """
 
-    def __init__(self, product: Product, choice: Choice, scratch: Scratch, workers: int) -> None:
-        self.choice = choice
-        routine, units = product_share(product, choice)
-        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 2)
+    def __init__(self, alike: Alike, form: Form, scratch: Scratch, workers: int) -> None:
+        self.form = form
+        routine, share = routine_of(alike, form, workers)
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * len(share))
         self._routine = kind(routine_address(routine.symbol))
         size = routine.workspace(1)
         assert isinstance(size, int)
@@ -61,20 +73,20 @@ class Trial:
         self._operands = np.array([*pointers, 0, 0], np.int64)
         begin = -(-self.space.ctypes.data // _LINE) * _LINE
         self._arguments = (
-            table_address(1), self._operands.ctypes.data, self._numbers.ctypes.data, begin
+            table_of_caller(), self._operands.ctypes.data, self._numbers.ctypes.data, begin, *share
         )  # fmt: skip
-        self._share = (units * (workers - 1) // workers, units)
 
     def run(self) -> None:
-        """Compute the share once."""
-        self._routine(*self._arguments, *self._share)
+        """Compute it once."""
+        self._routine(*self._arguments)
 
 
 class Contest:
-    """Candidates for a product, tried out in steps.
+    """Candidates for a class of calls, tried out in steps.
 
     Attributes:
-        product, target, workers: what is computed, on which machine, by how many threads.
+        alike, target, workers: what is computed, on which machine, by how many threads.
+        forms: the candidates, that of the rule first.
         seconds: the best time of each candidate.
         gains: how many times as fast as the rule's each of them was: in the middle of the rounds,
             or by the best times, whichever is less; 1 at most where it was slower in more than a
@@ -82,13 +94,13 @@ class Contest:
     """
 
     def __init__(
-        self, product: Product, target: Target, workers: int,
+        self, alike: Alike, target: Target, workers: int,
         clock: Callable[[], float] = time.thread_time, rounds: int = ROUNDS,
     ) -> None:  # fmt: skip
-        self.product, self.target, self.workers = product, target, workers
-        self.choices = candidates(product, target, workers)
-        self.seconds: dict[Choice, float] = {}
-        self.gains: dict[Choice, float] = {}
+        self.alike, self.target, self.workers = alike, target, workers
+        self.forms = alike.candidates(target, workers)
+        self.seconds: dict[Form, float] = {}
+        self.gains: dict[Form, float] = {}
         self._clock, self._rounds = clock, rounds
 
     def steps(self) -> Iterator[None]:
@@ -97,36 +109,36 @@ class Contest:
         Raises:
             MemoryError: there is no memory for the operands.
         """
-        if len(self.choices) < 2:
+        if len(self.forms) < 2:
             return
-        scratch, trials = Scratch(self.product), []
-        for choice in self.choices:
-            trials.append(Trial(self.product, choice, scratch, self.workers))
+        scratch, trials = Scratch(self.alike), []
+        for form in self.forms:
+            trials.append(Trial(self.alike, form, scratch, self.workers))
             trials[-1].run()
             yield
-        ratios: dict[Choice, list[float]] = {choice: [] for choice in self.choices}
+        ratios: dict[Form, list[float]] = {form: [] for form in self.forms}
         for number in range(self._rounds):
             first = 0.0
             for trial in list(trials):
                 taken = self._time(trial)
                 first = first or taken
-                choice = trial.choice
-                self.seconds[choice] = min(taken, self.seconds.get(choice, taken))
-                ratios[choice].append(first / taken)
-                if number == 1 and max(ratios[choice]) < HOPELESS:
+                form = trial.form
+                self.seconds[form] = min(taken, self.seconds.get(form, taken))
+                ratios[form].append(first / taken)
+                if number == 1 and max(ratios[form]) < HOPELESS:
                     trials.remove(trial)
                 yield
-        best = self.seconds[self.choices[0]]
-        for choice, found in ratios.items():
-            gain = min(statistics.median(found), best / self.seconds[choice])
+        best = self.seconds[self.forms[0]]
+        for form, found in ratios.items():
+            gain = min(statistics.median(found), best / self.seconds[form])
             often = sum(ratio > 1 for ratio in found) * 4 >= len(found) * 3
-            self.gains[choice] = gain if often else min(gain, 1.0)
+            self.gains[form] = gain if often else min(gain, 1.0)
 
     @property
-    def winner(self) -> Choice:
-        """The fastest, or the rule's choice where none is worth a change."""
-        best = max(self.gains, key=lambda c: self.gains[c], default=None)
-        return best if best is not None and self.gains[best] >= WORTH else self.choices[0]
+    def winner(self) -> Form:
+        """The fastest, or the rule's form where none is worth a change."""
+        best = max(self.gains, key=lambda form: self.gains[form], default=None)
+        return best if best is not None and self.gains[best] >= WORTH else self.forms[0]
 
     def _time(self, trial: Trial) -> float:
         """Seconds a run."""

@@ -1,4 +1,4 @@
-"""The ways to divide a product among which one may choose, the most promising ones first.
+"""The ways to divide a product among which one may choose, and about what they cost.
 
 They differ in the width of tiles, in what is copied, in what threads share, and in how far ahead
 B's rows are asked for. The order in which sums are added up is the same for all of them.
@@ -22,29 +22,17 @@ from treadle.runtime.cpu.matmul.tiling import (
 )
 from treadle.runtime.cpu.target import Target
 
-MOST = 10  # that are worth trying out
 WIDTHS = (1, 2, 3, 4)  # of tiles, in vectors: wider ones are so low that B comes too slowly
 LEAST_PRODUCTS = 8  # of vectors in a tile: smaller ones wait for their own sums
 _STALL = 8  # one in so many of the cycles that a line needs is not hidden by prefetching
 
 
-def candidates(product: Product, target: Target, threads: int) -> list[Choice]:
-    """Choices for a product of known sizes: that of `rule`, then others, those first that the cost
-    model takes for the fastest. Empty where there is nothing to choose.
+def all_choices(product: Product, target: Target, threads: int) -> set[Choice]:
+    """Everything that may be chosen for a product of known sizes; empty where nothing can be.
 
     Args:
         threads: those that share the product.
     """
-    every = all_choices(product, target, threads)
-    if not every:
-        return []
-    first = rule(product, target)
-    ranked = sorted(every - {first}, key=lambda c: (cost(product, c, target, threads), str(c)))
-    return [first, *ranked[: MOST - 1]]
-
-
-def all_choices(product: Product, target: Target, threads: int) -> set[Choice]:
-    """Everything that may be chosen for a product."""
     dims = product.batch, product.m, product.n, product.k
     known = all(isinstance(d, int) and d > 0 for d in dims)
     if not known or product.panel_width or takes_dots(product, target):

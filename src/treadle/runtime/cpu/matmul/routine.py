@@ -12,10 +12,10 @@ from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
     Words,
     ceil_divide,
+    count_calls,
     define_shared_routine,
     leave_if_stopped,
     looking_loop,
-    table_word,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.pairs import HALF
@@ -71,10 +71,8 @@ def _swapped(element: str) -> Unit:
 
 
 def _entry(fn: Function, w: Words) -> Words:
-    """Units of work are the row tiles or the panels of every matrix of the batch. The call is
-    counted; where threads count at the same time one may be lost."""
-    count = fn.offset(table_word(fn, w["table"], "counts"), w["slot"], "i64")
-    fn.emit(f"store i64 {fn.add(fn.load_word(count), 1)}, ptr {count}, align 8")
+    """Units of work are the row tiles or the panels of every matrix of the batch."""
+    count_calls(fn, w, 1)
     units = fn.select(fn.compare("ne", w["by_rows"], 0), w["tiles"], w["panels"])
     some = fn.compare("sgt", w["m"], 0)  # there is no tile of 0 rows
     return {"units": units, "tasks": fn.select(some, fn.mul(w["batch"], units), 0)}
