@@ -19,6 +19,7 @@ from treadle.runtime.cpu.matmul.tiling import (
     grid,
     rule,
     takes_dots,
+    waits_for_lines,
 )
 from treadle.runtime.cpu.target import Target
 
@@ -57,7 +58,9 @@ def _all(product: Product, first: Choice, target: Target, threads: int) -> Itera
         pack_as = (first.pack_a,) if product.pairs else (0, 1)
         if tall > most_rows(target, 2):
             pack_as = (0,)  # the copies are for tiles of two vectors and more
-        shares = {first.by_rows} if threads == 1 else {0, 1}
+        shares = {0, 1}
+        if threads == 1 or waits_for_lines(product, target):
+            shares = {first.by_rows}  # a trial, on one thread, would not see them wait
         for pack in packs:
             waits = pack == NO_PACK and vectors <= 2 and panels != 1
             for ahead in (0, far // 2, far, 2 * far) if waits else (far,):

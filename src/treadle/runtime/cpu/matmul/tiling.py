@@ -457,25 +457,30 @@ def _packs_a(
 def _by_rows(product: Product, grid: tuple[int, Dim], pack_a: bool, target: Target) -> bool:
     """Whether threads share row tiles: the halves would otherwise be less even, or C is tall.
 
-    Threads that share the panels write to the same cache line in every row of C, unless the line
-    ends where the panel does. They wait for each other's lines where a row is soon computed: in
-    the time that a line takes on its way to another core.
-
     Args:
         grid: rows of the tallest tile, panels.
     """
     tall, panels = grid
-    tiles, row_flops = _ceil(product.m, tall), target.tuning.task_flops // 8
+    tiles = _ceil(product.m, tall)
     if isinstance(tiles, int) and isinstance(panels, int):
-        m, n, k = product.m, product.n, product.k
+        m, n = product.m, product.n
         tall_rows = TALL_TILES * most_rows(target, 2)
         if isinstance(m, int) and isinstance(n, int) and m >= max(2 * n, tall_rows):
             return True
         rows, columns = _imbalance(tiles), _imbalance(panels)
-        if isinstance(n, int) and isinstance(k, int) and 2 * n * k <= row_flops:
+        if waits_for_lines(product, target):
             return tiles > 1 and _imbalance(_evened(tiles)) <= columns
         return rows < columns or (pack_a and rows == columns)
     return isinstance(product.n, int) and product.n < 8 * target.tuning.lanes
+
+
+def waits_for_lines(product: Product, target: Target) -> bool:
+    """Whether threads that share the panels wait for each other: they write to the same cache line
+    in every row of C, unless the line ends where the panel does, and a row is computed in the time
+    that a line takes on its way to another core."""
+    n, k = product.n, product.k
+    known = isinstance(n, int) and isinstance(k, int)
+    return known and 2 * n * k <= target.tuning.task_flops // 8  # type: ignore[operator]
 
 
 def _imbalance(count: int) -> float:
