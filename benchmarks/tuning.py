@@ -1,6 +1,6 @@
 """`python -m benchmarks.tuning`: what trying out the routines of the benchmark's workloads changed.
 
-For every row of products and convolutions the candidates of its routines are tried out, as
+For every row of products, convolutions and layers the candidates of its routines are tried out, as
 `treadle tune` does; nothing is kept. Where one wins, the row is timed with and without it in
 alternating rounds, by the time of processors. Depthwise convolutions have no candidates.
 """
@@ -17,7 +17,7 @@ from benchmarks.measure import ForeignLoad, measure
 from benchmarks.report import machine
 from benchmarks.workload import Workload, all_workloads, load
 
-ROWS = ("matmul", "conv", "depthwise", "matrix by vector", "vector by matrix")
+ROWS = ("matmul", "conv", "depthwise", "matrix by vector", "vector by matrix", "layer")
 
 
 def jobs_of(workload: Workload, given: dict[str, tuple[int, ...]]) -> Any:
