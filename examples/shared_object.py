@@ -90,7 +90,9 @@ class Flowers(tf.Module):
     )
     def train(self, features, labels):
         with tf.GradientTape() as tape:
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, self.logits(features))
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+                labels=labels, logits=self.logits(features)
+            )
             loss = tf.reduce_mean(losses)
         variables = [self.w1, self.b1, self.w2, self.b2]
         for variable, gradient in zip(variables, tape.gradient(loss, variables)):

@@ -80,8 +80,9 @@ def export(
         InvalidArgumentError: a function takes or returns variables, or there is no function.
         FailedPreconditionError: there is no C compiler for the target, or it fails.
         ValueError: the target is unknown.
+        TypeError: the path is none.
     """
-    library_path = Path(os.fspath(path))
+    library_path = _path(path)
     machine = named(target)
     command = compiler_for(machine, compiler)
     workers = _workers(threads)
@@ -111,6 +112,13 @@ def export(
 
 def _invalid(text: str) -> InvalidArgumentError:
     return InvalidArgumentError(None, None, f"shared_object.export: {text}{at(user_origin())}")
+
+
+def _path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        text = f"shared_object.export: the path of the library is expected, not {path!r}"
+        raise TypeError(f"{text}{at(user_origin())}")
+    return Path(path)
 
 
 def _workers(threads: int | None) -> int:
