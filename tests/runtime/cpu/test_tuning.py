@@ -37,7 +37,7 @@ from treadle.runtime.cpu.matmul.tiles import lanes
 from treadle.runtime.cpu.matmul.tiling import Choice, Product, rule, tiling_of
 from treadle.runtime.cpu.target import host, this_machine, using
 from treadle.runtime.cpu.thread_count import planned_workers
-from treadle.runtime.cpu.trials import _LINE, ROUNDS, Contest, Scratch, Trial, routine_of
+from treadle.runtime.cpu.trials import _LINE, ENOUGH, ROUNDS, Contest, Scratch, Trial, routine_of
 
 PRODUCTS = [
     Product("float", 1, 28, 70, 1100),
@@ -375,32 +375,45 @@ class Clock:
         return self.now
 
 
-def contest(gain):
-    """A contest in which the second candidate is so many times as fast as the first."""
+def contest(seconds):
+    """A contest after all of its steps. The run of a form takes so many seconds: by its place among
+    the candidates and by the number of its runs."""
     found = Contest(Products(A), this_machine(), 2)
-    second = [1.0, 1 / gain, *[1.1] * (len(found.forms) - 2)]
-    found._clock = Clock(t for _ in range(1000) for s in second for t in (0.0, s))
+    runs = dict.fromkeys(found.forms, 0)
+
+    def time(trial):
+        runs[trial.form] += 1
+        return seconds(found.forms.index(trial.form), runs[trial.form])
+
+    found._time = time
     for _ in found.steps():
         pass
     return found
 
 
-def test_the_fastest_candidate_wins_where_it_is_worth_it():
-    found = contest(1.5)
-    assert found.winner == found.forms[1] != found.forms[0]
-    assert found.gains[found.winner] == pytest.approx(1.5)
-    assert contest(1.01).winner == found.forms[0]
-    assert contest(0.5).winner == found.forms[0]
+@pytest.mark.parametrize("gain", [1.5, 1.01, 0.5])
+def test_the_fastest_candidate_wins_where_it_is_worth_it(gain):
+    found = contest(lambda place, run: [1.0, 1 / gain, 1.1][min(place, 2)])
+    assert found.winner == found.forms[gain == 1.5]
+    if gain == 1.5:
+        assert found.gains[found.winner] == pytest.approx(1.5)
 
 
 def test_what_is_fast_now_and_then_does_not_win():
-    found = Contest(Products(A), this_machine(), 2)
-    count = len(found.forms)
-    rounds = ([1.0, 0.5 if number % 2 else 1.05, *[1.1] * (count - 2)] for number in range(1000))
-    found._clock = Clock(t for times in rounds for s in times for t in (0.0, s))
-    for _ in found.steps():
-        pass
+    found = contest(lambda place, run: 1.0 if place != 1 else 0.5 if run % 2 else 1.05)
     assert found.winner == found.forms[0]
+
+
+def test_what_is_fast_in_one_place_only_does_not_win():
+    """The best form runs in other memory, too."""
+    found = contest(lambda place, run: 1.0 if place != 1 or run > ROUNDS else 0.5)
+    assert found.winner == found.forms[0] and found.gains[found.forms[1]] == 1.0
+
+
+def test_a_run_is_timed_as_often_as_is_enough():
+    found = Contest(Products(A), this_machine(), 2, clock=Clock(itertools.repeat(ENOUGH / 4)))
+    trial = Trial(found.alike, found.forms[0], Scratch(found.alike), 2)
+    assert found._time(trial) == pytest.approx(ENOUGH / 4)
 
 
 def test_hopeless_candidates_are_not_tried_again():
