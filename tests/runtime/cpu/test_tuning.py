@@ -60,7 +60,7 @@ def result(calls, choice, operands):
     for array, values in zip(scratch.arrays, operands, strict=False):
         array[:] = values
     scratch.arrays[2] = np.full(len(scratch.arrays[2]) + 64, 7, scratch.arrays[2].dtype)
-    trial = Trial(calls, choice, scratch, 1)
+    trial = Trial(calls, choice, [scratch], 1)
     trial.space[:] = 0xA5
     trial.run()
     begin = -trial.space.ctypes.data % _LINE
@@ -410,9 +410,22 @@ def test_what_is_fast_in_one_place_only_does_not_win():
     assert found.winner == found.forms[0] and found.gains[found.forms[1]] == 1.0
 
 
+def test_runs_take_operands_in_turn():
+    alike, here = Products(A), this_machine()
+    scratch = [Scratch(alike) for _ in range(3)]
+    trial = Trial(alike, alike.rule(here), scratch, 1)
+    for number in range(5):
+        for one in scratch:
+            one.arrays[2][:] = -1
+        trial.run()
+        assert [bool((one.arrays[2] == A.k).all()) for one in scratch] == [
+            place == number % 3 for place in range(3)
+        ]
+
+
 def test_a_run_is_timed_as_often_as_is_enough():
     found = Contest(Products(A), this_machine(), 2, clock=Clock(itertools.repeat(ENOUGH / 4)))
-    trial = Trial(found.alike, found.forms[0], Scratch(found.alike), 2)
+    trial = Trial(found.alike, found.forms[0], [Scratch(found.alike)], 2)
     assert found._time(trial) == pytest.approx(ENOUGH / 4)
 
 

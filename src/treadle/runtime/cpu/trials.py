@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from treadle.runtime.cpu.target import Target
 ROUNDS = 9
 ENOUGH = 0.0005  # seconds of a run of one candidate
 WORTH = 1.04  # times as fast as the rule's choice: what gains less may be noise
+MOST_PLACES = 32  # operands of small calls stay in the caches of most programs, too
 HOPELESS = 0.85  # as fast after two rounds: others are tried instead
 
 _DTYPES: dict[str, Any] = {
@@ -57,11 +59,14 @@ class Trial:
     alone. So other threads and other programs hardly matter, and pools stay free.
 
     Args:
+        scratch: operands and results, which runs take in turn.
         workers: threads that share a call.
     """
 
-    def __init__(self, alike: Alike, form: Form, scratch: Scratch, workers: int) -> None:
-        self.form = form
+    def __init__(
+        self, alike: Alike, form: Form, scratch: Sequence[Scratch], workers: int
+    ) -> None:
+        self.form, self._scratch = form, scratch
         routine, share = routine_of(alike, form, workers)
         kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * len(share))
         self._routine = kind(routine_address(routine.symbol))
@@ -69,16 +74,17 @@ class Trial:
         assert isinstance(size, int)
         self._numbers = np.array(routine.numbers, np.int64)
         self.space = np.zeros(size + _LINE, np.uint8)
-        pointers = [array.ctypes.data for array in scratch.arrays]
-        self._operands = np.array([*pointers, 0, 0], np.int64)
+        pointers = [[*(array.ctypes.data for array in one.arrays), 0, 0] for one in scratch]
+        self._operands = np.array(pointers, np.int64)
         begin = -(-self.space.ctypes.data // _LINE) * _LINE
-        self._arguments = (
-            table_of_caller(), self._operands.ctypes.data, self._numbers.ctypes.data, begin, *share
-        )  # fmt: skip
+        self._arguments = itertools.cycle(
+            (table_of_caller(), row.ctypes.data, self._numbers.ctypes.data, begin, *share)
+            for row in self._operands
+        )
 
     def run(self) -> None:
         """Compute it once."""
-        self._routine(*self._arguments)
+        self._routine(*next(self._arguments))
 
 
 class Contest:
@@ -111,17 +117,19 @@ class Contest:
         """
         if len(self.forms) < 2:
             return
-        scratch = Scratch(self.alike)
+        scratch = [Scratch(self.alike)]
         yield from self._compared(self.forms, scratch)
         if self.winner != self.forms[0]:
-            # Where operands lie decides which of their lines collide in a cache: the best form has
-            # to win once more, in other memory, which is other memory while `scratch` is kept.
+            # In a program operands come from farther away or not, and where they lie decides which
+            # of their lines collide in a cache: the best form has to win once more, in other
+            # memory, of which the second-level cache does not hold all.
             first = self.gains
-            yield from self._compared([self.forms[0], self.winner], Scratch(self.alike))
-            del scratch
+            count = 2 * self.target.tuning.near // sum(self.alike.sizes) + 1
+            scratch += [Scratch(self.alike) for _ in range(min(count, MOST_PLACES))]
+            yield from self._compared([self.forms[0], self.winner], scratch[1:])
             self.gains = {form: min(gain, first[form]) for form, gain in self.gains.items()}
 
-    def _compared(self, forms: list[Form], scratch: Scratch) -> Iterator[None]:
+    def _compared(self, forms: list[Form], scratch: Sequence[Scratch]) -> Iterator[None]:
         """Rounds over some forms, the rule's first, for their `seconds` and `gains`."""
         trials, self.gains = [], {}
         for form in forms:
