@@ -2,7 +2,7 @@
 
 For every row of products, convolutions and layers the candidates of its routines are tried out, as
 `treadle tune` does; nothing is kept. Where one wins, the row is timed with and without it in
-alternating rounds, by the time of processors. Depthwise convolutions have no candidates.
+alternating rounds. Depthwise convolutions have no candidates.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import ForeignLoad, measure
+from benchmarks.measure import CLOCKS, ForeignLoad, measure
 from benchmarks.report import machine
 from benchmarks.workload import Workload, all_workloads, load
 
@@ -31,8 +31,8 @@ def jobs_of(workload: Workload, given: dict[str, tuple[int, ...]]) -> Any:
     return function, *arguments
 
 
-def row(workload: Workload, rounds: int, seconds: float) -> dict[str, Any]:
-    """What was tried for a workload, and its times before and after in µs of processor time."""
+def row(workload: Workload, rounds: int, seconds: float, clock: str) -> dict[str, Any]:
+    """What was tried for a workload, and its times before and after in µs."""
     import dataclasses
 
     import treadle as td
@@ -56,7 +56,7 @@ def row(workload: Workload, rounds: int, seconds: float) -> dict[str, Any]:
     times: dict[str, list[float]] = {name: [] for name in jobs}
     for _ in range(rounds):
         for name, job in jobs.items():
-            times[name].append(measure(job, seconds, clock="processor").median * 1e6)
+            times[name].append(measure(job, seconds, clock=clock).median * 1e6)
     ratios = [b / a for b, a in zip(times["before"], times["after"], strict=True)]
     middle = {f"{name}_us": round(statistics.median(found), 2) for name, found in times.items()}
     spread = [round(min(ratios), 3), round(max(ratios), 3)]
@@ -67,6 +67,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tuning", description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.1, help="time a round and form")
+    parser.add_argument(
+        "--clock", choices=CLOCKS, default="processor", help="wall, where nothing else runs"
+    )
     parser.add_argument("--only", default="", help="rows whose name contains this text")
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
@@ -74,14 +77,14 @@ def main() -> None:
     watch, rows = ForeignLoad(), {}
     for name, place in all_workloads().items():
         if name.startswith(ROWS) and options.only in name:
-            rows[name] = found = row(load(place), options.rounds, options.seconds)
+            rows[name] = found = row(load(place), options.rounds, options.seconds, options.clock)
             shown = f"{found['gain']:.3f} {found['gains']}" if "gain" in found else "as before"
             print(f"{name}: {shown}", flush=True)
     if options.out:
         from treadle.machine import host
 
         date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        settings = {"rounds": options.rounds, "seconds": options.seconds, "clock": "processor"}
+        settings = {"rounds": options.rounds, "seconds": options.seconds, "clock": options.clock}
         report = {
             "date": date, "machine": machine(), "family": host().tuning.family,
             "settings": settings, "foreign_cpu": watch.share(), "rows": rows,

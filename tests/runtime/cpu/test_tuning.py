@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from tests.runtime.cpu.machines import MACHINES, RUNNABLE
 from treadle.cli import main
 from treadle.core.object_cache import ObjectCache
 from treadle.ops.image.windows import spans
-from treadle.runtime.cpu import alike, chosen, learning, winners
+from treadle.runtime.cpu import alike, chosen, company, learning, winners
 from treadle.runtime.cpu.alike import MOST, slot_of
 from treadle.runtime.cpu.chosen import alike_of
 from treadle.runtime.cpu.convolution.classes import MOST_BYTES
@@ -64,7 +66,7 @@ def result(calls, choice, operands):
     trial.space[:] = 0xA5
     trial.run()
     begin = -trial.space.ctypes.data % _LINE
-    size = routine_of(calls, choice, 1)[0].workspace(1)
+    size = routine_of(calls, choice, 1, 0)[0].workspace(1)
     assert (trial.space[begin + size :] == 0xA5).all() and (trial.space[:begin] == 0xA5).all()
     assert (scratch.arrays[2][-64:] == 7).all()
     return scratch.arrays[2].tobytes()
@@ -381,11 +383,11 @@ def contest(seconds):
     found = Contest(Products(A), this_machine(), 2)
     runs = dict.fromkeys(found.forms, 0)
 
-    def time(trial):
+    def taken(trial):
         runs[trial.form] += 1
         return seconds(found.forms.index(trial.form), runs[trial.form])
 
-    found._time = time
+    found._time = taken
     for _ in found.steps():
         pass
     return found
@@ -405,9 +407,35 @@ def test_what_is_fast_now_and_then_does_not_win():
 
 
 def test_what_is_fast_in_one_place_only_does_not_win():
-    """The best form runs in other memory, too."""
+    """The best form runs in other memory and in company, too."""
     found = contest(lambda place, run: 1.0 if place != 1 or run > ROUNDS else 0.5)
     assert found.winner == found.forms[0] and found.gains[found.forms[1]] == 1.0
+
+
+@pytest.mark.parametrize("calls", [Products(A), None])
+def test_the_best_form_is_timed_in_company(calls, monkeypatch):
+    """Another thread computes the other share of a product, or images of its own."""
+    calls = calls or convolution(FORWARD, *GEOMETRIES["edges"])
+    found, made, real = Contest(calls, this_machine(), 2), [], Trial.__init__
+
+    def init(self, alike, form, scratch, workers, worker=None):
+        made.append((self, scratch, worker))
+        real(self, alike, form, scratch, workers, worker)
+
+    monkeypatch.setattr(Trial, "__init__", init)
+    runs = {}
+    monkeypatch.setattr(Trial, "run", lambda self: runs.update({self: runs.get(self, 0) + 1}))
+    before = found._time
+    found._time = lambda trial: before(trial) and (1.0 if trial.form == found.forms[0] else 0.5)
+    spent, threads = company.seconds_spent() - time.thread_time(), threading.active_count()
+    for _ in found.steps():
+        pass
+    (alone, where, _), (helper, places, worker) = made[-2:]
+    assert worker == 0 and helper.form == alone.form == found.winner != found.forms[0]
+    assert runs[helper] > ROUNDS and runs[alone] > ROUNDS
+    assert (places is where) == isinstance(calls, Products)
+    assert company.seconds_spent() - time.thread_time() > spent
+    assert threading.active_count() == threads
 
 
 def test_runs_take_operands_in_turn():

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from treadle.core import locks
 from treadle.core.object_cache import default_cache
 from treadle.core.safe_thread import SafeThread
+from treadle.runtime.cpu.company import seconds_spent
 from treadle.runtime.cpu.measured import is_wanted
 
 SHARE = 0.03  # of the time that processors spend in the process
@@ -44,7 +45,7 @@ class Budget:
 
     def __init__(
         self, share: float = SHARE, process: Clock = time.process_time,
-        thread: Clock = time.thread_time,
+        thread: Clock = seconds_spent,
     ) -> None:  # fmt: skip
         self.share, self.spent = share, 0.0
         self._process, self._thread = process, thread
