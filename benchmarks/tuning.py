@@ -31,8 +31,8 @@ def jobs_of(workload: Workload, given: dict[str, tuple[int, ...]]) -> Any:
     return function, *arguments
 
 
-def row(workload: Workload, rounds: int, seconds: float, clock: str) -> dict[str, Any]:
-    """What was tried for a workload, and its times before and after in µs."""
+def tried(workload: Workload) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was tried for a workload, and the workload "before" and "after" where a form won."""
     import dataclasses
 
     import treadle as td
@@ -51,8 +51,12 @@ def row(workload: Workload, rounds: int, seconds: float, clock: str) -> dict[str
     }  # fmt: skip
     changed = {e.text: dataclasses.astuple(e.winner) for e in found if e.change}
     if not changed:
-        return report
-    jobs = {"before": jobs_of(workload, {}), "after": jobs_of(workload, changed)}
+        return report, {}
+    return report, {"before": jobs_of(workload, {}), "after": jobs_of(workload, changed)}
+
+
+def timed(jobs: dict[str, Any], rounds: int, seconds: float, clock: str) -> dict[str, Any]:
+    """The times of a workload before and after, in µs, and its gain."""
     times: dict[str, list[float]] = {name: [] for name in jobs}
     for _ in range(rounds):
         for name, job in jobs.items():
@@ -60,7 +64,7 @@ def row(workload: Workload, rounds: int, seconds: float, clock: str) -> dict[str
     ratios = [b / a for b, a in zip(times["before"], times["after"], strict=True)]
     middle = {f"{name}_us": round(statistics.median(found), 2) for name, found in times.items()}
     spread = [round(min(ratios), 3), round(max(ratios), 3)]
-    return report | middle | {"gain": round(statistics.median(ratios), 3), "gains": spread}
+    return middle | {"gain": round(statistics.median(ratios), 3), "gains": spread}
 
 
 def main() -> None:
@@ -74,12 +78,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
     os.environ |= {"TREADLE_STORE_PROGRAMS": "0", "TREADLE_TUNE": "0"}
-    watch, rows = ForeignLoad(), {}
+    rows, changed = {}, {}
     for name, place in all_workloads().items():
         if name.startswith(ROWS) and options.only in name:
-            rows[name] = found = row(load(place), options.rounds, options.seconds, options.clock)
-            shown = f"{found['gain']:.3f} {found['gains']}" if "gain" in found else "as before"
-            print(f"{name}: {shown}", flush=True)
+            rows[name], jobs = tried(load(place))
+            print(f"{name}: {'changed' if jobs else 'as before'}", flush=True)
+            if jobs:
+                changed[name] = jobs
+    print("what changed is timed", flush=True)
+    watch = ForeignLoad()
+    for name, jobs in changed.items():
+        found = timed(jobs, options.rounds, options.seconds, options.clock)
+        rows[name] |= found
+        print(f"{name}: {found['gain']:.3f} {found['gains']}", flush=True)
     if options.out:
         from treadle.machine import host
 
