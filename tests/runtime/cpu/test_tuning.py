@@ -175,6 +175,31 @@ def test_the_rule_comes_first_and_the_dear_ones_are_left_out(product, name):
         assert tiling.needs and tiling.space >= 0
 
 
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("op", [FORWARD, TO_INPUT, TO_FILTER])
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_forms_of_convolutions_are_ranked(geometry, op, name):
+    """The rule's comes first; each of the others changes one thing, or the tile's two extents."""
+    target = MACHINES[name]
+    calls = convolution(op, *GEOMETRIES[geometry])
+    first, *others = calls.candidates(target, 2)
+    assert first == calls.rule(target) and len(others) < MOST
+    costs = [calls.cost(form, target, 2) for form in others]
+    assert costs == sorted(costs) and min(costs) > 0
+    numbers = dataclasses.asdict(first)
+    for form in others:
+        changed = {name for name, n in dataclasses.asdict(form).items() if n != numbers[name]}
+        assert len(changed) == 1 or changed == {"vectors", "tall"}
+
+
+def test_low_tiles_cost_more():
+    """One vector across a tile loads as much of A for half of the products."""
+    calls, here = convolution(FORWARD, *GEOMETRIES["edges"]), MACHINES["avx512"]
+    first = calls.rule(here)
+    narrow = dataclasses.replace(first, vectors=1)
+    assert calls.cost(narrow, here, 1) > calls.cost(first, here, 1)
+
+
 def test_nothing_to_choose():
     target = MACHINES["avx512"]
     dots, none = Product("float", 1, 1, 100, 900, 0, 1), Product("float", 1, 0, 100, 900)

@@ -66,37 +66,37 @@ def cost(name: str, g: Geometry, form: Form, target: Target) -> float:
     late.
     """
     t, size, width = target.tuning, g.size, lanes(target, g.element)
-    numbers: Any = (g.y[1], g.y[2], g.x[1], g.x[2], form.strip)
-    oh, ow, h, w, strip = numbers
+    numbers: Any = (g.y[1], g.y[2], g.x[1], g.x[2], g.x[3], form.strip)
+    oh, ow, h, w, channels, strip = numbers
     kh, kw, c, o = g.filters
-    n, columns = columns_of(name, g), form.vectors * width
-    panels, used = -(-n // columns), min(form.vectors, -(-n // width))
+    # Runs of pixels, or of cells of a window, that tiles divide; their length; steps of a tile's
+    # sum; bytes of the right operand; rows that strips divide; bytes of a row of a frame.
     if name == FORWARD:
-        lines, length, steps, rows = oh, ow, kh * kw * c, oh
+        runs, length, steps = oh, ow, kh * kw * c
+        right, rows, row = prod(g.filters) * size, oh, w * channels * size
     elif name == TO_INPUT:
-        s = g.rows.stride * g.columns.stride
-        lines, length, steps, rows = h, w // g.columns.stride, kh * kw * o // s, h
-        lines *= g.columns.stride
+        down, across = g.rows.stride, g.columns.stride
+        runs, length, steps = h * across, -(-w // across), -(-kh * kw * o // (down * across))
+        right, rows, row = prod(g.filters) * size, h, ow * o * size
     else:
-        run, runs = g.runs
-        lines, length, steps, rows = kh * runs * -(-oh // strip), run, ow * min(strip, oh), oh
+        length, several = g.runs
+        runs, steps = kh * several * -(-oh // strip), ow * min(strip, oh)
+        right, rows, row = oh * ow * o * size, oh, w * channels * size
+    n, columns = columns_of(name, g), form.vectors * width
+    panels = -(-n // columns)
+    used = -(-n // width) / panels  # vectors across a panel: the last one may be narrower
     tiles = -(-length // form.tall)
     height = length / max(tiles, 1)
     step = max(height * used / t.fma, (height + used) / t.loads, t.latency)
     if steps * columns * size > t.l1.size // 2:
         step = max(step, used * width * size / t.copy)
-    calls = g.groups * lines * tiles * panels
-    cycles = calls * (steps * step + CALL_CYCLES)
-    right = (ow * oh * o if name == TO_FILTER else prod(g.filters)) * size
+    cycles = g.groups * runs * tiles * panels * (steps * step + CALL_CYCLES)
     strips = -(-rows // strip)
+    lines = strips * right / t.line
     if right > t.near:
-        cycles += strips * right / t.line * t.far / _STALL
-    reach = (kh - 1) * g.rows.dilation
-    cycles += strips * reach * (w * g.x[3] if name != TO_INPUT else ow * o) * size / t.copy
-    touched = strips * right / t.line
-    late = t.far / _STALL if form.ahead or form.pack else t.far / 2
-    if form.vectors <= 2 and right > t.l1.size:
-        cycles += touched * late / _STALL * (1 + abs(form.ahead / max(t.far, 1)))
-    if form.pack:
-        cycles += 2 * right / t.copy
-    return float(cycles)
+        cycles += lines * t.far / _STALL
+    elif right > t.l1.size and form.vectors <= 2:
+        late = t.far / _STALL if form.ahead or form.pack else t.far / 2
+        cycles += lines * late / _STALL
+    cycles += strips * (kh - 1) * g.rows.dilation * row / t.copy
+    return float(cycles + form.pack * 2 * right / t.copy)
