@@ -1,14 +1,17 @@
-"""`python -m benchmarks.peak`: products and convolutions as shares of the processor's FMA peak.
+"""`python -m benchmarks.peak`: products as shares of the processor's FMA peak.
 
 The peak is measured, not looked up: independent fused multiply-adds in registers, on as many
 threads as a product uses, in the same rounds as the products. Each figure is the median of the
-rounds' best calls.
+rounds' best calls. With ``--tune`` products that have a faster form than that of the rule, found by
+trying out, are measured in it, too (``tuned``); nothing is kept.
 """
 
 import argparse
 import ctypes
+import dataclasses
 import datetime
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -75,25 +78,49 @@ class Peak:
         self._parallel(task, record, pool().threads, None)
 
 
-def product(m: int, n: int, k: int, dtype: str, transpose: str = "") -> tuple[Job, float]:
+def product(
+    m: int, n: int, k: int, dtype: str, transpose: str = "", tune: bool = False
+) -> list[tuple[str, Job, float]]:
+    """A product in the form of the rule, and in the one that won where it is tried out and another
+    did: (changes, job, floating-point operations)."""
+    from treadle import tuner
+    from treadle.runtime.cpu import winners
+
     random = np.random.default_rng(0)
     a, b = ((k, m) if transpose == "a" else (m, k)), ((n, k) if transpose == "b" else (k, n))
     x, y = (td.constant(random.standard_normal(s), dtype=dtype) for s in (a, b))
-    f = td.function(
-        lambda x, y: td.matmul(x, y, transpose_a=transpose == "a", transpose_b=transpose == "b")
-    )
-    return lambda: f(x, y), 2.0 * m * n * k
+
+    def multiplied(x: td.Tensor, y: td.Tensor) -> td.Tensor:
+        return td.matmul(x, y, transpose_a=transpose == "a", transpose_b=transpose == "b")
+
+    def made(given: dict[str, tuple[int, ...]]) -> Job:
+        f = td.function(multiplied)
+        with winners.using(given):
+            f(x, y)
+        return lambda: f(x, y)
+
+    flops = 2.0 * m * n * k
+    found = [("", made({}), flops)]
+    winners.seen.clear()
+    for each in tuner.tune(tuner.routines_of(multiplied, x, y), keep=False) if tune else ():
+        if each.change:
+            job = made({each.text: dataclasses.astuple(each.winner)})
+            found.append((each.change, job, flops))
+    return found
 
 
-def jobs(sizes: tuple[int, ...]) -> dict[str, dict[str, tuple[Job, float]]]:
-    """{dtype: {title: (job, floating-point operations)}}."""
+def jobs(
+    sizes: tuple[int, ...], tune: bool
+) -> dict[str, dict[str, list[tuple[str, Job, float]]]]:
+    """{dtype: {title: forms of a product}}."""
     from benchmarks.workloads.linalg import SHAPES, title
 
     squares = {
-        dtype: {f"matmul {n}x{n}x{n}": product(n, n, n, dtype) for n in sizes} for dtype in ELEMENTS
+        dtype: {f"matmul {n}x{n}x{n}": product(n, n, n, dtype, tune=tune) for n in sizes}
+        for dtype in ELEMENTS
     }
     others = {
-        title(*shape): product(*shape[:3], "float32", shape[3])
+        title(*shape): product(*shape[:3], "float32", shape[3], tune)
         for shape in SHAPES
         if min(shape[:3]) >= 50
     }
@@ -109,24 +136,35 @@ def best_call(job: Job, seconds: float) -> float:
     return best
 
 
-def measure(rounds: int, seconds: float, sizes: tuple[int, ...]) -> dict[str, Any]:
+def measure(
+    rounds: int, seconds: float, sizes: tuple[int, ...], tune: bool = False
+) -> dict[str, Any]:
     """Rounds over the peak and all jobs; the median round."""
-    found: dict[str, list[tuple[float, float]]] = {}
-    work, foreign = jobs(sizes), []
-    for group in work.values():
-        for job, _ in group.values():
-            job()
+    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    work, foreign = jobs(sizes, tune), []
     for _ in range(rounds):
         watch = ForeignLoad()
         for dtype, group in work.items():
             peak = Peak(dtype)
-            for title, (job, flops) in group.items():
-                before = best_call(peak, seconds / 4)
-                taken = best_call(job, seconds)
-                ceiling = peak.flops / min(before, best_call(peak, seconds / 4))
-                found.setdefault(f"{title} {dtype}", []).append((flops / taken, ceiling))
+            for title, forms in group.items():
+                for change, job, flops in forms:
+                    before = best_call(peak, seconds / 4)
+                    taken = best_call(job, seconds)
+                    ceiling = peak.flops / min(before, best_call(peak, seconds / 4))
+                    pairs = found.setdefault(f"{title} {dtype}", {}).setdefault(change, [])
+                    pairs.append((flops / taken, ceiling))
         foreign.append(watch.share())
-    return {"foreign_cpu": max(foreign), "rows": {k: _row(pairs) for k, pairs in found.items()}}
+    return {"foreign_cpu": max(foreign), "rows": {k: _rows(forms) for k, forms in found.items()}}
+
+
+def _rows(forms: dict[str, list[tuple[float, float]]]) -> dict[str, Any]:
+    """The row of the rule's form, and under "tuned" that of the winner."""
+    row: dict[str, Any] = _row(forms[""])
+    for change, pairs in forms.items():
+        if change:
+            gains = [won[0] / ruled[0] for won, ruled in zip(pairs, forms[""], strict=True)]
+            row["tuned"] = {"change": change, "gain": statistics.median(gains), **_row(pairs)}
+    return row
 
 
 def _row(pairs: list[tuple[float, float]]) -> dict[str, float]:
@@ -135,11 +173,13 @@ def _row(pairs: list[tuple[float, float]]) -> dict[str, float]:
     return {"gflops": speed / 1e9, "peak_gflops": ceiling / 1e9, "share": share}
 
 
-def table(rows: dict[str, dict[str, float]]) -> str:
-    lines = ["| product | GFLOP/s | peak | share |", "|---|---|---|---|"]
+def table(rows: dict[str, dict[str, Any]]) -> str:
+    lines = ["| product | GFLOP/s | peak | share | tuned |", "|---|---|---|---|---|"]
     for title, row in rows.items():
         speed, peak = row["gflops"], row["peak_gflops"]
-        lines.append(f"| {title} | {speed:,.0f} | {peak:,.0f} | {100 * row['share']:.1f} % |")
+        tuned = f"{100 * row['tuned']['share']:.1f} %" if "tuned" in row else ""
+        share = f"{100 * row['share']:.1f} %"
+        lines.append(f"| {title} | {speed:,.0f} | {peak:,.0f} | {share} | {tuned} |")
     return "\n".join(lines)
 
 
@@ -148,10 +188,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.1, help="time a round and product")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="of square matrices")
+    parser.add_argument("--tune", action="store_true", help="measure what wins when tried out, too")
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
     sizes = tuple(int(n) for n in options.sizes.split(","))
-    found = measure(options.rounds, options.seconds, sizes)
+    os.environ |= {"TREADLE_STORE_PROGRAMS": "0", "TREADLE_TUNE": "0"}  # nothing beside it
+    found = measure(options.rounds, options.seconds, sizes, options.tune)
     print(table(found["rows"]))
     if options.out:
         settings = {"rounds": options.rounds, "seconds": options.seconds}

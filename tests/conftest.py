@@ -21,6 +21,10 @@ settings.load_profile("treadle")
 # stored programs switch them on.
 os.environ["TREADLE_STORE_PROGRAMS"] = "0"
 
+# Nothing is measured or tried out beside the tests, whose records are those that are stated. The
+# tests of measuring switch it on.
+os.environ["TREADLE_TUNE"] = "0"
+
 # Every program that is compiled is proved to stay in its memory, or to check that it does.
 os.environ.setdefault("TREADLE_VERIFY", "bounds")
 

@@ -10,10 +10,20 @@ import numpy as np
 
 from treadle.core.object_cache import default_cache
 from treadle.core.processors import usable
-from treadle.runtime.cpu.target import Target, aarch64, baseline, host, named, this_machine, using
+from treadle.runtime.cpu.measuring import Measurement
+from treadle.runtime.cpu.target import (
+    Target,
+    aarch64,
+    baseline,
+    host,
+    keep,
+    named,
+    this_machine,
+    using,
+)
 from treadle.runtime.cpu.thread_count import planned_workers, threads
 from treadle.runtime.device_setup import setup, why_none
-from treadle.runtime.tuning import Cache, Tuning
+from treadle.runtime.tuning import Cache, Measured, Tuning
 from treadle.version import __version__
 
 __all__ = [
@@ -24,10 +34,25 @@ __all__ = [
     "baseline",
     "facts",
     "host",
+    "measure",
     "named",
     "this_machine",
     "using",
 ]
+
+
+def measure() -> Measured:
+    """Measure this processor now, and keep the numbers for programs of later processes. Takes about
+    a second.
+
+    Raises:
+        MemoryError: there is no memory for a block that no cache holds.
+    """
+    measurement = Measurement(this_machine())
+    for _ in measurement.steps():
+        pass
+    keep(measurement.found)
+    return measurement.found
 
 
 def facts() -> Iterator[tuple[str, str, str]]:
@@ -48,7 +73,28 @@ def facts() -> Iterator[tuple[str, str, str]]:
     tuning = dataclasses.replace(target.tuning, threads=planned_workers())
     for name, meaning in MEANINGS.items():
         yield name, str(getattr(tuning, name)), meaning
+    if target.measured is None:
+        yield "measured", "nothing", "in the background of an earlier process, or by --measure"
+        return
+    for name, meaning in MEASURED.items():
+        yield f"measured {name}", f"{getattr(target.measured, name):g}", meaning
 
+
+# What was measured on this processor. The record has it where it differs from what is stated.
+MEASURED = {
+    "fma": "vectors multiplied and added in a cycle",
+    "loads": "vectors loaded in a cycle",
+    "latency": "cycles of a multiply-add",
+    "forward": "cycles from a store to a load of the same number",
+    "copy": "bytes read and written in a cycle of copying in the second-level cache",
+    "moving": "cycles in which a core, alone, copies a cache line of memory to memory",
+    "l1": "cycles until a number of the first-level cache arrives",
+    "l2": "cycles until one of the second-level cache arrives",
+    "l3": "cycles until one of the last cache arrives",
+    "memory": "cycles until one of memory arrives",
+    "pause": "cycles of a pause in a waiting loop",
+    "nanoseconds": "of a cycle: of two integer additions, one after the other, each takes one",
+}
 
 # What `Tuning` says, and what follows from it.
 MEANINGS = {
@@ -64,7 +110,7 @@ MEANINGS = {
     "window": "instructions under way at once",
     "copy": "bytes a core moves between its caches in a cycle",
     "moving": "cycles in which a core copies a cache line of memory to memory",
-    "far": "cycles until something comes from the last cache",
+    "far": "cycles until an operand comes that is too large for the core's caches",
     "meeting": "cycles of work that are worth the meeting of two threads",
     "spins": "pauses of a waiting thread before it sleeps",
     "pack_rows": "rows of a product from which copying the other matrix pays",

@@ -1,21 +1,28 @@
 """`treadle env`: versions, the machine that programs are made for, and how code is fitted to it."""
 
 import argparse
+import dataclasses
 import json
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from treadle.machine import facts
+from treadle.machine import facts, measure, this_machine, using
 
 from .errors import UsageError
+
+
+def measured_facts() -> list[tuple[str, str, str]]:
+    """What later processes will find."""
+    with using(dataclasses.replace(this_machine(), measured=measure())):
+        return list(facts())
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the table, or one JSON object."""
     try:
-        found = list(facts())
+        found = measured_facts() if options.measure else list(facts())
     except ValueError as error:
         raise UsageError(str(error)) from None
     if options.json:

@@ -46,6 +46,10 @@ def parser() -> argparse.ArgumentParser:
 
     env = commands.add_parser("env", help="what programs are made for: versions, machine, caches")
     env.add_argument("--json", action="store_true", help="as one JSON object")
+    env.add_argument(
+        "--measure", action="store_true",
+        help="measure this processor first, and keep it for later processes (about a second)",
+    )  # fmt: skip
 
     inspect = commands.add_parser("inspect", help="show the stages of a function")
     _add_function(inspect)
@@ -53,6 +57,12 @@ def parser() -> argparse.ArgumentParser:
         "--stage", action="append", metavar="NAME", help=f"only this stage: {STAGES}"
     )
     inspect.add_argument("--device", metavar="NAME", help="where it is to run, such as GPU:0")
+
+    tune = commands.add_parser(
+        "tune", help="try out forms of a function's products and convolutions, and keep the best"
+    )
+    _add_function(tune)
+    tune.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
 
     compile = commands.add_parser(
         "compile", help="write a function as a shared object with a C header, which needs no Python"

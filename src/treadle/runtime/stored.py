@@ -24,6 +24,7 @@ KIND = "program"  # of objects on disk
 _NEUTRAL = {
     "TREADLE_CACHE_DIR", "TREADLE_EAGER_PROGRAMS", "TREADLE_KEEP_BYTES", "TREADLE_MAX_TRACES",
     "TREADLE_STRICT",
+    "TREADLE_TUNE",  # what it changes is in the record of the machine
 }  # fmt: skip
 
 

@@ -7,9 +7,12 @@ these numbers, and the constants that no machine changes.
 
 from __future__ import annotations
 
+import dataclasses
+
 from treadle.core.records import record
 
 _MOST_PLANNED = 1 << 20  # bytes of a second-level cache; larger blocks gained nothing where tried
+_SPINNING = 2_000_000  # cycles that a thread waits before it sleeps: a few hundred microseconds
 
 
 @record(frozen=True)
@@ -37,6 +40,37 @@ class Cache:
 
 
 @record(frozen=True)
+class Measured:
+    """What was measured on a processor (`treadle.runtime.cpu.measuring`). Cycles are those in which
+    a core adds two integers, one after another.
+
+    Attributes:
+        fma, loads: vectors that are multiplied and added, and loaded, in a cycle.
+        latency: cycles from the operands of a multiply-add to its result.
+        forward: cycles from a store to a load of the same number.
+        copy: bytes that a core reads and writes in a cycle where it copies what the second-level
+            cache holds.
+        moving: cycles in which a core that works alone copies a cache line of memory to memory.
+        l1, l2, l3, memory: cycles until a number of that level arrives.
+        pause: cycles of a pause in a waiting loop.
+        nanoseconds: of a cycle. It is told, but nothing depends on it.
+    """
+
+    fma: float
+    loads: float
+    latency: float
+    forward: float
+    copy: float
+    moving: float
+    l1: float
+    l2: float
+    l3: float
+    memory: float
+    pause: float
+    nanoseconds: float
+
+
+@record(frozen=True)
 class Tuning:
     """A machine as code is fitted to it. Cycles are those of one core.
 
@@ -52,7 +86,8 @@ class Tuning:
         window: instructions that are under way at once.
         copy: bytes that a core moves between its caches in a cycle.
         moving: cycles in which a core copies a cache line of memory to memory.
-        far: cycles until something arrives from the last cache.
+        far: cycles until an operand that is too large for the core's caches arrives: half of the
+            time from the last cache, half of that from memory.
         meeting: cycles of work that are worth the meeting of two threads.
         spins: pauses of a waiting thread that take a few hundred microseconds.
         pack_rows: rows of a product from which a copy of the other matrix's panels pays.
@@ -83,6 +118,23 @@ class Tuning:
     pack_columns: int
     wide_rows: int
     threads: int = 1
+
+    def refined(self, found: Measured) -> Tuning:
+        """The record with measured numbers in place of stated ones that these are not like.
+
+        `moving` stays: it is that of a core while all others move data too. So does `far` where the
+        last cache seemed as far away as memory: others were using it.
+        """
+        far = (found.l3 + found.memory) / 2 if 4 * found.l3 <= 3 * found.memory else 0
+        return dataclasses.replace(
+            self,
+            fma=_settled(self.fma, found.fma),
+            loads=_settled(self.loads, found.loads),
+            latency=_settled(self.latency, found.latency),
+            copy=_settled(self.copy, found.copy),
+            far=_settled(self.far, far),
+            spins=_settled(self.spins, _SPINNING / max(found.pause, 1)),
+        )
 
     @property
     def line(self) -> int:
@@ -128,3 +180,12 @@ class Tuning:
     def task_elements(self) -> int:
         """Elements of simple work that are worth a thread: about eight cycles a vector."""
         return self.meeting // 8 * self.lanes
+
+
+def _settled(stated: int, found: float) -> int:
+    """The stated number where a measured one is within half of it: code for a known processor does
+    not depend on how busy the machine was. Otherwise the measured one in two binary digits."""
+    if found <= 0 or 2 * stated <= 3 * found <= 4.5 * stated:
+        return stated
+    step = 1 << max(0, int(found).bit_length() - 2)
+    return max(1, round(found / step) * step)

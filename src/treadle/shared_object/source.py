@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
-from treadle.runtime.cpu.library_text import TABLE
+from treadle.runtime.cpu.library_text import SLOTS, TABLE
 from treadle.runtime.cpu.matmul.pairs import has_matrix_registers
 from treadle.runtime.cpu.matmul.tiles import TABLE_WORDS
 from treadle.runtime.cpu.pool_memory import HEAD, SLOT
@@ -102,9 +102,11 @@ def _library_table(library: Library) -> Iterator[str]:
         yield f"static void *{element}_tiles[{length}] = {{"
         yield from rows if tiles else ["    NULL,"]
         yield "};"
+    yield f"static int64_t calls_counted[{SLOTS}];"  # nobody reads them
     words = {
         "parallel": "(void *)TREADLE_POOL(parallel)",
         "limit": f"(void *)(intptr_t){library.objects.threads}",
+        "counts": "calls_counted",
         **{f"{element}_tiles": f"{element}_tiles" for element in tables},
     }
     yield f"static void *library_table[] = {{{', '.join(words.get(w, 'NULL') for w in TABLE)}}};"

@@ -90,7 +90,7 @@ def test_tiles_fill_the_registers(m: int) -> None:
 def test_without_permission_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     here = this_machine()
     full = here.without().__class__(here.triple, "sapphirerapids", here.features | AMX_FEATURES)
-    monkeypatch.setattr(target, "_known_machine", lambda: full)
+    monkeypatch.setattr(target, "_asked", lambda: full)
     for allowed in (True, False):
         monkeypatch.setattr(target, "may_use_amx", lambda allowed=allowed: allowed)
         found = this_machine.__wrapped__()

@@ -49,7 +49,9 @@ def test_random_geometry(small: bool, exact: bool, monkeypatch: pytest.MonkeyPat
     """
     l1, l2, l3 = host().caches
     target = replace(host(), caches=(l1, Cache(8 << 10, 8) if small else l2, l3))
-    assert not small or tiling.frame_bytes(target) == 1 << 10
+    if small:
+        assert tiling.frame_bytes(target) == 1 << 10
+        monkeypatch.setattr(tiling, "STRIP", 1 << 9)
     if exact:
         monkeypatch.setattr(edges, "CALL_CYCLES", -1)
         monkeypatch.setattr(tiling, "LEAST_ROWS", 1)
@@ -78,15 +80,19 @@ def is_exact(found: tiling.Tiling) -> bool:
     return dict(zip(tiling.NUMBERS, found.numbers, strict=True))["exact"] == 1
 
 
+def tiled(op: str, g: tiling.Geometry) -> tiling.Tiling:
+    return tiling.tiling_of(op, g, host())
+
+
 def test_taps_beyond_the_sides_are_left_out_where_that_pays() -> None:
-    for make in (tiling.forward_tiling, tiling.input_tiling, tiling.filter_tiling):
-        assert is_exact(make(geometry(14, 5, 32, 64), host()))
-        assert not is_exact(make(geometry(14, 1, 32, 64), host()))  # none is beyond them
-        assert not is_exact(make(geometry(224, 3, 4, 4), host()))  # few are
+    for op in (tiling.FORWARD, tiling.TO_INPUT, tiling.TO_FILTER):
+        assert is_exact(tiled(op, geometry(14, 5, 32, 64)))
+        assert not is_exact(tiled(op, geometry(14, 1, 32, 64)))  # none is beyond them
+        assert not is_exact(tiled(op, geometry(224, 3, 4, 4)))  # few are
     # Strides and dilations: where the taps of a row do not follow one another, frames stay.
-    assert is_exact(tiling.forward_tiling(geometry(14, 5, 32, 64, strides=(2, 2)), host()))
-    assert not is_exact(tiling.input_tiling(geometry(14, 5, 32, 64, strides=(2, 2)), host()))
-    assert not is_exact(tiling.forward_tiling(geometry(14, 3, 32, 64, dilations=(2, 2)), host()))
+    assert is_exact(tiled(tiling.FORWARD, geometry(14, 5, 32, 64, strides=(2, 2))))
+    assert not is_exact(tiled(tiling.TO_INPUT, geometry(14, 5, 32, 64, strides=(2, 2))))
+    assert not is_exact(tiled(tiling.FORWARD, geometry(14, 3, 32, 64, dilations=(2, 2))))
 
 
 def test_which_taps_the_windows_of_a_tile_lack() -> None:

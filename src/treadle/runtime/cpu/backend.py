@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from treadle.runtime.backend import Backend, ProgramMemory
+from treadle.runtime.cpu import learning
 from treadle.runtime.cpu.abi import layout
 from treadle.runtime.cpu.host_memory import host_memory
 from treadle.runtime.cpu.target import host, process_host
@@ -55,6 +56,7 @@ class Cpu(Backend):
     def build(self, planned: Planned) -> NativeExecutable:
         from treadle.runtime.cpu.build_program import build_program
 
+        learning.begin()
         return build_program(planned)
 
     @property
@@ -97,6 +99,7 @@ class Cpu(Backend):
     ) -> Executable | None:
         from treadle.runtime.cpu.stored_program import stored_program
 
+        learning.begin()
         return stored_program(data, graph, compile)
 
 

@@ -166,8 +166,19 @@ def record_of(executable: Executable, traced: Graph, planned: Planned) -> Record
         program.callbacks is not None, _has_library(program.table), builder.facts.tuning.threads,
         program.written, program.releases_gil, program.counters, executable.guards,
         executable.output_specs,
-        *_stored_memory(program, traced),
+        *_stored_memory(program, traced), _choices(planned.block),
     )  # fmt: skip
+
+
+def _choices(block: Block) -> dict[str, str]:
+    """What was chosen for the routines that a program calls."""
+    calls = [step for step in all_steps(block) if isinstance(step, LibraryCall)]
+    if not calls:
+        return {}
+    from treadle.runtime.cpu.library import routine_for
+
+    routines = (routine_for(step.node, step.apart, step.views) for step in calls)
+    return dict(pair for routine in routines if routine for pair in routine.made_with)
 
 
 def _stored_memory(

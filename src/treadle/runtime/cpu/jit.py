@@ -261,15 +261,16 @@ def forget() -> None:
 
 def jit() -> Jit:
     """The process's compiler for the machine that programs are made for."""
-    return _jit_of(host())
+    return jit_of(host())
 
 
 def process_jit() -> Jit:
     """The one for the code that all programs share."""
-    return _jit_of(process_host())
+    return jit_of(process_host())
 
 
-def _jit_of(target: Target) -> Jit:
+def jit_of(target: Target) -> Jit:
+    """The one for a machine."""
     made = _jits.get(target)
     if made is None:
         with _lock:

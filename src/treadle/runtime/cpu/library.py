@@ -26,18 +26,23 @@ from treadle.ops.control.collectives import number_of_way
 from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.linalg.panels import MATMUL_PANELS
 from treadle.ops.lowering import Library, Rows
+from treadle.runtime.cpu.alike import Form, slot_of
+from treadle.runtime.cpu.chosen import chosen, made_with
+from treadle.runtime.cpu.convolution import tiling as convolution
+from treadle.runtime.cpu.convolution.classes import class_of as convolutions_alike
 from treadle.runtime.cpu.convolution.tiling import (
+    FORWARD,
+    TO_FILTER,
+    TO_INPUT,
     Geometry,
-    filter_tiling,
-    forward_tiling,
     has_large_filters,
-    input_tiling,
-)  # fmt: skip
+)
 from treadle.runtime.cpu.depthwise.tiling import depthwise_numbers
+from treadle.runtime.cpu.matmul.classes import class_of as products_alike
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.strided import inner_dim, strided_product
 from treadle.runtime.cpu.matmul.tiles import lanes
-from treadle.runtime.cpu.matmul.tiling import Product, packers_of, tiling_of
+from treadle.runtime.cpu.matmul.tiling import Choice, Product, Tiling, packers_of, rule, tiling_of
 from treadle.runtime.cpu.routines.entry import row_call, row_numbers, row_space, row_symbol
 from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.strided import View
@@ -60,6 +65,7 @@ class Routine:
         shared_bytes: workspace that they share.
         epilogue: whether it runs a blocked kernel on its result.
         apart: whether blocks of its result are in its workspace, for the epilogue only.
+        made_with: what was chosen for it among candidates (`winners.py`): (class, choice).
         reaches: which elements of its operands and results its numbers lead it to; None for those
             that it touches as a whole.
     """
@@ -71,6 +77,7 @@ class Routine:
     epilogue: bool = True
     apart: bool = False
     reaches: tuple[Reach | None, ...] = ()
+    made_with: tuple[tuple[str, str], ...] = ()
 
     def workspace(self, workers: int) -> Dim:
         """Bytes of workspace for a pool of `workers` threads."""
@@ -177,8 +184,7 @@ def panel_width(node: Node, times: int | None) -> int | None:
     m = product(rows)
     if times is not None and isinstance(m, int) and m * times < host().tuning.pack_rows:
         return None
-    tiling = tiling_of(Product(element, 1, m, b[1], k), host())
-    return tiling.vectors * lanes(host(), element)
+    return rule(Product(element, 1, m, b[1], k), host()).vectors * lanes(host(), element)
 
 
 def part_routine(node: Node, blocks: int) -> Routine | None:
@@ -204,16 +210,32 @@ def _product(name: str, product: Product, tiles: int | None = None, apart: bool 
     Args:
         tiles, apart: see `tiling_of`.
     """
-    p, t = product, tiling_of(product, host(), tiles, apart)
+    alone = tiles is not None  # its caller shares the rows
+    text, choice = chosen(None if alone else products_alike(product), host())
+    tiling = tiling_of(product, host(), tiles, apart, choice)
+    return replace(_routine_of(name, product, tiling, text), made_with=made_with(text, choice))
+
+
+def product_share(product: Product, choice: Choice) -> tuple[Routine, int]:
+    """The routine with which a thread computes some units of a product of known sizes, divided as
+    somebody chose; and how many units there are."""
+    tiling = tiling_of(product, host(), choice=choice)
+    units = tiling.tiles if choice.by_rows else tiling.panels
+    assert isinstance(units, int) and isinstance(product.batch, int)
+    return _routine_of("matmul_part", product, tiling, ""), product.batch * units
+
+
+def _routine_of(name: str, p: Product, t: Tiling, text: str) -> Routine:
+    """The routine with the numbers of a tiling; `text` names the class of the product."""
     numbers = (
         p.batch, p.m, p.n, p.k, p.transpose_a, p.transpose_b, p.pairs, p.stride_a, p.stride_b,
         *p.rows, p.batch if p.inner is None else p.inner, p.outer_a, p.outer_b,
-        t.vectors, t.tall, t.tiles, t.panels, t.depth, t.pack, t.pack_a, t.by_rows, t.parts,
-        t.chunk, t.block, t.run, t.space, t.tile_space, t.apart,
+        t.vectors, t.tall, t.tiles, t.panels, t.depth, t.pack, t.pack_a, t.by_rows, t.ahead,
+        t.parts, t.chunk, t.block, t.run, t.space, t.tile_space, t.apart, slot_of(text),
     )  # fmt: skip
     packers = [f"{packer}_{p.element}" for packer in packers_of(p, t)]
     called = ",".join([*(tile.symbol for tile in t.needs), *packers])
-    a, b, c = product.reaches
+    a, b, c = p.reaches
     operands = (b, a) if name == "matmul_swapped" else (a, b)
     return Routine(
         f"{name}_{p.element}@{called}", numbers, t.space, apart=t.apart > 0,
@@ -228,7 +250,7 @@ def _batch_stride(dims: tuple[Dim, ...], out: tuple[Dim, ...]) -> Dim | None:
     return 0 if all(d == 1 for d in dims[:-2]) else None
 
 
-def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
+def _convolution(name: str, x: int, filters: int, y: int) -> Any:
     """The planner of a convolution op, given where its images, filters and outputs are found.
 
     -1 stands for the op's result, other numbers for inputs.
@@ -248,18 +270,23 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
         if geometry.is_depthwise:
             return replace(_depthwise(name, geometry), reaches=tuple(reaches))
         if geometry.is_pointwise and (
-            name != "conv2d_backprop_filter" or has_large_filters(geometry, host())
+            name != TO_FILTER or has_large_filters(geometry, host())
         ):
             return _pointwise(name, geometry)
-        found = plan(geometry, host())
-        packers = [f"transpose_panel_{element}"] if name == "conv2d_backprop_input" else []
-        called = ",".join([*(t.symbol for t in found.needs), *packers])
-        return Routine(
-            f"{name}_{element}@{called}", found.numbers, found.frame_bytes, found.shared_bytes,
-            reaches=tuple(reaches),
-        )  # fmt: skip
+        text, form = chosen(convolutions_alike(name, geometry), host())
+        found = convolution_routine(name, geometry, form, text)
+        return replace(found, reaches=tuple(reaches), made_with=made_with(text, form))
 
     return routine
+
+
+def convolution_routine(name: str, g: Geometry, form: Form | None, text: str = "") -> Routine:
+    """The routine for an op, divided as somebody chose; `text` names the class of the call."""
+    found = convolution.tiling_of(name, g, host(), form)
+    called = ",".join([*(t.symbol for t in found.needs), *found.packers])
+    numbers = (*found.numbers, slot_of(text))
+    symbol = f"{name}_{g.element}@{called}"
+    return Routine(symbol, numbers, found.frame_bytes, found.shared_bytes)
 
 
 def _depthwise(name: str, g: Geometry) -> Routine:
@@ -276,16 +303,14 @@ def _pointwise(name: str, g: Geometry, pairs: int = 0) -> Routine | None:
     """
     pixels, c, o = product(g.x[:3]), g.x[3], g.filters[3]
     k: Dim
-    m, n, k = {"conv2d": (pixels, o, c), "conv2d_backprop_filter": (c, o, pixels)}.get(
-        name, (pixels, c, o)
-    )
+    m, n, k = {FORWARD: (pixels, o, c), TO_FILTER: (c, o, pixels)}.get(name, (pixels, c, o))
     if pairs:
         if not _in_pairs(k):
             return None
         k = k // 2
-    if name == "conv2d_backprop_input":
+    if name == TO_INPUT:
         return _product("matmul_swapped", Product(g.element, 1, m, n, k, 0, 1, pairs=pairs))
-    turned = int(name == "conv2d_backprop_filter")
+    turned = int(name == TO_FILTER)
     return _product("matmul", Product(g.element, 1, m, n, k, turned, pairs=pairs))
 
 
@@ -301,9 +326,9 @@ _PLANS: dict[str, Callable[..., Routine | None]] = {
     "all_reduce": _all_reduce,
     "matmul": _matmul,
     "matmul_panels": _matmul_panels,
-    "conv2d": _convolution("conv2d", 0, 1, -1, forward_tiling),
-    "conv2d_backprop_input": _convolution("conv2d_backprop_input", -1, 0, 1, input_tiling),
-    "conv2d_backprop_filter": _convolution("conv2d_backprop_filter", 0, -1, 1, filter_tiling),
+    FORWARD: _convolution(FORWARD, 0, 1, -1),
+    TO_INPUT: _convolution(TO_INPUT, -1, 0, 1),
+    TO_FILTER: _convolution(TO_FILTER, 0, -1, 1),
 }
 # Those that compute with bfloat16 on machines that multiply pairs of them.
-_OF_PAIRS = frozenset({"matmul", "conv2d", "conv2d_backprop_input", "conv2d_backprop_filter"})
+_OF_PAIRS = frozenset({"matmul", FORWARD, TO_INPUT, TO_FILTER})

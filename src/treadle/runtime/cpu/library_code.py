@@ -15,7 +15,7 @@ from treadle.core.records import record
 from treadle.core.switches import is_on
 from treadle.runtime import collectives
 from treadle.runtime.cpu.jit import jit
-from treadle.runtime.cpu.library_text import ELEMENT_BYTES, PREFIX, TABLE
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES, PREFIX, SLOTS, TABLE
 from treadle.runtime.cpu.matmul.tile_text import tile_text
 from treadle.runtime.cpu.matmul.tiles import PACKERS, TABLE_WORDS, TILE_WORDS, Tile
 from treadle.runtime.cpu.target import Target, host
@@ -148,6 +148,12 @@ def library_text(family: str, element: str, target: Target) -> str:
 
 
 @locks.made_once
+def calls_counted() -> Any:
+    """How often this process called products, by their slots."""
+    return (ctypes.c_int64 * SLOTS)()
+
+
+@locks.made_once
 def _table(workers: int, pooled: bool, target: Target) -> Any:
     table = (ctypes.c_int64 * len(TABLE))()
     addresses = pool().addresses
@@ -155,11 +161,17 @@ def _table(workers: int, pooled: bool, target: Target) -> Any:
         "parallel": addresses.parallel if pooled else addresses.parallel_alone,
         "limit": workers,
         "collectives": collectives.table_address(),
+        "counts": ctypes.addressof(calls_counted()),
         **{f"{e}_tiles": ctypes.addressof(_tiles(e, target)) for e in ELEMENT_BYTES},
     }
     for name, address in known.items():
         table[TABLE.index(name)] = address
     return table
+
+
+def table_of_caller() -> int:
+    """The table of a routine that its caller computes alone."""
+    return ctypes.addressof(_table(1, False, host()))
 
 
 def table_address(workers: int) -> int:

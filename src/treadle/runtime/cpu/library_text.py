@@ -13,11 +13,14 @@ from contextlib import contextmanager
 
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 
-# Words of the table that every routine gets. `limit` is the most threads that have workspace.
+# Words of the table that every routine gets. `limit` is the most threads that have workspace;
+# `counts` leads to `SLOTS` numbers of calls, one for all products of a class that have the slot.
 TABLE = (
     "parallel", "limit", "float_tiles", "double_tiles", "i32_tiles", "i64_tiles", "collectives",
+    "counts",
 )  # fmt: skip
 
+SLOTS = 4096
 PREFIX = "rows "  # of the symbols of routines that work on rows (`cpu/routines`)
 
 Words = dict[str, Word]
@@ -52,6 +55,13 @@ class Record:
 
 def table_word(fn: Function, table: Word, name: str, kind: str = "ptr") -> str:
     return fn.load_word(str(table), TABLE.index(name), kind)
+
+
+def count_calls(fn: Function, w: Words, count: Word) -> None:
+    """Count calls of the class whose slot is one of the numbers. Where threads count at the same
+    time some may be lost."""
+    place = fn.offset(table_word(fn, w["table"], "counts"), w["slot"], "i64")
+    fn.emit(f"store i64 {fn.add(fn.load_word(place), count)}, ptr {place}, align 8")
 
 
 def define_routine(

@@ -42,6 +42,7 @@ class Record:
         output_specs: of the optimized graph's results.
         memory: what a run needs.
         makers: what makes that for which there may be no memory, by the number of the callback.
+        choices: what was chosen for routines among candidates, by class (`winners.py`).
         callbacks: whether it may call back into Python, when a check fails.
     """
 
@@ -60,6 +61,7 @@ class Record:
     output_specs: list[Spec]
     memory: MemoryUse | None
     makers: dict[int, Maker | None]
+    choices: dict[str, str]
 
     @property
     def constant_bytes(self) -> int:
@@ -80,6 +82,7 @@ class Record:
                 [_spec_data(spec) for spec in self.output_specs],
                 None if self.memory is None else _memory_data(self.memory),
                 [(number, _maker_data(made_by)) for number, made_by in self.makers.items()],
+                self.choices,
             )
         )  # fmt: skip
 
@@ -99,7 +102,7 @@ class Record:
 
 
 def _record(plain: Any, graph: Graph) -> Record:
-    how, code, use, table, constants, guards, specs, memory, makers = plain
+    how, code, use, table, constants, guards, specs, memory, makers, choices = plain
     arguments, cells, outputs, symbols = how
     name, by_object, callbacks, has_library, workers = code
     written, releases_gil, counters = use
@@ -118,6 +121,7 @@ def _record(plain: Any, graph: Graph) -> Record:
         [_spec(*spec) for spec in specs],
         None if memory is None else _memory(*memory),
         {_a(int, number): _maker(made_by) for number, made_by in makers},
+        {_a(str, text): _a(str, choice) for text, choice in _a(dict, choices).items()},
     )  # fmt: skip
 
 

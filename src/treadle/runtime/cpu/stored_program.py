@@ -24,6 +24,8 @@ from treadle.runtime.cpu.native import NativeExecutable, Program
 from treadle.runtime.cpu.program_record import Record
 from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.cpu.state_words import StateWords
+from treadle.runtime.cpu.target import host
+from treadle.runtime.cpu.winners import are_current
 from treadle.runtime.executable import Executable
 from treadle.runtime.memory.use import MemoryUse
 
@@ -37,6 +39,8 @@ def stored_program(
     """See `treadle.runtime.backend.Backend.load`."""
     try:
         record = Record.from_bytes(data, graph)
+        if not (record.choices == {} or are_current(record.choices, host())):
+            return None
         codes = _codes(record)
         return None if codes is None else StoredExecutable(graph, record, codes, compile)
     except (DamagedError, *_UNKNOWN):

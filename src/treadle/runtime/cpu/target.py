@@ -26,8 +26,9 @@ from treadle.runtime.cpu.caches import (
     read_caches,
 )
 from treadle.runtime.cpu.llvm_lock import make_safe
+from treadle.runtime.cpu.measured import keep_measurement, kept_measurement
 from treadle.runtime.cpu.processor_families import family_of
-from treadle.runtime.tuning import Cache, Tuning
+from treadle.runtime.tuning import Cache, Measured, Tuning
 
 # What AVX-512 code here relies on: 512-bit forms of float, byte and quadword operations, and
 # the 128/256-bit forms of all of them.
@@ -61,6 +62,7 @@ class Target:
         opt: how much LLVM's code generator tries, from 0 to 3.
         llvm: its version.
         caches: those for data, by level.
+        measured: what was measured on it; None where nothing was, or for another machine.
     """
 
     triple: str
@@ -69,6 +71,7 @@ class Target:
     opt: int = 2
     llvm: str = ""
     caches: Caches = DEFAULTS
+    measured: Measured | None = None
 
     @property
     def arch(self) -> str:
@@ -100,7 +103,8 @@ class Target:
     def tuning(self) -> Tuning:
         """What code is fitted to."""
         family = family_of(self.arch, self.cpu, self.features, self.vector_bits)
-        return family.tuning(self.vector_bits, self.registers, self.caches)
+        stated = family.tuning(self.vector_bits, self.registers, self.caches)
+        return stated if self.measured is None else stated.refined(self.measured)
 
     @property
     def has_half(self) -> bool:
@@ -259,16 +263,16 @@ def _chosen(text: str) -> Target:
 
 @functools.cache
 def this_machine() -> Target:
-    """The machine this process runs on, with matrix registers where the kernel lets this process
-    use them."""
-    found = _known_machine()
+    """The machine this process runs on, with what was measured on it in an earlier one, and with
+    matrix registers where the kernel lets this process use them."""
+    found = dataclasses.replace(_asked(), measured=kept_measurement(_host_key()))
     matrices = frozenset(f for f in found.features if f.startswith("amx-"))
     return found if not matrices or may_use_amx() else found.without(*matrices)
 
 
-def _known_machine() -> Target:
-    """What LLVM says of the machine is kept on disk: asking loads LLVM. What the system says of its
-    caches, in a dozen files, is kept until it is started anew."""
+def _asked() -> Target:
+    """This machine as LLVM and the system describe it. What LLVM says is kept on disk: asking loads
+    LLVM. What the system says of the caches, in a dozen files, is kept until it is started anew."""
     cache, key, boot = default_cache(), _host_key(), boot_id()
     known = None if key is None else cache.load("target", key)
     found, told = (None, "") if known is None else _from_text(known)
@@ -295,6 +299,16 @@ def _from_text(text: bytes) -> tuple[Target | None, str]:
     except ValueError:
         return None, ""
     return Target(triple, cpu, frozenset(features.split(",")), llvm=version, caches=known), boot
+
+
+def processor() -> str | None:
+    """Names this processor and the compiler; None where nobody can tell."""
+    return _host_key()
+
+
+def keep(found: Measured) -> None:
+    """Keep what was measured on this machine for later processes."""
+    keep_measurement(_host_key(), found)
 
 
 def is_known() -> bool:

@@ -11,6 +11,7 @@ from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
     Words,
     ceil_divide,
+    count_calls,
     define_routine,
     leave_if_stopped,
 )
@@ -22,7 +23,7 @@ from treadle.runtime.cpu.matmul.tiles import lanes
 def add_filter_gradient(module: Module, element: str) -> None:
     """Add ``@conv2d_backprop_filter_float``: operands x, dy and df."""
     define_routine(
-        module, f"conv2d_backprop_filter_{element}", ("x", "dy", "df"), NUMBERS,
+        module, f"conv2d_backprop_filter_{element}", ("x", "dy", "df"), (*NUMBERS, "slot"),
         lambda fn, w: _entry(fn, w, element),
         [
             lambda fn, w, task: _part(fn, w, task, element),
@@ -36,6 +37,7 @@ def _entry(fn: Function, w: Words, element: str) -> Words:
     lines = fn.mul(fn.mul(w["kh"], w["kw"]), groups["group_c"])
     elements = fn.mul(lines, w["o"])
     # The lines that one task adds up: at least one.
+    count_calls(fn, w, w["n"])
     chunk = fn.max(fn.divide(fn.module.target.tuning.task_elements // 2, w["o"]), 1)
     return groups | {
         "elements": elements,
@@ -143,7 +145,7 @@ def _tile(
     call_tile(
         fn, element, codes, (height, n, columns),
         ((a, fn.mul(w["sw"], w["pixel"])), (b, stride), (c, stride)), 1,
-        (table.length(), table.pointer),
+        (table.length(), table.pointer), ahead=w["ahead"],
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
     Words,
     ceil_divide,
+    count_calls,
     define_shared_routine,
     leave_if_stopped,
 )
@@ -26,7 +27,7 @@ from treadle.runtime.cpu.matmul.tiles import lanes
 def add_input_gradient(module: Module, element: str) -> None:
     """Add ``@conv2d_backprop_input_float``: operands filters, dy and dx."""
     define_shared_routine(
-        module, f"conv2d_backprop_input_{element}", ("filters", "dy", "dx"), NUMBERS,
+        module, f"conv2d_backprop_input_{element}", ("filters", "dy", "dx"), (*NUMBERS, "slot"),
         lambda fn, w: _entry(fn, w, element),
         lambda fn, w, first, last: _share(fn, w, first, last, element),
     )  # fmt: skip
@@ -46,6 +47,7 @@ def _entry(fn: Function, w: Words, element: str) -> Words:
             f"call void {transpose}(ptr {source}, i64 {fn.mul(w['o'], size)}, ptr {target}, "
             f"i64 {row}, i64 {w['o']}, i64 {c})"
         )
+    count_calls(fn, w, w["n"])
     return groups | {"filter_row": row, "tasks": fn.mul(w["n"], w["h"])}
 
 
@@ -189,6 +191,7 @@ def _pixels(
         call_tile(
             fn, element, codes, (rows, n, w["group_o"]),
             ((a, w["pixel"]), (b, w["filter_row"]), (c, stride)), add, (segments, start),
+            ahead=w["ahead"],
         )  # fmt: skip
 
     with EvenTiles(fn, length, w["tall"]).each() as tile:

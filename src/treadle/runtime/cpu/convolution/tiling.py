@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -11,18 +12,22 @@ from treadle.core.shapes import Dim, compound, product
 from treadle.ops.image.windows import Span, spans
 from treadle.runtime.cpu.convolution.edges import Row
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
-from treadle.runtime.cpu.matmul.tiles import Tile, lanes, most_rows
+from treadle.runtime.cpu.matmul.tiles import Tile, lanes, most_rows, rows_ahead
 from treadle.runtime.cpu.matmul.tiling import at_least_one, heights, vector_counts
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
 
-# No machine changes these. `MOST_PARTS` is the order in which gradients are added up, which no
-# number of threads may change; tiles of fewer than `LEAST_ROWS` wait for their own sums anywhere.
+# No machine changes these. `MOST_PARTS`, `MOST_SUMS` and `STRIP` are the order in which gradients
+# are added up, which no number of threads and no cache may change; tiles of fewer than `LEAST_ROWS`
+# wait for their own sums anywhere.
 MOST_PARTS = 8  # partial filter gradients
+MOST_SUMS = 1 << 23  # elements of all of them
+STRIP = 1 << 16  # elements of images that one sum of a filter gradient goes over
 TASK_PRODUCTS = 8  # times the arithmetic of a product that is worth a thread: tasks are strips
 TAP_BYTES = 16  # an entry of a table of taps
 LINE = 64  # bytes: parts of the workspace begin at multiples
 LEAST_ROWS = 8  # of a filter gradient's tile
+UNITS = 2  # for multiply-adds, of most machines
 WORTH = 20  # one in so many taps beyond the sides is worth leaving out
 
 GEOMETRY = (
@@ -34,21 +39,45 @@ GEOMETRY = (
 # vectors across a panel, rows of the tallest tile; `frame`, `taps`: bytes of a thread's workspace,
 # and of the table of taps at its end; `shared`: bytes in front of the threads' workspace; `parts`:
 # threads that the work is worth, or partial filter gradients; `exact`: 1 where taps beyond the
-# sides are left out, so that there are no frames.
+# sides are left out, so that there are no frames; `ahead`, `pack`: see `Form`.
 NUMBERS = (
     *GEOMETRY, "groups", "run", "runs", "strip", "vectors", "tall", "frame", "taps", "shared",
-    "parts", "exact",
+    "parts", "exact", "ahead", "pack",
 )  # fmt: skip
+
+FORWARD, TO_INPUT, TO_FILTER = "conv2d", "conv2d_backprop_input", "conv2d_backprop_filter"
+
+
+@record(frozen=True)
+class Form:
+    """What may be chosen of a convolution's division: any form gives the same values.
+
+    Attributes:
+        vectors: SIMD vectors across a panel of columns: output channels, or input channels for
+            gradients of the images.
+        tall: rows of the tallest tile.
+        strip: most output rows (forward, filter gradient) or image rows (input gradient) that are
+            computed for one panel after another.
+        ahead: rows of the right operand that tiles ask for before they need them.
+        pack: 1 where panels of the filters are copied first, so that their rows follow one another.
+    """
+
+    vectors: int
+    tall: int
+    strip: Dim
+    ahead: int
+    pack: int
 
 
 @record(frozen=True)
 class Tiling:
-    """The numbers of a routine, and the tiles that it may call."""
+    """The numbers of a routine, its workspace, and the tiles and packers that it may call."""
 
     numbers: tuple[Dim, ...]
     frame_bytes: Dim
     shared_bytes: Dim
     needs: tuple[Tile, ...]
+    packers: tuple[str, ...] = ()
 
 
 @record(frozen=True)
@@ -151,19 +180,45 @@ def has_large_filters(g: Geometry, target: Target) -> bool:
     return prod(g.filters) * g.size > target.tuning.near // 2
 
 
-def forward_tiling(g: Geometry, target: Target) -> Tiling:
+def rule(name: str, g: Geometry, target: Target) -> Form:
+    """What is chosen for an op, one of the three, where nobody tried out others."""
+    n = columns_of(name, g)
+    vectors = 1 if n <= lanes(target, g.element) else 2
+    if name == TO_INPUT:
+        strip = _gradient_strip(g, frame_bytes(target))
+    elif name == FORWARD:
+        strip = _strip(g, frame_bytes(target))
+    else:
+        # Longer sums than the others': the parts are read and written less. Every tile reads the
+        # outputs' gradients again.
+        strip = _strip(g, STRIP * g.size, beside=g.y[2] * g.y[3] * g.size)
+    return Form(vectors, most_rows(target, vectors), strip, rows_ahead(target), 0)
+
+
+def tiling_of(name: str, g: Geometry, target: Target, form: Form | None = None) -> Tiling:
+    """The division of an op's work on a machine; by default in the form of `rule`."""
+    form = rule(name, g, target) if form is None else form
+    return _TILINGS[name](g, target, form)
+
+
+def _forward_tiling(g: Geometry, target: Target, form: Form) -> Tiling:
     """Outputs from strips of padded image rows: tiles are runs of pixels of an output row."""
     taps = _lines(TAP_BYTES * g.rows.window * g.columns.window)
-    strip, frame = _strip(g, frame_bytes(target))
     columns = g.columns
-    row = Row(columns.count, columns.window, columns.stride, -columns.before, columns.size)
-    depth = g.rows.window * g.filters[2]
-    edges = _edges(row, g.outputs, depth, g, target) if g.is_plain else None
-    spaces = (strip, frame, taps)
-    return _tiling(g, target, "rows", [columns.count], g.outputs, spaces, 0, edges=edges)
+    spaces = (_frame(g, form.strip), taps)
+    edges = edges_of(FORWARD, g, target)
+    found = _tiling(FORWARD, g, target, [columns.count], form, spaces, 0, edges=edges)
+    if not form.pack:
+        return found
+    row = form.vectors * lanes(target, g.element) * g.size
+    panels = -(-g.outputs * g.size // row)
+    shared = panels * prod(g.filters[:3]) * row
+    numbers = dict(zip(NUMBERS, found.numbers, strict=True)) | {"shared": shared}
+    packers = (f"copy_panels_{g.element}",)
+    return Tiling(tuple(numbers.values()), found.frame_bytes, shared, found.needs, packers)
 
 
-def input_tiling(g: Geometry, target: Target) -> Tiling:
+def _input_tiling(g: Geometry, target: Target, form: Form) -> Tiling:
     """Input gradients: for each remainder by the strides, a convolution of the padded outputs.
 
     The filters are transposed into the workspace, tap by tap.
@@ -174,39 +229,53 @@ def input_tiling(g: Geometry, target: Target) -> Tiling:
     row_bytes = _padded(c, width) * g.size
     filters = (taps * o + width) * row_bytes
     lengths = [(g.x[2] + (stride - 1 - r)) // stride for r in range(stride)]
-    strip, frame = _gradient_strip(g, frame_bytes(target))
-    spaces = (strip, frame, _lines(TAP_BYTES * taps))
-    columns = g.columns
-    row = Row(g.x[2], columns.window, 1, columns.before - (columns.window - 1), columns.count)
-    edges = None
-    if g.is_plain and stride == 1:
-        edges = _edges(row, c, g.rows.window * o, g, target)
-    return _tiling(g, target, "rows", lengths, c, spaces, _lines(filters), edges=edges)
+    spaces = (_gradient_frame(g, form.strip), _lines(TAP_BYTES * taps))
+    edges = edges_of(TO_INPUT, g, target)
+    found = _tiling(TO_INPUT, g, target, lengths, form, spaces, _lines(filters), edges=edges)
+    return replace(found, packers=(f"transpose_panel_{g.element}",))
 
 
-def filter_tiling(g: Geometry, target: Target) -> Tiling:
+def _filter_tiling(g: Geometry, target: Target, form: Form) -> Tiling:
     """Filter gradients: partial sums over runs of strips, whose number no thread count changes."""
     part = _lines(product(g.filters) * g.size)
     assert isinstance(part, int)
-    parts = max(1, min(MOST_PARTS, target.tuning.l3.size // max(part, 1)))
-    # Longer sums than the others': the parts are read and written less. Every tile reads the
-    # outputs' gradients again.
-    beside = g.y[2] * g.y[3] * g.size
-    strip, frame = _strip(g, 2 * frame_bytes(target), beside)
-    spaces = (strip, frame, _lines(TAP_BYTES * strip))
+    parts = max(1, min(MOST_PARTS, MOST_SUMS * g.size // max(part, 1)))
+    spaces = (_frame(g, form.strip), _lines(TAP_BYTES * form.strip))
     exact = _leaves_out(g)
     runs = (g.filters[2], g.columns.window) if exact else g.runs
     return _tiling(
-        g, target, "columns", [runs[0]], g.outputs, spaces, part * parts, parts,
+        TO_FILTER, g, target, [runs[0]], form, spaces, part * parts, parts,
         [] if exact else None, runs,
     )  # fmt: skip
 
 
+_TILINGS = {FORWARD: _forward_tiling, TO_INPUT: _input_tiling, TO_FILTER: _filter_tiling}
+
+
+def columns_of(name: str, g: Geometry) -> int:
+    """Columns of the tiles of an op."""
+    return g.filters[2] if name == TO_INPUT else g.outputs
+
+
+def edges_of(name: str, g: Geometry, target: Target) -> list[int] | None:
+    """The heights of tiles beside the edges, of images or of outputs; None where an op reads
+    frames."""
+    c, k = g.columns, g.rows.window
+    if name == FORWARD and g.is_plain:
+        row = Row(c.count, c.window, c.stride, -c.before, c.size)
+        return _edges(row, g.outputs, k * g.filters[2], g, target)
+    if name == TO_INPUT and g.is_plain and c.stride == 1:
+        row = Row(g.x[2], c.window, 1, c.before - (c.window - 1), c.count)
+        return _edges(row, g.filters[2], k * g.filters[3], g, target)
+    return None
+
+
 def _edges(row: Row, n: int, depth: int, g: Geometry, target: Target) -> list[int] | None:
-    """The heights of tiles beside the edges; None where frames are better."""
+    """The heights of tiles beside the edges; None where frames are better. Either form adds up in
+    an order of its own, so what one takes is counted for the same `UNITS` on all machines."""
     width = lanes(target, g.element)
     vectors = 1 if n <= width else 2
-    return row.gains(most_rows(target, vectors), depth * vectors // target.tuning.fma)
+    return row.gains(most_rows(target, vectors), depth * vectors // UNITS)
 
 
 def _leaves_out(g: Geometry) -> bool:
@@ -223,18 +292,17 @@ def _leaves_out(g: Geometry) -> bool:
 
 
 def _tiling(
-    g: Geometry, target: Target, along: str, lengths: Sequence[Dim], n: int,
-    spaces: tuple[Dim, Dim, Dim], shared: Dim, parts: Dim | None = None,
+    name: str, g: Geometry, target: Target, lengths: Sequence[Dim], form: Form,
+    spaces: tuple[Dim, Dim], shared: Dim, parts: Dim | None = None,
     edges: Sequence[int] | None = None, runs: tuple[int, int] | None = None,
 ) -> Tiling:  # fmt: skip
-    """Tiles along runs of `lengths`, across n columns; spaces are strip, frame and taps.
+    """Tiles along runs of `lengths`; spaces are the bytes of a frame and of the table of taps.
 
     edges: the heights of further tiles where taps beyond the sides are left out, else None.
     """
-    width = lanes(target, g.element)
-    vectors = 1 if n <= width else 2
-    tall = most_rows(target, vectors)
-    strip, frame, taps = spaces
+    width, vectors, tall = lanes(target, g.element), form.vectors, form.tall
+    n, along = columns_of(name, g), "columns" if name == TO_FILTER else "rows"
+    frame, taps = spaces
     tiles = {height for length in lengths for height in heights(length, tall)}
     tiles.update(edges or ())
     needs = tuple(
@@ -244,34 +312,51 @@ def _tiling(
     )
     task = TASK_PRODUCTS * target.tuning.task_flops
     numbers = (
-        *g.numbers, g.groups, *(runs or g.runs), strip, vectors, tall, frame + taps, taps, shared,
-        g.flops // task + 1 if parts is None else parts, int(edges is not None),
+        *g.numbers, g.groups, *(runs or g.runs), form.strip, vectors, tall, frame + taps, taps,
+        shared, g.flops // task + 1 if parts is None else parts, int(edges is not None), form.ahead,
+        form.pack,
     )  # fmt: skip
     return Tiling(numbers, frame + taps, shared, needs)
 
 
-def _strip(g: Geometry, most_bytes: int, beside: Dim = 0) -> tuple[Dim, Dim]:
-    """Output rows of a strip whose frame stays in the cache, and the bytes of that frame.
+def _strip(g: Geometry, most_bytes: int, beside: Dim = 0) -> Dim:
+    """Output rows of a strip whose frame stays in the cache.
 
     beside: bytes for each output row that are to stay there too.
     """
-    rows, columns = g.rows, g.columns
-    width = g.x[2] + columns.before + columns.after
-    row_bytes = at_least_one(width * g.x[3] * g.size)
+    rows, row_bytes = g.rows, _row_bytes(g)
     room = at_least_one(most_bytes - _reach(rows) * row_bytes)
     most = room // (row_bytes * rows.stride + beside) + 1
-    strip = compound("max", compound("min", most, rows.count), 1)
-    return strip, _lines(((strip - 1) * rows.stride + _reach(rows)) * row_bytes)
+    return compound("max", compound("min", most, rows.count), 1)
 
 
-def _gradient_strip(g: Geometry, most_bytes: int) -> tuple[Dim, Dim]:
-    """Image rows of a strip, and the bytes of the frame of output rows that they need."""
-    rows, columns = g.rows, g.columns
-    width = g.y[2] + 2 * _reach(columns)
-    row_bytes = at_least_one(width * g.y[3] * g.size)
-    most = at_least_one((most_bytes // row_bytes) * rows.stride - _reach(rows))
-    strip = compound("max", compound("min", most, g.x[1]), 1)
-    return strip, _lines(((strip + _reach(rows)) // rows.stride + 2) * row_bytes)
+def _frame(g: Geometry, strip: Dim) -> Dim:
+    """Bytes of the frame of a strip of output rows."""
+    return _lines(((strip - 1) * g.rows.stride + _reach(g.rows)) * _row_bytes(g))
+
+
+def _row_bytes(g: Geometry) -> Dim:
+    """Bytes of a row of the frame."""
+    width = g.x[2] + g.columns.before + g.columns.after
+    return at_least_one(width * g.x[3] * g.size)
+
+
+def _gradient_strip(g: Geometry, most_bytes: int) -> Dim:
+    """Image rows of a strip whose frame of output rows stays in the cache."""
+    rows = g.rows
+    most = at_least_one((most_bytes // _gradient_row(g)) * rows.stride - _reach(rows))
+    return compound("max", compound("min", most, g.x[1]), 1)
+
+
+def _gradient_frame(g: Geometry, strip: Dim) -> Dim:
+    """Bytes of the frame of output rows that a strip of image rows needs."""
+    return _lines(((strip + _reach(g.rows)) // g.rows.stride + 2) * _gradient_row(g))
+
+
+def _gradient_row(g: Geometry) -> Dim:
+    """Bytes of a row of the frame of outputs."""
+    width = g.y[2] + 2 * _reach(g.columns)
+    return at_least_one(width * g.y[3] * g.size)
 
 
 def _reach(span: Span) -> int:

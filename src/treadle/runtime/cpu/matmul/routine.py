@@ -12,6 +12,7 @@ from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
     Words,
     ceil_divide,
+    count_calls,
     define_shared_routine,
     leave_if_stopped,
     looking_loop,
@@ -26,8 +27,8 @@ from treadle.runtime.cpu.matmul.tiling import ALL_TILES, COPY, DOTS, PANELS, TRA
 NUMBERS = (
     "batch", "m", "n", "k", "ta", "tb", "pairs", "stride_a", "stride_b", "lda", "ldb", "inner",
     "outer_a", "outer_b", "vectors", "tall", "tiles",
-    "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "block", "run", "space",
-    "tile_space", "apart",
+    "panels", "depth", "pack", "pack_a", "by_rows", "ahead", "parts", "chunk", "block", "run",
+    "space", "tile_space", "apart", "slot",
 )  # fmt: skip
 
 _LOOK_EVERY = 64  # matrices of a batch between two looks whether to stop: a matter of time
@@ -71,6 +72,7 @@ def _swapped(element: str) -> Unit:
 
 def _entry(fn: Function, w: Words) -> Words:
     """Units of work are the row tiles or the panels of every matrix of the batch."""
+    count_calls(fn, w, 1)
     units = fn.select(fn.compare("ne", w["by_rows"], 0), w["tiles"], w["panels"])
     some = fn.compare("sgt", w["m"], 0)  # there is no tile of 0 rows
     return {"units": units, "tasks": fn.select(some, fn.mul(w["batch"], units), 0)}
@@ -123,7 +125,7 @@ def _operand(fn: Function, w: Words, name: str, number: Word, element: str) -> s
 # The numbers of the product that `@matmul_block` reads.
 _BLOCK = (
     "pairs", "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "tiles", "depth", "pack",
-    "pack_a", "chunk", "block", "run", "space", "tile_space", "apart",
+    "pack_a", "ahead", "chunk", "block", "run", "space", "tile_space", "apart",
 )  # fmt: skip
 
 
@@ -248,7 +250,7 @@ def _panel(
         c = fn.offset(c0, fn.mul(row, w["ldc"]), "i8"), w["ldc"]
         call_tile(
             fn, element, str(w["codes"]), (height, n, w["count"]), (a, b, c), w["add"],
-            width=w["width"],
+            width=w["width"], ahead=w["ahead"],
         )  # fmt: skip
 
 

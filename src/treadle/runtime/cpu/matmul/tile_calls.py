@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from treadle.runtime.cpu.library_text import ceil_divide, table_word
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES, ceil_divide, table_word
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.matmul.tiles import (
     MOST_HEIGHT,
@@ -13,6 +13,7 @@ from treadle.runtime.cpu.matmul.tiles import (
     PACKERS,
     TILE_WORDS,
     lanes,
+    rows_ahead,
 )
 
 
@@ -37,6 +38,7 @@ def call_tile(
     add: Word,
     segments: tuple[Word, Word] | None = None,
     width: Word | None = None,
+    ahead: Word | None = None,
 ) -> None:
     """C[height, n] = (or +=) A B over k steps.
 
@@ -44,10 +46,16 @@ def call_tile(
         shape: height, n, k.
         operands: (pointer, bytes from row to row) of A, B and C.
         width: columns of C for each of the tile's `vectors`; the lanes of a vector by default.
+        ahead: rows of B that the tile asks for before it needs them, where they do not follow one
+            another; as many as `rows_ahead` says by default.
         segments: their number and the table of their offsets; one at offset 0 by default.
     """
     height, n, k = shape
-    vectors = ceil_divide(fn, n, lanes(fn.module.target, element) if width is None else width)
+    target, (_, row) = fn.module.target, operands[1]
+    width = lanes(target, element) if width is None else width
+    vectors = ceil_divide(fn, n, width)
+    apart = fn.compare("ne", row, fn.mul(fn.mul(vectors, width), ELEMENT_BYTES[element]))
+    rows = rows_ahead(target) if ahead is None else ahead
     place = fn.add(fn.mul(fn.sub(vectors, 1), MOST_HEIGHT + 1), height)
     code = fn.load_word(codes, place, "ptr")
     if segments is None:
@@ -55,7 +63,7 @@ def call_tile(
     arrays = ", ".join(f"ptr {pointer}, i64 {stride}" for pointer, stride in operands)
     fn.emit(
         f"call void {code}({arrays}, i64 {k}, i64 {n}, i64 {add}, i64 {segments[0]}, "
-        f"ptr {segments[1]})"
+        f"ptr {segments[1]}, i64 {fn.select(apart, fn.mul(row, rows), 0)})"
     )
 
 

@@ -29,7 +29,7 @@ PRODUCTS, MOST_STEPS = 48, 4
 
 SIGNATURE = (
     "void @{}(ptr %a, i64 %lda, ptr %b, i64 %ldb, ptr %c, i64 %ldc, i64 %k, i64 %n, i64 %add, "
-    "i64 %segments, ptr %offsets)"
+    "i64 %segments, ptr %offsets, i64 %ahead)"
 )
 
 
@@ -39,7 +39,8 @@ class Tile:
 
     The sum has segments of k steps each: segment s reads A and B from ``offsets[2 * s]`` and
     ``offsets[2 * s + 1]`` bytes behind their starts. A product has one; the taps of a
-    convolution are others.
+    convolution are others. The lines of B that are `ahead` bytes behind those in use are asked for;
+    where `ahead` is 0, none are.
 
     Attributes:
         along: "rows" where the elements of a row of A follow one another (A is stored as [m, k]),
@@ -96,7 +97,7 @@ def most_rows(target: Target, vectors: int) -> int:
 
 
 def rows_ahead(target: Target) -> int:
-    """Rows of B that a tile asks for ahead: it takes as long to come to them as they to arrive."""
+    """Rows of B that tiles ask for ahead: they take as long to come to them as these to arrive."""
     tuning = target.tuning
     step = max(1, 2 * most_rows(target, 2) // tuning.fma)  # cycles of the tallest tile's
     return -(-tuning.far // step)
@@ -262,9 +263,9 @@ class Body:
         return multiply_add(self.fn, self.element, self.width, x, y, total)
 
     def _fetch_ahead(self, row: str, steps: int) -> None:
-        """Ask for the cache lines of later rows of B where they do not follow one another: rows may
-        be pages apart, which no hardware prefetcher follows. The last line of a row is there where
-        B is not aligned.
+        """Ask for the cache lines of later rows of B, `ahead` bytes from here. Its rows may be
+        pages apart, which no hardware prefetcher follows. The last line of a row is there where B
+        is not aligned.
 
         B may be a matrix in memory. Wide tiles are low: many use a panel of B, which then is in
         the cache, and have little time in which to hide the requests.
@@ -273,10 +274,10 @@ class Body:
             return
         fn, size = self.fn, self.vectors * self.width * self.size
         fn.module.declare(_PREFETCH)
-        with fn.when(fn.compare("ne", "%ldb", size)):
+        with fn.when(fn.compare("ne", "%ahead", 0)):
+            later = fn.offset(row, "%ahead", "i8")
             for step in range(steps):
-                later = fn.mul("%ldb", rows_ahead(fn.module.target) + step)
-                ahead = fn.offset(row, later, "i8")
+                ahead = fn.offset(later, fn.mul("%ldb", step), "i8")
                 for at in (*range(0, size, self.line), size - 1):
                     place = fn.offset(ahead, at, "i8")
                     fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")

@@ -21,13 +21,21 @@ from treadle.runtime.cpu.matmul.pairs import (
     has_matrix_registers,
     most_matrix_rows,
 )
-from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, Tile, lanes, most_rows
+from treadle.runtime.cpu.matmul.tiles import (
+    MOST_HEIGHT,
+    MOST_VECTORS,
+    Tile,
+    lanes,
+    most_rows,
+    rows_ahead,
+)
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
 from treadle.runtime.tuning import Cache, Tuning
 
-# No machine changes these: they count tiles, or compare instructions with instructions.
-MOST_K = 1024  # rows of B in a block of k at most: beyond, C is read again seldom enough
+# No machine changes these: `MOST_K` fixes the order in which sums are added up, the others count
+# tiles, or compare instructions with instructions.
+MOST_K = 1024  # steps of k in a block at most: beyond, C is read again seldom enough
 WIDE = 4  # vectors across a wide tile
 WIDE_HEIGHT = 6  # ... where wide tiles are still as tall as this: they load less than they compute
 ALL_TILES = 1 << 40
@@ -45,7 +53,6 @@ class Blocks:
     """Sizes of the parts of operands that stay in a cache: in bytes, but for steps of k.
 
     Attributes:
-        most_k: rows of B in a block of k; a panel of them takes a quarter of the second level.
         tiles: the copies of A's tiles that are in use together, in the last-level cache: a little
             less than half of the share of each of eight cores.
         panels: the copies of B's panels that are made together.
@@ -55,11 +62,9 @@ class Blocks:
         most_area: a block that is kept apart.
         large: the smallest B that is not all in the second-level caches.
         dots: rows of B that all tiles of dot products use, one after another.
-        dots_k: steps of k in a tile of dot products, whose rows of A stay in the first level.
         dots_least_k: steps of k from which dot products pay: four vectors of 32-bit numbers.
     """
 
-    most_k: int
     tiles: int
     panels: int
     run: int
@@ -68,18 +73,14 @@ class Blocks:
     most_area: int
     large: int
     dots: int
-    dots_k: int
     dots_least_k: int
 
     @staticmethod
     @functools.cache
     def of(target: Target) -> Blocks:
         """The blocks of a machine."""
-        tuning, dot_rows = target.tuning, max(most_dot_rows(target), DOTS_ACROSS)
-        near = tuning.near
-        panel_row = _widest(target) * tuning.vector_bytes
+        tuning, near = target.tuning, target.tuning.near
         return Blocks(
-            most_k=min(MOST_K, max(128, near // (4 * panel_row) // 128 * 128)),
             tiles=tuning.l3.size // 15,
             panels=near // 4,
             run=near // 16,
@@ -88,7 +89,6 @@ class Blocks:
             most_area=near // 4,
             large=2 * near,
             dots=near // 2,
-            dots_k=tuning.l1.size * 5 // 8 // (4 * dot_rows),
             dots_least_k=4 * tuning.lanes,
         )
 
@@ -153,6 +153,21 @@ class Product:
 
 
 @record(frozen=True)
+class Choice:
+    """What may be chosen of a product's division: any choice gives the same values.
+
+    Attributes:
+        vectors, pack, pack_a, by_rows, ahead: see `Tiling`.
+    """
+
+    vectors: int
+    pack: int
+    pack_a: int
+    by_rows: int
+    ahead: int
+
+
+@record(frozen=True)
 class Tiling:
     """The numbers of the routine beside the dims, and the tiles that it calls.
 
@@ -166,6 +181,7 @@ class Tiling:
             or PANELS: B is given in panels.
         pack_a: 1 where A's tiles are copied.
         by_rows: 1 where threads share the row tiles, 0 where they share the panels.
+        ahead: rows of B that tiles ask for before they need them, where these are not copied.
         parts: threads that the product is worth.
         chunk: panels that are packed together.
         block: tiles that are copied together; without copies, all of them.
@@ -184,6 +200,7 @@ class Tiling:
     pack: int
     pack_a: int
     by_rows: int
+    ahead: int
     parts: Dim
     chunk: int
     block: Dim
@@ -195,47 +212,76 @@ class Tiling:
 
 
 def tiling_of(
-    product: Product, target: Target, tiles: int | None = None, apart: bool = False
-) -> Tiling:
+    product: Product, target: Target, tiles: int | None = None, apart: bool = False,
+    choice: Choice | None = None,
+) -> Tiling:  # fmt: skip
     """The division of a product on a machine.
 
     Args:
         tiles: the number of row tiles, where the caller shares them among threads.
         apart: whether nothing but the epilogue needs the result: if possible its blocks are kept
             in the workspace only.
+        choice: one of `candidates`; by default that of `rule`.
     """
     width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
-    m, n, k, blocks = product.m, product.n, product.k, Blocks.of(target)
-    if tiles is None and _takes_dots(product, target):
+    m, k, blocks = product.m, product.k, Blocks.of(target)
+    if tiles is None and takes_dots(product, target):
         return _dots_tiling(product, target)
-    vectors = _vectors(product, target, tiles)
-    in_matrices = bool(product.pairs) and has_matrix_registers(target)
-    alike = _most_alike(product, vectors, size, target.tuning)
-    tall = most_matrix_rows(vectors) if in_matrices else min(most_rows(target, vectors), alike)
-    panels = _ceil(n, vectors * width)
-    depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, blocks.most_k)))
-    pack_a = tiles is None and _packs_a(product, (panels, tall, depth), vectors, target)
-    by_rows = tiles is not None or _by_rows(product, (tall, panels), pack_a, target)
-    rows = _tiles(m, tall, by_rows) if tiles is None else tiles
-    pack = _pack(product, size, target, shared=tiles is None)
+    choice = rule(product, target, tiles) if choice is None else choice
+    vectors, pack, pack_a = choice.vectors, choice.pack, choice.pack_a
+    tall, panels, depth = grid(product, vectors, target)
+    rows = _tiles(m, tall, choice.by_rows) if tiles is None else tiles
     panel_bytes = (depth + width) * vectors * width * size
     chunk = max(1, blocks.panels // panel_bytes) if isinstance(panel_bytes, int) else 1
     packed = panel_bytes * chunk if pack in (COPY, TRANSPOSE) else 0
     tile_space = _lines((depth * tall + 2 * width) * size) if pack_a else 0
-    most_k = MOST_PAIRS if product.pairs else blocks.most_k
+    most_k = MOST_PAIRS if product.pairs else MOST_K
     most = max(1, blocks.tiles // (most_k * tall * size))
     block = compound("min", rows, most) if pack_a else ALL_TILES
     run = max(1, blocks.run // (chunk * vectors * width * tall * size))
-    along = "columns" if (product.transpose_a or pack_a) and not in_matrices else "rows"
+    by_columns = (product.transpose_a or pack_a) and not in_matrices(product, target)
+    along = "columns" if by_columns else "rows"
     columns = chunk * vectors * width
     area = _area(product, run * tall, columns * size, blocks) if apart and depth == k else 0
     along = f"pair{along}" if product.pairs else along
     return Tiling(
-        vectors, tall, rows, panels, depth, pack, int(pack_a),
-        int(by_rows), _parts(product, target.tuning), chunk,
+        vectors, tall, rows, panels, depth, pack, pack_a, choice.by_rows, choice.ahead,
+        _parts(product, target.tuning), chunk,
         block, run, packed + tile_space * block + area, tile_space,
         tuple(_needs(product, along, vectors, width, heights(m, tall, rows))), area,
     )  # fmt: skip
+
+
+def rule(product: Product, target: Target, tiles: int | None = None) -> Choice:
+    """What is chosen where nothing was tried out: what benchmarks on a few processors led to.
+
+    Args:
+        tiles: see `tiling_of`.
+    """
+    size = ELEMENT_BYTES[product.element]
+    vectors = _vectors(product, target, tiles)
+    tall, panels, depth = grid(product, vectors, target)
+    pack_a = tiles is None and _packs_a(product, (panels, tall, depth), vectors, target)
+    by_rows = tiles is not None or _by_rows(product, (tall, panels), pack_a, target)
+    pack = _pack(product, size, target, shared=tiles is None)
+    return Choice(vectors, pack, int(pack_a), int(by_rows), rows_ahead(target))
+
+
+def in_matrices(product: Product, target: Target) -> bool:
+    """Whether a product is computed in matrix registers."""
+    return bool(product.pairs) and has_matrix_registers(target)
+
+
+def grid(product: Product, vectors: int, target: Target) -> tuple[int, Dim, Dim]:
+    """Rows of the tallest tile, panels of so many vectors, and rows of B in a block of k."""
+    width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
+    if in_matrices(product, target):
+        tall = most_matrix_rows(vectors)
+    else:
+        tall = min(most_rows(target, vectors), _most_alike(product, vectors, size, target.tuning))
+    k = product.k
+    depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, MOST_K)))
+    return tall, _ceil(product.n, vectors * width), depth
 
 
 def packers_of(product: Product, tiling: Tiling) -> list[str]:
@@ -279,7 +325,7 @@ def _area(product: Product, rows: int, run: int, blocks: Blocks) -> int:
     return area if area <= blocks.most_area else 0
 
 
-def _takes_dots(p: Product, target: Target) -> bool:
+def takes_dots(p: Product, target: Target) -> bool:
     """Where B is stored transposed, and too few rows of A would share a copy of it.
 
     The sums across lanes cost as much as some steps of k, a copy as much as some rows of A.
@@ -298,12 +344,12 @@ def _dots_tiling(p: Product, target: Target) -> Tiling:
     tall, blocks = most_dot_rows(target), Blocks.of(target)
     panels = _ceil(p.n, DOTS_ACROSS)
     tiles = at_least_one(_ceil(p.m, tall))
-    depth = _ceil(p.k, at_least_one(_ceil(p.k, blocks.dots_k)))
+    depth = _ceil(p.k, at_least_one(_ceil(p.k, MOST_K)))
     needs = _needs(p, "dots", DOTS_ACROSS, 1, heights(p.m, tall))
-    panel_bytes = blocks.dots_k * DOTS_ACROSS * ELEMENT_BYTES[p.element]
+    panel_bytes = MOST_K * DOTS_ACROSS * ELEMENT_BYTES[p.element]
     chunk = max(1, blocks.dots // panel_bytes)
     return Tiling(
-        DOTS_ACROSS, tall, tiles, panels, depth, DOTS, 0, 0, _parts(p, target.tuning), chunk,
+        DOTS_ACROSS, tall, tiles, panels, depth, DOTS, 0, 0, 0, _parts(p, target.tuning), chunk,
         ALL_TILES, 1, 0, 0, tuple(needs),
     )  # fmt: skip
 
@@ -314,7 +360,7 @@ def _vectors(product: Product, target: Target, tiles: int | None) -> int:
     width, n = lanes(target, product.element), product.n
     if product.panel_width:
         return product.panel_width // width
-    if product.pairs and has_matrix_registers(target):
+    if in_matrices(product, target):
         few = isinstance(product.m, int) and product.m <= MATRIX_ROWS
         most = MATRIX_SUMS if few else 2
         return min(most, max(1, -(-n // width))) if isinstance(n, int) else most
@@ -335,7 +381,7 @@ def _widest(target: Target) -> int:
     return WIDE if most_rows(target, WIDE) >= WIDE_HEIGHT else 2
 
 
-def _tiles(m: Dim, tall: int, by_rows: bool) -> Dim:
+def _tiles(m: Dim, tall: int, by_rows: int) -> Dim:
     """Row tiles: an even number where threads share many."""
     tiles = at_least_one(_ceil(m, tall))
     return _evened(tiles) if isinstance(tiles, int) and by_rows else tiles
@@ -430,25 +476,30 @@ def _packs_a(
 def _by_rows(product: Product, grid: tuple[int, Dim], pack_a: bool, target: Target) -> bool:
     """Whether threads share row tiles: the halves would otherwise be less even, or C is tall.
 
-    Threads that share the panels write to the same cache line in every row of C, unless the line
-    ends where the panel does. They wait for each other's lines where a row is soon computed: in
-    the time that a line takes on its way to another core.
-
     Args:
         grid: rows of the tallest tile, panels.
     """
     tall, panels = grid
-    tiles, row_flops = _ceil(product.m, tall), target.tuning.task_flops // 8
+    tiles = _ceil(product.m, tall)
     if isinstance(tiles, int) and isinstance(panels, int):
-        m, n, k = product.m, product.n, product.k
+        m, n = product.m, product.n
         tall_rows = TALL_TILES * most_rows(target, 2)
         if isinstance(m, int) and isinstance(n, int) and m >= max(2 * n, tall_rows):
             return True
         rows, columns = _imbalance(tiles), _imbalance(panels)
-        if isinstance(n, int) and isinstance(k, int) and 2 * n * k <= row_flops:
+        if waits_for_lines(product, target):
             return tiles > 1 and _imbalance(_evened(tiles)) <= columns
         return rows < columns or (pack_a and rows == columns)
     return isinstance(product.n, int) and product.n < 8 * target.tuning.lanes
+
+
+def waits_for_lines(product: Product, target: Target) -> bool:
+    """Whether threads that share the panels wait for each other: they write to the same cache line
+    in every row of C, unless the line ends where the panel does, and a row is computed in the time
+    that a line takes on its way to another core."""
+    n, k = product.n, product.k
+    known = isinstance(n, int) and isinstance(k, int)
+    return known and 2 * n * k <= target.tuning.task_flops // 8  # type: ignore[operator]
 
 
 def _imbalance(count: int) -> float:
