@@ -176,8 +176,6 @@ _INSTEAD = {
         ("client", "server"),
         "A profile is made by the process itself: td.profiler.experimental.start and stop",
     ),
-    "applications": "Models with others' weights are not provided: make the layers, and load the "
-    "weights with model.load_weights, which reads Keras's .weights.h5 files",
     **dict.fromkeys(
         ("JaxLayer", "FlaxLayer", "TorchModuleWrapper"),
         "Code of other libraries is no layer: put td.numpy_function into a Layer, or write its "
