@@ -24,7 +24,9 @@ WITHOUT_LOSSES = {
     "computes a function of a saved model": {"TFSMLayer"},
     "draws other random numbers than TensorFlow; what its factors do is in the facts of "
     "preprocessing": {
-        "RandomBrightness", "RandomCrop", "RandomRotation", "RandomTranslation", "RandomZoom",
+        "CutMix", "MixUp", "RandomBrightness", "RandomColorJitter", "RandomCrop",
+        "RandomGaussianBlur", "RandomPerspective", "RandomRotation", "RandomTranslation",
+        "RandomZoom",
     },
     "draws other random numbers than TensorFlow": {
         "RandomColorDegeneration", "RandomContrast", "RandomErasing", "RandomFlip",
@@ -37,7 +39,7 @@ WITHOUT_LOSSES = {
         "TextVectorization",
     },
     "prepares images or sounds outside of training": {
-        "AutoContrast", "STFTSpectrogram", "Solarization",
+        "AutoContrast", "Equalization", "MelSpectrogram", "STFTSpectrogram", "Solarization",
     },
 }  # fmt: skip
 # Keras's names that treadle does not have, by the reason.
@@ -47,11 +49,10 @@ MISSING = {
             "FlaxLayer", "JaxLayer", "TorchModuleWrapper",
         },
         "augmentation of Keras 3 that TensorFlow 2 programs do not know": {
-            "AugMix", "ContrastLimitedAdaptiveHistogramEqualization", "CutMix", "Equalization",
-            "MaxNumBoundingBoxes", "MixUp", "RandAugment", "RandomColorJitter",
-            "RandomElasticTransform", "RandomGaussianBlur", "RandomPerspective",
+            "AugMix", "ContrastLimitedAdaptiveHistogramEqualization", "MaxNumBoundingBoxes",
+            "RandAugment", "RandomElasticTransform",
         },
-        "of Keras 3 alone": {"HashedCrossing", "MelSpectrogram"},
+        "of Keras 3 alone": {"HashedCrossing"},
     },
     "optimizers": {"of Keras 3 alone": {"MultiOptimizer", "OptimizerMap"}},
 }  # fmt: skip

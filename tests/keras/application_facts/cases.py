@@ -66,12 +66,12 @@ SMALL: dict[str, tuple[str, dict[str, Any], tuple[int, ...]]] = {
     "ResNet50": ("ResNet50", _FEW, (1, 32, 32, 3)),
     "ResNet50V2": ("ResNet50V2", {"classes": 5, "input_shape": (32, 32, 3)}, (1, 32, 32, 3)),
     "MobileNet": (
-        "MobileNet", {"alpha": 0.25, "classes": 5, "input_shape": (32, 32, 3), "dropout": 0.0},
-        (2, 32, 32, 3),
+        "MobileNet", {"alpha": 0.25, "classes": 5, "input_shape": (64, 64, 3), "dropout": 0.0},
+        (4, 64, 64, 3),
     ),
     "MobileNetV2": ("MobileNetV2", {**_FEW, "alpha": 0.35}, (2, 33, 32, 3)),
     "MobileNetV3Small": (
-        "MobileNetV3Small", {"alpha": 0.75, "classes": 5, "dropout_rate": 0.0}, (2, 32, 32, 3),
+        "MobileNetV3Small", {"alpha": 0.75, "classes": 5, "dropout_rate": 0.0}, (4, 64, 64, 3),
     ),
     "EfficientNetB0": ("EfficientNetB0", _FEW, (1, 32, 32, 3)),
     "EfficientNetV2B0": ("EfficientNetV2B0", _FEW, (1, 32, 32, 3)),
@@ -83,7 +83,7 @@ TRAINED = ("MobileNet", "MobileNetV3Small")
 _UNKNOWN = {
     "quantization_config", "renorm", "renorm_clipping", "renorm_momentum", "synchronized",
     "rms_scaling", "activity_regularizer", "dtype", "optional", "sparse", "ragged", "trainable",
-    "build_config", "compile_config", "build_input_shape", "registered_name", "module",
+    "training", "build_config", "compile_config", "build_input_shape", "registered_name", "module",
 }  # fmt: skip
 
 
@@ -92,7 +92,10 @@ def plain(config: Any) -> Any:
     if isinstance(config, dict):
         if set(config) >= {"class_name", "config"} and "Policy" in str(config["class_name"]):
             return None
-        return {key: plain(v) for key, v in config.items() if key not in _UNKNOWN and v is not None}
+        known = {key: v for key, v in config.items() if key not in _UNKNOWN and v is not None}
+        if isinstance(known.get("axis"), list) and len(known["axis"]) == 1:
+            known["axis"] = known["axis"][0]  # as layer normalization has it when it is built
+        return {key: plain(v) for key, v in known.items()}
     if isinstance(config, list | tuple):
         return [plain(v) for v in config]
     return config
@@ -118,17 +121,17 @@ def fingerprint(model: Any) -> dict[str, Any]:
 
 def fill(model: Any) -> None:
     """Give the weights values by formula, of about the size that keeps results in bounds."""
-    arrays = []
+    arrays, before = [], model.get_weights()
     for number, weight in enumerate(model.weights):
         shape = tuple(weight.shape)
         wave = np.sin(1.7 * np.arange(int(np.prod(shape))) + number).reshape(shape)
         if len(shape) > 1:
             arrays.append(wave * np.sqrt(4.0 / np.prod(shape[:-1])))
-        elif weight.dtype == "int32" or not shape:
+        elif not shape:
             arrays.append(np.zeros(shape))
         else:
             arrays.append(0.1 * wave + (1.0 if _positive(weight) else 0.0))
-    model.set_weights([np.asarray(a, "float32") for a in arrays])
+    model.set_weights([a.astype(b.dtype) for a, b in zip(arrays, before, strict=True)])
 
 
 def _positive(weight: Any) -> bool:
@@ -147,7 +150,7 @@ def losses_of(tf: Any, model: Any, shape: tuple[int, ...]) -> tuple[list[float],
     x = tf.constant(images(shape) / 128 - 1)
     y = np.arange(shape[0]) % model.output_shape[-1]
     compute = tf.keras.losses.SparseCategoricalCrossentropy()
-    optimizer = tf.keras.optimizers.SGD(0.01)
+    optimizer = tf.keras.optimizers.SGD(0.001)
 
     @tf.function
     def step() -> Any:
