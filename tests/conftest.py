@@ -34,6 +34,29 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 gc.set_threshold(10_000, 10, 10)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="also run the tests marked thorough, which take half of the time of all tests "
+        "(they run, too, where their files or folders are named)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        config.option.thorough = True  # workers of pytest-xdist get the options as they are then
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.thorough:
+        return
+    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    if left_out:
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left_out)
+
+
 def pytest_collection(session: pytest.Session) -> None:
     """What is collected stays: the garbage collector would look for cycles in vain."""
     gc.disable()

@@ -108,6 +108,7 @@ def test_links(page: Path) -> None:
 def test_files_that_are_named_exist(name: str) -> None:
     folders = [ROOT / top for top in ("src", "tests", "benchmarks", "docs")]
     files = [f.as_posix() for folder in folders for f in folder.rglob("*.py")]
+    files += [f.as_posix() for f in ROOT.glob("*.py")]
     named = set(NAMED_FILE.findall((ROOT / "docs" / name).read_text()))
     assert len(named) > 5
     assert not [n for n in sorted(named) if not any(f.endswith(f"/{n}") for f in files)]

@@ -12,6 +12,8 @@ import pytest
 
 from tests.distribute.launching import needs_mpi
 
+pytestmark = pytest.mark.thorough
+
 FOLDER = Path(__file__).parent.parent / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
 SEEDS = sorted(FOLDER.glob("seeds/*.py"))  # docs/seeds.md tells what they are

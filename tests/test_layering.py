@@ -65,6 +65,10 @@ DEVICES = {
         "jitted.plan_table",
         "machine",
         "runtime.devices",
+        "runtime.standalone",
+        "shared_object.building",
+        "shared_object.exporting",
+        "shared_object.source",
         "tracing.function",
         "tracing.native_plans",
     },
@@ -74,7 +78,7 @@ FREE = {"version"}  # plain data, for everybody
 # Packages of public names.
 FACADES = {
     "compat", "config", "distribute", "experimental", "io", "nn", "onnx", "profiler", "random",
-    "saved_model", "summary", "test", "train", "types",
+    "saved_model", "shared_object", "summary", "test", "train", "types",
 }  # fmt: skip
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
@@ -133,7 +137,7 @@ LEVELS = {
         "devices device_setup",
         "stored",
         "compiler",
-        "passed_lists words",
+        "passed_lists standalone words",
     ),
     "data": (
         "elements rows options seeds",

@@ -302,6 +302,7 @@ if TYPE_CHECKING:
         passes,
         profiler,
         saved_model,
+        shared_object,
         signal,
         strings,
         summary,
@@ -417,7 +418,7 @@ explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
         autodiff autograph compat data distribute image inspect io keras onnx passes profiler
-        saved_model signal strings summary sysconfig test train
+        saved_model shared_object signal strings summary sysconfig test train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
@@ -645,6 +646,7 @@ __all__ = [
     "searchsorted",
     "shape",
     "shape_n",
+    "shared_object",
     "sigmoid",
     "signal",
     "sign",

@@ -6,6 +6,8 @@ import pytest
 
 from tests.autograph.random_programs import differences
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("first", range(0, 100, 5))
 def test_random_programs(first):

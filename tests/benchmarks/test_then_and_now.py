@@ -12,6 +12,7 @@ from benchmarks.then_and_now import Side, parse, rows
 NAMES = ["call, 1 tensor", "first call, mlp step, warm cache"]
 
 
+@pytest.mark.thorough
 def test_a_checkout_beside_itself(tmp_path, monkeypatch, capsys):
     out = tmp_path / "times.json"
     arguments = [str(ROOT), *NAMES, "--rounds", "2", "--seconds", "0.01", "--out", str(out)]

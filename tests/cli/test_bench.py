@@ -43,6 +43,7 @@ def test_without_matplotlib_the_json_is_still_written(files, capsys, monkeypatch
     assert files[0].exists() and not files[1].exists()
 
 
+@pytest.mark.thorough
 def test_bisect_passes_times_the_workload_without_each_pass(files, capsys):
     arguments = ["bench", "--only", "scalar", "--json", str(files[0]), "--bisect-passes"]
     assert main(arguments) == 0

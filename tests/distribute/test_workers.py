@@ -17,6 +17,8 @@ import treadle as td
 from tests.distribute.launching import HAS_MPI, finish, needs_mpi, start, told
 from treadle.distribute.workers import _packs
 
+pytestmark = pytest.mark.thorough
+
 
 def test_mpi_is_there_where_it_must_be() -> None:
     """TREADLE_TEST_MPI=1, which .ci/run sets, says that the tests with MPI must not be skipped."""

@@ -59,6 +59,18 @@ def test_an_mlp() -> None:
     assert given.type.tensor_type.shape.dim[0].dim_param == f"{given.name}_dim_0"
 
 
+def test_the_format_of_a_model(tmp_path: Path) -> None:
+    layers = td.keras.layers
+    model = td.keras.Sequential([layers.Input((4,)), layers.Dropout(0.5), layers.Dense(2)])
+    model.export(tmp_path / "model.onnx", format="onnx")
+    x = numbers(3, 4)
+    found = onnx.load(tmp_path / "model.onnx")
+    assert [given.name for given in found.graph.input] == ["inputs"]
+    agree(results(found, [x]), [model(x, training=False)])
+    with pytest.raises(ValueError, match="format='hdf5' is not supported: there are 'tf_saved_mod"):
+        model.export(tmp_path / "model.h5", format="hdf5")
+
+
 def test_a_cnn() -> None:
     layers = td.keras.layers
     model = td.keras.Sequential([

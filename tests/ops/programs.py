@@ -235,7 +235,7 @@ NUMERIC = [
     Program("stop_gradient", lambda x: td.stop_gradient(x) + x * x, (X,), differentiable=False),
     Program("dynamic_slice_update", one_part_of_open_bounds, (np.ones((4, 3)), X), batched=False),
     Program("index_add", accumulated, (X,)),
-    Program("matmul_panels", multiplied, (np.ones((20, 3)), X)),
+    Program("matmul_panels", multiplied, (np.ones((100, 3)), X)),
     Program("convolve", convolve, (ROW, np.array([0.5, -1.5])), open_dims=False),
     Program("py_function", lambda x: td.py_function(lambda t: t * t, [x], td.float64, shape=[3]),
             (ROW,), batched=False, open_dims=False),

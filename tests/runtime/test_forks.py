@@ -13,6 +13,7 @@ from treadle.core import locks
 from treadle.runtime.cpu.threads import pool
 
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of forks with threads
 ]

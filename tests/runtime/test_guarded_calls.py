@@ -20,6 +20,8 @@ from tests.runtime.guarded.memory import Pages
 from tests.runtime.guarded.registry import CALLS, Call, Input
 from treadle.ops.indexing.updates import set_item
 
+pytestmark = pytest.mark.thorough
+
 CHUNKS, SEEDS = 8, 16  # about 16 calls a seed
 
 

@@ -20,6 +20,7 @@ from treadle.core.context import context, modes
 from treadle.core.interrupts import during, is_mode, puts_modes_back
 
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers with signals"),
     # CPython tells of an interrupt in a callback of a weak reference, and goes on.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

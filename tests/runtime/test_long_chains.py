@@ -19,6 +19,8 @@ from treadle.passes import disabled
 from treadle.runtime.compiler import plan_program
 from treadle.runtime.cpu.emission import STRAIGHT
 
+pytestmark = pytest.mark.thorough
+
 SHORT, LONG = 25, 100
 
 

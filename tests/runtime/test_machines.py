@@ -20,7 +20,6 @@ from treadle.runtime.cpu import library_code
 from treadle.runtime.cpu.build_program import emitted_program
 from treadle.runtime.cpu.compiled_kernels import kernel_code
 from treadle.runtime.cpu.jit import Jit
-from treadle.runtime.cpu.routines.entry import PREFIX, row_text
 from treadle.runtime.cpu.target import Target, can_run, this_machine, using
 from treadle.runtime.schedule.printer import all_kernels
 
@@ -108,11 +107,8 @@ def texts(target: Target, function: Callable[..., Any], arrays: list[np.ndarray]
 
 
 def routine_texts(symbol: str, target: Target) -> list[str]:
-    if symbol.startswith(PREFIX):
-        return [row_text(symbol, target)]
-    name, element, called = library_code._parts(symbol)
-    found = [library_code._called(part, target)[2]() for part in called]
-    return [*found, library_code.library_text(library_code._family(name), element, target)]
+    own, called = library_code.routine_parts(symbol, target)
+    return [part.text() for part in (*called, own)]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

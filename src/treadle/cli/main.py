@@ -48,18 +48,26 @@ def parser() -> argparse.ArgumentParser:
     env.add_argument("--json", action="store_true", help="as one JSON object")
 
     inspect = commands.add_parser("inspect", help="show the stages of a function")
-    inspect.add_argument("function", metavar="MODULE:FUNCTION")
-    inspect.add_argument(
-        "--args",
-        nargs="*",
-        default=[],
-        metavar="ARG",
-        help="what to trace it with: float32[3,4], f32[?,4], int32[], or a Python literal",
-    )
+    _add_function(inspect)
     inspect.add_argument(
         "--stage", action="append", metavar="NAME", help=f"only this stage: {STAGES}"
     )
     inspect.add_argument("--device", metavar="NAME", help="where it is to run, such as GPU:0")
+
+    compile = commands.add_parser(
+        "compile", help="write a function as a shared object with a C header, which needs no Python"
+    )
+    _add_function(compile)
+    compile.add_argument(
+        "--out", type=Path, required=True, metavar="FILE", help="the library, such as libmodel.so"
+    )
+    compile.add_argument(
+        "--target", default="native", metavar="NAME",
+        help="native (the default), x86-64, x86-64-v2, x86-64-v3, x86-64-v4 or aarch64",
+    )  # fmt: skip
+    compile.add_argument("--threads", type=positive, metavar="N", help="the most that a call uses")
+    compile.add_argument("--name", metavar="NAME", help="what names in C begin with")
+    compile.add_argument("--compiler", metavar="COMMAND", help="the C compiler that links")
 
     upgrade = commands.add_parser(
         "upgrade", help="rewrite programs for TensorFlow 1 and 2, and tell what a person must do"
@@ -71,6 +79,18 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     upgrade.add_argument("--report", type=Path, metavar="FILE", help="write the report there: JSON")
     return top
+
+
+def _add_function(command: argparse.ArgumentParser) -> None:
+    """The arguments that name a function and say what to trace it with."""
+    command.add_argument("function", metavar="MODULE:FUNCTION")
+    command.add_argument(
+        "--args",
+        nargs="*",
+        default=[],
+        metavar="ARG",
+        help="what to trace it with: float32[3,4], f32[?,4], int32[], or a Python literal",
+    )
 
 
 def positive(text: str) -> int:

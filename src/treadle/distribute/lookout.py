@@ -68,13 +68,18 @@ class Lookout:
     Args:
         rank: the number of this worker.
         processes: the machine and the number of each worker's process.
-        end: ``end(text)`` ends all workers; with the text where this one says why.
+        say: ``say(text)`` tells the user why all workers end.
+        end: ends all workers.
     """
 
     def __init__(
-        self, rank: int, processes: Sequence[tuple[str, int]], end: Callable[[str | None], None]
+        self,
+        rank: int,
+        processes: Sequence[tuple[str, int]],
+        say: Callable[[str], None],
+        end: Callable[[], None],
     ) -> None:
-        self._rank, self._processes, self._end = rank, processes, end
+        self._rank, self._processes, self._say, self._end = rank, processes, say, end
         self._peers: list[_Peer] = []
         self._silence = longest_silence()
         self._timeout: float | None = None
@@ -133,13 +138,14 @@ class Lookout:
     def report(self, text: str) -> None:
         """Let all workers end; the first one says why."""
         if self._rank == 0:
+            self._say(text)  # before the others know: the first to end ends this one, too
             for peer in self._peers:
                 peer.tell(ends=True)
-            self._end(text)
         else:
             self._peers[0].tell(lost=text)
             time.sleep(_PATIENCE)  # the first worker ends this one
-            self._end(text)
+            self._say(text)
+        self._end()
 
     # -- the thread --------------------------------------------------------------------------------
 
@@ -177,7 +183,7 @@ class Lookout:
             elif "lost" in message:
                 self.report(message["lost"])
             elif "ends" in message:
-                self._end(None)
+                self._end()
         return True
 
     def _lost(self, peer: _Peer, why: str) -> None:
@@ -185,8 +191,10 @@ class Lookout:
         text = f"worker {peer.rank} is lost (process {process} on {host}): {why}"
         if self._rank == 0:
             self.report(text)
-        else:  # of the others, the second worker says it
-            self._end(text if self._rank == 1 else None)
+            return
+        if self._rank == 1:  # of the others, the second worker says it
+            self._say(text)
+        self._end()
 
     def _compare(self, now: float) -> None:
         """Look for workers that are silent, or for which others wait in vain."""

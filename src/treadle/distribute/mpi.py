@@ -54,7 +54,7 @@ class Workers:
         self._operations = {"sum": mpi.SUM, "min": mpi.MIN, "max": mpi.MAX}
         self._failed = _FAILED(self._fail)  # lives as long as programs may call it
         self._offer_to_programs()
-        self.lookout = Lookout(self.rank, self._processes, self.end)
+        self.lookout = Lookout(self.rank, self._processes, self.say, self.end)
         if self.size > 1:
             self.lookout.begin(self.from_first)
             sys.excepthook = _Ending(self, sys.excepthook)
@@ -121,15 +121,13 @@ class Workers:
         text = self._mpi.Get_error_string(code).splitlines()[0]
         self.lookout.report(f"worker {self.rank}: an exchange with the others failed: {text}")
 
-    def end(self, text: str | None) -> None:
-        """End all workers.
+    def say(self, text: str) -> None:
+        """Tell the user why all workers end."""
+        sys.stderr.write(f"\ntreadle: all {self.size} workers end: {text}\n")
+        sys.stderr.flush()
 
-        Args:
-            text: why, where this worker is the one that says it.
-        """
-        if text is not None:
-            sys.stderr.write(f"\ntreadle: all {self.size} workers end: {text}\n")
-            sys.stderr.flush()
+    def end(self) -> None:
+        """End all workers."""
         alone = threading.Timer(_LONGEST_END, os._exit, (1,))
         alone.daemon = True
         alone.start()
@@ -146,7 +144,8 @@ class _Ending:
         self._before(kind, error, trace)
         first, *_ = [*str(error).splitlines(), ""]
         rank = self._workers.rank
-        self._workers.end(f"worker {rank} ended with {kind.__name__}: {first}")
+        self._workers.say(f"worker {rank} ended with {kind.__name__}: {first}")
+        self._workers.end()
 
 
 @locks.made_once

@@ -83,13 +83,16 @@ def _is_strict() -> bool:
     return os.environ.get("TREADLE_STRICT", "") not in ("", "0")
 
 
-def plan_program(graph: Graph) -> Planned:
-    """The schedule of an optimized graph for the device in use, and its plan of memory.
+def plan_program(graph: Graph, facts: Facts | None = None) -> Planned:
+    """The schedule of an optimized graph, and its plan of memory.
+
+    Args:
+        facts: of the machine that the program is for; of the device in use when omitted.
 
     Raises:
         Unsupported: the graph needs the interpreter.
     """
-    facts = backend(graph.device).facts()
+    facts = facts or backend(graph.device).facts()
     work = _prepared(graph, facts)
     builder = Builder(work, facts)
     block = build_schedule(builder)

@@ -39,6 +39,7 @@ def depthwise_nodes(
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("multiplier", MULTIPLIERS)
 @pytest.mark.parametrize("machine", ["host", *RUNNABLE])
 def test_random_geometry(machine: str, multiplier: int) -> None:

@@ -114,16 +114,31 @@ def test_huge_angles_are_reduced_exactly(fn: str, dtype: DType) -> None:
     assert worst.max() <= (2.0 if dtype is F32 else 2.6)
 
 
+# Functions of float32 that read tables where AVX-512 keeps these in registers. Other targets
+# compute them otherwise (2.5 times as fast as reading tables from memory), with other last bits.
+FROM_TABLES = ("tanh", "erf")
+
+
+def forms(fn: str, dtype: DType) -> list[list[str]]:
+    """The targets that give the same bits."""
+    # Without FMA the C library's functions are used: right, but slow.
+    names = [n for n in JITS if n != "x86-64-v1"]
+    if fn not in FROM_TABLES or dtype is not F32:
+        return [names]
+    tables = [n for n in names if JITS[n].target.avx512]
+    return [tables, [n for n in names if n not in tables]]
+
+
 @pytest.mark.parametrize("dtype", [F32, F64], ids=lambda d: d.name)
 @pytest.mark.parametrize("fn", [*REFERENCES, "pow", "atan2"])
-def test_all_targets_and_scalars_give_the_same_bits(fn: str, dtype: DType) -> None:
+def test_targets_and_scalars_give_the_same_bits(fn: str, dtype: DType) -> None:
     x = np.concatenate([arguments(fn, dtype), EDGES]).astype(dtype.np_dtype)
     operands = (x, np.roll(x, 5)) if fn in ("pow", "atan2") else (x,)
+    for same in forms(fn, dtype):
+        found = {t: native(fn, dtype, *operands, target=t) for t in same}
+        for target in same[1:]:
+            assert equal_bits(found[target], found[same[0]]), f"{target} and {same[0]}"
     found = native(fn, dtype, *operands)
-    for target in JITS:
-        if target != "x86-64-v1":  # without FMA the C library's is used: right, but slow
-            other = native(fn, dtype, *operands, target=target)
-            assert equal_bits(found, other), target
     few = [o[:40] for o in operands]
     one_by_one = np.concatenate(
         [scalar(fn, dtype, *(o[k : k + 1] for o in few)) for k in range(40)]

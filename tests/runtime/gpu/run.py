@@ -72,8 +72,12 @@ class Examination:
         """Compile the kernels that were collected, and do the calls with them."""
         kernels = Kernels(found.forms, GPU)
         self.compile(kernels)
-        self.differing |= found.differences(kernels)
-        self.unsupported |= found.unsupported
+        for known, new in (
+            (self.differing, found.differences(kernels)), (self.unsupported, found.unsupported),
+        ):  # fmt: skip
+            known |= new
+            for source, words in new.items():
+                print(f"--- {source}\n{words[:3000]}", flush=True)
         self.ran |= kernels.ran
         self.sources += found.sources
         self.programs += found.programs
@@ -164,14 +168,11 @@ def main() -> None:
             table = examination.table()
             counts = {k: v if isinstance(v, int) else len(v) for k, v in table.items()}
             print(kind, counts, flush=True)
-        for what in ("differing", "unsupported"):
-            for source, words in table[what].items():
-                print(f"--- {what}: {source}\n{words[:3000]}", flush=True)
         for words in table["refused"]:
             print(f"--- refused: {words[:3000]}", flush=True)
         result[kind] = table | {"seconds": round(time.monotonic() - begin)}
-    if options.out:
-        options.out.write_text(json.dumps(result, indent=1) + "\n")
+        if options.out:  # after each kind: one that is cut off leaves the others
+            options.out.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

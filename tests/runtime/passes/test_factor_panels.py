@@ -97,7 +97,7 @@ def test_sums_of_several_blocks_of_k_have_the_same_bits():
 def check_bits(h, w):
     def f(h, w):
         total = h
-        for _ in td.range(60):
+        for _ in td.range(300):
             h = td.clip_by_value(td.matmul(h, w), -2, 2)
             total = total + h
         return total

@@ -61,10 +61,15 @@ def saved_children(model: Model) -> dict[str, Any]:
     function = td.function(autograph=False)(call if len(types) == 1 else call_on_all)
     for training in (False, True):
         function.get_concrete_function(*types, training=training)
-    names = ["inputs"] if len(types) == 1 else [f"inputs_{i}" for i in range(len(types))]
-    named = [_named(kind, name) for kind, name in zip(types, names, strict=True)]
-    default = td.function(input_signature=named, autograph=False)(lambda *inputs: model(*inputs))
+    signed = td.function(input_signature=_all_named(types), autograph=False)
+    default = signed(lambda *inputs: model(*inputs))
     return found | {"__call__": function, "_default_save_signature": default}
+
+
+def _all_named(types: Sequence[Any]) -> list[Any]:
+    """The types of arguments, each that is a single tensor's with a name."""
+    names = ["inputs"] if len(types) == 1 else [f"inputs_{i}" for i in range(len(types))]
+    return [_named(kind, name) for kind, name in zip(types, names, strict=True)]
 
 
 def _named(kind: Any, name: str) -> Any:
@@ -76,9 +81,10 @@ def export(
     model: Model, filepath: Any, format: str = "tf_saved_model", verbose: bool | None = None,
     input_signature: Any = None, **kwargs: Any,
 ) -> None:  # fmt: skip
-    """Write a model as a saved model with one function; `Model.export` says how."""
-    if format != "tf_saved_model":
-        raise ValueError(f"export: format={format!r} is not supported: it is 'tf_saved_model' only")
+    """Write a model in a format; `Model.export` says how."""
+    if format not in _FORMATS:
+        known = ", ".join(map(repr, _FORMATS))
+        raise ValueError(f"export: format={format!r} is not supported: there are {known}")
     if not model.built:
         raise ValueError(
             "The model provided has not yet been built. It must be built before export."
@@ -88,10 +94,44 @@ def export(
         raise ValueError(
             "The model provided has never called. It must be called at least once before export."
         )
+    _FORMATS[format](model, filepath, types, bool(verbose), **kwargs)
+
+
+def _as_saved_model(
+    model: Model, filepath: Any, types: Sequence[Any], verbose: bool, **kwargs: Any
+) -> None:
     archive = ExportArchive()
     archive.track(model)
     archive.add_endpoint("serve", model, types)
-    archive.write_out(filepath, verbose=bool(verbose), **kwargs)
+    archive.write_out(filepath, verbose=verbose, **kwargs)
+
+
+def _as_onnx(
+    model: Model, filepath: Any, types: Sequence[Any], verbose: bool, **kwargs: Any
+) -> None:
+    made = td.onnx.export(_served(model, types), filepath, **kwargs)
+    if verbose:
+        print(f"Saved artifact at '{os.fspath(filepath)}': {len(made.graph.node)} nodes of ONNX")
+
+
+def _as_shared_object(
+    model: Model, filepath: Any, types: Sequence[Any], verbose: bool, **kwargs: Any
+) -> None:
+    made = td.shared_object.export({"serve": _served(model, types)}, filepath, **kwargs)
+    if verbose:
+        print(f"Saved artifact at '{made.library}', and its header at '{made.header}'")
+
+
+_FORMATS: dict[str, Any] = {
+    "tf_saved_model": _as_saved_model, "onnx": _as_onnx, "shared_object": _as_shared_object,
+}  # fmt: skip
+
+
+def _served(model: Model, types: Sequence[Any]) -> Any:
+    """The concrete function of a model without training."""
+    kinds = [td.nest.map_structure(_as_type, kind) for kind in types]
+    compiled = td.function(input_signature=_all_named(kinds), autograph=False)
+    return compiled(lambda *inputs: model(*inputs)).get_concrete_function()
 
 
 class ExportArchive:

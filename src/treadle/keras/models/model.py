@@ -246,15 +246,18 @@ class Model(Trainer, Layer):
         self, filepath: Any, format: str = "tf_saved_model", verbose: bool | None = None,
         input_signature: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        """Write the model as a saved model, whose function ``serve`` computes it without training.
-        `td.saved_model.load` and `keras.layers.TFSMLayer` read it without the model's Python.
+        """Write the model as it computes without training.
 
         Args:
-            filepath: a folder.
-            format: ``"tf_saved_model"``, as Keras calls it; the files are treadle's.
-            verbose: whether to print the functions.
+            filepath: a folder, or the file for other formats than ``"tf_saved_model"``.
+            format: ``"tf_saved_model"``, as Keras calls it: treadle's saved model with a function
+                ``serve``, which `td.saved_model.load` and `keras.layers.TFSMLayer` read without the
+                model's Python; ``"onnx"``: see `td.onnx.export`; ``"shared_object"``: a library and
+                a header for C, with a function ``NAME_serve``, see `td.shared_object.export`.
+            verbose: whether to tell what was written.
             input_signature: for each argument a `td.TensorSpec` or a nested structure of them; of
                 the inputs or of the first call when omitted, with any number of examples.
+            kwargs: options of `td.saved_model.save` or of `td.shared_object.export`.
 
         Raises:
             ValueError: another format, or a model that has no weights or was never called.

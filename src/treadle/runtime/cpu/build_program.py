@@ -110,22 +110,31 @@ def _timer() -> Timer:
     return Timer()
 
 
-def emitted_program(planned: Planned, timer: Timer | None = None) -> tuple[Blueprint, str]:
-    """The text of a schedule's module, with what is known of the program. Nothing is loaded."""
+def emitted_program(
+    planned: Planned, timer: Timer | None = None, is_standalone: bool = False
+) -> tuple[Blueprint, str]:
+    """The text of a schedule's module, with what is known of the program. Nothing is loaded.
+
+    Args:
+        is_standalone: the program runs without Python: there is no GIL, no signal and no ndarray,
+            and its caller sees to it that nobody else writes the variables meanwhile.
+    """
     work, builder, block = planned.work, planned.builder, planned.block
     signature = planned.signature
     written = sorted(_written(work, builder))
     variables = sorted(set(builder.variables.values()))
     runs_user_code = any(node.runs_user_code for node in work.nodes)
-    releases = _long(block, signature, bool(variables) and runs_user_code)
+    releases = not is_standalone and _long(block, signature, bool(variables) and runs_user_code)
     calls = any(isinstance(s, Callback) for s in all_steps(block))
-    holds = bool(variables) and (releases is not False or calls) and not runs_user_code
+    shares = bool(variables) and not is_standalone
+    holds = shares and (releases is not False or calls) and not runs_user_code
     emitted = Blueprint(
         host(), builder.facts.tuning.threads, block, planned.plan, signature, releases, written,
         variables, holds, _whole(work, variables), builder.native_lists, builder.element_dims,
         timer,
     )  # fmt: skip
-    return emitted, program_text(emitted, planned.equal_sizes, EMITTERS, layout())
+    arrays = None if is_standalone else layout()
+    return emitted, program_text(emitted, planned.equal_sizes, EMITTERS, arrays)
 
 
 class _Kernels:

@@ -21,8 +21,9 @@ from treadle.runtime.schedule.steps import Loop, Rows
 class CpuFacts(Facts):
     """What the schedule must know of this machine (`schedule.facts.Facts`)."""
 
-    def __init__(self) -> None:
-        super().__init__(dataclasses.replace(host().tuning, threads=planned_workers()))
+    def __init__(self, threads: int | None = None) -> None:
+        """`threads`: the most that a program can use; those of this process when omitted."""
+        super().__init__(dataclasses.replace(host().tuning, threads=threads or planned_workers()))
 
     def routine_bytes(
         self, node: Node, apart: bool = False, views: Sequence[View] = ()

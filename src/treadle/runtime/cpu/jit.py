@@ -18,7 +18,15 @@ from treadle.core.sources import sources
 from treadle.runtime.cpu.background import Background
 from treadle.runtime.cpu.emission import assembly_text, object_file, on_another_thread
 from treadle.runtime.cpu.image import MAGIC, Image, LoadedImage, is_supported, link
-from treadle.runtime.cpu.target import Target, can_run, host, llvm_binding, process_host
+from treadle.runtime.cpu.shipped_code import shipped_code
+from treadle.runtime.cpu.target import (
+    Target,
+    can_run,
+    host,
+    is_only_written,
+    llvm_binding,
+    process_host,
+)
 from treadle.runtime.cpu.thread_count import threads
 
 Text: TypeAlias = "str | Callable[[], str]"
@@ -30,6 +38,7 @@ class Counters:
 
     compiled: int = 0
     loaded_from_disk: int = 0
+    shipped: int = 0  # found among the code that comes with treadle
     reused: int = 0
 
 
@@ -90,8 +99,8 @@ class Jit:
 
     def prepare(self, text: Text, name: str | None = None) -> None:
         """Compile a module in the background if it is on no disk yet: `load` will ask for it, where
-        it can run."""
-        if not can_run(self.target):
+        it can run and is meant to."""
+        if is_only_written() or not can_run(self.target):
             return
         key = self._key(text, name)
         if key in self._codes or key in self._loading or self.cache.has(key):
@@ -197,12 +206,18 @@ class Jit:
             else:
                 self.counters.loaded_from_disk += 1
                 return code
-        data = self.compile(text if isinstance(text, str) else text())
-        with self._lock:
-            self.counters.compiled += 1
-        image = link(data) if is_supported() else None
-        if image is not None:
-            data = image.to_bytes()
+        written = text if isinstance(text, str) else text()
+        data = shipped_code(written, self.target)
+        if data is not None:
+            with self._lock:
+                self.counters.shipped += 1
+        else:
+            data = self.compile(written)
+            with self._lock:
+                self.counters.compiled += 1
+            image = link(data) if is_supported() else None
+            if image is not None:
+                data = image.to_bytes()
         self.cache.store(KIND, key, data)
         return self._code(key, data)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core import locks
+from treadle.core.records import record
 from treadle.core.switches import is_on
 from treadle.runtime import collectives
 from treadle.runtime.cpu.jit import jit
@@ -21,26 +22,44 @@ from treadle.runtime.cpu.target import Target, host
 from treadle.runtime.cpu.threads import pool
 
 
+@record(frozen=True)
+class Part:
+    """A module of the library.
+
+    Attributes:
+        name: names it among all that are written for the machine.
+        text: writes it.
+        function: the function that is called from outside.
+        element, place: of a tile or packer: the type of its elements, and the word of the table of
+            that type through which routines call it.
+    """
+
+    name: str
+    text: Callable[[], str]
+    function: str
+    element: str = ""
+    place: int = 0
+
+
+def routine_parts(symbol: str, target: Target) -> tuple[Part, list[Part]]:
+    """The module that a routine is in, and those of the tiles and packers that it calls."""
+    if symbol.startswith(PREFIX):
+        return Part(symbol, lambda: _row_text(symbol, target), "routine"), []
+    name, element, called = _parts(symbol)
+    family = _family(name)
+    own = Part(f"{family} {element}", lambda: library_text(family, element, target), name)
+    return own, [_called(part, target) for part in called]
+
+
 def routine_address(symbol: str) -> int:
     """The address of a routine; its module, and what it calls, are compiled on first need."""
-    target = host()
-    if symbol.startswith(PREFIX):
-        return int(jit().load(lambda: _row_text(symbol, target), name=symbol).address("routine"))
-    name, element, called = _parts(symbol)
-    for part in called:
-        _load_called(part, target)
-    return int(_code(_family(name), element, target).address(name))
+    return _load(symbol, host())
 
 
 def prepare_module(symbol: str) -> None:
     """Begin to compile the module that a routine is in."""
-    target = host()
-    if symbol.startswith(PREFIX):
-        jit().prepare(lambda: _row_text(symbol, target), symbol)
-        return
-    name, element, _ = _parts(symbol)
-    family = _family(name)
-    jit().prepare(lambda: library_text(family, element, target), f"{family} {element}")
+    own, _ = routine_parts(symbol, host())
+    jit().prepare(own.text, own.name)
 
 
 def prepare_routine(symbol: str) -> None:
@@ -50,9 +69,9 @@ def prepare_routine(symbol: str) -> None:
 
 @functools.cache
 def _prepare_routine(symbol: str, target: Target) -> None:
-    prepare_module(symbol)
-    for part in () if symbol.startswith(PREFIX) else _parts(symbol)[2]:
-        jit().prepare(_called(part, target)[2], part)
+    own, called = routine_parts(symbol, target)
+    for part in (own, *called):
+        jit().prepare(part.text, part.name)
 
 
 def _parts(symbol: str) -> tuple[str, str, list[str]]:
@@ -67,20 +86,24 @@ def _family(routine: str) -> str:
 
 
 @functools.cache
-def _load_called(symbol: str, target: Target) -> None:
-    """Compile a tile or packer and enter it into the table through which routines call it."""
-    element, place, text = _called(symbol, target)
-    _tiles(element, target)[place] = jit().load(text, name=symbol).address(symbol)
+def _load(symbol: str, target: Target) -> int:
+    """The address of a routine. What the routine calls is compiled, too, and entered into the table
+    through which it is called."""
+    own, called = routine_parts(symbol, target)
+    for part in called:
+        code = jit().load(part.text, name=part.name)
+        _tiles(part.element, target)[part.place] = code.address(part.function)
+    return int(jit().load(own.text, name=own.name).address(own.function))
 
 
-def _called(symbol: str, target: Target) -> tuple[str, int, Callable[[], str]]:
-    """The element type of a tile or packer, its place in the table, and what writes its module."""
+def _called(symbol: str, target: Target) -> Part:
+    """The module of a tile or packer."""
     if symbol.startswith("tile_"):
         tile = Tile.named(symbol)
-        return tile.element, tile.place, lambda: tile_text(tile, target)
+        return Part(symbol, lambda: tile_text(tile, target), symbol, tile.element, tile.place)
     name, _, element = symbol.rpartition("_")
     place = TILE_WORDS + PACKERS.index(name)
-    return element, place, lambda: _packer_text(name, element, target)
+    return Part(symbol, lambda: _packer_text(name, element, target), symbol, element, place)
 
 
 def _row_text(symbol: str, target: Target) -> str:
@@ -98,12 +121,6 @@ def _packer_text(name: str, element: str, target: Target) -> str:
 @locks.made_once
 def _tiles(element: str, target: Target) -> Any:
     return (ctypes.c_int64 * TABLE_WORDS)()
-
-
-@functools.cache
-def _code(family: str, element: str, target: Target) -> Any:
-    """The loaded module of a family of routines for one element type."""
-    return jit().load(lambda: library_text(family, element, target), name=f"{family} {element}")
 
 
 def library_text(family: str, element: str, target: Target) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from treadle.runtime.cpu.llvm_text import Block, Function
 from treadle.runtime.cpu.program_blueprint import Blueprint
 from treadle.runtime.cpu.program_entry import EXHAUSTED, INTERRUPTED
-from treadle.runtime.cpu.program_poll import STOPPED, poll
+from treadle.runtime.cpu.program_poll import MOST_ITERATIONS, STOPPED, poll
 from treadle.runtime.cpu.run_memory import RunMemory, StateWords
 from treadle.runtime.schedule.steps import Exhausted, Step
 
@@ -58,6 +58,9 @@ class Exits:
         countdown: the address of the word that holds the countdown.
         """
         fn = self.fn
+        if self.program.releases is False:  # without Python nothing asks a loop to stop
+            fn.emit(f"store i64 {MOST_ITERATIONS}, ptr {countdown}")
+            return str(MOST_ITERATIONS)
         polled = poll(fn, self.memory.record, countdown)
         self.fail_if(fn.value(f"icmp slt i64 {polled}, 0"), INTERRUPTED)
         return polled

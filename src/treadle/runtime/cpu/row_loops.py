@@ -314,6 +314,8 @@ class _Task:
     def _asked(self, countdown: str, latch: TextBlock) -> str:
         """The next count of the first thread, which looks for signals; the others count anew."""
         fn, k = self.fn, self.fn.unique()
+        if self.outer.program.releases is False:  # without Python nothing asks it to stop
+            return str(MOST_ITERATIONS)
         fn.fork(self.is_first, f"poll{k}", latch(MOST_ITERATIONS))
         fn.label(f"poll{k}")
         record = self.emitter.memory.record

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import importlib.util
 import os
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -161,6 +162,16 @@ VARIABLE = "TREADLE_TARGET"
 _in_use: list[Target] = []  # the innermost `using` last
 
 
+class _Written(threading.local):
+    """The machines that this thread writes code for without running it, the innermost last."""
+
+    def __init__(self) -> None:
+        self.targets: list[Target] = []
+
+
+_written = _Written()
+
+
 def host() -> Target:
     """The machine that programs are made for: this one, with what the environment variable
     ``TREADLE_TARGET`` and `using` say instead.
@@ -168,7 +179,8 @@ def host() -> Target:
     Raises:
         ValueError: the variable names no machine, or one whose code does not run here.
     """
-    return _in_use[-1] if _in_use else process_host()
+    targets = _written.targets or _in_use
+    return targets[-1] if targets else process_host()
 
 
 def process_host() -> Target:
@@ -182,9 +194,10 @@ def process_host() -> Target:
 
 
 class using:
-    """``with using(target):`` programs are made for another machine (for tests).
+    """``with using(target):`` programs are made for another machine.
 
-    It holds for the whole process, and for programs that are made and first called within it.
+    It holds for the whole process, and for programs that are made and first called within it; where
+    code is only written, it holds for this thread.
     """
 
     def __init__(self, target: Target, run: bool = True) -> None:
@@ -194,13 +207,19 @@ class using:
             run: otherwise code is only written: nothing that is made here can be called.
         """
         self.target = runs_here(target) if run else target
+        self._list = _in_use if run else _written.targets
 
     def __enter__(self) -> Target:
-        _in_use.append(self.target)
+        self._list.append(self.target)
         return self.target
 
     def __exit__(self, *exc: object) -> None:
-        _in_use.remove(self.target)
+        self._list.remove(self.target)
+
+
+def is_only_written() -> bool:
+    """Whether this thread writes code without running it (`using`)."""
+    return bool(_written.targets)
 
 
 def can_run(target: Target) -> bool:
@@ -329,6 +348,11 @@ _NAMED: dict[str, Callable[[], Target]] = {
     "avx2": functools.partial(baseline, 3),
     "avx512": functools.partial(baseline, 4),
     "neon": aarch64,
+    "x86-64": baseline,
+    "x86-64-v2": functools.partial(baseline, 2),
+    "x86-64-v3": functools.partial(baseline, 3),
+    "x86-64-v4": functools.partial(baseline, 4),
+    "aarch64": aarch64,
 }
 
 
@@ -338,7 +362,8 @@ def named(text: str) -> Target:
     ``avx2,l1=32K/8,l2=256K/8`` has 8 ways in each.
 
     Args:
-        text: native, sse2, avx2, avx512 or neon; caches (l1, l2, l3) that are not given are those
+        text: native, sse2, avx2, avx512 or neon, or one of the names x86-64, x86-64-v2, x86-64-v3,
+            x86-64-v4 and aarch64; caches (l1, l2, l3) that are not given are those
             of this machine, or usual ones for another architecture.
 
     Raises:

@@ -146,6 +146,7 @@ def is_immortal(value: object) -> bool:
     return sys.getrefcount(value) < before + len(more)
 
 
+@pytest.mark.thorough
 @native
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_noticed(fault: str, tmp_path: Path) -> None:

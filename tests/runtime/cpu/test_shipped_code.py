@@ -1,0 +1,160 @@
+"""Code that comes with treadle: which texts it serves, how it is found, and that it computes the
+same as code that is compiled here."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+
+import pytest
+
+from tests.runtime.cpu.machines import PROCESSORS, ZEN3
+from treadle.core.object_cache import ObjectCache
+from treadle.core.switches import disabled
+from treadle.runtime.cpu import shipped_code, shipping
+from treadle.runtime.cpu.jit import Jit
+from treadle.runtime.cpu.shipped_code import LEVELS, archive_path, level_of, member
+from treadle.runtime.cpu.target import host, named
+
+LEVEL = level_of(host())
+needs_level = pytest.mark.skipif(LEVEL is None, reason="no code is shipped for this processor")
+ADD = "define i64 @f(i64 %x) {\n  %y = add i64 %x, 3\n  ret i64 %y\n}\n"
+
+
+def call(code, x):
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("f"))(x)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of archives in the place of that which comes with treadle."""
+    monkeypatch.setattr(shipped_code, "FOLDER", tmp_path / "shipped")
+    (tmp_path / "shipped").mkdir()
+    yield tmp_path / "shipped"
+    shipped_code._archive.cache_clear()
+
+
+def ship(folder, text):
+    shipping._write(archive_path(folder, LEVEL), {member(text): text}, shipping.machine(LEVEL))
+
+
+def load(tmp_path, text):
+    compiler = Jit(host(), ObjectCache(tmp_path / "cache"))
+    return compiler.load(text), compiler.counters
+
+
+@pytest.mark.parametrize("target", [*PROCESSORS.values(), ZEN3], ids=lambda t: t.cpu)
+def test_what_is_written_for_known_processors_is_shipped(target):
+    whole = replace(target, features=target.features | named("x86-64-v3").features)
+    found, shipped = dict(shipping.texts(whole)), shipping.written(level_of(whole))
+    assert {"pool", "memory", "matmul float", "conv2d float", "tile_float_rows_6x2"} <= set(found)
+    assert not [name for name, text in found.items() if member(text) not in shipped]
+
+
+def test_a_level_is_chosen_by_instructions_and_vectors():
+    assert level_of(named("x86-64-v4")) == "x86-64-v4"
+    assert level_of(named("x86-64-v3")) == "x86-64-v3"
+    assert level_of(named("x86-64-v4").without("avx512f")) == "x86-64-v3"
+    assert level_of(named("x86-64-v3").without("fma")) is None
+    assert level_of(named("sse2")) is None
+    assert level_of(named("aarch64")) == "aarch64"
+
+
+@needs_level
+def test_shipped_code_is_loaded_and_kept(folder, tmp_path):
+    ship(folder, ADD)
+    code, counters = load(tmp_path, ADD)
+    assert call(code, 4) == 7 and (counters.shipped, counters.compiled) == (1, 0)
+    code, counters = load(tmp_path, ADD)
+    assert call(code, 4) == 7 and (counters.shipped, counters.loaded_from_disk) == (0, 1)
+
+
+@needs_level
+def test_other_texts_are_compiled(folder, tmp_path):
+    ship(folder, ADD.replace("3", "5"))
+    code, counters = load(tmp_path, ADD)
+    assert call(code, 4) == 7 and (counters.shipped, counters.compiled) == (0, 1)
+
+
+@needs_level
+def test_the_switch(folder, tmp_path):
+    ship(folder, ADD)
+    with disabled("shipped_code"):
+        _, counters = load(tmp_path, ADD)
+    assert (counters.shipped, counters.compiled) == (0, 1)
+
+
+@needs_level
+@pytest.mark.parametrize("damage", ["cut", "bytes", "empty", "missing"])
+def test_a_damaged_archive_has_nothing(folder, tmp_path, damage):
+    ship(folder, ADD)
+    path = archive_path(folder, LEVEL)
+    data = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    elif damage == "bytes":
+        with zipfile.ZipFile(path) as archive:
+            start = archive.infolist()[0].header_offset + 80
+        path.write_bytes(data[:start] + bytes(b ^ 255 for b in data[start : start + 20])
+                         + data[start + 20 :])  # fmt: skip
+    else:
+        path.write_bytes(data[: len(data) // 2 if damage == "cut" else 0])
+    code, counters = load(tmp_path, ADD)
+    assert call(code, 4) == 7 and (counters.shipped, counters.compiled) == (0, 1)
+
+
+PROGRAM = """
+import hashlib, numpy as np, treadle as td
+from treadle.runtime.cpu.jit import jit
+from treadle.runtime.cpu import shipped_code
+from pathlib import Path
+import sys
+shipped_code.FOLDER = Path(sys.argv[1])
+r = np.random.default_rng(0)
+told = hashlib.sha256()
+@td.function
+def step(x, w, v):
+    with td.GradientTape() as tape:
+        tape.watch([w, v])
+        y = td.nn.relu(td.nn.conv2d(x, w, 1, "SAME"))
+        loss = td.reduce_sum(td.matmul(td.reshape(y, [x.shape[0], -1]), v) ** 2)
+    return [loss, *tape.gradient(loss, [w, v])]
+x, w = r.normal(size=(5, 9, 9, 3)), r.normal(size=(3, 3, 3, 18))
+v = r.normal(size=(9 * 9 * 18, 37)) / 100
+for value in step(*(a.astype("f") for a in (x, w, v))):
+    told.update(value.numpy().tobytes())
+print(jit().counters.shipped, told.hexdigest())
+"""
+
+
+@needs_level
+def test_results_have_the_same_bits(tmp_path):
+    shipping.write_level(tmp_path / "shipped", LEVEL)
+
+    def run(folder, cache):
+        environment = {**os.environ, "TREADLE_CACHE_DIR": str(tmp_path / cache)}
+        command = [sys.executable, "-c", PROGRAM, str(folder)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    shipped, told = run(tmp_path / "shipped", "a")
+    compiled, told_by_compiled = run(tmp_path / "none", "b")
+    assert int(shipped) > 10 and int(compiled) == 0
+    assert told == told_by_compiled
+
+
+def test_archives_are_written_once(tmp_path):
+    shipping._write(tmp_path / "a.zip", {member(ADD): ADD}, shipping.machine("aarch64"))
+    assert shipping._is_of(tmp_path / "a.zip", {member(ADD): ADD})
+    assert not shipping._is_of(tmp_path / "a.zip", {member("other"): ADD})
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        data = archive.read(member(ADD))
+    assert data[:4] == b"\x7fELF" and data[18] == 183  # for AArch64: its loader is LLVM's
+    assert [p.name for p in tmp_path.iterdir()] == ["a.zip"]
+
+
+def test_every_level_has_processors():
+    assert set(shipping.PROCESSORS) == set(LEVELS)
