@@ -145,7 +145,7 @@ IMAGE_LAYERS = {
     "RandomColorJitter": {"hue_factor": 0.3, "brightness_factor": 0.2},
     "RandomElasticTransform": {"scale": 0.5, "fill_mode": "nearest"},
     "RandomGaussianBlur": {"kernel_size": (5, 3), "sigma": 0.3},
-    "RandomHeight": {"factor": (0.1, 0.2)},
+    "RandomHeight": {"factor": 0.1},
     "RandomPerspective": {"scale": 0.2, "interpolation": "nearest"},
     "RandomWidth": {"factor": 0.2, "interpolation": "nearest"},
     "ThresholdedReLU": {"theta": 90.0},

@@ -25,7 +25,7 @@ from treadle.keras import (
     tree,
     utils,
 )
-from treadle.keras.dtype_policies import DTypePolicy
+from treadle.keras.dtype_policies import DTypePolicy, FloatDTypePolicy
 from treadle.keras.initializers import Initializer
 from treadle.keras.layers import Input, InputSpec, Layer
 from treadle.keras.layers.functions import Operation
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from treadle.keras import datasets as datasets
     from treadle.keras import preprocessing as preprocessing
 
-FloatDTypePolicy = DTypePolicy
 __version__ = "3.15.1"  # of Keras, whose names and files these are
 
 

@@ -76,7 +76,7 @@ SMALL: dict[str, tuple[str, dict[str, Any], tuple[int, ...]]] = {
     "EfficientNetB0": ("EfficientNetB0", _FEW, (1, 32, 32, 3)),
     "EfficientNetV2B0": ("EfficientNetV2B0", _FEW, (1, 32, 32, 3)),
 }  # fmt: skip
-TRAINED = ("MobileNet", "MobileNetV3Small")
+TRAINED = ("MobileNetV3Small",)
 
 # What Keras's configurations have for mechanisms that are not supported here, and dtypes, which are
 # those of the configured policy.

@@ -37,7 +37,8 @@ class _Drawing(_Random):
         super().__init__(seed, data_format=data_format, **kwargs)
         given = factor if isinstance(factor, tuple | list) else (0.0, factor)
         self.factor = _range(given, f"{type(self).__name__}: factor", 0, 1)
-        self.value_range, self.interpolation = _pair(value_range, type(self).__name__), interpolation
+        self.value_range = _pair(value_range, type(self).__name__)
+        self.interpolation = interpolation
 
     def _layers(self, shades: bool = True) -> list[Any]:
         """The layers that there are, without those of shades where they are not wanted."""
