@@ -301,6 +301,7 @@ if TYPE_CHECKING:
         onnx,
         passes,
         profiler,
+        queue,
         saved_model,
         shared_object,
         signal,
@@ -418,7 +419,7 @@ explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
         autodiff autograph compat data distribute image inspect io keras onnx passes profiler
-        saved_model shared_object signal strings summary sysconfig test train
+        queue saved_model shared_object signal strings summary sysconfig test train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
@@ -617,6 +618,7 @@ __all__ = [
     "pad",
     "passes",
     "profiler",
+    "queue",
     "pow",
     "print",
     "py_function",

@@ -74,7 +74,6 @@ _INSTEAD = {
     "Operation": "A tensor's node is tensor.op: td.inspect.stages shows the graph",
     "audio": "Sound files are not read: use Python's module wave, or soundfile, before tensors are "
     "made; td.signal has spectra",
-    "queue": "Queues are not provided: use td.data.Dataset with prefetch, batch and shuffle",
     "raw_ops": "Use the public functions, such as td.add for raw_ops.AddV2",
     **dict.fromkeys(
         ("mlir", "xla"),

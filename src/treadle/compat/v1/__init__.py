@@ -149,6 +149,21 @@ from treadle.compat.v1.inputs import (
 from treadle.compat.v1.mirrored import (
     fallback,
 )
+from treadle.compat.v1.queues import (
+    FIFOQueue,
+    PaddingFIFOQueue,
+    PriorityQueue,
+    QueueBase,
+    RandomShuffleQueue,
+)
+from treadle.compat.v1.readers import (
+    FixedLengthRecordReader,
+    IdentityReader,
+    ReaderBase,
+    TextLineReader,
+    TFRecordReader,
+    WholeFileReader,
+)
 from treadle.compat.v1.registered_gradients import NoGradient, NotDifferentiable, RegisterGradient
 from treadle.compat.v1.scopes import (
     AUTO_REUSE,
@@ -219,6 +234,17 @@ from treadle.compat.v1.variables import (
 )
 
 __all__ = [
+    "FIFOQueue",
+    "PaddingFIFOQueue",
+    "PriorityQueue",
+    "QueueBase",
+    "RandomShuffleQueue",
+    "FixedLengthRecordReader",
+    "IdentityReader",
+    "ReaderBase",
+    "TextLineReader",
+    "TFRecordReader",
+    "WholeFileReader",
     "AUTO_REUSE",
     "Assert",
     "ConfigProto",

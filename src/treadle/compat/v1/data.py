@@ -16,6 +16,7 @@ import numpy as np
 
 import treadle as td
 from treadle.compat.v1.graph import get_default_graph
+from treadle.compat.v1.host_operations import host_operation
 from treadle.compat.v1.mirrored import fallback
 from treadle.compat.v1.recording import writes_into
 from treadle.compat.v1.shapes import TensorShape, plain
@@ -282,7 +283,7 @@ class Iterator:
             session.iterators[self._name] = iter(made)
             return []
 
-        return _host(graph, name or "MakeIterator", "MakeIterator", open_, tensors, [])
+        return host_operation(graph, name or "MakeIterator", "MakeIterator", open_, tensors, [])
 
     def get_next(self, name: str | None = None) -> Any:
         """The next element: tensors that each run takes anew.
@@ -311,7 +312,8 @@ class Iterator:
             except StopIteration:
                 raise _ended() from None
 
-        op = _host(graph, name or "IteratorGetNext", "IteratorGetNext", take, inputs, specs)
+        kind = "IteratorGetNext"
+        op = host_operation(graph, name or kind, kind, take, inputs, specs)
         return td.nest.pack(self._spec, list(op.outputs))
 
     def string_handle(self, name: str | None = None) -> Any:
@@ -322,30 +324,11 @@ class Iterator:
                 session.iterators[self._name] = iter(self._dataset._make(lambda v: v))
             return [np.array(self._name.encode(), object)]
 
-        op = _host(
+        op = host_operation(
             get_default_graph(), name or "IteratorToStringHandle", "IteratorToStringHandle", opened,
             [], [td.TensorSpec([], td.string)],
         )  # fmt: skip
         return op.outputs[0]
-
-
-def _host(
-    graph: Any, name: str, type_: str, function: Any, inputs: list[Any], specs: list[Any]
-) -> Operation:
-    """An operation that Python does for a session, with results of some types."""
-    graph.check_open()
-    op = Operation(graph, graph.unique_name(name), type_, function, (function, list(inputs)))
-    op.inputs = list(inputs)
-    op.attributes["python"], op.attributes["of_session"] = function, True
-    for index, spec in enumerate(specs):
-        if spec.shape.rank is None:
-            readings = graph.unranked(op, spec.dtype)
-        else:
-            readings = {frozenset(): graph.parameter(spec.dtype, plain(spec.shape))}
-        op.outputs.append(Tensor(op, index, readings))
-    op.result = list(op.outputs)
-    graph._add(op)
-    return op
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -451,6 +451,7 @@ class BaseSession:
         self._lock = threading.RLock()
         self._blocks: list[Any] = []
         self.iterators: dict[str, Any] = {}  # of pipelines that are open, by their names
+        self._resources: dict[Any, Any] = {}  # queues and readers, by what is in the graph
 
     @property
     def graph(self) -> Graph:
@@ -511,6 +512,13 @@ class BaseSession:
         """The variables that a program has written have values now."""
         self._initialized |= self.written
         self.written = set()
+
+    def resource(self, owner: Any, make: Callable[[], Any]) -> Any:
+        """What stands for an object of the graph in this session; made when it is first needed."""
+        with self._lock:
+            if owner not in self._resources:
+                self._resources[owner] = make()
+            return self._resources[owner]
 
     # -- running -----------------------------------------------------------------------------
 
@@ -618,8 +626,12 @@ class BaseSession:
         return td.config.list_logical_devices()
 
     def close(self) -> None:
-        """No more runs; the variables' values are let go."""
+        """No more runs; the variables' values are let go. Runs that wait for a queue end with a
+        CancelledError or an OutOfRangeError."""
         self._is_closed = True
+        for resource in self._resources.values():
+            if isinstance(resource, td.queue.QueueBase):
+                resource.close(cancel_pending_enqueues=True)
         self._stored.clear()
         self._programs.clear()
 

@@ -3,6 +3,18 @@
 from treadle.compat.v1.mirrored import fallback
 from treadle.compat.v1.train.averages import ExponentialMovingAverage
 from treadle.compat.v1.train.coordinator import Coordinator, LooperThread, QueueRunner
+from treadle.compat.v1.train.input_queues import (
+    batch,
+    batch_join,
+    input_producer,
+    limit_epochs,
+    match_filenames_once,
+    range_input_producer,
+    shuffle_batch,
+    shuffle_batch_join,
+    slice_input_producer,
+    string_input_producer,
+)
 from treadle.compat.v1.train.monitored import (
     CheckpointSaverHook,
     CheckpointSaverListener,
@@ -72,6 +84,16 @@ from treadle.compat.v1.train.schedules import (
 from treadle.compat.v1.train.writing import write_graph
 
 __all__ = [
+    "batch",
+    "batch_join",
+    "input_producer",
+    "limit_epochs",
+    "match_filenames_once",
+    "range_input_producer",
+    "shuffle_batch",
+    "shuffle_batch_join",
+    "slice_input_producer",
+    "string_input_producer",
     "AdadeltaOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",

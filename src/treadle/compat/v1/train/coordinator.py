@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import treadle as td
@@ -46,7 +46,7 @@ class Coordinator:
         """Whether the threads are to stop."""
         return self._stop.is_set()
 
-    @contextmanager
+    @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
         """An exception in the block asks all threads to stop."""
         try:
@@ -139,26 +139,49 @@ class LooperThread(threading.Thread):
 
 
 class QueueRunner:
-    """Threads that run operations until they raise OutOfRangeError.
+    """Threads that run operations which fill a queue, until these raise OutOfRangeError: then the
+    queue is closed, so that who takes elements out gets the last ones and then the same error.
 
     Args:
-        queue: accepted.
+        queue: what the operations fill; None where they fill none.
         enqueue_ops: the operations, a thread for each.
+        close_op, cancel_op: close the queue, and end who waits for it; made where omitted.
+        queue_closed_exception_types: errors by which operations say that there is no more.
     """
 
     def __init__(
-        self, queue: Any = None, enqueue_ops: Any = None, *args: Any, **kwargs: Any
-    ) -> None:
+        self, queue: Any = None, enqueue_ops: Any = None, close_op: Any = None,
+        cancel_op: Any = None, queue_closed_exception_types: Any = None,
+        queue_runner_def: Any = None, import_scope: str | None = None,
+    ) -> None:  # fmt: skip
         self.queue, self.enqueue_ops = queue, list(enqueue_ops or ())
         self.name = getattr(queue, "name", "queue_runner")
+        self.queue_closed_exception_types = tuple(
+            queue_closed_exception_types or (td.errors.OutOfRangeError,)
+        )
+        self.close_op, self.cancel_op = close_op, cancel_op
+        if hasattr(queue, "close"):
+            self.close_op = close_op or queue.close()
+            self.cancel_op = cancel_op or queue.close(cancel_pending_enqueues=True)
+        self._lock = threading.Lock()
+        self._running: dict[Any, int] = {}  # threads, by sessions
 
     def create_threads(self, sess: Any, coord: Any = None, daemon: bool = False,
                        start: bool = False) -> list[threading.Thread]:  # fmt: skip
-        """A thread for each operation."""
+        """A thread for each operation, and one that lets them end where the coordinator stops.
+        There are none where those of an earlier call run in the session."""
+        with self._lock:
+            if self._running.get(sess):
+                return []
+            self._running[sess] = len(self.enqueue_ops)
         threads = [
             threading.Thread(target=self._run, args=(sess, op, coord), daemon=daemon)
             for op in self.enqueue_ops
         ]
+        if coord is not None and self.cancel_op is not None:
+            threads.append(
+                threading.Thread(target=self._end_when_stopped, args=(sess, coord), daemon=daemon)
+            )
         for thread in threads:
             if coord is not None:
                 coord.register_thread(thread)
@@ -167,12 +190,26 @@ class QueueRunner:
         return threads
 
     def _run(self, sess: Any, op: Any, coord: Any) -> None:
+        ended = False
         try:
             while coord is None or not coord.should_stop():
                 sess.run(op)
-        except td.errors.OutOfRangeError:
-            pass
+        except self.queue_closed_exception_types:
+            ended = True
+        except td.errors.CancelledError:
+            pass  # the queue was closed while the operation waited for room
         except BaseException:
             if coord is None:
                 raise
             coord.request_stop(sys.exc_info())
+        finally:
+            with self._lock:
+                self._running[sess] -= 1
+                is_last = not self._running[sess]
+            if ended and is_last and self.close_op is not None:
+                sess.run(self.close_op)
+
+    def _end_when_stopped(self, sess: Any, coord: Any) -> None:
+        coord.wait_for_stop()
+        with contextlib.suppress(Exception):  # the session may be closed
+            sess.run(self.cancel_op)
