@@ -27,7 +27,8 @@ def text_to_word_sequence(
         split: what is between words.
     """
     text = input_text.lower() if lower else input_text
-    text = text.translate(str.maketrans(dict.fromkeys(filters, split)))
+    ends: dict[str, str | int | None] = dict.fromkeys(filters, split)
+    text = text.translate(str.maketrans(ends))
     return [word for word in text.split(split) if word]
 
 
@@ -134,7 +135,7 @@ class Tokenizer:
         unknown = self.oov_token if by_number else other
         for item in items:
             found = known.get(item)
-            number = item if by_number else found
+            number: Any = item if by_number else found
             if found is None:
                 if self.oov_token is not None:
                     yield unknown
