@@ -130,7 +130,12 @@ _INSTEAD = {
     "load_library": "Use td.numpy_function for code of others, or td.custom_gradient",
     "make_tensor_proto": "Use tensor.numpy() and np.save",
     "make_ndarray": "Use tensor.numpy()",
-    "ctc_loss": "CTC losses are not provided: torch.nn.functional.ctc_loss takes arrays",
+    **dict.fromkeys(
+        ("ctc_loss", "ctc_batch_cost"),
+        "CTC losses are not provided: torch.nn.functional.ctc_loss takes arrays",
+    ),
+    "ctc_decode": "CTC decoders are not provided: use td.argmax and drop repetitions",
+    "ctc_label_dense_to_sparse": "Sparse tensors are not provided",
     "ctc_beam_search_decoder": "CTC decoders are not provided",
     "ctc_greedy_decoder": "CTC decoders are not provided: use td.argmax and drop repetitions",
     "learned_unigram_candidate_sampler": "Shares of classes are not learned from calls: use "
@@ -167,8 +172,6 @@ _INSTEAD = {
         ("client", "server"),
         "A profile is made by the process itself: td.profiler.experimental.start and stop",
     ),
-    "applications": "Models with others' weights are not provided: make the layers, and load the "
-    "weights with model.load_weights, which reads Keras's .weights.h5 files",
     **dict.fromkeys(
         ("JaxLayer", "FlaxLayer", "TorchModuleWrapper"),
         "Code of other libraries is no layer: put td.numpy_function into a Layer, or write its "
@@ -179,7 +182,14 @@ _INSTEAD = {
         ("MultiOptimizer", "OptimizerMap"),
         "Use several optimizers in a train_step of your own, each with its variables",
     ),
-    **dict.fromkeys(("Quantizer", "quantizers"), _NO_QUANTIZED),
+    **dict.fromkeys(
+        (
+            "Quantizer", "quantizers", "AWQDTypePolicy", "GPTQDTypePolicy", "Int4DTypePolicy",
+            "QuantizedDTypePolicy", "QuantizedFloat8DTypePolicy",
+        ),
+        _NO_QUANTIZED,
+    ),
+    "DTypePolicyMap": "Give each layer its dtype, or use keras.config.set_dtype_policy",
     **dict.fromkeys(
         ("StatelessScope", "SymbolicScope"),
         "They belong to the JAX backend of Keras: variables are assigned in functions",
@@ -187,13 +197,14 @@ _INSTEAD = {
     "RematScope": "Use keras.remat, or td.recompute_grad, on functions",
     "distribution": "Use td.distribute for devices and workers",
     "distillation": "Use a train_step of your own with both models",
+    "FeatureSpace": "It is not provided: use the preprocessing layers of keras.layers",
+    "visualization": "Images are not drawn here: use matplotlib on their arrays",
+    "wrappers": "Models are not scikit-learn's estimators: call fit and predict in a class of your "
+    "own that has sklearn.base.BaseEstimator",
+    "legacy": "Use keras.saving.serialize_keras_object and deserialize_keras_object; optimizers of "
+    "Keras 2 are in td.keras.optimizers.legacy",
     **dict.fromkeys(
-        ("FeatureSpace", "wrappers", "visualization"),
-        "It is not provided: use the preprocessing layers of keras.layers",
-    ),
-    **dict.fromkeys(
-        ("CuDNNLSTM", "CuDNNGRU", "ThresholdedReLU"),
-        "Keras has it no longer: use LSTM, GRU, or ReLU with its threshold",
+        ("CuDNNLSTM", "CuDNNGRU"), "Keras has it no longer: use LSTM or GRU",
     ),
     "multi_gpu_model": "Make the model in the scope of a td.distribute.MirroredStrategy",
     "np_utils": "Use keras.utils.to_categorical and keras.utils.normalize",

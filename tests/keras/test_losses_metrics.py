@@ -220,5 +220,5 @@ def test_metrics_by_name_in_fit(name):
 
 
 def test_unsupported_names_fail_with_one_line():
-    with pytest.raises(AttributeError, match=r"td.keras has no 'applications'"):
-        keras.applications
+    with pytest.raises(AttributeError, match=r"td.keras has no 'quantizers'"):
+        keras.quantizers

@@ -94,7 +94,7 @@ def test_what_is_not_provided_says_so() -> None:
         ops.ctc_loss(1, 2, 3, 4)
     with pytest.raises(NotImplementedError, match="sparse"):
         ops.one_hot([1], 3, sparse=True)
-    for name in ("applications", "distribution"):
+    for name in ("quantizers", "distribution"):
         with pytest.raises(AttributeError, match="Use|not provided"):
             getattr(keras, name)
     for name in ("JaxLayer", "TorchModuleWrapper", "FlaxLayer"):

@@ -25,7 +25,7 @@ from treadle.keras import (
     tree,
     utils,
 )
-from treadle.keras.dtype_policies import DTypePolicy
+from treadle.keras.dtype_policies import DTypePolicy, FloatDTypePolicy
 from treadle.keras.initializers import Initializer
 from treadle.keras.layers import Input, InputSpec, Layer
 from treadle.keras.layers.functions import Operation
@@ -40,10 +40,10 @@ from treadle.keras.variables import Variable
 from treadle.names import provided
 
 if TYPE_CHECKING:
+    from treadle.keras import applications as applications
     from treadle.keras import datasets as datasets
     from treadle.keras import preprocessing as preprocessing
 
-FloatDTypePolicy = DTypePolicy
 __version__ = "3.15.1"  # of Keras, whose names and files these are
 
 
@@ -70,10 +70,10 @@ def remat(f: Any) -> Any:
 __all__ = [
     "DTypePolicy", "FloatDTypePolicy", "Function", "Initializer", "Input", "InputSpec",
     "KerasTensor", "Layer", "Loss", "Metric", "Model", "Operation", "Optimizer", "Regularizer",
-    "Sequential", "Variable", "activations", "backend", "callbacks", "config", "constraints",
-    "datasets", "device", "dtype_policies", "export", "initializers", "layers", "losses", "metrics",
-    "mixed_precision", "models", "name_scope", "ops", "optimizers", "preprocessing", "random",
-    "regularizers", "remat", "saving", "tree", "utils", "version",
+    "Sequential", "Variable", "activations", "applications", "backend", "callbacks", "config",
+    "constraints", "datasets", "device", "dtype_policies", "export", "initializers", "layers",
+    "losses", "metrics", "mixed_precision", "models", "name_scope", "ops", "optimizers",
+    "preprocessing", "random", "regularizers", "remat", "saving", "tree", "utils", "version",
 ]  # fmt: skip
 
-__getattr__ = provided(__name__, {"treadle.keras": "datasets preprocessing"})
+__getattr__ = provided(__name__, {"treadle.keras": "applications datasets preprocessing"})

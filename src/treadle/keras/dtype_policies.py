@@ -64,7 +64,7 @@ class DTypePolicy:
         return f'<DTypePolicy "{self.name}">'
 
 
-Policy = DTypePolicy
+FloatDTypePolicy = Policy = DTypePolicy
 _global: DTypePolicy | None = None
 
 
@@ -140,8 +140,8 @@ class CastVariable(td.Variable):
 
 
 __all__ = [
-    "CastVariable", "DTypePolicy", "Policy", "deserialize", "dtype_policy", "get", "serialize",
-    "set_dtype_policy",
+    "CastVariable", "DTypePolicy", "FloatDTypePolicy", "Policy", "deserialize", "dtype_policy",
+    "get", "serialize", "set_dtype_policy",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

@@ -364,7 +364,97 @@ def constraint(tf: Any, name: str) -> Any:
     return np.asarray(getattr(tf.keras.constraints, name)()(tf.constant(3 * wave(3, 4)))).tolist()
 
 
-BACKEND = ("mean", "sum", "std", "any of bools", "dot", "binary_crossentropy", "switch", "clip")
+BACKEND = (
+    "mean", "sum", "std", "any of bools", "dot", "binary_crossentropy", "switch", "clip",
+    "convolutions", "transposed", "pools", "margins", "sizes", "batch_dot", "normalization",
+    "loops", "focal", "rnn", "rnn of two",
+)  # fmt: skip
+
+
+def _networks(k: Any, tf: Any) -> dict[str, Any]:
+    """Functions that layers were made of."""
+    image, sound = tf.constant(wave(2, 6, 5, 3)), tf.constant(wave(2, 7, 3))
+    volume = tf.constant(wave(1, 4, 5, 4, 2))
+    deep, wide = tf.constant(wave(3, 2, 3, 2)), tf.constant(wave(1, 1, 6, 4))
+    kernel = tf.constant(wave(3, 2, 3, 4))
+    right = {"padding": "same", "strides": (2, 1)}
+    three = tf.constant(wave(3, 2, 4)), tf.constant(wave(3, 4, 5))
+    return {
+        "convolutions": lambda: [
+            k.conv1d(sound, tf.constant(wave(3, 3, 2)), padding="causal", dilation_rate=2),
+            k.conv1d(sound, tf.constant(wave(2, 3, 2)), strides=2),
+            k.conv2d(image, kernel, **right),
+            k.conv2d(image, kernel, dilation_rate=(1, 2)),
+            k.conv3d(volume, tf.constant(wave(2, 3, 2, 2, 3)), padding="same"),
+            k.depthwise_conv2d(image, deep, padding="same"),
+            k.separable_conv2d(image, deep, wide, strides=(1, 1)),
+        ],
+        "transposed": lambda: [
+            k.conv2d_transpose(image, tf.constant(wave(3, 3, 2, 3)), (2, 12, 9, 2), (2, 2), "same"),
+            k.conv2d_transpose(image, tf.constant(wave(2, 2, 4, 3)), (None, 7, 6, 4)),
+        ],
+        "pools": lambda: [
+            k.pool2d(image, (2, 3), (2, 1), "same"), k.pool2d(image, (2, 2), pool_mode="avg"),
+            k.pool3d(volume, (2, 2, 2), (1, 2, 1), "same", pool_mode="avg"),
+            k.pool3d(volume, (2, 2, 2)),
+        ],
+        "margins": lambda: [
+            k.temporal_padding(sound, (2, 1)), k.spatial_2d_padding(image, ((1, 0), (2, 1))),
+            k.spatial_2d_padding(image, ((1, 0), (2, 1)), "channels_first"),
+            k.spatial_3d_padding(volume),
+        ],
+        "sizes": lambda: [
+            k.resize_images(image, 2, 3, "channels_last"),
+            k.resize_images(image, 2, 1, "channels_first", "bilinear"),
+            k.resize_volumes(volume, 2, 1, 3, "channels_last"),
+        ],
+        "batch_dot": lambda: [
+            k.batch_dot(*three), k.batch_dot(three[0], three[1], (2, 1)),
+            k.batch_dot(three[0][:, 0], three[1], (1, 1)), k.batch_dot(three[0], three[0], 2),
+            k.batch_dot(three[0][:, 0], three[0][:, 1]),
+            k.batch_dot(three[0], three[0][:, 1], (2, 1)),
+            k.batch_dot(tf.constant(wave(2, 3, 4, 5)), tf.constant(wave(2, 4, 3)), (2, 1)),
+        ],
+        "normalization": lambda: [
+            k.batch_normalization(sound, 0.1, 0.5, 0.2, 2.0),
+            k.moving_average_update(k.variable([1.0, 2.0]), tf.constant([3.0, 5.0]), 0.9),
+        ],
+        "loops": lambda: [
+            k.map_fn(lambda v: v * v, sound), k.foldl(lambda a, v: 2.0 * a + v, sound[0]),
+            k.foldr(lambda a, v: 2.0 * a + v, sound[0], tf.constant([1.0, 2.0, 3.0])),
+        ],
+        "focal": lambda: [
+            k.binary_focal_crossentropy(tf.constant([[0.0, 1.0]]), tf.constant([[0.3, 0.8]])),
+            k.binary_focal_crossentropy(
+                tf.constant([[0.0, 1.0]]), tf.constant([[0.3, -2.0]]), True, from_logits=True
+            ),
+            k.categorical_focal_crossentropy(
+                tf.constant([[0.0, 1.0, 0.0]]), tf.constant([[0.2, 0.7, 0.3]])
+            ),
+        ],
+        "rnn": lambda: _walks(k, tf, sound),
+        "rnn of two": lambda: _walks(k, tf, sound, tf.constant(wave(2, 7) > -0.3)),
+    }  # fmt: skip
+
+
+def _walks(k: Any, tf: Any, sound: Any, mask: Any = None) -> list[Any]:
+    """A step with a constant along sequences, one way and the other, in loops and written out."""
+
+    def step(x: Any, states: Any) -> Any:
+        added = tf.tanh(x + 0.5 * states[0]) * states[-1]
+        return added, [added, states[1] + 1.0]
+
+    start = [tf.constant(wave(2, 3)), tf.zeros([2, 1])]
+    found = []
+    for settings in (
+        {}, {"go_backwards": True}, {"unroll": True, "return_all_outputs": False},
+        {"zero_output_for_mask": True},
+    ):  # fmt: skip
+        last, outputs, states = k.rnn(
+            step, sound, start, mask=mask, constants=[tf.constant(0.7)], **settings
+        )
+        found += [last, outputs, *states]
+    return found
 
 
 def backend(tf: Any, name: str) -> Any:
@@ -382,6 +472,7 @@ def backend(tf: Any, name: str) -> Any:
         "binary_crossentropy": lambda: [k.binary_crossentropy(tf.cast(x > 0, "float32"), p)],
         "switch": lambda: [k.switch(tf.constant(True), x, -x), k.switch(x > 0, x, -x)],
         "clip": lambda: [k.clip(x, -0.5, 0.5), k.batch_flatten(tf.constant(wave(2, 3, 2)))],
+        **_networks(k, tf),
     }
     return [np.asarray(value).tolist() for value in results[name]()]
 

@@ -382,6 +382,7 @@ CASES: dict[str, Case] = {
     "spatial dropout 3d": one("SpatialDropout3D", *VOLUMES, rate=0.5),
     # the rest
     "relu": one("ReLU", 3, 4, max_value=0.7, negative_slope=0.1, threshold=0.2),
+    "thresholded relu": one("ThresholdedReLU", 3, 4, theta=0.3),
     "leaky relu": one("LeakyReLU", 3, 4, negative_slope=0.2),
     "elu": one("ELU", 3, 4, alpha=0.7),
     "permute": one("Permute", 2, 3, 4, dims=(2, 1)),

@@ -29,6 +29,7 @@ def adapted(layer: Any, data: Any) -> Any:
 IMAGES, COLORS = (2, 5, 7, 2), (2, 5, 7, 3)
 WORDS = np.array([["b", "a", "b"], ["c", "zz", ""], ["b", "a", "q"]])
 NUMBERS = np.array([[5, 3, 5], [9, 0, 4], [5, 3, 7]])
+NAMES = np.array(["a", "b", "", "a longer name of sixteen", "é"])
 TEXTS = np.array(["The cat, the dog!", "A cat - it sat.", "Dogs & the cat's dogs"])
 
 CASES: dict[str, Any] = {
@@ -181,6 +182,56 @@ CASES: dict[str, Any] = {
     ),
     "solarization": lambda k: (k.Solarization(), pixels(*COLORS)),
     "auto contrast": lambda k: (k.AutoContrast(), pixels(*COLORS) * 0.5 + 20),
+    "equalization": lambda k: (k.Equalization(), pixels(*COLORS) * 0.3 + 50),
+    "equalization of few": lambda k: (
+        k.Equalization((-1, 1), bins=8, data_format="channels_first"), wave(2, 3, 4, 5)
+    ),
+    "equalization of one value": lambda k: (k.Equalization(), np.full((1, 3, 4, 2), 9.0, "f")),
+    "blur": lambda k: (
+        k.RandomGaussianBlur((1.0, 1.0), kernel_size=(3, 5), sigma=(0.6, 0.6)), pixels(*COLORS)
+    ),
+    "color jitter": lambda k: (
+        k.RandomColorJitter(
+            (0, 1), brightness_factor=(0.1, 0.1), saturation_factor=(0.6, 0.6),
+            hue_factor=(1.0, 1.0),
+        ),
+        pixels(*COLORS) / 255,
+    ),
+    "perspective none": lambda k: (k.RandomPerspective((1.0, 1.0), scale=0.0), pixels(*IMAGES)),
+    "mix up of one": lambda k: (k.MixUp(), pixels(1, 4, 5, 3)),
+    "cut mix of one": lambda k: (k.CutMix(), pixels(1, 4, 5, 3)),
+    "elastic never": lambda k: (k.RandomElasticTransform(0.0, 0.3), pixels(*IMAGES)),
+    "elastic by nothing": lambda k: (k.RandomElasticTransform(1.0, 0.0), pixels(*IMAGES)),
+    "local equalization": lambda k: (
+        k.ContrastLimitedAdaptiveHistogramEqualization(tile_grid_size=(2, 3)),
+        pixels(*COLORS) * 0.5 + 20,
+    ),
+    "local equalization first": lambda k: (
+        k.ContrastLimitedAdaptiveHistogramEqualization(
+            (-1, 1), clip_limit=0, tile_grid_size=[2, 2], data_format="channels_first"
+        ),
+        wave(2, 3, 6, 8),
+    ),
+    "augment by nothing": lambda k: (k.RandAugment(num_ops=0), pixels(*COLORS)),
+    "mix of nothing": lambda k: (k.AugMix(num_chains=1, chain_depth=0), pixels(*COLORS)),
+    "height": lambda k: (k.RandomHeight((0.5, 0.5)), wave(2, 4, 6, 3)),
+    "width": lambda k: (k.RandomWidth((-0.5, -0.5), "nearest"), wave(2, 4, 6, 3)),
+    "crossing": lambda k: (k.HashedCrossing(1000), [NAMES, np.arange(5) - 2]),
+    "crossing of three": lambda k: (
+        k.HashedCrossing(7, "one_hot"),
+        [x[:, None] for x in (np.arange(5) ** 9, np.arange(5), np.arange(5) % 2)],
+    ),
+    "mel spectrogram": lambda k: (
+        k.MelSpectrogram(64, 32, num_mel_bins=9, sampling_rate=8000, min_freq=100.0),
+        wave(2, 400) + 30 * np.sin(np.arange(400.0) ** 2).astype("f"),
+    ),
+    "mel powers": lambda k: (
+        k.MelSpectrogram(
+            64, 20, sequence_length=48, num_mel_bins=9, sampling_rate=8000, power_to_db=False,
+            mag_exp=1.0, max_freq=3000.0,
+        ),
+        wave(300),
+    ),
     "shear none": lambda k: (k.RandomShear((0.0, 0.0), (0.0, 0.0)), wave(*IMAGES)),
     "pipeline": lambda k: (k.Pipeline([k.Rescaling(0.5), k.CenterCrop(3, 4)]), wave(*IMAGES)),
     "adaptive average 1d": lambda k: (k.AdaptiveAveragePooling1D(3), wave(2, 8, 3)),

@@ -40,18 +40,19 @@ class ArrayUnpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def found(path: Any, origin: str, *, folder: str = "") -> Path:
+def found(path: Any, origin: str, *, folder: str = "", cache: str = "datasets") -> Path:
     """A file, by its path or by its name among Keras's.
 
     Args:
         path: a path, or the name of a file in ``~/.keras/datasets``.
         origin: where it may be fetched from.
         folder: the folder there that has it.
+        cache: the folder of ``~/.keras`` instead of ``datasets``.
 
     Raises:
         FileNotFoundError: it is in neither place.
     """
-    place = Path(keras_home()) / "datasets" / folder / Path(path).name
+    place = Path(keras_home()) / cache / folder / Path(path).name
     for candidate in (Path(path).expanduser(), place):
         if candidate.exists() and (candidate.is_absolute() or os.sep in str(path)):
             return candidate

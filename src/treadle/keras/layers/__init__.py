@@ -49,6 +49,7 @@ from treadle.keras.layers.core import (
     Reshape,
     ReversibleEmbedding,
     Softmax,
+    ThresholdedReLU,
 )
 from treadle.keras.layers.einsum import EinsumDense
 from treadle.keras.layers.functions import Lambda
@@ -124,12 +125,20 @@ from treadle.keras.layers.preprocessing.augmentation import (
     RandomContrast,
     RandomCrop,
     RandomFlip,
+    RandomHeight,
     RandomRotation,
     RandomShear,
     RandomTranslation,
+    RandomWidth,
     RandomZoom,
 )
-from treadle.keras.layers.preprocessing.categories import CategoryEncoding, Discretization, Hashing
+from treadle.keras.layers.preprocessing.categories import (
+    CategoryEncoding,
+    Discretization,
+    HashedCrossing,
+    Hashing,
+)
+from treadle.keras.layers.preprocessing.chains import AugMix, RandAugment
 from treadle.keras.layers.preprocessing.colors import (
     AutoContrast,
     RandomColorDegeneration,
@@ -142,10 +151,21 @@ from treadle.keras.layers.preprocessing.colors import (
     RandomSharpness,
     Solarization,
 )
+from treadle.keras.layers.preprocessing.filters import (
+    RandomColorJitter,
+    RandomElasticTransform,
+    RandomGaussianBlur,
+    RandomPerspective,
+)
+from treadle.keras.layers.preprocessing.histograms import (
+    ContrastLimitedAdaptiveHistogramEqualization,
+    Equalization,
+)
 from treadle.keras.layers.preprocessing.images import CenterCrop, Resizing
+from treadle.keras.layers.preprocessing.mixing import CutMix, MixUp
 from treadle.keras.layers.preprocessing.pipeline import Pipeline
 from treadle.keras.layers.preprocessing.scaling import Normalization, Rescaling
-from treadle.keras.layers.preprocessing.spectrograms import STFTSpectrogram
+from treadle.keras.layers.preprocessing.spectrograms import MelSpectrogram, STFTSpectrogram
 from treadle.keras.layers.preprocessing.vocabularies import (
     IntegerLookup,
     StringLookup,
@@ -188,33 +208,36 @@ __all__ = [
     "ELU", "GRU", "LSTM", "RNN", "Activation", "ActivityRegularization", "AdaptiveAveragePooling1D",
     "AdaptiveAveragePooling2D", "AdaptiveAveragePooling3D", "AdaptiveMaxPooling1D",
     "AdaptiveMaxPooling2D", "AdaptiveMaxPooling3D", "Add", "AdditiveAttention", "AlphaDropout",
-    "Attention", "AutoContrast", "Average", "AveragePooling1D", "AveragePooling2D",
+    "Attention", "AugMix", "AutoContrast", "Average", "AveragePooling1D", "AveragePooling2D",
     "AveragePooling3D", "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNormalization",
-    "Bidirectional", "CategoryEncoding", "CenterCrop", "Concatenate", "Conv1D", "Conv1DTranspose",
-    "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "ConvLSTM1D", "ConvLSTM2D",
-    "ConvLSTM3D", "Convolution1D", "Convolution1DTranspose", "Convolution2D",
-    "Convolution2DTranspose", "Convolution3D", "Convolution3DTranspose", "Cropping1D", "Cropping2D",
-    "Cropping3D", "Dense", "DepthwiseConv1D", "DepthwiseConv2D", "Discretization", "Dot", "Dropout",
-    "EinsumDense", "Embedding", "Flatten", "GRUCell", "GaussianDropout", "GaussianNoise",
-    "GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalAvgPool1D",
-    "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D",
-    "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D", "GroupNormalization",
-    "GroupQueryAttention", "Hashing", "Identity", "Input", "InputLayer", "InputSpec",
-    "IntegerLookup", "LSTMCell", "Lambda", "Layer", "LayerNormalization", "LeakyReLU", "Masking",
-    "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D",
-    "Maximum", "Minimum", "MultiHeadAttention", "Multiply", "Normalization", "PReLU", "Permute",
-    "Pipeline", "RMSNormalization", "RandomBrightness", "RandomColorDegeneration", "RandomContrast",
-    "RandomCrop", "RandomErasing", "RandomFlip", "RandomGrayscale", "RandomHue", "RandomInvert",
+    "Bidirectional", "CategoryEncoding", "CenterCrop", "Concatenate",
+    "ContrastLimitedAdaptiveHistogramEqualization", "Conv1D", "Conv1DTranspose", "Conv2D",
+    "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D",
+    "Convolution1D", "Convolution1DTranspose", "Convolution2D", "Convolution2DTranspose",
+    "Convolution3D", "Convolution3DTranspose", "Cropping1D", "Cropping2D", "Cropping3D", "CutMix",
+    "Dense", "DepthwiseConv1D", "DepthwiseConv2D", "Discretization", "Dot", "Dropout",
+    "EinsumDense", "Embedding", "Equalization", "Flatten", "GRUCell", "GaussianDropout",
+    "GaussianNoise", "GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D",
+    "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D",
+    "GlobalMaxPool3D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D",
+    "GroupNormalization", "GroupQueryAttention", "HashedCrossing", "Hashing", "Identity", "Input",
+    "InputLayer", "InputSpec", "IntegerLookup", "LSTMCell", "Lambda", "Layer", "LayerNormalization",
+    "LeakyReLU", "Masking", "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D",
+    "MaxPooling3D", "Maximum", "MelSpectrogram", "Minimum", "MixUp", "MultiHeadAttention",
+    "Multiply", "Normalization", "PReLU", "Permute", "Pipeline", "RMSNormalization", "RandAugment",
+    "RandomBrightness", "RandomColorDegeneration", "RandomColorJitter", "RandomContrast",
+    "RandomCrop", "RandomElasticTransform", "RandomErasing", "RandomFlip", "RandomGaussianBlur",
+    "RandomGrayscale", "RandomHeight", "RandomHue", "RandomInvert", "RandomPerspective",
     "RandomPosterization", "RandomRotation", "RandomSaturation", "RandomSharpness", "RandomShear",
-    "RandomTranslation", "RandomZoom", "ReLU", "RepeatVector", "Rescaling", "Reshape", "Resizing",
-    "ReversibleEmbedding", "STFTSpectrogram", "SeparableConv1D", "SeparableConv2D",
-    "SeparableConvolution1D", "SeparableConvolution2D", "SimpleRNN", "SimpleRNNCell", "Softmax",
-    "Solarization", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D",
-    "SpectralNormalization", "StackedRNNCells", "StringLookup", "Subtract", "TFSMLayer",
-    "TextVectorization",
-    "TimeDistributed", "UnitNormalization", "UpSampling1D", "UpSampling2D", "UpSampling3D",
-    "Wrapper", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "add", "average", "concatenate",
-    "deserialize", "dot", "maximum", "minimum", "multiply", "serialize", "subtract",
+    "RandomTranslation", "RandomWidth", "RandomZoom", "ReLU", "RepeatVector", "Rescaling",
+    "Reshape", "Resizing", "ReversibleEmbedding", "STFTSpectrogram", "SeparableConv1D",
+    "SeparableConv2D", "SeparableConvolution1D", "SeparableConvolution2D", "SimpleRNN",
+    "SimpleRNNCell", "Softmax", "Solarization", "SpatialDropout1D", "SpatialDropout2D",
+    "SpatialDropout3D", "SpectralNormalization", "StackedRNNCells", "StringLookup", "Subtract",
+    "TFSMLayer", "TextVectorization", "ThresholdedReLU", "TimeDistributed", "UnitNormalization",
+    "UpSampling1D", "UpSampling2D", "UpSampling3D", "Wrapper", "ZeroPadding1D", "ZeroPadding2D",
+    "ZeroPadding3D", "add", "average", "concatenate", "deserialize", "dot", "maximum", "minimum",
+    "multiply", "serialize", "subtract",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

@@ -128,13 +128,17 @@ class _Conv(_Convolution):
         return self.filters
 
     def _convolved(self, inputs: td.Tensor) -> td.Tensor:
+        return self.convolution_op(inputs, self.kernel)
+
+    def convolution_op(self, inputs: Any, kernel: Any) -> td.Tensor:
+        """The convolution alone, by any kernel of the layer's shape: a subclass may change it."""
         padding = self.padding.upper()
         if padding == "CAUSAL":  # zeros before the first step
             around = [(0, 0)] * 3
             around[self._axes[0]] = ((self.window[0] - 1) * self.dilation_rate[0], 0)
             inputs, padding = td.pad(inputs, around), "VALID"
         return td.nn.convolution(
-            inputs, self.kernel, list(self.strides), padding, self._format_code,
+            inputs, kernel, list(self.strides), padding, self._format_code,
             list(self.dilation_rate),
         )  # fmt: skip
 

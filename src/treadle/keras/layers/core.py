@@ -271,6 +271,29 @@ class ReLU(Layer):
         return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
 
 
+class ThresholdedReLU(Layer):
+    """Keras 2's rectifier that gives 0 up to `theta`, and x above it.
+
+    Raises:
+        ValueError: `theta` is None or negative.
+    """
+
+    supports_masking = True
+    _settings: ClassVar[tuple[str, ...]] = ("theta",)
+
+    def __init__(self, theta: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if theta is None or theta < 0:
+            raise ValueError(
+                f"The theta value of a Thresholded ReLU layer should be >=0. Received: {theta}"
+            )
+        self.theta = float(theta)
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        return inputs * td.cast(inputs > self.theta, inputs.dtype)
+
+
 class ELU(Layer):
     """The exponential linear unit."""
 

@@ -95,7 +95,7 @@ class _GlobalPooling(Spatial):
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         if self.keepdims:
-            return self._with_sizes(input_shape, lambda d, i: 1)
+            return tuple(1 if i in self._axes else d for i, d in enumerate(input_shape))
         return tuple(d for i, d in enumerate(input_shape) if i not in self._axes)
 
 

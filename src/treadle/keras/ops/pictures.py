@@ -479,22 +479,37 @@ def elastic_transform(
     size = int(6 * int(sigma)) | 1
 
     def moved_pixels(x: td.Tensor) -> td.Tensor:
-        batch, height, width, channels = shape_of(x)
-        noise = td.random.stateless_normal([batch, height, width, 1], drawn, dtype=td.float32)
-        shift = gaussian_blur(noise * float(sigma), (size, size), (sigma, sigma), "channels_last")
-        shift = shift[..., 0] * float(alpha)
-        first = td.cast(td.range(batch), td.float32)[:, None, None] + td.zeros_like(shift)
-        down = td.cast(td.range(height), td.float32)[None, :, None] + shift
-        across = td.cast(td.range(width), td.float32)[None, None, :] + shift
-        places = td.stack([first, down, across])
-        order = INTERPOLATIONS.index(interpolation)
-        parts = [
-            map_coordinates(x[..., c], places, order, fill_mode, fill_value)
-            for c in range(channels)
-        ]
-        return td.stack(parts, -1)
+        return displaced(
+            x, float(alpha), float(sigma), size, drawn, interpolation, fill_mode, fill_value
+        )
 
     return _of(images, data_format, moved_pixels)
+
+
+def displaced(
+    x: td.Tensor, alpha: Any, sigma: Any, size: int, seed: Any, interpolation: str, fill_mode: str,
+    fill_value: float,
+) -> td.Tensor:  # fmt: skip
+    """The pixels of images [batch, height, width, channels], moved by smooth random distances.
+
+    Args:
+        alpha, sigma: how far, and how wide the bell is that smooths the distances: numbers or
+            scalars.
+        size: how many rows and columns of neighbours the bell covers.
+        seed: two ints.
+    """
+    batch, height, width, channels = shape_of(x)
+    noise = td.random.stateless_normal([batch, height, width, 1], seed, dtype=td.float32)
+    shift = gaussian_blur(noise * sigma, (size, size), (sigma, sigma), "channels_last")
+    shift = shift[..., 0] * alpha
+    first = td.cast(td.range(batch), td.float32)[:, None, None] + td.zeros_like(shift)
+    down = td.cast(td.range(height), td.float32)[None, :, None] + shift
+    across = td.cast(td.range(width), td.float32)[None, None, :] + shift
+    places, order = td.stack([first, down, across]), INTERPOLATIONS.index(interpolation)
+    parts = [
+        map_coordinates(x[..., c], places, order, fill_mode, fill_value) for c in range(channels)
+    ]
+    return td.stack(parts, -1)
 
 
 # -- scaled ----------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ class _Files(NamedTuple):
         return _Files(self.paths[at], labels, self.class_names)
 
 
-def _below(folder: str, endings: tuple[str, ...], follow_links: bool) -> list[str]:
+def files_below(folder: str, endings: tuple[str, ...], follow_links: bool) -> list[str]:
     """The files in a folder and below it, in the order of their names."""
     walk = sorted(os.walk(folder, followlinks=follow_links), key=lambda entry: entry[0])
     return [
@@ -65,11 +65,11 @@ def _indexed(
                 f"class_names={class_names}"
             )
         names = list(class_names or found)
-        groups = [_below(os.path.join(folder, name), endings, follow_links) for name in names]
+        groups = [files_below(os.path.join(folder, name), endings, follow_links) for name in names]
         paths = [path for group in groups for path in group]
         numbers = [number for number, group in enumerate(groups) for _ in group]
     else:
-        paths, numbers, names = _below(folder, endings, follow_links), labels, None
+        paths, numbers, names = files_below(folder, endings, follow_links), labels, None
         if labels is not None:
             if len(labels) != len(paths):
                 raise ValueError(

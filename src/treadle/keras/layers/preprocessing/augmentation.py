@@ -312,3 +312,56 @@ class RandomContrast(_Coloring):
         mean = td.reduce_mean(images, [1, 2], keepdims=True)
         times = self._drawn(images, 1.0 - self.factor[0], 1.0 + self.factor[1], 1, 1, 1)
         return self._in_range((images - mean) * times + mean)
+
+
+class _OfASize(_Random):
+    """Keras 2's layers that stretch all images of a batch alike, along one axis.
+
+    Args:
+        factor: how much larger or smaller at most, or (least, greatest), as a part of the size.
+        interpolation: "bilinear", "nearest" or another method of `td.image.resize`.
+        seed: makes the choices repeat.
+
+    Raises:
+        ValueError: the factors are not in rising order, or less than -1.
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("factor", "interpolation")
+    _no_settings: ClassVar[tuple[str, ...]] = ("data_format",)
+    _axis: ClassVar[int]
+
+    def __init__(
+        self, factor: Any, interpolation: str = "bilinear", seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(seed, **kwargs)
+        least, greatest = factor if isinstance(factor, tuple | list) else (-factor, factor)
+        if not -1.0 <= least <= greatest:
+            raise ValueError(
+                f"`factor` argument must have values larger than -1 in rising order. Received: "
+                f"factor={factor}"
+            )
+        self.factor, self.interpolation, self._factors = factor, interpolation, (least, greatest)
+
+    def _changed(self, images: td.Tensor) -> td.Tensor:
+        sizes = list(td.unstack(td.shape(images)[1:3]))
+        least, greatest = (1.0 + f for f in self._factors)
+        times = td.random.uniform([], least, greatest, seed=self.seed)
+        number = self._axis - 1
+        sizes[number] = td.cast(times * td.cast(sizes[number], td.float32), td.int32)
+        found = td.image.resize(images, td.stack(sizes), self.interpolation)
+        return td.cast(found, images.dtype)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        shape = list(input_shape)
+        shape[self._axis - 4] = None
+        return tuple(shape)
+
+
+class RandomHeight(_OfASize):
+    __doc__ = _OfASize.__doc__
+    _axis = 1
+
+
+class RandomWidth(_OfASize):
+    __doc__ = _OfASize.__doc__
+    _axis = 2

@@ -1,4 +1,4 @@
-"""Numbers and strings as categories: CategoryEncoding, Discretization and Hashing."""
+"""Numbers and strings as categories: CategoryEncoding, Discretization, hashes."""
 
 from __future__ import annotations
 
@@ -256,3 +256,80 @@ def hashed(values: td.Tensor, bins: int, salt: list[int] | None) -> td.Tensor:
     if salt is None:
         return td.strings.to_hash_bucket_fast(values, bins)
     return td.strings.to_hash_bucket_strong(values, bins, salt)
+
+
+class HashedCrossing(Layer):
+    """Several features as one number below `num_bins`: a hash of all of them.
+
+    The features are ints or strings of shape [], [batch] or [batch, 1].
+
+    Args:
+        num_bins: how many numbers there are.
+        output_mode: "int", or "one_hot" for rows of 0 and 1.
+
+    Raises:
+        ValueError: fewer than two features, or of different shapes, or of floats.
+    """
+
+    has_shape_rule: ClassVar[bool] = False
+    _settings: ClassVar[tuple[str, ...]] = ("num_bins", "output_mode", "sparse")
+    _no_settings: ClassVar[tuple[str, ...]] = ("trainable",)
+
+    def __init__(
+        self, num_bins: int, output_mode: str = "int", sparse: bool = False,
+        name: str | None = None, dtype: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        self.output_mode = mode_name("HashedCrossing", output_mode, "int", "one_hot")
+        if dtype is None and output_mode == "int":
+            dtype = "int64"
+        super().__init__(name=name, dtype=dtype, **kwargs)
+        refuse_sparse("HashedCrossing", sparse)
+        self.num_bins, self.sparse = num_bins, sparse
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        if not isinstance(inputs, list | tuple) or len(inputs) < 2:
+            raise ValueError(
+                f'Layer "{self.name}" (HashedCrossing) takes a list of two inputs or more, got '
+                f"{inputs}"
+            )
+        features = [td.convert_to_tensor(x) for x in inputs]
+        shape = features[0].shape
+        if any(x.dtype != td.string and not x.dtype.is_integer for x in features):
+            raise ValueError(
+                f'Layer "{self.name}" (HashedCrossing) takes ints and strings, got '
+                f"{[x.dtype.name for x in features]}"
+            )
+        if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1) or any(
+            x.shape.as_list() != shape.as_list() for x in features
+        ):
+            raise ValueError(
+                f'Layer "{self.name}" (HashedCrossing) takes inputs of one shape: (), (batch,) or '
+                f"(batch, 1), got {[x.shape for x in features]}"
+            )
+        bins = td.reshape(crossed(features, self.num_bins), td.shape(features[0]))
+        return encoded(td.ensure_shape(bins, shape), self.output_mode, self.num_bins, self.dtype)
+
+    def _autocast(self, tensor: td.Tensor) -> td.Tensor:
+        return tensor  # the dtype is that of the results
+
+
+_CROSS_MULTIPLIER, _CROSS_KEY = 0xC6A4A7935BD1E995, 0xDECAFCAFFE
+
+
+def crossed(features: list[td.Tensor], bins: int) -> td.Tensor:
+    """int64 numbers [n] below `bins` of n elements of each feature, as `tf.sparse.cross_hashed` has
+    them: FarmHash's fingerprints of strings, and ints, joined as FingerprintCat64 does."""
+    multiplier, far = td.constant(_CROSS_MULTIPLIER, td.uint64), td.constant(47, td.uint64)
+
+    def mixed(x: td.Tensor) -> td.Tensor:
+        return td.bitwise.bitwise_xor(x, td.bitwise.right_shift(x, far))
+
+    found = td.constant(_CROSS_KEY, td.uint64)
+    for feature in features:
+        flat = td.reshape(feature, [-1])
+        words = td.fingerprint(flat) if flat.dtype == td.string else td.cast(flat, td.int64)
+        word = mixed(td.bitcast(words, td.uint64) * multiplier) * multiplier
+        found = td.bitwise.bitwise_xor(td.bitwise.bitwise_xor(found, multiplier), word)
+        found = mixed(mixed(found * multiplier) * multiplier)
+    return td.cast(found % td.constant(bins, td.uint64), td.int64)

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras import initializers
+from treadle.keras import initializers, ops
 from treadle.keras.config import epsilon
 from treadle.keras.layers.base import InputSpec, Layer
 from treadle.keras.layers.spatial import format_name, padding_name
@@ -121,3 +121,72 @@ class STFTSpectrogram(Layer):
         return magnitude if self.mode == "magnitude" else td.math.log(
             td.maximum(magnitude, epsilon())
         )
+
+
+class MelSpectrogram(Layer):
+    """The spectra of parts of signals over bands that ears tell apart, in decibels: (..., bands,
+    time).
+
+    Args:
+        fft_length: of the spectra.
+        sequence_stride: how far the parts are apart.
+        sequence_length: of the parts, `fft_length` when omitted.
+        window: what parts are multiplied by.
+        sampling_rate: numbers of a signal in a second.
+        num_mel_bins: the number of bands.
+        min_freq, max_freq: of the bands, in hertz; half of the sampling rate when omitted.
+        power_to_db: give decibels.
+        top_db: how far below the largest they go.
+        mag_exp: the power of the magnitudes: 1 for energies, 2 for powers.
+        min_power: smaller powers count as this one.
+        ref_power: what is 0 decibels.
+
+    Raises:
+        ValueError: parts are longer than `fft_length`.
+    """
+
+    has_shape_rule: ClassVar[bool] = False
+    _settings: ClassVar[tuple[str, ...]] = (
+        "fft_length", "sequence_stride", "sequence_length", "window", "sampling_rate",
+        "num_mel_bins", "min_freq", "max_freq", "power_to_db", "top_db", "mag_exp", "min_power",
+        "ref_power",
+    )  # fmt: skip
+
+    def __init__(
+        self, fft_length: int = 2048, sequence_stride: int = 512,
+        sequence_length: int | None = None, window: Any = "hann", sampling_rate: int = 16000,
+        num_mel_bins: int = 128, min_freq: float = 20.0, max_freq: float | None = None,
+        power_to_db: bool = True, top_db: float = 80.0, mag_exp: float = 2.0,
+        min_power: float = 1e-10, ref_power: float = 1.0, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        self.fft_length, self.sequence_stride = fft_length, sequence_stride
+        self.sequence_length = sequence_length or fft_length
+        if fft_length < self.sequence_length:
+            raise ValueError(
+                "`fft_length` must be greater than or equal to `sequence_length`. Received: "
+                f"`sequence_length`={self.sequence_length}, `fft_length`={fft_length}."
+            )
+        self.window, self.sampling_rate, self.num_mel_bins = window, sampling_rate, num_mel_bins
+        self.min_freq, self.max_freq = min_freq, max_freq or int(sampling_rate / 2)
+        self.power_to_db, self.top_db, self.mag_exp = power_to_db, top_db, mag_exp
+        self.min_power, self.ref_power = min_power, ref_power
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        exact = self.compute_dtype if self.compute_dtype == "float64" else "float32"
+        real, imaginary = ops.stft(
+            td.cast(inputs, exact), self.sequence_length, self.sequence_stride, self.fft_length,
+            self.window,
+        )  # fmt: skip
+        found = td.sqrt(td.square(real) + td.square(imaginary)) ** self.mag_exp
+        bands = td.signal.linear_to_mel_weight_matrix(
+            self.num_mel_bins, self.fft_length // 2 + 1, self.sampling_rate, self.min_freq,
+            self.max_freq, exact,
+        )  # fmt: skip
+        found = td.tensordot(found, bands, 1)
+        if self.power_to_db:
+            found = 10.0 * ops.log10(td.maximum(found, self.min_power))
+            found -= 10.0 * math.log10(max(abs(self.ref_power), self.min_power))
+            found = td.maximum(found, td.reduce_max(found) - self.top_db)
+        return td.cast(td.linalg.matrix_transpose(found), self.compute_dtype)

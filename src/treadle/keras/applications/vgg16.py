@@ -1,0 +1,9 @@
+"""``td.keras.applications.vgg16``: VGG with 16 layers of weights."""
+
+from treadle.keras.applications.imagenet_utils import decode_predictions
+from treadle.keras.applications.vgg import VGG16, preprocess_input
+from treadle.names import missing_in
+
+__all__ = ["VGG16", "decode_predictions", "preprocess_input"]
+
+__getattr__ = missing_in(__name__)
