@@ -210,6 +210,18 @@ def written_elements(x: Any) -> Any:
     return rows
 
 
+def sounds(x: Any) -> Any:
+    file = td.audio.encode_wav(td.reshape(x / 2, [-1, 1]), 8000)
+    return [td.strings.length(file), *td.audio.decode_wav(file)]
+
+
+def rows_of_words(words: Any) -> Any:
+    table = td.lookup.StaticHashTable(
+        td.lookup.KeyValueTensorInitializer(["a", "ab", "b"], [3, 4, 5], td.string, td.int64), -1
+    )
+    return table.lookup(words)
+
+
 NUMERIC = [
     Program("added_segments", added_segments, (X,)),
     Program("read_parts", read_parts, (np.linspace(-1.0, 2.0, 12).reshape(4, 3),), batched=False),
@@ -428,6 +440,8 @@ OTHERS = [
     Program("characters", characters, (WORDS,), open_dims=False),
     Program("files", files, (WORDS,)),
     Program("strings", strings, (WORDS,)),
+    Program("sounds", sounds, (X.astype(np.float32),), differentiable=False),
+    Program("rows_of_words", rows_of_words, (WORDS,)),
     Program("stateless_random", random_numbers, (np.array([1, 2], np.int32),), close=True),
     Program("random_families", families_of_random_numbers, (X,), close=True),
     Program("shuffle", shuffled, (X,)),

@@ -40,6 +40,10 @@ WITHOUT: dict[str, str] = {
     "write_summary": "it writes files: tests/summary",
     "timestamp": "no two calls give the same",
     "raise": "only td.jit records it: jitted/test_branches.py",
+    **dict.fromkeys(
+        ("common", "reduce_among", "reduce_replicas", "stack_among", "stack_replicas"),
+        "strategies over several devices: distribute/test_on_gpus.py",
+    ),
 }
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.runtime.gpu.driver import Memory
-from treadle.runtime.gpu.finish import Finish
+from treadle.runtime.gpu.finish import GELU, RELU, Finish
 
 Shape = tuple[int, int, int, int]
 Allocate = Callable[[int], Memory]
@@ -33,7 +33,7 @@ _OPERATIONS = {
     "conv2d_backprop_input": ("conv_dgrad", {"loss": "outputs", "filter": "filters"}, "images"),
     "conv2d_backprop_filter": ("conv_wgrad", {"image": "images", "loss": "outputs"}, "filters"),
 }
-_ACTIVATIONS = {"relu": "relu", "gelu": "gelu_approx_tanh"}
+_ACTIVATIONS = {RELU: RELU, GELU: "gelu_approx_tanh"}
 _LOG = logging.getLogger("treadle")
 
 

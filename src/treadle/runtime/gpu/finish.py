@@ -12,6 +12,7 @@ from treadle.core.dtypes import DType
 from treadle.core.records import record
 from treadle.kernel.ir import Affine, Apply, Buffer, Const, Expr, Index, Load, apply, const
 
+RELU, GELU = "relu", "gelu"  # activations that libraries have
 _GELU = 0.044715, math.sqrt(2 / math.pi)
 
 
@@ -21,7 +22,7 @@ class Finish:
 
     Attributes:
         bias: whether an element of a vector that lies along the last axis is added.
-        activation: what follows: "relu", "gelu" (its form by the hyperbolic tangent), or "".
+        activation: what follows: RELU, GELU (its form by the hyperbolic tangent), or "".
         keeps: whether the operand of the activation is stored, too.
     """
 
@@ -87,16 +88,14 @@ def finishing(
     if len(found) < len(parts) or len({p.bias for p in found}) != 1:
         return None
     bias = found[0].bias
-    match [p.activation for p in found]:
-        case [activation] if activation or bias is not None:
-            out, kept = 0, None
-        case ["gelu", ""]:
-            activation, out, kept = "gelu", 0, 1
-        case ["", "gelu"]:
-            activation, out, kept = "gelu", 1, 0
-        case _:
-            return None
-    return Finishing(Finish(bias is not None, activation, kept is not None), bias, out, kept)
+    activations = [p.activation for p in found]
+    if activations == [GELU, ""]:
+        return Finishing(Finish(bias is not None, GELU, True), bias, 0, 1)
+    if activations == ["", GELU]:
+        return Finishing(Finish(bias is not None, GELU, True), bias, 1, 0)
+    if len(activations) > 1 or not (activations[0] or bias is not None):
+        return None
+    return Finishing(Finish(bias is not None, activations[0]), bias, 0, None)
 
 
 def _part(value: Expr, is_result: Callable[[Load], bool], own: Sequence[Index]) -> _Part | None:
@@ -136,11 +135,11 @@ def _activation(value: Expr) -> tuple[str, Expr]:
         zeros = [a for a in value.args if isinstance(a, Const) and a.value == 0]
         rest = [a for a in value.args if a not in zeros]
         if len(rest) == 1:
-            return "relu", rest[0]
+            return RELU, rest[0]
     if value.fn == "mul" and isinstance(value.args[0], Apply) and len(value.args[0].args) == 2:
         operand = value.args[0].args[1]
         if _gelu(operand) is value:  # equal expressions are one object
-            return "gelu", operand
+            return GELU, operand
     return "", value
 
 
