@@ -30,7 +30,7 @@ from treadle.names import missing_in
 _STAGES = [(16, 1, 1), (24, 2, 2), (32, 3, 2), (64, 4, 2), (96, 3, 1), (160, 3, 2), (320, 1, 1)]
 _SIZES = (96, 128, 160, 192, 224)
 _ALPHAS = (0.35, 0.5, 0.75, 1.0, 1.3, 1.4)
-_SETTINGS = {"epsilon": 1e-3, "momentum": 0.999}
+_SETTINGS: dict[str, Any] = {"epsilon": 1e-3, "momentum": 0.999}
 
 
 def divisible(value: float, divisor: int = 8) -> int:

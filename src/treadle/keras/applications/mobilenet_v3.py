@@ -47,7 +47,7 @@ _LARGE = [
     (6, 112, False, 1, True, True), (6, 160, True, 2, True, True), (6, 160, True, 1, True, True),
     (6, 160, True, 1, True, True),
 ]  # fmt: skip
-_SETTINGS = {"epsilon": 1e-3, "momentum": 0.999}
+_SETTINGS: dict[str, Any] = {"epsilon": 1e-3, "momentum": 0.999}
 
 
 def _active(x: Any, swish: bool) -> Any:

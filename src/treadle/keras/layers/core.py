@@ -291,7 +291,7 @@ class ThresholdedReLU(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> td.Tensor:
-        return inputs * td.cast(inputs > self.theta, inputs.dtype)
+        return td.multiply(inputs, td.cast(inputs > self.theta, inputs.dtype))
 
 
 class ELU(Layer):

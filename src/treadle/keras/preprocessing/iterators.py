@@ -119,7 +119,7 @@ class _Images(Iterator):
         if not self.save_to_dir:
             return
         for image, number in zip(batch, index_array, strict=True):
-            name = f"{self.save_prefix}_{number}_{np.random.randint(most)}.{self.save_format}"
+            name = f"{self.save_prefix}_{number}_{np.random.randint(int(most))}.{self.save_format}"
             array_to_img(image, self.data_format, scale=True).save(
                 os.path.join(self.save_to_dir, name)
             )

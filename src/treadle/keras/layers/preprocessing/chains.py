@@ -132,9 +132,8 @@ class AugMix(_Drawing):
 
     def _changed(self, images: td.Tensor) -> td.Tensor:
         weights = self._gammas(images, self.num_chains)
-        weights = td.unstack(weights / td.reduce_sum(weights))
         mixed = td.zeros_like(images)
-        for weight in weights:
+        for weight in td.unstack(weights / td.reduce_sum(weights)):
             chained = images
             for _ in range(self.chain_depth):
                 chained = self._one_of(self._kinds, chained)
