@@ -68,7 +68,11 @@ def _infer_broadcast_to(x: TensorSpec, *, shape: tuple[Dim, ...]) -> TensorSpec:
 
 def _eager_broadcast_to(x: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     result = np.empty(shape, x.dtype)  # a view by NumPy's function takes longer, and is copied then
-    result[...] = x
+    try:
+        result[...] = x
+    except ValueError:
+        np.broadcast_to(x, shape)  # its error tells both shapes
+        raise
     return result
 
 
