@@ -49,11 +49,11 @@ OWNERS = {
     "rich": {"cli", "bench", "keras.models.summary"},
     "matplotlib": {"cli", "bench"},
     "h5py": {"keras.models.weight_files"},
-    "PIL": {"ops.image.codecs", "keras.utils.images"},
+    "PIL": {"ops.image.codecs", "keras.utils.images", "keras.preprocessing.transforms"},
     "mpi4py": {"distribute.mpi"},
     "tensorboard": {"summary.messages"},
     "pydot": {"keras.models.plotting"},
-    "scipy": {"keras.initializers"},
+    "scipy": {"keras.initializers", "keras.preprocessing.transforms"},
 }
 # Packages of one kind of device, and who beside their own modules may import them: what chooses a
 # device, what calls its programs from Python without the compiler's help, and its settings.
@@ -159,8 +159,8 @@ LEVELS = {
         "metrics",
         "layers",
         "ops optimizers",
-        "backend mixed_precision models",
-        "export saving",
+        "backend_networks mixed_precision models",
+        "applications backend export saving",
     ),
 }
 
@@ -279,6 +279,8 @@ LIBRARIES = {
     ("keras.initializers", "scipy.signal"): "may be missing, and few programs need it",
     ("keras.models.plotting", "pydot"): "may be missing, and few programs need it",
     ("keras.models.weight_files", "h5py"): "may be missing, and few programs need it",
+    ("keras.preprocessing.transforms", "PIL"): "may be missing, and few programs need it",
+    ("keras.preprocessing.transforms", "scipy"): "may be missing, and few programs need it",
     ("keras.utils.images", "PIL"): "may be missing, and few programs need it",
     ("names", "difflib"): "for the text of an error",
     ("onnx.messages", "onnx"): "may be missing, and few programs need it",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras import ops
 from treadle.keras.layers.preprocessing.augmentation import (
     RandomBrightness,
     RandomContrast,
@@ -60,7 +59,7 @@ class RandomGaussianBlur(_Sometimes):
 
     def _changed(self, images: td.Tensor) -> td.Tensor:
         widths = td.random.uniform([2], *self.sigma, images.dtype, self.seed) + 1e-6
-        blurred = ops.image.gaussian_blur(
+        blurred = td.keras.ops.image.gaussian_blur(
             images, self.kernel_size, (widths[0], widths[1]), "channels_last"
         )
         found = td.where(self._chosen(images, *self.factor), blurred, images)
@@ -147,7 +146,7 @@ class RandomPerspective(_Sometimes):
         ])  # fmt: skip
         start = td.tile(corners[None], td.stack([td.shape(images)[0], 1, 1]))
         end = start + start * self._drawn(images, -0.5 * self.scale, 0.5 * self.scale, 4, 2)
-        tilted = ops.image.perspective_transform(
+        tilted = td.keras.ops.image.perspective_transform(
             images, start, end, self.interpolation, self.fill_value, "channels_last"
         )
         return td.where(self._chosen(images, *self.factor), tilted, images)
@@ -200,7 +199,7 @@ class RandomElasticTransform(_Sometimes):
         far, smooth = 0.1 * max(sizes), 0.05 * min(sizes)
         drawn = td.random.uniform([], *self.scale, images.dtype, self.seed)
         seed = td.random.uniform([2], 0, 2**31 - 1, td.int32, self.seed)
-        bent = ops.pictures.displaced(
+        bent = td.keras.ops.pictures.displaced(
             images, far * drawn, smooth * drawn, int(6 * int(smooth * self.scale[1])) | 1, seed,
             self.interpolation, self.fill_mode, self.fill_value,
         )  # fmt: skip

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras import initializers, ops
+from treadle.keras import initializers
 from treadle.keras.config import epsilon
 from treadle.keras.layers.base import InputSpec, Layer
 from treadle.keras.layers.spatial import format_name, padding_name
@@ -175,7 +175,7 @@ class MelSpectrogram(Layer):
 
     def call(self, inputs: Any) -> td.Tensor:
         exact = self.compute_dtype if self.compute_dtype == "float64" else "float32"
-        real, imaginary = ops.stft(
+        real, imaginary = td.keras.ops.stft(
             td.cast(inputs, exact), self.sequence_length, self.sequence_stride, self.fft_length,
             self.window,
         )  # fmt: skip
@@ -186,7 +186,7 @@ class MelSpectrogram(Layer):
         )  # fmt: skip
         found = td.tensordot(found, bands, 1)
         if self.power_to_db:
-            found = 10.0 * ops.log10(td.maximum(found, self.min_power))
+            found = 10.0 * td.keras.ops.log10(td.maximum(found, self.min_power))
             found -= 10.0 * math.log10(max(abs(self.ref_power), self.min_power))
             found = td.maximum(found, td.reduce_max(found) - self.top_db)
         return td.cast(td.linalg.matrix_transpose(found), self.compute_dtype)
