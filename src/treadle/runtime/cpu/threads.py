@@ -108,9 +108,12 @@ class Pool:
     def _start(self) -> None:
         slot = self._base + HEAD + self._started * SLOT
         self._init(slot)
+        # A worker reads its slot until it ends, which may be after the pool is gone: it keeps the
+        # memory.
+        kept = ctypes.byref(self._memory, slot - ctypes.addressof(self._memory))
         worker = SafeThread(
             target=self._work,
-            args=(slot, self._spins),
+            args=(kept, self._spins),
             name=f"treadle-{self._started + 1}",
             daemon=True,
         )
