@@ -36,7 +36,8 @@ def test_shares() -> None:
 
 
 def test_products_are_measured() -> None:
-    job, flops = peak.product(30, 20, 10, "float32", "b")
+    [(change, job, flops)] = peak.product(30, 20, 10, "float32", "b")
+    assert change == ""
     assert job().shape == (30, 20)
     assert flops == 2 * 30 * 20 * 10
     assert peak.best_call(job, 0.0) > 0
