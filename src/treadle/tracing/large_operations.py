@@ -173,5 +173,8 @@ def _asked(entry: _Entry) -> Executable | None:
 
 @clears
 def _forget() -> None:
+    """Forget the operations and their programs, those that somebody still holds among them."""
+    global _programs
     with _lock:
         _entries.clear()
+        _programs = Programs(compile_native)

@@ -7,17 +7,24 @@ from collections.abc import Iterator
 import pytest
 
 from treadle.ops.registry import large
+from treadle.runtime.cpu import compiled_ahead
 from treadle.runtime.cpu.backend import Cpu
 from treadle.tracing import large_operations, settings
 
 
 @pytest.fixture(autouse=True)
 def early(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Arrays of any size are large; nothing is known of operations when a test begins."""
+    """Arrays of any size are large. When a test begins nothing is known of operations, nothing is
+    compiled for an earlier one, and no program of an earlier one is shared."""
     monkeypatch.setattr(Cpu, "eager_elements", property(lambda self: 0))
     monkeypatch.setattr(large, "elements", (0, 0))
-    large_operations._forget()
+    _forget()
     yield
+    _forget()
+
+
+def _forget() -> None:
+    compiled_ahead._graphs.drain()
     large_operations._forget()
 
 

@@ -15,6 +15,7 @@ import pytest
 import treadle as td
 from treadle.ops.registry import OPS
 from treadle.passes import disabled
+from treadle.runtime import compile_native
 from treadle.runtime.cpu import compiled_ahead
 from treadle.tracing import large_operations, settings
 from treadle.tracing.large_operations import _entries
@@ -35,11 +36,19 @@ def finished() -> None:
         time.sleep(0.005)
 
 
-def test_numpy_answers_until_the_program_is_there():
+def test_numpy_answers_until_the_program_is_there(monkeypatch):
+    may_compile = threading.Event()
+
+    def compile_when_told(graph: Any) -> Any:
+        assert may_compile.wait(60)
+        return compile_native(graph)
+
+    monkeypatch.setattr(large_operations._programs, "_compile", compile_when_told)
     first = td.exp(X)._buffer
     assert entry().executable is None and entry().met == 1  # nothing was asked for yet
     second = td.exp(X)._buffer
     assert first.tobytes() == second.tobytes()
+    may_compile.set()
     finished()
     assert entry().executable is not None
     np.testing.assert_allclose(td.exp(X)._buffer, first, rtol=1e-6)
@@ -99,6 +108,18 @@ def test_operations_with_effects_and_those_that_only_rename_have_no_programs():
     assert OPS["matmul"] in _AS_PROGRAM and OPS["add"] in _AS_PROGRAM
     for name in ("reshape", "identity", "read_variable", "assign_variable", "shape"):
         assert OPS[name] not in _AS_PROGRAM
+
+
+def test_what_is_forgotten_shares_no_program_with_what_is_met_again(waiting, monkeypatch):
+    td.exp(td.ones([5, 3])), td.exp(td.ones([8, 4]))
+    held = list(_entries.values())  # as cycles hold them that are not collected yet
+    assert all(e.executable is not None for e in held)
+    monkeypatch.setattr(settings, "wait_for_eager_programs", False)
+    td.exp(X)
+    assert len(_entries) == 3 and all(e.executable is not None for e in _entries.values())
+    large_operations._forget()
+    td.exp(X)
+    assert entry().executable is None
 
 
 def test_clear_caches_forgets_programs(waiting):
