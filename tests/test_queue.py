@@ -1,5 +1,6 @@
 """Queues between threads, called at once. Values are those of TensorFlow 2.21."""
 
+import sys
 import threading
 import time
 
@@ -124,8 +125,20 @@ class in_thread:
         self._thread.start()
 
     def is_waiting(self):
-        time.sleep(0.05)
-        return self._thread.is_alive()
+        """Whether it has come to where it waits, and does so for a while."""
+        until = time.monotonic() + 60
+        while not self._waits() and self._thread.is_alive() and time.monotonic() < until:
+            time.sleep(0.001)
+        time.sleep(0.02)
+        return self._waits()
+
+    def _waits(self):
+        frame = sys._current_frames().get(self._thread.ident)
+        while frame is not None:
+            if frame.f_code is threading.Condition.wait.__code__:
+                return frame.f_back.f_globals["__name__"] == "treadle.queue"
+            frame = frame.f_back
+        return False
 
     def result(self):
         self._thread.join(30)

@@ -130,7 +130,7 @@ def test_workers_stop_with_the_iterator(tmp_path: Path) -> None:
     next(iterator)
     assert threads() > before
     del iterator
-    until = time.time() + 10
+    until = time.time() + 60
     while threads() > before and time.time() < until:
         time.sleep(0.02)
     assert threads() == before

@@ -2,6 +2,7 @@
 compiled again; reading them neither runs code nor ends the process."""
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -141,10 +142,10 @@ def test_programs_that_are_exchanged(cache):
         open_sizes(),
     ]
     entries = [entry(cache, graph) for graph in graphs]
-    files = [(cache.folder / f"{key}.o").read_bytes() for key, _ in entries]
+    files = [Path(cache.folder, f"{key}.o").read_bytes() for key, _ in entries]
     for graph, (key, _) in zip(graphs, entries, strict=True):
         for other, (_, plain), file in zip(graphs, entries, files, strict=True):
-            (cache.folder / f"{key}.o").write_bytes(file)
+            Path(cache.folder, f"{key}.o").write_bytes(file)
             assert (stored_program(graph) is None) == (graph is not other)
             cache.store("program", key, to_bytes(plain))
             assert (stored_program(graph) is None) == (graph is not other)

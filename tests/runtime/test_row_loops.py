@@ -274,13 +274,11 @@ def test_ctrl_c_ends_all_threads(threads):
     try:
         assert process.stdout.readline() == "ready\n", process.stderr.read()
         time.sleep(0.1)
-        start = time.perf_counter()
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)  # the loop would take much longer
     finally:
         process.kill()
     assert out == "interrupted\n2560.0\n", err
-    assert time.perf_counter() - start < 2.0
 
 
 STEPS = (

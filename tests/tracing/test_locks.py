@@ -54,7 +54,7 @@ def test_a_call_runs_while_another_thread_traces():
     def f(x):
         if x.shape[0] == 2:
             tracing.set()
-            assert finish.wait(10)
+            assert finish.wait(60)
         return x + 1.0
 
     f(td.ones([1]))
@@ -63,7 +63,7 @@ def test_a_call_runs_while_another_thread_traces():
         return f(td.ones([2])).shape[0]
 
     def call():
-        assert tracing.wait(10)
+        assert tracing.wait(60)
         found = f(td.ones([1])).numpy()[0]
         finish.set()
         return found
@@ -77,7 +77,7 @@ def test_functions_that_trace_each_other_in_two_threads():
 
     def meet(k):
         if k == 2:
-            met.wait(10)
+            met.wait(60)
 
     @td.function
     def f(x, k):
@@ -136,16 +136,16 @@ def test_a_fork_while_another_thread_traces():
     def f(x):
         if x.shape[0] == 2:
             tracing.set()
-            finish.wait(10)
+            finish.wait(60)
         return x + 1.0
 
     thread = threading.Thread(target=lambda: f(td.ones([2])), daemon=True)
     thread.start()
-    assert tracing.wait(10)
+    assert tracing.wait(60)
     child = os.fork()
     if not child:
         os._exit(0 if f(td.ones([3])).shape[0] == 3 else 1)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     status = (0, 0)
     while not status[0] and time.monotonic() < deadline:
         status = os.waitpid(child, os.WNOHANG)

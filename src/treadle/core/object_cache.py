@@ -19,7 +19,6 @@ import os
 import stat
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 from treadle.core import locks
 from treadle.version import __version__
@@ -31,15 +30,17 @@ _DIGEST = 32
 
 
 class ObjectCache:
-    """A folder of compiled objects.
+    """A folder of compiled objects. (Paths are texts: importing pathlib takes 4 ms.)
 
     Args:
         folder: where; None keeps nothing.
         most_bytes: the folder is trimmed to this size now and then.
     """
 
-    def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
-        self.folder = None if folder is None else folder.absolute()
+    def __init__(
+        self, folder: str | os.PathLike[str] | None, most_bytes: int = MOST_BYTES
+    ) -> None:
+        self.folder = None if folder is None else _absolute(os.fspath(folder))
         self.most_bytes = most_bytes
         self._usable: bool | None = None
         self._lock = locks.lock()
@@ -69,7 +70,7 @@ class ObjectCache:
 
     def has(self, key: str) -> bool:
         """Whether there is an object under `key`, perhaps a damaged one."""
-        return self._ready() and self._path(key).exists()
+        return self._ready() and os.path.exists(self._path(key))
 
     def store(self, kind: str, key: str, data: bytes) -> None:
         """Keep an object. A folder that cannot be written gives one warning, no error.
@@ -97,36 +98,40 @@ class ObjectCache:
         files = []
         for path in self._own_files():
             with contextlib.suppress(OSError):
-                status = path.stat()
+                status = os.stat(path)
                 files.append((status.st_mtime, status.st_size, path))
         excess = sum(size for _, size, _ in files) - self.most_bytes
         for _, size, path in sorted(files):
             if excess <= 0:
                 return
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(path)
             excess -= size
 
     def clear(self) -> None:
         """Remove every object."""
         for path in self._own_files():
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(path)
 
-    def _own_files(self) -> Iterator[Path]:
+    def _own_files(self) -> Iterator[str]:
         """The objects of any version; other programs may keep files of theirs in the folder."""
-        for path in () if self.folder is None else self.folder.glob("*.o"):
+        names: list[str] = []
+        if self.folder is not None:
+            with contextlib.suppress(OSError):
+                names = [name for name in os.listdir(self.folder) if name.endswith(".o")]
+        for name in names:
+            path = f"{self.folder}/{name}"
             with contextlib.suppress(OSError):
                 if _read(path, len(_OURS)) == _OURS:
                     yield path
 
-    def _path(self, key: str) -> Path:
-        assert self.folder is not None
-        return self.folder / f"{key}.o"
+    def _path(self, key: str) -> str:
+        return f"{self.folder}/{key}.o"
 
     @staticmethod
-    def _write(path: Path, data: bytes) -> None:
-        name = path.with_name(f".new-{os.urandom(8).hex()}")
+    def _write(path: str, data: bytes) -> None:
+        name = os.path.join(os.path.dirname(path), f".new-{os.urandom(8).hex()}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         try:
             with open(os.open(name, flags, 0o600), "wb") as file:
@@ -147,11 +152,10 @@ class ObjectCache:
                     self._usable = self._prepare(self.folder)
         return self._usable
 
-    def _prepare(self, folder: Path) -> bool:
+    def _prepare(self, folder: str) -> bool:
         try:
-            for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
-                missing.mkdir(mode=0o700, exist_ok=True)  # `parents=True` would ignore the mode
-            status = folder.stat()
+            _make_folder(folder)
+            status = os.stat(folder)
         except OSError as error:
             self._give_up(error)
             return False
@@ -185,7 +189,22 @@ def _digest(kind: str, key: str, body: bytes) -> bytes:
     return digest.digest()
 
 
-def _read(path: Path, most: int = -1) -> bytes:
+def _absolute(path: str) -> str:
+    return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
+
+
+def _make_folder(path: str) -> None:
+    """Make a folder and those that it is in, for this user alone: `os.makedirs` would ignore the
+    mode for the latter."""
+    above = os.path.dirname(path)
+    if not os.path.exists(above) and above != path:
+        _make_folder(above)
+    if not os.path.isdir(path):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+
+
+def _read(path: str, most: int = -1) -> bytes:
     """The contents of a file of this user's.
 
     Raises:
@@ -214,15 +233,15 @@ def stores_programs() -> bool:
     return wanted and default_cache().is_usable
 
 
-def default_folder() -> Path | None:
+def default_folder() -> str | None:
     """``TREADLE_CACHE_DIR`` (empty: none), else ``treadle`` in the user's cache folder, if any."""
     chosen = os.environ.get("TREADLE_CACHE_DIR")
     if chosen is not None:
-        return Path(chosen) if chosen else None
+        return chosen or None
     base = os.environ.get("XDG_CACHE_HOME")
     if base:
-        return Path(base) / "treadle"
-    try:
-        return Path.home() / ".cache" / "treadle"
-    except RuntimeError:  # a user without a home, as in some containers
+        return os.path.join(base, "treadle")
+    home = os.path.expanduser("~")
+    if home == "~":  # a user without a home, as in some containers
         return None
+    return os.path.join(home, ".cache", "treadle")

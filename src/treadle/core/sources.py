@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from pathlib import Path
 
 # The packages that these may import (the test of layering says so): what they write depends on no
 # others, and every first call asks for the sizes and times of these files.
@@ -28,7 +27,8 @@ def sources(package: str) -> str:
 
 @functools.cache
 def _of_package(name: str) -> str:
-    return _digest("\n".join(_files(str(Path(__file__).parent.parent / name))))
+    package = os.path.dirname(os.path.dirname(__file__))
+    return _digest("\n".join(_files(os.path.join(package, name))))
 
 
 def _digest(text: str) -> str:
@@ -40,8 +40,10 @@ def _files(folder: str) -> list[str]:
     try:
         entries = list(os.scandir(folder))
     except OSError:  # not a folder: inside an archive
-        archive = next(p for p in Path(folder).parents if p.exists())
-        return [f"{folder} {archive.stat().st_mtime_ns}"]
+        archive = os.path.dirname(folder)
+        while not os.path.exists(archive):
+            archive = os.path.dirname(archive)
+        return [f"{folder} {os.stat(archive).st_mtime_ns}"]
     lines, folders = [], []
     for entry in entries:
         name = entry.name

@@ -62,7 +62,8 @@ def get_strategy() -> Strategy:
 
 def has_strategy() -> bool:
     """Whether another strategy than the default one is at work."""
-    return get_strategy() is not _default[0].strategy
+    frame = where.frame  # the default strategy need not be there yet
+    return frame is not None and not (_default and frame.strategy is _default[0].strategy)
 
 
 def get_replica_context() -> ReplicaContext | None:

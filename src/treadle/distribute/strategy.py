@@ -12,6 +12,18 @@ from treadle.core.devices import Device, find_device
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.distribute import contexts, datasets
+from treadle.distribute.contexts import (
+    experimental_set_strategy as experimental_set_strategy,
+)
+from treadle.distribute.contexts import (
+    get_replica_context as get_replica_context,
+)
+from treadle.distribute.contexts import (
+    get_strategy as get_strategy,
+)
+from treadle.distribute.contexts import (
+    in_cross_replica_context as in_cross_replica_context,
+)
 from treadle.distribute.extended import StrategyExtended
 from treadle.distribute.options import (
     BYTES_PER_PACK,

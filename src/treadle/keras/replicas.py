@@ -13,6 +13,8 @@ import treadle as td
 
 def count() -> int:
     """How many replicas compute a step."""
+    if not td.distribute.has_strategy():
+        return 1
     return int(td.distribute.get_strategy().num_replicas_in_sync)
 
 
@@ -35,7 +37,7 @@ def update_once(grads: Sequence[Any], update: Callable[[list[Any]], Any]) -> Any
     Args:
         grads: tensors, `td.IndexedSlices`, or None.
     """
-    replica = td.distribute.get_replica_context()
+    replica = td.distribute.get_replica_context() if td.distribute.has_strategy() else None
     if replica is None or replica.num_replicas_in_sync == 1:
         return update(list(grads))
     places = [i for i, g in enumerate(grads) if g is not None]
@@ -52,6 +54,8 @@ def update_once(grads: Sequence[Any], update: Callable[[list[Any]], Any]) -> Any
 
 def results_of(metrics: Sequence[Any], results: Callable[[], Any]) -> Any:
     """``results()`` of metrics over what all replicas have seen, whose states are read together."""
+    if not td.distribute.has_strategy():
+        return results()
     replica = td.distribute.get_replica_context()
     several = replica.num_replicas_in_sync > 1 if replica is not None else count() > 1
     if not several:

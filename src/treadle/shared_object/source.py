@@ -9,7 +9,7 @@ from typing import Any
 from treadle.runtime.cpu.library_text import SLOTS, TABLE
 from treadle.runtime.cpu.matmul.pairs import has_matrix_registers
 from treadle.runtime.cpu.matmul.tiles import TABLE_WORDS
-from treadle.runtime.cpu.pool_memory import HEAD, SLOT
+from treadle.runtime.cpu.pool_memory import HEAD, PATIENCE, SLOT, patience
 from treadle.runtime.cpu.program_entry import DONE, NO_MEMORY, WRONG_SHAPE
 from treadle.runtime.standalone import Notice
 from treadle.shared_object.c_text import literal, size
@@ -64,9 +64,11 @@ def variable_symbol(number: int) -> str:
 
 def _constants(library: Library) -> Iterator[str]:
     objects = library.objects
+    spins = objects.target.tuning.spins
     known = {
         "DONE": DONE, "WRONG_SHAPE": WRONG_SHAPE, "NO_MEMORY": NO_MEMORY, "POOL_HEAD": HEAD,
-        "POOL_SLOT": SLOT, "MOST_THREADS": objects.threads, "SPINS": objects.target.tuning.spins,
+        "POOL_SLOT": SLOT, "MOST_THREADS": objects.threads, "SPINS": spins,
+        "POOL_PATIENCE": PATIENCE, "PATIENCE": patience(spins),
     }  # fmt: skip
     yield from (f"#define TREADLE_{name} {value}" for name, value in known.items())
     needs = sorted(_CHECKED & objects.target.features) if objects.target.is_x86 else []

@@ -287,6 +287,13 @@ static void share_with(int64_t count)
     __atomic_store_n((int64_t *)(void *)(pool + 8), count, __ATOMIC_SEQ_CST);
 }
 
+/* A word of the pool says how often a caller pauses before it lets another thread have its core. */
+static void set_patience(void)
+{
+    int64_t pauses = TREADLE_PATIENCE;
+    memcpy(pool + TREADLE_POOL_PATIENCE, &pauses, sizeof pauses);
+}
+
 static void *begin_work(void *slot)
 {
     TREADLE_POOL(work)(slot, TREADLE_SPINS);
@@ -322,6 +329,7 @@ static int set_threads(int count)
 static void after_fork(void)
 {
     memset(pool, 0, sizeof pool);
+    set_patience();
     started = 0;
     pthread_mutex_init(&pool_lock, NULL);
     pthread_rwlock_init(&variables_lock, NULL);
@@ -330,6 +338,7 @@ static void after_fork(void)
 __attribute__((constructor)) static void begin(void)
 {
     look_at_processor();
+    set_patience();
     TREADLE_POOL(set_pool)(pool);
     pthread_atfork(NULL, NULL, after_fork);
 }

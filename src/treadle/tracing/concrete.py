@@ -26,8 +26,8 @@ from treadle.runtime.options import Options
 from treadle.tracing import settings
 from treadle.tracing.function_type import FunctionType
 from treadle.tracing.mirrors import Mirror, MirroredProgram
+from treadle.tracing.program_runs import run_program
 from treadle.tracing.programs import Programs
-from treadle.tracing.replicated import ReplicatedProgram, run_program
 from treadle.tracing.signature import (
     Arguments,
     FunctionSignature,
@@ -355,8 +355,10 @@ class ConcreteFunction:
         self._notes += [of + text for text in (executable.note, calls) if text]
         return executable
 
-    def _replicated(self, graph: Graph) -> ReplicatedProgram:
+    def _replicated(self, graph: Graph) -> Any:
         """The programs of a graph of several devices."""
+        from treadle.tracing.replicated import ReplicatedProgram
+
         options = Options(check_numerics=True) if settings.check_numerics else None
         return ReplicatedProgram(graph, partial(compile, options=options))
 

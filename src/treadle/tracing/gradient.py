@@ -9,7 +9,7 @@ from treadle.autodiff.compiled_calls import DifferentiableCall
 from treadle.core.context import beginning, ran, tell_watchers
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Graph
-from treadle.tracing.replicated import run_program
+from treadle.tracing.program_runs import run_program
 
 
 def run_taped(concrete: Any, inputs: Sequence[Any]) -> list[Tensor]:

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.core import locks
 from treadle.core.shapes import Dim, substitute
 from treadle.core.switches import is_on
 from treadle.core.texts import Texts
-from treadle.graph.families import Mismatch, NoPattern, Pattern, generalize
 from treadle.graph.ir import Graph
-from treadle.runtime import Unsupported, compile, compile_native
+from treadle.runtime import compile, compile_native
 from treadle.runtime.executable import Executable
 from treadle.runtime.memory.use import MemoryUse
 from treadle.runtime.symbols import broadcast_guards
 from treadle.tracing import settings
+
+if TYPE_CHECKING:
+    from treadle.graph.families import Pattern
 
 MOST_SAMPLES = 3  # traces that a pattern is made of, besides the newest
 MOST_SHARED = 4  # shared programs of one family that are tried
@@ -95,6 +97,8 @@ class _SharedProgram:
 
 def _sizes(pattern: Pattern, guards: Sequence[tuple[Dim, Dim]], graph: Graph) -> dict[str, Dim]:
     """The match of a pattern, with the dims equal that its program takes to be equal."""
+    from treadle.graph.families import Mismatch
+
     sizes = pattern.match(graph)
     for guard in guards:
         a, b = (substitute(dim, sizes) for dim in guard)
@@ -196,7 +200,12 @@ class _Family:
 
     def shared(self, graph: Graph, number: int) -> Executable | None:
         """A shared program that there is already."""
-        for program in _living(self._programs):
+        living = _living(self._programs)
+        if not living:
+            return None
+        from treadle.graph.families import Mismatch
+
+        for program in living:
             try:
                 return SharedExecutable(program, program.sizes(graph), number)
             except Mismatch as mismatch:
@@ -209,6 +218,9 @@ class _Family:
         programs = [p for p in self._programs if p() is not None]
         if not samples or len(programs) >= MOST_SHARED or self._failures >= MOST_FAILURES:
             return None
+        from treadle.graph.families import Mismatch, NoPattern
+        from treadle.runtime.schedule.facts import Unsupported
+
         try:
             pattern = _pattern(samples, graph)
             _sizes(pattern, list(broadcast_guards(pattern.graph)), graph)
@@ -231,6 +243,8 @@ class _Family:
         Raises:
             Unsupported: it needs the sizes.
         """
+        from treadle.runtime.schedule.facts import Unsupported
+
         executable = compile_native(pattern.graph)
         if executable.counters.get("callbacks", 0) > self._callbacks:
             raise Unsupported("with symbolic dims it would call back into Python")
@@ -243,6 +257,8 @@ def _pattern(samples: Sequence[Graph], graph: Graph) -> Pattern:
     Raises:
         NoPattern: it has none with any.
     """
+    from treadle.graph.families import NoPattern, generalize
+
     chosen, pattern, reason = [graph], None, ""
     for sample in reversed(samples):
         try:

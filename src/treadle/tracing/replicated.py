@@ -93,14 +93,6 @@ class ReplicatedProgram(Executable):
         return "\n\n".join(f"-- {at}\n{stages[name]}" for at, stages in pairs if name in stages)
 
 
-def run_program(program: Any, inputs: Sequence[Any], device: Device) -> list[Tensor]:
-    """The results of a program of a device, or of several, for tensors, arrays and variables."""
-    if isinstance(program, ReplicatedProgram):
-        return program.run_tensors(inputs)
-    results = program.run([buffer_of(x, device) for x in inputs])
-    return [from_buffer(result, device) for result in results]
-
-
 class _PartProgram:
     """The program of one device."""
 

@@ -14,10 +14,10 @@ def blocked(background):
 
     def job():
         started.set()
-        go.wait(10)
+        go.wait(60)
 
     background.submit("blocked", job)
-    assert started.wait(10)
+    assert started.wait(60)
     return go
 
 
@@ -29,7 +29,7 @@ def test_jobs_run_in_order_on_another_thread():
     go.set()
     last = threading.Event()
     background.submit("last", last.set)
-    assert last.wait(10)
+    assert last.wait(60)
     assert [n for n, _ in ran] == list(range(5))
     assert threading.current_thread() not in {thread for _, thread in ran}
 
@@ -96,5 +96,5 @@ def test_a_forked_child_runs_jobs():
     if child == 0:
         done = threading.Event()
         background.submit("b", done.set)
-        os._exit(0 if done.wait(10) else 1)
+        os._exit(0 if done.wait(60) else 1)
     assert os.waitpid(child, 0)[1] == 0

@@ -244,12 +244,12 @@ def test_unknown_function(tmp_path):
 
 def test_the_default_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("TREADLE_CACHE_DIR", str(tmp_path))
-    assert default_folder() == tmp_path
+    assert default_folder() == str(tmp_path)
     monkeypatch.setenv("TREADLE_CACHE_DIR", "")
     assert default_folder() is None
     monkeypatch.delenv("TREADLE_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
-    assert default_folder() == tmp_path / "x" / "treadle"
+    assert default_folder() == str(tmp_path / "x" / "treadle")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert fresh(None).load(ADD.format(9)).size > 0

@@ -176,7 +176,7 @@ def test_a_failure_ends_the_work_alone():
 
     learner = Learner(work, Budget(1e9))
     learner.begin()
-    learner._thread.join(10)
+    learner._thread.join(60)
     assert not learner._thread.is_alive()
 
 
@@ -193,7 +193,7 @@ def test_work_is_done_once_and_ends_with_the_process():
     learner.begin()
     thread = learner._thread
     learner.begin()
-    assert learner._thread is thread and there.wait(10)
+    assert learner._thread is thread and there.wait(60)
     learner.end()
     assert not thread.is_alive() and begun == [1]
 

@@ -17,6 +17,7 @@ from treadle.runtime.cpu import shipped_code, shipping
 from treadle.runtime.cpu.jit import Jit
 from treadle.runtime.cpu.shipped_code import LEVELS, archive_path, level_of, member
 from treadle.runtime.cpu.target import host, named
+from treadle.runtime.tuning import Measured
 
 LEVEL = level_of(host())
 needs_level = pytest.mark.skipif(LEVEL is None, reason="no code is shipped for this processor")
@@ -51,6 +52,22 @@ def test_what_is_written_for_known_processors_is_shipped(target):
     found, shipped = dict(shipping.texts(whole)), shipping.written(level_of(whole))
     assert {"pool", "memory", "matmul float", "conv2d float", "tile_float_rows_6x2"} <= set(found)
     assert not [name for name, text in found.items() if member(text) not in shipped]
+
+
+def test_what_is_shipped_depends_on_no_measurement_and_on_no_instruction_that_it_does_not_use():
+    """An Intel server tells of more instructions than its family has in common, and pauses shorter
+    than is stated."""
+    found = PROCESSORS["Intel server with AMX"]
+    more = {"amx-bf16", "amx-int8", "avx512bf16", "avx512fp16"} | named("x86-64-v4").features
+    slow = Measured(
+        fma=2.0, loads=2.0, latency=4.0, forward=13.0, copy=64.0, moving=26.0, l1=5.0, l2=15.0,
+        l3=360.0, memory=450.0, pause=44.0, nanoseconds=0.4,
+    )  # fmt: skip
+    server = replace(found, features=found.features | more, measured=slow)
+    assert server.tuning.spins != found.tuning.spins
+    shipped = shipping.written("x86-64-v4")
+    missing = [name for name, text in shipping.texts(server) if member(text) not in shipped]
+    assert not missing
 
 
 def test_a_level_is_chosen_by_instructions_and_vectors():

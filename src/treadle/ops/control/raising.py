@@ -9,10 +9,10 @@ from __future__ import annotations
 import copy
 import dis
 import linecache
+import os
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from threading import local
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -25,7 +25,7 @@ from treadle.core.spec import Spec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.registry import Op, register, run
 
-_PACKAGE = str(Path(__file__).parents[2])
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _MARK = r"<value (\d+)(?::([^<>]*))?>"
 
 
@@ -91,7 +91,7 @@ def _is_in_try(traced_by: str) -> bool:
 
 def _raises(last: TracebackType) -> bool:
     code = last.tb_frame.f_code
-    if code.co_filename.startswith((_PACKAGE, str(Path(np.__file__).parent))):
+    if code.co_filename.startswith((_PACKAGE, os.path.dirname(np.__file__))):
         return False
     return dis.opname[code.co_code[last.tb_lasti]] == "RAISE_VARARGS"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TypeAlias
 
 from treadle.runtime.tuning import Cache
@@ -20,7 +20,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZE = re.compile(r"(\d+)([KMG]?)")
 
 
-def read_caches(root: Path = Path("/")) -> Caches:
+def read_caches(root: str | os.PathLike[str] = "/") -> Caches:
     """The three levels of caches of the first processor; `DEFAULTS` for what is not known.
 
     A processor without a third level has its second one for the last.
@@ -84,27 +84,33 @@ def checked(size: int, ways: int, line: int) -> Cache | None:
     return Cache(size, ways, line) if sound and size % ways == 0 else None
 
 
-def _by_files(root: Path) -> dict[int, Cache]:
+def _by_files(root: str | os.PathLike[str]) -> dict[int, Cache]:
     """Linux: by level."""
     found: dict[int, Cache] = {}
-    for folder in sorted(root.glob("sys/devices/system/cpu/cpu0/cache/index*")):
+    all_of_them = os.path.join(root, "sys/devices/system/cpu/cpu0/cache")
+    names: list[str] = []
+    with contextlib.suppress(OSError):
+        names = sorted(name for name in os.listdir(all_of_them) if name.startswith("index"))
+    for name in names:
+        folder = f"{all_of_them}/{name}"
         with contextlib.suppress(OSError, ValueError):
-            if _read(folder / "type") == "Instruction":
+            if _read(f"{folder}/type") == "Instruction":
                 continue
-            size, level = parse_size(_read(folder / "size")), int(_read(folder / "level"))
-            ways = _number(folder / "ways_of_associativity", 8)
-            line = _number(folder / "coherency_line_size", 64)
+            size, level = parse_size(_read(f"{folder}/size")), int(_read(f"{folder}/level"))
+            ways = _number(f"{folder}/ways_of_associativity", 8)
+            line = _number(f"{folder}/coherency_line_size", 64)
             cache = checked(size, ways, line) or checked(size, 8, 64)
             if cache is not None:
                 found[level] = cache
     return found
 
 
-def _read(file: Path) -> str:
-    return file.read_text().strip()
+def _read(path: str) -> str:
+    with open(path) as file:
+        return file.read().strip()
 
 
-def _number(file: Path, otherwise: int) -> int:
+def _number(file: str, otherwise: int) -> int:
     """A number that is 0 or missing where a virtual machine does not tell."""
     with contextlib.suppress(OSError, ValueError):
         return int(_read(file)) or otherwise

@@ -16,13 +16,12 @@ from treadle.runtime.cpu.builder.types import (
 )  # fmt: skip
 from treadle.runtime.cpu.builder.unit import Unit
 from treadle.runtime.cpu.builder.values import Value
-from treadle.runtime.cpu.pool_memory import HEAD, SLOT
+from treadle.runtime.cpu.pool_memory import HEAD, PATIENCE, SLOT
 from treadle.runtime.cpu.program_layout import CALL
 from treadle.runtime.cpu.program_poll import look_unit
 from treadle.runtime.cpu.target import Target
 
 SLICE_NS = 1_000_000  # what a slice of a launch takes at least, but for the first ones
-_YIELDS = 10  # a part of the pauses before sleep, after which another thread may have the core
 _CHUNK = 64  # parts of a launch that is cut finely begin at multiples of so many units
 IDLE, POSTED, RUNNING, DONE = range(4)  # the states of a slot
 
@@ -39,7 +38,10 @@ _SLOT = Struct(
 )  # fmt: skip
 # Its slots begin at HEAD. A region has as many parts as there are threads: the workers, the caller,
 # and those for which there are no processors (`spare`), whose parts fall to the others.
-_POOL = Struct("Pool", {"busy": (0, I64), "workers": (8, I64), "spare": (16, I64)})
+# `patience` is how often the caller pauses before another thread may have the core.
+_POOL = Struct(
+    "Pool", {"busy": (0, I64), "workers": (8, I64), "spare": (16, I64), "patience": (PATIENCE, I64)}
+)
 _LAUNCH = words(
     "Launch",
     {
@@ -191,10 +193,12 @@ def _add_parallel(unit: Unit, target: Target, wake: Callee) -> Callee:
         with f.when(state.replace(POSTED, IDLE, "acq_rel", "acquire"), "mine"):
             f.call(unit["run_parts"], task, record, part, parts, step)
             f.ret()
+        pool = f.global_("pool", _POOL.pointer).load("acquire")
+        patience = pool.place("patience").load("monotonic")
         with f.loop("wait", n=0) as wait:
             wait.leave_if(state.load("acquire").eq(DONE))
             count, pause = wait["n"] + 1, f.block("pause")
-            f.require(count.ugt(target.tuning.spins // _YIELDS), pause, "yield")
+            f.require(count.ugt(patience), pause, "yield")
             f.call(sched_yield)  # the worker may be waiting for this very processor
             f.call(look, call)  # the worker will see that it is to stop
             wait.again(count)

@@ -32,7 +32,7 @@ from treadle.core import locks, processors
 from treadle.core.records import record
 from treadle.core.safe_thread import SafeThread
 from treadle.runtime.cpu.jit import Jit, process_jit
-from treadle.runtime.cpu.pool_memory import HEAD, SLOT
+from treadle.runtime.cpu.pool_memory import HEAD, PATIENCE, SLOT, patience
 from treadle.runtime.cpu.thread_count import MOST_THREADS, occupied, threads, when_changed
 
 _MODULE = "pool"  # the name of its code
@@ -71,6 +71,7 @@ class Pool:
         self._workers, self._spare = (
             ctypes.c_int64.from_address(self._base + place) for place in (8, 16)
         )
+        ctypes.c_int64.from_address(self._base + PATIENCE).value = patience(self._spins)
         self._started = 0
         self._set_pool(self._base)
 

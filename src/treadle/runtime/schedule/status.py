@@ -40,7 +40,6 @@ from treadle.ops.control.checks import CHECK, NOTE
 from treadle.ops.control.io import ASSERT
 from treadle.ops.lowering import dim_expr
 from treadle.ops.properties import Refusal
-from treadle.runtime import interpreter
 from treadle.runtime.schedule.steps import Finding, Operand, Place
 from treadle.runtime.scope import Scope
 
@@ -247,6 +246,8 @@ def raise_noted(check: Finding, elements: Sequence[Any], symbols: Mapping[str, i
             elif array.shape != shape:
                 array = _with_ends(array, shape)  # type: ignore[arg-type]
         inputs.append(array)
+    from treadle.runtime import interpreter
+
     interpreter._Interpreter(False).node(node, inputs, Scope(symbols))
     raise errors.InternalError(
         None, node.op, f"{node.op.name} accepts what the check of it refused"

@@ -165,9 +165,10 @@ def _define_block(module: Module, element: str) -> None:
     w["packs_a"] = fn.select(fn.compare("ne", w["pack_a"], 0), 1, 0)
     w["in_columns"] = fn.select(transposed, 1, w["packs_a"])  # how tiles find A
     along = fn.select(dots, ALONG.index("dots"), w["in_columns"])
-    in_columns = 0 if has_matrix_registers(module.target) else w["in_columns"]
-    pairs = fn.add(ALONG.index("pairrows"), in_columns)
-    along = fn.select(_has_pairs(fn, w, element), pairs, along)
+    if element == "i32":
+        in_columns = 0 if has_matrix_registers(module.target) else w["in_columns"]
+        pairs = fn.add(ALONG.index("pairrows"), in_columns)
+        along = fn.select(_has_pairs(fn, w, element), pairs, along)
     w["codes"] = tile_codes(fn, "%table", element, along)
     w["epilogue"] = "%epilogue"
     with_epilogue = fn.value("icmp ne ptr %epilogue, null")
@@ -304,7 +305,7 @@ def _packed_row(fn: Function, w: Words, height: Word, element: str) -> Word:
     registers, which take rows of pairs."""
     size = ELEMENT_BYTES[element]
     row = fn.mul(height, size)
-    if not has_matrix_registers(fn.module.target):
+    if element != "i32" or not has_matrix_registers(fn.module.target):
         return row
     return fn.select(_has_pairs(fn, w, element), fn.mul(w["count"], size), row)
 

@@ -24,7 +24,6 @@ from treadle.ops.lowering import RowCall, Rows
 from treadle.runtime.cpu.emission import OPTIMIZE
 from treadle.runtime.cpu.library_text import PREFIX, Words, define_routine
 from treadle.runtime.cpu.llvm_text import Function, Module
-from treadle.runtime.cpu.routines.compiler import add_function
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.routines.subset import KINDS, Kind, routine_named
 from treadle.runtime.tuning import Tuning
@@ -66,6 +65,8 @@ def row_space(call: RowCall) -> Dim:
 
 def row_text(symbol: str, target: Target) -> str:
     """The LLVM text of a routine by its symbol."""
+    from treadle.runtime.cpu.routines.compiler import add_function
+
     routine, *said = symbol.removeprefix(PREFIX).split(" ")
     names = dict(_meaning(*s.split("=")) for s in said)
     module = Module(target)
