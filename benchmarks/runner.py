@@ -23,7 +23,7 @@ class Settings:
     rounds: int = 5
     seconds: float = 0.2
     device: str = "CPU:0"
-    clock: str = "wall"  # for what is not timed over its first call
+    clock: str = "wall"
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Runner:
                     cache = shared if workload.warm else own
                     python, device = self.settings.peers_python, self.settings.device
                     with Process(library, python, cache, workload.warm, device=device) as process:
-                        answer = process.ask("first", place)
+                        answer = process.ask("first", place, self.settings.clock)
                 if answer is None:
                     return None
                 timings[library].append(answer[0])

@@ -37,12 +37,12 @@ class Worker:
         assert self.job is not None
         return measure(self.job, seconds, self.library.wait, clock)
 
-    def first(self, place: tuple[str, int]) -> Any:
+    def first(self, place: tuple[str, int], clock: str = "wall") -> Any:
         """(timing, results) of a fresh workload's only call; None: no such method."""
         job = load(place).job(self.library)
         if job is None:
             return None
-        timing, result = measure_once(job, self.library.wait)
+        timing, result = measure_once(job, self.library.wait, clock)
         return timing, [as_arrays(result)]
 
     def drop(self) -> None:

@@ -1,16 +1,20 @@
 """The pipeline as a whole: results stay bit by bit, passes can be switched off and watched."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from tests.graph.passes.helpers import graph_of
 from tests.graph.random_graphs import RandomGraph
 from treadle.graph.ir import Graph
-from treadle.graph.passes import PIPELINE, disabled, optimize
+from treadle.graph.passes import PIPELINE, disabled, loops, optimize
 from treadle.graph.passes.bisect import find_culprit
 from treadle.graph.pipeline import Pass, count_nodes
 from treadle.graph.rewrite import clone_graph
 from treadle.graph.verifier import GraphError
+from treadle.ops.control.control_flow import WHILE
 from treadle.ops.registry import OPS
 from treadle.ops.state import Variable
 from treadle.runtime import interpreter
@@ -106,6 +110,37 @@ def test_a_pass_that_tells_of_no_change_makes_none(seed: int) -> None:
     for item in PIPELINE + PIPELINE:
         before = str(graph)
         assert item.run(graph) or str(graph) == before, item.name
+
+
+def test_passes_over_loops_leave_other_graphs_alone() -> None:
+    """They are not even asked there."""
+    over_loops = [name for name in vars(loops) if any(p.run.__name__ == name for p in PIPELINE)]
+    others = 0
+    for seed in range(60):
+        graph = clone_graph(RandomGraph(seed).graph)
+        if any(node.op is WHILE for node in graph.walk()):
+            continue
+        others, before = others + 1, str(graph)
+        for name in over_loops:
+            assert not getattr(loops, name)(graph) and str(graph) == before, name
+    assert others > 10 and len(over_loops) == 8
+
+
+def test_passes_over_loops_are_imported_for_loops_only() -> None:
+    code = (
+        "import sys, numpy as np, treadle as td\n"
+        "f = td.function(lambda x: td.nn.relu(x @ x) + 1.0)\n"
+        "f(np.ones((2, 2), np.float32))\n"
+        "print('treadle.graph.passes.loops' in sys.modules,"
+        " 'treadle.runtime.passes.loops' in sys.modules)\n"
+        "f = td.function(lambda x: td.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * x),"
+        " (0, x)))\n"
+        "f(np.ones((2, 2), np.float32))\n"
+        "print('treadle.graph.passes.loops' in sys.modules,"
+        " 'treadle.runtime.passes.loops' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "True", "True"], done.stderr
 
 
 def test_switching_passes_off(monkeypatch: pytest.MonkeyPatch) -> None:

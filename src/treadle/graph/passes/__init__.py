@@ -11,9 +11,7 @@ from collections.abc import Callable
 from treadle.core.switches import declare
 from treadle.core.switches import disabled as disabled
 from treadle.graph.ir import Graph
-from treadle.graph.passes.accumulations import gather_accumulations
 from treadle.graph.passes.algebra import simplify_algebra
-from treadle.graph.passes.batching import batch_products
 from treadle.graph.passes.choices import choose_numbers
 from treadle.graph.passes.common import merge_common_subexpressions
 from treadle.graph.passes.complex_parts import split_complex_numbers
@@ -24,10 +22,7 @@ from treadle.graph.passes.custom_gradients import drop_custom_gradients
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.passes.element_shapes import infer_element_shapes
 from treadle.graph.passes.elements import write_elements
-from treadle.graph.passes.equal_sizes import unify_sizes
 from treadle.graph.passes.forwarding import forward_variables
-from treadle.graph.passes.independent_iterations import do_iterations_at_once
-from treadle.graph.passes.invariants import hoist_invariants
 from treadle.graph.passes.list_sums import add_to_elements
 from treadle.graph.passes.magnitudes import compare_squares
 from treadle.graph.passes.masked import use_masks
@@ -37,12 +32,27 @@ from treadle.graph.passes.powers import reduce_powers
 from treadle.graph.passes.product_sums import add_rows_first
 from treadle.graph.passes.products import prepare_products
 from treadle.graph.passes.repeated_rows import add_repeats_first
-from treadle.graph.passes.row_sums import keep_rows_apart
 from treadle.graph.passes.thin_products import write_thin_products_out
-from treadle.graph.passes.transposed_factors import lay_out_factors
-from treadle.graph.passes.trips import apply_trip_counts
 from treadle.graph.passes.unflatten import unflatten_rows
 from treadle.graph.pipeline import Pass, Report, Runs, switched_on
+from treadle.ops.control.control_flow import WHILE
+
+
+def of_loops(name: str) -> Callable[[Graph], bool]:
+    """A pass over loops, by its name in `loops`: graphs without any are left alone, and a process
+    that has no others does not import it."""
+
+    def run(graph: Graph) -> bool:
+        if not any(node.op is WHILE for node in graph.walk()):
+            return False
+        from treadle.graph.passes import loops
+
+        found: Callable[[Graph], bool] = getattr(loops, name)
+        return found(graph)
+
+    run.__name__ = name
+    return run
+
 
 PIPELINE: tuple[Pass, ...] = (
     Pass(
@@ -118,11 +128,11 @@ PIPELINE: tuple[Pass, ...] = (
         "removes nodes without use or effect; after the rewrites, which leave such nodes",
     ),
     Pass(
-        "invariants", hoist_invariants,
+        "invariants", of_loops("hoist_invariants"),
         "moves constant values of a loop before it; after dead_code, as each costs an operand",
     ),
     Pass(
-        "trips", apply_trip_counts,
+        "trips", of_loops("apply_trip_counts"),
         "uses the lengths of counting loops; after constants, which finds their bounds",
     ),
     Pass(
@@ -134,19 +144,19 @@ PIPELINE: tuple[Pass, ...] = (
         "adds to an element instead of a whole list; after counted_lists leaves fewer lists",
     ),
     Pass(
-        "batching", batch_products,
+        "batching", of_loops("batch_products"),
         "takes products of slices together before a loop; after invariants took factors out",
     ),
     Pass(
-        "accumulations", gather_accumulations,
+        "accumulations", of_loops("gather_accumulations"),
         "takes products that a loop adds up together after it; after trips, for lengths",
     ),
     Pass(
-        "row_sums", keep_rows_apart,
+        "row_sums", of_loops("keep_rows_apart"),
         "adds totals of loops up row by row until the end; beside accumulations, for sums, too",
     ),
     Pass(
-        "transposed_factors", lay_out_factors,
+        "transposed_factors", of_loops("lay_out_factors"),
         "lays transposed factors out before loops; after the passes that take products out",
     ),
     Pass(
@@ -159,7 +169,7 @@ PIPELINE: tuple[Pass, ...] = (
         last=True,
     ),
     Pass(
-        "equal_sizes", unify_sizes,
+        "equal_sizes", of_loops("unify_sizes"),
         "gives sizes that change in step one symbol; after parts, which finds how they grow",
         last=True,
     ),
@@ -169,7 +179,7 @@ PIPELINE: tuple[Pass, ...] = (
         last=True,
     ),
     Pass(
-        "independent_iterations", do_iterations_at_once,
+        "independent_iterations", of_loops("do_iterations_at_once"),
         "does independent iterations at once; after parts, for positions as symbols",
         last=True,
     ),

@@ -12,12 +12,9 @@ from treadle.core.switches import declare, is_on
 from treadle.graph.ir import Graph
 from treadle.graph.passes import clean
 from treadle.graph.pipeline import Pass, Report, Runs
+from treadle.ops.control.control_flow import WHILE
 from treadle.runtime.passes.additions import add_in_place
-from treadle.runtime.passes.carried_elements import carry_elements
 from treadle.runtime.passes.checks import add_checks
-from treadle.runtime.passes.factor_panels import lay_out_panels
-from treadle.runtime.passes.joined_iterations import join_iterations
-from treadle.runtime.passes.late_operands import order_operands
 from treadle.runtime.passes.moments import take_moments_in_parts
 from treadle.runtime.passes.narrow_products import narrow_products
 from treadle.runtime.passes.told_sizes import tell_sizes_first
@@ -43,19 +40,35 @@ class TargetPass(NamedTuple):
     cleaned: bool = False
 
 
+def of_loops(name: str) -> Callable[[Graph, Facts], bool]:
+    """A pass over loops, by its name in `loops`: graphs without any are left alone, and a process
+    that has no others does not import it."""
+
+    def run(graph: Graph, facts: Facts) -> bool:
+        if not any(node.op is WHILE for node in graph.walk()):
+            return False
+        from treadle.runtime.passes import loops
+
+        found: Callable[[Graph, Facts], bool] = getattr(loops, name)
+        return found(graph, facts)
+
+    run.__name__ = name
+    return run
+
+
 PIPELINE: tuple[TargetPass, ...] = (
     TargetPass(
-        "joined_iterations", join_iterations,
+        "joined_iterations", of_loops("join_iterations"),
         "does several iterations in one pass over an array; first, before loops change",
         cleaned=True,
     ),
     TargetPass(
-        "carried_elements", carry_elements,
+        "carried_elements", of_loops("carry_elements"),
         "carries elements in registers from iteration to iteration; after joined_iterations",
         cleaned=True,
     ),
     TargetPass(
-        "late_operands", order_operands,
+        "late_operands", of_loops("order_operands"),
         "takes the previous iteration's number last in minima; after carried_elements",
         cleaned=True,
     ),
@@ -88,7 +101,7 @@ PIPELINE: tuple[TargetPass, ...] = (
         "products of 16-bit floats are computed without conversions where the target can",
     ),
     TargetPass(
-        "factor_panels", lay_out_panels,
+        "factor_panels", of_loops("lay_out_panels"),
         "copies that products begin with are made once a loop; after unchanged_variables, which "
         "finds factors that a loop hands on, and narrow_products, whose products have no panels",
         cleaned=True,
