@@ -4,6 +4,7 @@
 // as CUDA allows, when somebody waits for it, and what is not allowed while work is recorded is refused.
 // Conditional nodes are those of `graphs.cpp`; the calls that begin with `made` are the tests' own.
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -62,7 +63,7 @@ size_t room = size_t(1) << 30, taken;
 thread_local int current;
 thread_local Stream *recording;                      // of this thread
 thread_local cudaError_t last;
-int64_t (*prepare)(const char *, unsigned, unsigned, unsigned, void **);
+int64_t (*prepare)(void *, unsigned, unsigned, unsigned, void **);
 void (*run)(int64_t);
 
 cudaError_t failed(const char *name, const std::string &why, cudaError_t error = cudaErrorInvalidValue) {
@@ -115,8 +116,16 @@ bool is_host(const void *address, size_t size) {
   Block *found = block_of(address, size);
   return found ? found->device == -1 : !overlaps(address, size);
 }
+// The streams that nobody makes have the numbers 0, 1 and 2: each device has its own.
+Stream *known(cudaStream_t given) {
+  static std::map<std::pair<int, uintptr_t>, Stream *> defaults;
+  if ((uintptr_t)given > 2) return (Stream *)given;
+  Stream *&found = defaults[{current, std::max<uintptr_t>((uintptr_t)given, 1)}];
+  if (!found) streams.insert(found = new Stream{current, {}});
+  return found;
+}
 cudaError_t stream_of(const char *name, cudaStream_t given, Stream *&found) {
-  found = (Stream *)given;
+  found = known(given);
   if (!streams.count(found)) return failed(name, "no stream of this library", cudaErrorInvalidResourceHandle);
   if (found->device != current) return failed(name, "the stream is of another device", cudaErrorInvalidResourceHandle);
   return cudaSuccess;
@@ -148,7 +157,7 @@ cudaError_t release(const char *name, void *address, bool device) {
 extern "C" {
 // -- the tests' own ----------------------------------------------------------------------------------
 
-void made_callbacks(int64_t (*p)(const char *, unsigned, unsigned, unsigned, void **), void (*r)(int64_t),
+void made_callbacks(int64_t (*p)(void *, unsigned, unsigned, unsigned, void **), void (*r)(int64_t),
                     int (*has)(), void *(*leave)(), void (*enter)(void *)) {
   prepare = p, run = r, has_python = has, leave_python = leave, enter_python = enter;
 }
@@ -311,12 +320,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t given) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t given) {
   Guard guard(lock);
-  Stream *stream = (Stream *)given;
-  if (stream && !streams.count(stream)) return failed(__func__, "no stream");
+  Stream *stream = known(given);
+  if (!streams.count(stream)) return failed(__func__, "no stream");
   if (refused(__func__)) return last;
-  if (stream) drain(stream); else drain_all();
+  drain(stream);
   return cudaSuccess;
 }
+cudaError_t cudaStreamQuery(cudaStream_t given) { return known(given)->todo.empty() ? cudaSuccess : cudaErrorNotReady; }
 cudaError_t cudaStreamIsCapturing(cudaStream_t given, cudaStreamCaptureStatus *status) {
   *status = made_records(given) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return cudaSuccess;
@@ -444,7 +454,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute asked, int
 CUresult cuLaunchKernel(CUfunction given, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned ty, unsigned tz,
                         unsigned shared, CUstream to, void **parameters, void **extra) {
   Function *asked = (Function *)given;
-  int64_t number = asked->name == "td_decide" ? 0 : prepare(asked->name.c_str(), x, threads, shared, parameters);
+  int64_t number = asked->name == "td_decide" ? 0 : prepare(asked, x, threads, shared, parameters);
   Guard guard(lock);
   Stream *stream;
   if (stream_of(__func__, to, stream)) return CUDA_ERROR_INVALID_HANDLE;

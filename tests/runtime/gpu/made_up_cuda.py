@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import math
 import subprocess
 import sys
 import tempfile
@@ -33,7 +34,7 @@ DEFINES = [
     "#define CUDARTAPI",
     "#define CUDARTAPI_CDECL",
 ]
-PREPARE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, *[ctypes.c_uint] * 3, ctypes.c_void_p)
+PREPARE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_uint] * 3, ctypes.c_void_p)
 RUN = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 SHARED = "libcuda.so.1"  # the name by which programs load the driver
 
@@ -102,14 +103,14 @@ class Launches:
     """Launches and calls of libraries, by the numbers that the made-up CUDA has of them.
 
     Attributes:
-        codes: the kernels that were loaded, by the names of their stages.
+        known: makes the shim's function for each that CuPy has, by its address.
         todo: what is done for each number.
     """
 
     is_idle, cached = False, None
 
     def __init__(self) -> None:
-        self.codes: dict[str, Any] = {}
+        self.known: dict[int, Callable[[], Any]] = {}
         self.todo: list[Callable[[], None]] = []
         self.errors: list[BaseException] = []
         python = ctypes.pythonapi
@@ -121,26 +122,26 @@ class Launches:
         self.todo.append(work)
         return len(self.todo) - 1
 
-    def load(self, codes: Sequence[Any]) -> None:
+    def loaded(self, codes: Sequence[Any], functions: Sequence[Sequence[Any]]) -> None:
+        """CuPy has loaded the stages of some kernels."""
         from tests.runtime.gpu.on_processor import compiled, text_of
         from tests.runtime.gpu.recorder import Function
 
         made = functools.cache(lambda: compiled(text_of([(c.arguments, c) for c in codes])))
-        for code in codes:
-            for stage in code.stages:
-                self.codes[stage.name] = code, lambda c=code, s=stage: Function(c, s, made())
+        for code, found in zip(codes, functions, strict=True):
+            for stage, function in zip(code.stages, found, strict=True):
+                self.known[function.ptr] = lambda c=code, s=stage: Function(c, s, made())
 
-    def prepare(self, name: bytes, blocks: int, threads: int, shared: int, parameters: int) -> int:
+    def prepare(self, found: int, blocks: int, threads: int, shared: int, parameters: int) -> int:
         from tests.runtime.gpu.recorder import _Given
 
-        try:
-            code, function = self.codes[name.decode()]
-            made = function()
-            assert (threads, shared) == (made.stage.threads, made.stage.shared)
-            given = _Given(self, code, parameters)  # type: ignore[arg-type]
-            return self.add(lambda: given.run(made, blocks))
-        except KeyError:
+        if found not in self.known:
             return -1
+        try:
+            made = self.known[found]()
+            assert (threads, shared) == (made.stage.threads, made.stage.shared)
+            given = _Given(self, made.code, parameters)  # type: ignore[arg-type]
+            return self.add(lambda: given.run(made, blocks))
         except BaseException as error:
             self.errors.append(error)
             return -1
@@ -156,7 +157,7 @@ class Launches:
         from tests.runtime.gpu.on_processor import Fault
 
         made = np.dtype(dtype)
-        size = int(np.prod(shape)) * made.itemsize
+        size = math.prod(map(int, shape)) * made.itemsize
         if not size:
             return np.empty(shape, made)
         if not library().made_owns(address, size):
@@ -175,14 +176,20 @@ def install() -> Launches:
     launches, load = Launches(), CupyDriver.load
 
     def loaded(driver: Any, codes: Sequence[Any]) -> Any:
-        launches.load(codes)
-        return load(driver, codes)
+        functions = load(driver, codes)
+        launches.loaded(codes, functions)
+        return functions
 
     def ask(driver: Any, work: Callable[[], None]) -> bool:
+        driver.open_products()
         assert not library().made_work(driver.stream.ptr, launches.add(work))
         return True
 
+    def opened(driver: Any) -> None:
+        driver.cublas_memory  # noqa: B018  as the library takes memory
+
     CupyDriver.load = loaded  # type: ignore[method-assign]
+    CupyDriver.open_products = opened  # type: ignore[method-assign]
     CupyDriver.product = lambda d, p: ask(d, lambda: products.product(p))  # type: ignore
     CupyDriver.finished_product = lambda d, p, e: ask(  # type: ignore
         d, lambda: products.finished_product(p, e)
