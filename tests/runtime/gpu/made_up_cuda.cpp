@@ -32,7 +32,7 @@ int made_run(void *, void (*)(int64_t));
 }
 
 namespace {
-enum { DEVICES = 2, VERSION = 12090 };
+enum { DEVICES = 2, VERSION = CUDART_VERSION };
 using Work = std::function<void()>;
 struct Block { char *begin; size_t size; int device; };  // device -1: pinned memory of the host
 struct Stream { int device; std::deque<Work> todo; bool invalid = false; };
@@ -204,6 +204,10 @@ cudaError_t cudaSetDevice(int device) {
   current = device;
   return cudaSuccess;
 }
+#if CUDART_VERSION >= 13000
+#define cudaGetDeviceProperties_v2 cudaGetDeviceProperties
+#endif
+#undef cudaGetDeviceProperties
 cudaError_t cudaGetDeviceProperties_v2(cudaDeviceProp *found, int device) {
   memset(found, 0, sizeof *found);
   strcpy(found->name, "made-up H200");
@@ -211,7 +215,10 @@ cudaError_t cudaGetDeviceProperties_v2(cudaDeviceProp *found, int device) {
   found->maxThreadsPerBlock = 1024, found->multiProcessorCount = 132, found->maxThreadsPerMultiProcessor = 2048;
   found->maxBlocksPerMultiProcessor = 32, found->sharedMemPerBlock = 48 << 10;
   found->sharedMemPerMultiprocessor = 233472, found->sharedMemPerBlockOptin = 232448;
-  found->l2CacheSize = 50 << 20, found->memoryClockRate = 2619000, found->memoryBusWidth = 6016;
+  found->l2CacheSize = 50 << 20, found->memoryBusWidth = 6016;
+#if CUDART_VERSION < 13000
+  found->memoryClockRate = 2619000;
+#endif
   found->pciBusID = device + 1;
   return cudaSuccess;
 }

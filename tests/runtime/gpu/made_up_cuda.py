@@ -44,10 +44,11 @@ def headers() -> Path:
     import nvidia
 
     for folder in nvidia.__path__:
-        found = Path(folder) / "cuda_runtime" / "include"
-        if (found / "cuda_runtime_api.h").exists():
-            return found
-    raise FileNotFoundError("pip install nvidia-cuda-runtime-cu12")
+        for part in ("cuda_runtime", "cu13"):
+            found = Path(folder) / part / "include"
+            if (found / "cuda_runtime_api.h").exists():
+                return found
+    raise FileNotFoundError("pip install nvidia-cuda-runtime-cu12, or nvidia-cuda-runtime for 13")
 
 
 @functools.cache
