@@ -57,6 +57,25 @@ def test_cond_loses_unused_results_and_operands() -> None:
     )
 
 
+def test_results_that_tell_a_size_stay() -> None:
+    """Nobody reads the array, but its size is that of another one."""
+    check_unchanged(
+        eliminate_dead_code,
+        """(%p: bool[], %x: f32[d0], %y: f32[d1]) {
+          %0: f32[n] = cond(%p, %x, %y)
+            then(%a: f32[d0], %b: f32[d1]) {
+              return %a
+            }
+            else(%a: f32[d0], %b: f32[d1]) {
+              return %b
+            }
+          %1: f32[] = const() {value=f32[](0.0)}
+          %2: f32[n*3] = fill(%1) {shape=(<n*3>,)}
+          return %2
+        }""",
+    )
+
+
 LOOP = """(%n: f32[], %x: f32[], %c: f32[]) {
   %0: f32[], %1: f32[], %2: f32[], %3: f32[] = while(%n, %x, %x, %n, %c, %n)
     condition(%i: f32[], %a: f32[], %b: f32[], %d: f32[], %c: f32[], %u: f32[]) {
