@@ -61,17 +61,19 @@ def test_results_that_tell_a_size_stay() -> None:
     """Nobody reads the array, but its size is that of another one."""
     check_unchanged(
         eliminate_dead_code,
-        """(%p: bool[], %x: f32[d0], %y: f32[d1]) {
-          %0: f32[n] = cond(%p, %x, %y)
-            then(%a: f32[d0], %b: f32[d1]) {
-              return %a
+        """(%p: bool[], %x: f32[s]) {
+          %0: f32[n], %1: f32[s] = cond(%p, %x)
+            then(%a: f32[s]) {
+              return %a, %a
             }
-            else(%a: f32[d0], %b: f32[d1]) {
-              return %b
+            else(%a: f32[s]) {
+              %2: f32[s*2] = concat(%a, %a) {axis=0}
+              %3: f32[s] = tanh(%a)
+              return %2, %3
             }
-          %1: f32[] = const() {value=f32[](0.0)}
-          %2: f32[n*3] = fill(%1) {shape=(<n*3>,)}
-          return %2
+          %4: f32[] = const() {value=f32[](0.0)}
+          %5: f32[n*3] = fill(%4) {shape=(<n*3>,)}
+          return %1, %5
         }""",
     )
 
