@@ -1,12 +1,12 @@
-"""The real CuPy on a made-up CUDA: a plugin of pytest that lets programs for GPUs run through all of
-CuPy without a GPU.
+"""The real CuPy on a made-up CUDA: a plugin of pytest that lets programs for GPUs run through all
+of CuPy without a GPU.
 
-    PYTHONPATH=src:. python -m pytest -p tests.runtime.gpu.made_up_cuda tests/runtime/gpu/test_on_a_gpu.py
+    PYTHONPATH=src:. python -m pytest -p tests.runtime.gpu.made_up_cuda tests/runtime/gpu/...
 
-CuPy has the runtime of CUDA inside of its binary, so each function of it is replaced where it stands in
-memory by one of `made_up_cuda.cpp`. NVRTC is real: kernels are compiled for sm_90, and what they are
-called is looked up in the result. Launches run the same kernel through the shim, and products are
-NumPy's. Kernels of CuPy itself cannot run.
+CuPy has the runtime of CUDA inside of its binary, so each function of it is replaced where it
+stands in memory by one of `made_up_cuda.cpp`. NVRTC is real: kernels are compiled for sm_90, and
+what they are called is looked up in the result. Launches run the same kernel through the shim, and
+products are NumPy's. Kernels of CuPy itself cannot run.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import ctypes
 import functools
 import importlib
 import math
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,8 @@ HERE = Path(__file__).parent
 WORDS = "host device global cudart_builtin device_builtin device_builtin_surface_type".split()
 DEFINES = [
     *(f"#define __{word}__" for word in [*WORDS, "device_builtin_texture_type"]),
-    *(f"#define {name}(n) __attribute__((aligned(n)))" for name in ("__align__", "__builtin_align__")),
+    "#define __align__(n) __attribute__((aligned(n)))",
+    "#define __builtin_align__(n) __align__(n)",
     "#define CUDARTAPI",
     "#define CUDARTAPI_CDECL",
 ]
@@ -85,9 +87,10 @@ def replace_runtime(binary: str) -> None:
     missing = ctypes.cast(made.made_missing, ctypes.c_void_p).value
     count = 0
     for line in symbols.splitlines():
-        place, kind, name = line.split()[-3:] if len(line.split()) == 3 else ("", "", "")
-        if kind != "t" or not name.startswith("cuda") or not name[4].isupper() or name[-5:-1] == "_pts":
+        found = re.fullmatch(r"(\w+) t (cuda[A-Z]\w*?)(_pts[dz])?", line)
+        if found is None or found[3]:  # the latter are for streams of threads
             continue
+        place, name = found[1], found[2]
         target = getattr(made, name, None)
         count += 1
         if target is None:
@@ -187,7 +190,7 @@ def install() -> Launches:
         return True
 
     def opened(driver: Any) -> None:
-        driver.cublas_memory  # noqa: B018  as the library takes memory
+        driver.cublas_memory  # as the library takes memory
 
     CupyDriver.load = loaded  # type: ignore[method-assign]
     CupyDriver.open_products = opened  # type: ignore[method-assign]

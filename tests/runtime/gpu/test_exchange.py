@@ -81,5 +81,5 @@ def test_the_older_protocol_knows_no_bfloat16(gpu):
     x = on(gpu, X)
     assert not hasattr(td.cast(x, td.bfloat16), "__cuda_array_interface__")
     with pytest.raises(AttributeError, match="no bfloat16: use DLPack"):
-        td.cast(x, td.bfloat16).__cuda_array_interface__  # noqa: B018
+        td.cast(x, td.bfloat16).__cuda_array_interface__
     assert td.cast(x, td.bfloat16).__dlpack_device__() == (2, 0)

@@ -1,5 +1,5 @@
-"""Programs for GPUs by the real CuPy, on a made-up CUDA: where CuPy, NVRTC and the headers of CUDA are
-installed, in this Python or in that of TREADLE_TEST_CUPY."""
+"""Programs for GPUs by the real CuPy, on a made-up CUDA: where CuPy, NVRTC and the headers of CUDA
+are installed, in this Python or in that of TREADLE_TEST_CUPY."""
 
 import os
 import subprocess
