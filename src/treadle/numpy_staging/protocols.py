@@ -14,6 +14,7 @@ import numpy as np
 
 from treadle.core.context import context
 from treadle.core.devices import HOST, all_devices
+from treadle.core.dtypes import bfloat16
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import (
     DeviceTensor,
@@ -103,9 +104,13 @@ def cuda_array(tensor: Any) -> Any:
     """``__cuda_array_interface__``, by which CuPy and Numba read tensors of a GPU without a copy.
 
     Raises:
-        AttributeError: the tensor is not on a GPU.
+        AttributeError: the tensor is not on a GPU, or its dtype is none that the protocol knows.
     """
     if not tensor.is_symbolic and tensor.spec.device.kind == "GPU":
+        if tensor.dtype is bfloat16:
+            raise AttributeError(
+                "__cuda_array_interface__ knows no bfloat16: use DLPack, as in from_dlpack(x)"
+            )
         return exported(tensor).__cuda_array_interface__
     raise AttributeError(f"{tensor!r} is not on a GPU: it has no __cuda_array_interface__")
 

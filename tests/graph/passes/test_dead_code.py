@@ -57,6 +57,27 @@ def test_cond_loses_unused_results_and_operands() -> None:
     )
 
 
+def test_results_that_tell_a_size_stay() -> None:
+    """Nobody reads the array, but its size is that of another one."""
+    check_unchanged(
+        eliminate_dead_code,
+        """(%p: bool[], %x: f32[s]) {
+          %0: f32[n], %1: f32[s] = cond(%p, %x)
+            then(%a: f32[s]) {
+              return %a, %a
+            }
+            else(%a: f32[s]) {
+              %2: f32[s*2] = concat(%a, %a) {axis=0}
+              %3: f32[s] = tanh(%a)
+              return %2, %3
+            }
+          %4: f32[] = const() {value=f32[](0.0)}
+          %5: f32[n*3] = fill(%4) {shape=(<n*3>,)}
+          return %1, %5
+        }""",
+    )
+
+
 LOOP = """(%n: f32[], %x: f32[], %c: f32[]) {
   %0: f32[], %1: f32[], %2: f32[], %3: f32[] = while(%n, %x, %x, %n, %c, %n)
     condition(%i: f32[], %a: f32[], %b: f32[], %d: f32[], %c: f32[], %u: f32[]) {

@@ -21,6 +21,7 @@ NAMES = {
     "cupy.cuda": [
         "Device", "Stream", "MemoryPool", "MemoryPointer", "UnownedMemory", "memory", "compiler",
         "runtime", "driver", "Graph", "Function", "Event", "alloc_pinned_memory", "using_allocator",
+        "get_current_stream",
     ],
     "cupy.cuda.Device": ["__enter__", "__exit__"],
     "cupy.cuda.Stream": [
@@ -189,10 +190,12 @@ class Cupy:
 
             def __enter__(self) -> Any:
                 cupy.calls.append(("stream", self.ptr))
+                cupy.current.append(self)
                 return self
 
             def __exit__(self, *error: object) -> None:
                 cupy.calls.append(("stream ends", self.ptr))
+                assert cupy.current.pop() is self
 
             def synchronize(self) -> None:
                 cupy.calls.append(("synchronize", self.ptr))
@@ -313,6 +316,13 @@ class Cupy:
             cupy.calls.append(("memset", size, stream))
             ctypes.memset(target, value, size)
 
+        class Default:
+            ptr = 0
+
+        def current() -> Any:
+            return self.current[-1] if self.current else Default
+
+        self.current: list[Any] = []  # the streams that are entered
         self.streams = self.events = 0
         self.kernels: dict[str, Any] = {}
         self.owners: list[Any] = []
@@ -352,7 +362,7 @@ class Cupy:
             MemoryPointer=MemoryPointer, UnownedMemory=UnownedMemory, runtime=runtime, driver=made,
             memory=Strict("cupy.cuda.memory", OutOfMemoryError=OutOfMemoryError),
             compiler=Strict("cupy.cuda.compiler", CompileException=CompileException), Event=Event,
-            alloc_pinned_memory=Owned, using_allocator=using,
+            alloc_pinned_memory=Owned, using_allocator=using, get_current_stream=current,
         )  # fmt: skip
         self.module: Any = ModuleType("cupy")
         self.module.__spec__ = ModuleSpec("cupy", None)

@@ -107,6 +107,7 @@ class RecordingDriver:
         limit: bytes that all memory together may take.
         has_eigenvectors: whether the library finds those of matrices that are not symmetric.
         finishes: whether a library finishes products, which "finished products" counts.
+        opened: whether the library that multiplies has the memory that it needs.
         is_idle: launches are counted and not done.
         physical: the number of the GPU that the device is a part of.
         has_nccl: whether NCCL is installed; "collectives" counts its calls, "peer copies" those
@@ -129,6 +130,7 @@ class RecordingDriver:
         self.used = self.most = 0
         self.calls: list[Any] | None = None
         self.is_active = 0
+        self.opened = False
         self.is_idle = False
         self.cached: int | None = None
         self.moved = 0
@@ -361,11 +363,18 @@ class RecordingDriver:
             return None
         return lambda *addresses: self._do("convolutions", lambda: plan(*addresses))
 
+    def open_products(self) -> None:
+        assert self.is_active
+        assert self.opened or self.calls is None, "a library takes memory while work is recorded"
+        self.opened = True
+
     def product(self, product: Product) -> None:
+        self.open_products()
         self._do("products", lambda: products.product(product))
 
     def finished_product(self, product: Product, ends: Ends) -> bool:
         if self.finishes:
+            self.open_products()
             self._do("finished products", lambda: products.finished_product(product, ends))
         return self.finishes
 

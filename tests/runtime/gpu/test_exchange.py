@@ -75,3 +75,11 @@ def test_errors(gpu):
     with pytest.raises(BufferError, match=r"\(10, 3\)"):
         td.experimental.dlpack.from_dlpack(np.zeros(3, np.float32).view(Elsewhere))
     assert not hasattr(td.constant(X), "__cuda_array_interface__")
+
+
+def test_the_older_protocol_knows_no_bfloat16(gpu):
+    x = on(gpu, X)
+    assert not hasattr(td.cast(x, td.bfloat16), "__cuda_array_interface__")
+    with pytest.raises(AttributeError, match="no bfloat16: use DLPack"):
+        td.cast(x, td.bfloat16).__cuda_array_interface__
+    assert td.cast(x, td.bfloat16).__dlpack_device__() == (2, 0)

@@ -41,6 +41,9 @@ def agree(function, arrays, tolerance):
         found = td.nest.flatten(compiled(*given))
         eager = td.nest.flatten(function(*given))
         for one, other, wanted in zip(found, eager, expected, strict=True):
+            if not isinstance(other, td.Tensor):  # Python counts where it runs the loop
+                assert other == wanted.numpy()
+                other = one
             for y in (one, other):
                 assert y.device.endswith(GPU) and y.dtype == wanted.dtype
                 np.testing.assert_allclose(y.numpy(), wanted.numpy(), tolerance, tolerance / 10)

@@ -27,8 +27,9 @@ def _clean(region: Region, outer: frozenset[str] = frozenset()) -> bool:
     known, binders = _binders(region, outer)
     needed: set[str] = set()  # symbols that the kept nodes mention
     for node in reversed(region.nodes):
-        used = node.has_effect or any(v in live for v in node.outputs)
-        if not used and not (node in binders and binders[node] & needed):
+        told = binders.get(node, set()) & needed
+        live.update(v for v in node.outputs if any(symbol_name(d) in told for d in v.spec.dims))
+        if not node.has_effect and not any(v in live for v in node.outputs):
             changed = True
             continue
         if node.regions:

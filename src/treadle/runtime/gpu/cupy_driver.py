@@ -162,8 +162,6 @@ class CupyDriver:
         return self.library.ndarray(tuple(shape), kind, memory, strides)
 
     def exported(self, owner: object, address: int, dtype: Any, shape: Sequence[int]) -> Any:
-        if dtype == dtypes.bfloat16.np_dtype:
-            raise BufferError("CuPy has no bfloat16: cast the tensor to float32 before")
         cuda, size = self.library.cuda, np.dtype(dtype).itemsize * math.prod(shape)
         memory = cuda.UnownedMemory(address, max(size, 1), owner, self.number)
         made = self.library.ndarray(tuple(shape), dtype, cuda.MemoryPointer(memory, 0))
@@ -174,7 +172,9 @@ class CupyDriver:
         kind, number = external.__dlpack_device__()
         if (int(kind), number) != (_DLPACK_CUDA, self.number):
             return None
-        array = self.library.ascontiguousarray(self.library.from_dlpack(external))
+        with self.device:
+            array = self.library.ascontiguousarray(self.library.from_dlpack(external))
+            self.follow(self._mark_in(self.library.cuda.get_current_stream()))
         return array, array.data.ptr, np.dtype(array.dtype), tuple(array.shape)
 
     def upload(self, address: int, array: Array) -> None:
@@ -275,6 +275,9 @@ class CupyDriver:
     def cublas_lt(self) -> CublasLt:
         place = self.cublas_memory.address
         return CublasLt(cublas_library("cublasLt"), self.stream.ptr, place, CUBLAS_WORKSPACE)
+
+    def open_products(self) -> None:
+        self.cublas, self.cublas_lt  # noqa: B018  both are made when they are first read
 
     def product(self, product: Product) -> None:
         self.cublas.product(product)

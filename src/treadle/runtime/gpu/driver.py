@@ -139,7 +139,10 @@ class Driver(Protocol):
 
     def imported(self, external: Any) -> tuple[Any, int, Any, tuple[int, ...]] | None:
         """What keeps the elements of an array of another library alive, their address, dtype and
-        shape, contiguous in row-major order; None where it is not on this device."""
+        shape, contiguous in row-major order; None where it is not on this device.
+
+        Not called within `active`: `library` takes the stream of the caller for that in which its
+        own arrays were made, whose work is to be done first."""
 
     def upload(self, address: int, array: Array) -> None:
         """Copy the elements of a C-contiguous array to the device. The array may change at once."""
@@ -202,6 +205,10 @@ class Driver(Protocol):
 
     def clear(self, address: int, size: int) -> None:
         """Fill bytes with zeros."""
+
+    def open_products(self) -> None:
+        """Let the library that multiplies matrices take the memory that it needs. The first product
+        does so too, but none may be the first one while work is recorded."""
 
     def product(self, product: Product) -> None:
         """Multiply matrices."""

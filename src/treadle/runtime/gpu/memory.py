@@ -198,13 +198,13 @@ class DeviceStorage:
             return self.driver.exported(buffer, buffer.address, buffer.dtype, buffer.shape)
 
     def imported(self, external: Any) -> Buffer | None:
-        with self.working():
+        with self.lock:
             found = self.driver.imported(external)
-            if found is None:
-                return None
-            owner, address, dtype, shape = found
-            buffer = Buffer(owner, address, dtype, shape)
-            return buffer if address % ALIGNMENT == 0 else self.copy(buffer)
+        if found is None:
+            return None
+        owner, address, dtype, shape = found
+        buffer = Buffer(owner, address, dtype, shape)
+        return buffer if address % ALIGNMENT == 0 else self.copy(buffer)
 
     def type_of(self, buffer: Buffer) -> tuple[np.dtype[Any], tuple[int, ...]]:
         return buffer.dtype, buffer.shape

@@ -210,6 +210,9 @@ class Run:
         for step, routine in program.routines.items():
             if steps is None or step in steps:
                 self.scratch_for(self.size(routine.workspace))
+                found = program.finishes.get(step)
+                finish = None if found is None else found.finish
+                routine.before_recording(self.driver, self.symbols, finish)
 
     def scratch_for(self, size: int) -> int:
         """Memory that one step uses: the device does one step after the other."""

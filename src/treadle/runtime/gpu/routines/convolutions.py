@@ -143,6 +143,15 @@ class LibraryConvolution(Routine):
             precision.tensor_float,
         )  # fmt: skip
 
+    def before_recording(
+        self, driver: Driver, symbols: Mapping[str, int], finish: Finish | None
+    ) -> None:
+        asked = self._asked(symbols)
+        if not asked.images[0]:
+            return
+        if finish is None or driver.convolution(asked._replace(finish=finish)) is None:
+            driver.convolution(asked)
+
     def __call__(
         self, driver: Driver, inputs: Sequence[Any], outputs: Sequence[Any], workspace: int,
         symbols: Mapping[str, int],

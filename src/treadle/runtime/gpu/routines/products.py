@@ -75,6 +75,11 @@ class MatrixProduct(Routine):
         )
         self.reaches = (*(factors[order.index(i)] for i in (0, 1)), whole((*sizes, m, n)))
 
+    def before_recording(
+        self, driver: Driver, symbols: Mapping[str, int], finish: Finish | None
+    ) -> None:
+        driver.open_products()
+
     def __call__(
         self, driver: Driver, inputs: Sequence[Any], outputs: Sequence[Any], workspace: int,
         symbols: Mapping[str, int],

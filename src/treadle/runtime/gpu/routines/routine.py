@@ -34,6 +34,17 @@ class Routine:
     def prepare(self, driver: Driver) -> None:
         """Compile what it needs for a device, before it is called or recorded there."""
 
+    def before_recording(
+        self, driver: Driver, symbols: Mapping[str, int], finish: Finish | None
+    ) -> None:
+        """Have libraries take the memory and time that their first call needs: what is recorded
+        next may be a branch that no call has taken yet.
+
+        Args:
+            symbols: values of the symbols in dims.
+            finish: what the library is asked for as well, if it is.
+        """
+
     def __call__(
         self, driver: Driver, inputs: Sequence[Any], outputs: Sequence[Any], workspace: int,
         symbols: Mapping[str, int],
