@@ -71,13 +71,15 @@ class Form:
 
 @record(frozen=True)
 class Tiling:
-    """The numbers of a routine, its workspace, and the tiles and packers that it may call."""
+    """The numbers of a routine, its workspace, and the tiles and packers that it may call; the
+    routine is named like the op where it has no name of its own."""
 
     numbers: tuple[Dim, ...]
     frame_bytes: Dim
     shared_bytes: Dim
     needs: tuple[Tile, ...]
     packers: tuple[str, ...] = ()
+    routine: str = ""
 
 
 @record(frozen=True)
@@ -181,7 +183,7 @@ def has_large_filters(g: Geometry, target: Target) -> bool:
 
 
 def rule(name: str, g: Geometry, target: Target) -> Form:
-    """What is chosen for an op, one of the three, where nobody tried out others."""
+    """What is chosen for an op that is computed directly, where nobody tried out others."""
     n = columns_of(name, g)
     vectors = 1 if n <= lanes(target, g.element) else 2
     if name == TO_INPUT:
@@ -195,9 +197,8 @@ def rule(name: str, g: Geometry, target: Target) -> Form:
     return Form(vectors, most_rows(target, vectors), strip, rows_ahead(target), 0)
 
 
-def tiling_of(name: str, g: Geometry, target: Target, form: Form | None = None) -> Tiling:
-    """The division of an op's work on a machine; by default in the form of `rule`."""
-    form = rule(name, g, target) if form is None else form
+def tiling_of(name: str, g: Geometry, target: Target, form: Form) -> Tiling:
+    """The division of an op's work on a machine."""
     return _TILINGS[name](g, target, form)
 
 
