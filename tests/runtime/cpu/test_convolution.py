@@ -81,7 +81,7 @@ def is_exact(found: tiling.Tiling) -> bool:
 
 
 def tiled(op: str, g: tiling.Geometry) -> tiling.Tiling:
-    return tiling.tiling_of(op, g, host())
+    return tiling.tiling_of(op, g, host(), tiling.rule(op, g, host()))
 
 
 def test_taps_beyond_the_sides_are_left_out_where_that_pays() -> None:

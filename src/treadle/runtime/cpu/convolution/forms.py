@@ -14,7 +14,8 @@ from treadle.runtime.cpu.target import Target
 
 def rule(name: str, g: Geometry, target: Target) -> Form:
     """What is chosen for an op, one of the three, where nobody tried out others."""
-    return winograd_rule(name, g, target) if takes_winograd(name, g) else tiling.rule(name, g, target)
+    find = winograd_rule if takes_winograd(name, g) else tiling.rule
+    return find(name, g, target)
 
 
 def tiling_of(name: str, g: Geometry, target: Target, form: Form | None = None) -> Tiling:

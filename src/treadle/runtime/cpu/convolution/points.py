@@ -20,6 +20,7 @@ Matrix = tuple[tuple[Fraction, ...], ...]
 # Analysis and Improving the Accuracy of Winograd Convolution, 2020).
 POINTS = (Fraction(0), Fraction(1), Fraction(-1), Fraction(1, 2), Fraction(-2))
 SIZE = len(POINTS) + 1  # numbers that a short convolution reads
+PLANES = SIZE * SIZE  # points of a tile, which has two sides
 
 
 def sums_of(window: int) -> int:

@@ -8,10 +8,17 @@ input gradient is the convolution of the outputs' gradients with the filters tur
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.convolution.points import SIZE, of_pixels, of_sums, of_weights, sums_of
+from treadle.runtime.cpu.convolution.points import (
+    PLANES,
+    SIZE,
+    of_pixels,
+    of_sums,
+    of_weights,
+    sums_of,
+)
 from treadle.runtime.cpu.convolution.tiling import TO_INPUT
 from treadle.runtime.cpu.convolution.transforms import call_transform, define_transform
-from treadle.runtime.cpu.convolution.winograd_tiling import NUMBERS, PLANES
+from treadle.runtime.cpu.convolution.winograd_tiling import NUMBERS
 from treadle.runtime.cpu.epilogue import finish_block
 from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
@@ -66,7 +73,7 @@ def add_frames_of_tiles(module: Module, element: str) -> None:
     with fn.loop(0, "%rows") as r:
         row = fn.add("%y", r)
         target = fn.offset("%target", fn.mul(fn.mul(r, "%columns"), cell), "i8")
-        outside = fn.value(f"icmp uge i64 {row}, {'%h'}")
+        outside = fn.value(f"icmp uge i64 {row}, %h")
         with fn.when(outside):
             fn.emit(f"call void @zero_{element}(ptr {target}, i64 {line})")
         inside = fn.value(f"xor i1 {outside}, true")
@@ -232,12 +239,13 @@ def _products(
         count = fn.min(w["columns"], fn.sub(w["o"], column))
         filters = fn.offset(b, fn.mul(panel, w["panel"]), "i8")
         with even.each() as (start, height):
+            tile_a = fn.offset(a, fn.mul(start, w["pixels"]), "i8")
+            tile_c = fn.offset(fn.offset(c, fn.mul(start, w["sums"]), "i8"), column, element)
             call_tile(
                 fn, element, codes, (height, count, w["c"]),
                 (
-                    (fn.offset(a, fn.mul(start, w["pixels"]), "i8"), w["pixels"]),
-                    (filters, fn.mul(w["columns"], size)),
-                    (fn.offset(fn.offset(c, fn.mul(start, w["sums"]), "i8"), column, element), w["sums"]),
+                    (tile_a, w["pixels"]), (filters, fn.mul(w["columns"], size)),
+                    (tile_c, w["sums"]),
                 ),
                 0, ahead=0,
             )  # fmt: skip
@@ -262,11 +270,9 @@ def _outputs(
         )
         to = fn.value(f"select i1 {whole}, ptr {target}, ptr {space}")
         to_row = fn.select(whole, y_row, fn.mul(w["mw"], pixel))
-        call_transform(
-            fn, "sums",
-            (fn.offset(sums, fn.mul(tile, w["sums"]), "i8"), fn.mul(w["sum_plane"], SIZE), w["sum_plane"]),
-            (to, to_row, pixel), w["o"],
-        )  # fmt: skip
+        source = fn.offset(sums, fn.mul(tile, w["sums"]), "i8")
+        planes = fn.mul(w["sum_plane"], SIZE), w["sum_plane"]
+        call_transform(fn, "sums", (source, *planes), (to, to_row, pixel), w["o"])
         part = fn.value(f"xor i1 {whole}, true")
         with fn.when(part), fn.loop(0, rows) as r:
             source = fn.offset(space, fn.mul(r, to_row), "i8")

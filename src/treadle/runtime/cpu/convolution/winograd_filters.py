@@ -9,7 +9,14 @@ are transformed back at its end. Channels are divided into blocks whose sums the
 from __future__ import annotations
 
 from treadle.runtime.cpu.convolution.filter_gradient import sum_parts
-from treadle.runtime.cpu.convolution.points import SIZE, of_pixels, of_sums, of_weights, sums_of
+from treadle.runtime.cpu.convolution.points import (
+    PLANES,
+    SIZE,
+    of_pixels,
+    of_sums,
+    of_weights,
+    sums_of,
+)
 from treadle.runtime.cpu.convolution.transforms import call_transform, define_transform
 from treadle.runtime.cpu.convolution.winograd import (
     add_frames_of_tiles,
@@ -17,7 +24,7 @@ from treadle.runtime.cpu.convolution.winograd import (
     row_of_image,
     transform_pixels,
 )
-from treadle.runtime.cpu.convolution.winograd_tiling import NUMBERS, PLANES
+from treadle.runtime.cpu.convolution.winograd_tiling import NUMBERS
 from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
     Words,
@@ -73,39 +80,21 @@ def _part(fn: Function, w: Words, task: str, element: str) -> None:
     """A block of channels of a partial gradient: the sum over some rows of tiles, in order."""
     size = ELEMENT_BYTES[element]
     number = fn.divide(task, w["blocks"])
-    block = fn.sub(task, fn.mul(number, w["blocks"]))
-    c_number = fn.divide(block, w["o_blocks"])
-    c0 = fn.mul(c_number, w["c_block"])
-    o0 = fn.mul(fn.sub(block, fn.mul(c_number, w["o_blocks"])), w["o_block"])
-    c, o = fn.min(w["c_block"], fn.sub(w["c"], c0)), fn.min(w["o_block"], fn.sub(w["o"], o0))
+    first, extents = _block(fn, w, fn.sub(task, fn.mul(number, w["blocks"])))
     sums = fn.offset(
         str(w["workspace"]), fn.add(w["shared"], fn.mul(w["worker"], w["frame"])), "i8"
     )
-    frame = fn.offset(sums, fn.mul(w["plane"], PLANES), "i8")
-    pixels = fn.offset(sums, w["first"], "i8")
-    slopes = fn.offset(pixels, fn.mul(w["pixel_plane"], PLANES), "i8")
-    fn.emit(f"call void @zero_{element}(ptr {sums}, i64 {fn.divide(fn.mul(w['plane'], PLANES), size)})")
+    elements = fn.divide(fn.mul(w["plane"], PLANES), size)
+    fn.emit(f"call void @zero_{element}(ptr {sums}, i64 {elements})")
     begin = fn.divide(fn.mul(w["rows"], number), w["parts"])
     end = fn.divide(fn.mul(w["rows"], fn.add(number, 1)), w["parts"])
-    with fn.loop(begin, end, w["strip"]) as first:
-        leave_if_stopped(fn, w["call"], fn.compare("ne", first, begin))
-        last = fn.min(fn.add(first, w["strip"]), end)
-        with fn.loop(first, last) as line:
-            image, row = row_of_image(fn, w, line)
-            tile = fn.mul(fn.sub(line, first), w["tw"])
-            x = fn.mul(fn.mul(fn.mul(image, w["h"]), w["w"]), w["c"])
-            source = fn.offset(str(w["x"]), fn.add(x, c0), element)
-            target = fn.offset(pixels, fn.mul(tile, w["pixels"]), "i8")
-            transform_pixels(fn, w, source, row, frame, target, (w["c"], c), element)
-            y = fn.mul(fn.mul(fn.mul(image, w["oh"]), w["ow"]), w["o"])
-            source = fn.offset(str(w["dy"]), fn.add(y, o0), element)
-            target = fn.offset(slopes, fn.mul(tile, w["sums"]), "i8")
-            _slopes(fn, w, source, row, frame, target, o, element)
-        tiles = fn.mul(fn.sub(last, first), w["tw"])
-        with fn.loop(0, PLANES) as plane:
-            _products(fn, w, plane, tiles, (pixels, slopes, sums), (c, o), element)
+    with fn.loop(begin, end, w["strip"]) as line:
+        leave_if_stopped(fn, w["call"], fn.compare("ne", line, begin))
+        lines = line, fn.min(fn.add(line, w["strip"]), end)
+        _strip(fn, w, lines, sums, first, extents, element)
+    c, o = extents
     part = fn.offset(str(w["workspace"]), fn.mul(number, w["part_bytes"]), "i8")
-    part = fn.offset(part, fn.add(fn.mul(c0, w["o"]), o0), element)
+    part = fn.offset(part, fn.add(fn.mul(first[0], w["o"]), first[1]), element)
     tap = fn.mul(fn.mul(w["c"], w["o"]), size)
     with fn.loop(0, c) as channel:
         target = fn.offset(part, fn.mul(channel, w["o"]), element)
@@ -114,6 +103,41 @@ def _part(fn: Function, w: Words, task: str, element: str) -> None:
             fn, "sums", (source, fn.mul(w["plane"], SIZE), w["plane"]),
             (target, fn.mul(tap, w["kw"]), tap), o,
         )  # fmt: skip
+
+
+def _block(fn: Function, w: Words, block: Word) -> tuple[tuple[Word, Word], tuple[Word, Word]]:
+    """The first channels of inputs and of outputs of a block, and how many it has."""
+    number = fn.divide(block, w["o_blocks"])
+    c0 = fn.mul(number, w["c_block"])
+    o0 = fn.mul(fn.sub(block, fn.mul(number, w["o_blocks"])), w["o_block"])
+    c = fn.min(w["c_block"], fn.sub(w["c"], c0))
+    return (c0, o0), (c, fn.min(w["o_block"], fn.sub(w["o"], o0)))
+
+
+def _strip(
+    fn: Function, w: Words, lines: tuple[Word, Word], sums: str, channels: tuple[Word, Word],
+    extents: tuple[Word, Word], element: str,
+) -> None:  # fmt: skip
+    """Add the products of some rows of tiles, one after another through all images, for a block of
+    channels."""
+    frame = fn.offset(sums, fn.mul(w["plane"], PLANES), "i8")
+    pixels = fn.offset(sums, w["first"], "i8")
+    slopes = fn.offset(pixels, fn.mul(w["pixel_plane"], PLANES), "i8")
+    first, last = lines
+    with fn.loop(first, last) as line:
+        image, row = row_of_image(fn, w, line)
+        tile = fn.mul(fn.sub(line, first), w["tw"])
+        x = fn.mul(fn.mul(fn.mul(image, w["h"]), w["w"]), w["c"])
+        source = fn.offset(str(w["x"]), fn.add(x, channels[0]), element)
+        target = fn.offset(pixels, fn.mul(tile, w["pixels"]), "i8")
+        transform_pixels(fn, w, source, row, frame, target, (w["c"], extents[0]), element)
+        y = fn.mul(fn.mul(fn.mul(image, w["oh"]), w["ow"]), w["o"])
+        source = fn.offset(str(w["dy"]), fn.add(y, channels[1]), element)
+        target = fn.offset(slopes, fn.mul(tile, w["sums"]), "i8")
+        _slopes(fn, w, source, row, frame, target, extents[1], element)
+    tiles = fn.mul(fn.sub(last, first), w["tw"])
+    with fn.loop(0, PLANES) as plane:
+        _products(fn, w, plane, tiles, (pixels, slopes, sums), extents, element)
 
 
 def _slopes(

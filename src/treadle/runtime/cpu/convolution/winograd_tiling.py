@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.shapes import Dim
 from treadle.core.switches import declare, is_on
-from treadle.runtime.cpu.convolution.points import SIZE, sums_of
+from treadle.runtime.cpu.convolution.points import PLANES, SIZE, sums_of
 from treadle.runtime.cpu.convolution.tiling import (
     LINE,
     MOST_PARTS,
@@ -42,9 +42,8 @@ GAIN = 1.3
 # The order of sums of filter gradients: channels of inputs or outputs that are summed for at once,
 # and elements of transformed tiles that one sum goes over.
 BLOCK = 64
-SUMMED = 1 << 18
+SUMMED = 1 << 17
 
-PLANES = SIZE * SIZE
 # `n`: images, `h`, `w`, `c` those that are read, `oh`, `ow`, `o` those that are written (or, of
 # filter gradients, whose gradient is read); `top`, `left`: pixels before the first window;
 # `mh`, `mw`: outputs of a tile; `th`, `tw`: tiles of an image; `strip`: rows of tiles of which a
@@ -74,7 +73,7 @@ def takes_winograd(name: str, g: Geometry) -> bool:
         return False
     if c % CHANNELS or o % CHANNELS or min(c, o) < LEAST_CHANNELS or c * o > MOST_FILTERS:
         return False
-    tiles, pixels = prod(_tiles(name, g)), prod(map(int, written(name, g)[:2]))
+    tiles, pixels = prod(tiles_of(name, g)), prod(map(int, written(name, g)[:2]))
     products = pixels * prod(g.filters)
     needed = tiles * (PLANES * c * o + TRANSFORM * (c + o))
     return tiles >= LEAST_TILES and products >= GAIN * needed
@@ -86,7 +85,7 @@ def written(name: str, g: Geometry) -> tuple[int, int, int]:
     return found[1], found[2], found[3]
 
 
-def _tiles(name: str, g: Geometry) -> tuple[int, int]:
+def tiles_of(name: str, g: Geometry) -> tuple[int, int]:
     """Rows and columns of tiles of an image."""
     height, width, _ = written(name, g)
     return (-(-height // sums_of(g.filters[0])), -(-width // sums_of(g.filters[1])))
@@ -99,14 +98,18 @@ def winograd_rule(name: str, g: Geometry, target: Target) -> Form:
     if name == TO_FILTER:
         strip: Dim = _summed_rows(g)
     else:
-        row = _tiles(name, g)[1] * sum(g.filters[2:]) * PLANES * g.size
-        strip = max(1, target.tuning.near // row)
+        strip = max(1, target.tuning.near // 2 // row_bytes(name, g))
     return Form(vectors, most_rows(target, vectors), strip, 0, 0)
+
+
+def row_bytes(name: str, g: Geometry) -> int:
+    """Bytes of the transformed tiles of a row, and of their sums."""
+    return tiles_of(name, g)[1] * sum(g.filters[2:]) * PLANES * g.size
 
 
 def _summed_rows(g: Geometry) -> int:
     """Rows of tiles that a sum of a filter gradient goes over."""
-    row = _tiles(TO_FILTER, g)[1] * sum(map(_block, g.filters[2:])) * PLANES
+    row = tiles_of(TO_FILTER, g)[1] * sum(map(_block, g.filters[2:])) * PLANES
     return max(1, SUMMED // row)
 
 
@@ -125,7 +128,7 @@ def winograd_tiling(name: str, g: Geometry, target: Target, form: Form) -> Tilin
         h, w, oh, ow, c, o = oh, ow, h, w, o, c
         top, left = kh - 1 - top, kw - 1 - left
     mh, mw = sums_of(kh), sums_of(kw)
-    th, tw = _tiles(name, g)
+    th, tw = tiles_of(name, g)
     strip: Any = form.strip
     c_block, o_block = (_block(c), _block(o)) if name == TO_FILTER else (c, o)
     pixels, sums = ((n * g.size // LINE + 1) * LINE for n in (c_block, o_block))
@@ -157,9 +160,9 @@ def _needs(name: str, g: Geometry, form: Form, target: Target) -> Iterator[Tile]
     c, o = g.filters[2:]
     strip: Any = form.strip
     if name == TO_FILTER:
-        along, extents, columns = "columns", _blocks(c), _blocks(o)
+        along, extents, columns = "columns", blocks_of(c), blocks_of(o)
     else:
-        extents = {_tiles(name, g)[1] * rows for rows in range(1, strip + 1)}
+        extents = {tiles_of(name, g)[1] * rows for rows in range(1, strip + 1)}
         along, columns = "rows", {c if name == TO_INPUT else o}
     found = {height for extent in extents for height in heights(extent, form.tall)}
     width = lanes(target, g.element)
@@ -169,7 +172,7 @@ def _needs(name: str, g: Geometry, form: Form, target: Target) -> Iterator[Tile]
             yield Tile(g.element, along, height, count)
 
 
-def _blocks(channels: int) -> set[int]:
+def blocks_of(channels: int) -> set[int]:
     """The extents of the blocks of channels."""
     block = _block(channels)
     return {block, channels % block or block}
