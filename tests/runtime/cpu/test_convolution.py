@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import treadle as td
 from tests.runtime.cpu.test_library import check, convolution_nodes
 from treadle.runtime.cpu.convolution import edges, tiling
-from treadle.runtime.cpu.target import host, using
+from treadle.runtime.cpu.target import baseline, host, using
 from treadle.runtime.tuning import Cache
 
 extents = st.integers(1, 20)
@@ -81,7 +81,7 @@ def is_exact(found: tiling.Tiling) -> bool:
 
 
 def tiled(op: str, g: tiling.Geometry) -> tiling.Tiling:
-    return tiling.tiling_of(op, g, host())
+    return tiling.tiling_of(op, g, host(), tiling.rule(op, g, host()))
 
 
 def test_taps_beyond_the_sides_are_left_out_where_that_pays() -> None:
@@ -93,6 +93,25 @@ def test_taps_beyond_the_sides_are_left_out_where_that_pays() -> None:
     assert is_exact(tiled(tiling.FORWARD, geometry(14, 5, 32, 64, strides=(2, 2))))
     assert not is_exact(tiled(tiling.TO_INPUT, geometry(14, 5, 32, 64, strides=(2, 2))))
     assert not is_exact(tiled(tiling.FORWARD, geometry(14, 3, 32, 64, dilations=(2, 2))))
+
+
+def test_input_gradients_of_few_channels_are_dot_products() -> None:
+    """They read the filters where they are; nothing changes where channels fill much of a vector."""
+
+    def dots(op: str, *extents: int, level: int = 4) -> bool:
+        target, g = baseline(level), geometry(*extents)
+        found = tiling.tiling_of(op, g, target, tiling.rule(op, g, target))
+        assert found.needs
+        uses = {tile.along == "dots" for tile in found.needs}
+        assert uses == {dict(zip(tiling.NUMBERS, found.numbers, strict=True))["dots"] == 1}
+        assert uses == {not found.packers} or op != tiling.TO_INPUT
+        return uses == {True}
+
+    assert dots(tiling.TO_INPUT, 28, 5, 1, 32) and dots(tiling.TO_INPUT, 28, 3, 3, 64)
+    assert not dots(tiling.TO_INPUT, 28, 5, 8, 32) and not dots(tiling.TO_INPUT, 28, 3, 3, 4)
+    assert not dots(tiling.FORWARD, 28, 5, 1, 32) and not dots(tiling.TO_FILTER, 28, 5, 1, 32)
+    assert dots(tiling.TO_INPUT, 28, 5, 1, 32, level=3)
+    assert not dots(tiling.TO_INPUT, 28, 5, 1, 32, level=1)
 
 
 def test_which_taps_the_windows_of_a_tile_lack() -> None:

@@ -166,7 +166,11 @@ CASES = [
     ((1, 3, 3, 2), (3, 3, 2), (1, 1), "VALID", (1, 1)),
     ((0, 5, 5, 2), (3, 3, 2), (1, 1), "SAME", (1, 1)),
     ((1, 120, 130, 16), (3, 3, 8), (1, 1), "SAME", (1, 1)),
+    # ... input gradients of few channels
+    ((2, 14, 13, 2), (3, 4, 50), (1, 1), "SAME", (1, 1)),
+    ((2, 14, 13, 4), (3, 3, 70), (2, 1), "VALID", (1, 2)),
     # ... and groups
+    ((2, 11, 9, 6), (3, 3, 80), (1, 2), "SAME", (2, 1), 2),
     ((2, 7, 6, 6), (3, 2, 9), (1, 1), "SAME", (1, 1), 3),
     ((2, 9, 8, 6), (3, 3, 4), (2, 2), "SAME", (1, 1), 2),
     ((2, 9, 8, 40), (3, 3, 80), (1, 1), "VALID", (2, 1), 2),
@@ -200,8 +204,9 @@ def test_convolution(case: tuple, which: int) -> None:
 
 
 @pytest.mark.parametrize("which", range(3), ids=["forward", "input", "filter"])
-def test_convolution_in_float64(which: int) -> None:
-    check(*convolution_nodes(CASES[3], "float64")[which])
+@pytest.mark.parametrize("case", [CASES[1], CASES[3]], ids=str)
+def test_convolution_in_float64(case: tuple, which: int) -> None:
+    check(*convolution_nodes(case, "float64")[which])
 
 
 @pytest.mark.parametrize("batch", [0, 1, 5])

@@ -23,7 +23,8 @@ from treadle.runtime.cpu.threads import pool
 from treadle.runtime.scope import Scope
 
 # What may round differently; results of programs with and without it agree nearly only.
-ROUNDING = {"powers", "accumulations", "row_sums", "additions", "contraction", "narrow_products"}
+ROUNDING = {"powers", "accumulations", "row_sums", "additions", "contraction", "narrow_products",
+            "winograd"}  # fmt: skip
 STAGES = ("graph", "target", "program")
 SWITCHES = [s.name for s in switches() if s.stage in STAGES and not s.required]
 EPSILON = {"float32": 1e-7, "float64": 1e-14, "float16": 1e-3, "bfloat16": 8e-3}

@@ -28,7 +28,7 @@ from treadle.ops.linalg.panels import MATMUL_PANELS
 from treadle.ops.lowering import Library, Rows
 from treadle.runtime.cpu.alike import Form, slot_of
 from treadle.runtime.cpu.chosen import chosen, made_with
-from treadle.runtime.cpu.convolution import tiling as convolution
+from treadle.runtime.cpu.convolution import forms as convolution
 from treadle.runtime.cpu.convolution.classes import class_of as convolutions_alike
 from treadle.runtime.cpu.convolution.tiling import (
     FORWARD,
@@ -285,7 +285,7 @@ def convolution_routine(name: str, g: Geometry, form: Form | None, text: str = "
     found = convolution.tiling_of(name, g, host(), form)
     called = ",".join([*(t.symbol for t in found.needs), *found.packers])
     numbers = (*found.numbers, slot_of(text))
-    symbol = f"{name}_{g.element}@{called}"
+    symbol = f"{found.routine or name}_{g.element}@{called}"
     return Routine(symbol, numbers, found.frame_bytes, found.shared_bytes)
 
 

@@ -21,7 +21,10 @@ from treadle.runtime.cpu.convolution.tiling import (
     columns_of,
     edges_of,
     rule,
+    takes_dots,
 )
+from treadle.runtime.cpu.convolution.winograd_candidates import winograd_cost, winograd_forms
+from treadle.runtime.cpu.convolution.winograd_tiling import takes_winograd, winograd_rule
 from treadle.runtime.cpu.matmul.tiles import lanes, most_rows
 from treadle.runtime.cpu.target import Target
 
@@ -30,8 +33,13 @@ _STALL = 8  # one in so many of the cycles that a line needs is not hidden by pr
 
 
 def all_forms(name: str, g: Geometry, target: Target) -> set[Form]:
-    """Everything that may be chosen for an op of known sizes, but for the number of images."""
+    """Everything that may be chosen for an op of known sizes, but for the number of images; nothing
+    where that is dot products."""
+    if takes_winograd(name, g):
+        return {winograd_rule(name, g, target), *winograd_forms(name, g, target)}
     first = rule(name, g, target)
+    if takes_dots(name, g, target):
+        return set()
     return {first, *_others(name, g, first, target)}
 
 
@@ -65,6 +73,8 @@ def cost(name: str, g: Geometry, form: Form, target: Target) -> float:
     each strip from farther away; rows of frames that two strips copy; and lines that arrive too
     late.
     """
+    if takes_winograd(name, g):
+        return winograd_cost(name, g, form, target)
     t, size, width = target.tuning, g.size, lanes(target, g.element)
     numbers: Any = (g.y[1], g.y[2], g.x[1], g.x[2], g.x[3], form.strip)
     oh, ow, h, w, channels, strip = numbers

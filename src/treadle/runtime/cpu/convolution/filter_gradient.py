@@ -27,7 +27,7 @@ def add_filter_gradient(module: Module, element: str) -> None:
         lambda fn, w: _entry(fn, w, element),
         [
             lambda fn, w, task: _part(fn, w, task, element),
-            lambda fn, w, task: _sum_parts(fn, w, task, element),
+            lambda fn, w, task: sum_parts(fn, w, task, element),
         ],
     )  # fmt: skip
 
@@ -149,7 +149,7 @@ def _tile(
     )  # fmt: skip
 
 
-def _sum_parts(fn: Function, w: Words, task: str, element: str) -> None:
+def sum_parts(fn: Function, w: Words, task: str, element: str) -> None:
     """Lines of chunk `task` of the filter gradient: the partial ones added in order."""
     line = fn.mul(task, w["chunk"])
     end = fn.min(fn.add(line, w["chunk"]), w["lines"])

@@ -21,7 +21,7 @@ from treadle.runtime.cpu.library_text import (
 )
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.tile_calls import EvenTiles, call_tile, packer_code, tile_codes
-from treadle.runtime.cpu.matmul.tiles import lanes
+from treadle.runtime.cpu.matmul.tiles import ALONG, lanes
 
 
 def add_input_gradient(module: Module, element: str) -> None:
@@ -34,21 +34,32 @@ def add_input_gradient(module: Module, element: str) -> None:
 
 
 def _entry(fn: Function, w: Words, element: str) -> Words:
-    """Transpose the filters, tap after tap: [o, c] with c filled up to whole vectors."""
+    """Transpose the filters, tap after tap: [o, c] with c filled up to whole vectors. Dot products
+    read them where they are."""
     width, size = lanes(fn.module.target, element), ELEMENT_BYTES[element]
     groups = group_extents(fn, w)
     c = groups["group_c"]
     row = fn.mul(fn.mul(ceil_divide(fn, c, width), width), size)
-    transpose = packer_code(fn, w["table"], element, "transpose_panel")
-    with fn.loop(0, fn.mul(w["kh"], w["kw"])) as tap:
+    as_they_are = fn.mul(w["o"], size)
+    dots = fn.compare("ne", w["dots"], 0)
+    with fn.loop(0, fn.select(dots, 0, fn.mul(w["kh"], w["kw"]))) as tap:
+        transpose = packer_code(fn, w["table"], element, "transpose_panel")
         source = fn.offset(str(w["filters"]), fn.mul(tap, fn.mul(c, w["o"])), element)
         target = fn.offset(str(w["workspace"]), fn.mul(tap, fn.mul(w["o"], row)), "i8")
         fn.emit(
-            f"call void {transpose}(ptr {source}, i64 {fn.mul(w['o'], size)}, ptr {target}, "
+            f"call void {transpose}(ptr {source}, i64 {as_they_are}, ptr {target}, "
             f"i64 {row}, i64 {w['o']}, i64 {c})"
         )
     count_calls(fn, w, w["n"])
-    return groups | {"filter_row": row, "tasks": fn.mul(w["n"], w["h"])}
+    # Bytes from row to row of the filters, from tap to tap, and from an output, or from an input,
+    # to the next.
+    return groups | {
+        "filter_row": fn.select(dots, as_they_are, row),
+        "tap_bytes": fn.select(dots, fn.mul(c, as_they_are), fn.mul(w["o"], row)),
+        "filter_o": fn.select(dots, size, row),
+        "filter_c": fn.select(dots, as_they_are, size),
+        "tasks": fn.mul(w["n"], w["h"]),
+    }
 
 
 def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
@@ -58,8 +69,11 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
         str(w["workspace"]), fn.add(w["shared"], fn.mul(w["worker"], w["frame"])), "i8"
     )
     table = Table(fn, fn.offset(space, fn.sub(w["frame"], w["taps"]), "i8"))
-    codes = tile_codes(fn, w["table"], element, 0)
-    w["columns"] = fn.mul(w["vectors"], lanes(fn.module.target, element))
+    dots = fn.compare("ne", w["dots"], 0)
+    codes = tile_codes(fn, w["table"], element, fn.select(dots, ALONG.index("dots"), 0))
+    w["lanes"] = fn.select(dots, 1, lanes(fn.module.target, element))
+    w["columns"] = fn.mul(w["vectors"], w["lanes"])
+    w["matrices"] = fn.value(f"select i1 {dots}, ptr {w['filters']}, ptr {w['workspace']}")
     w["pixel"] = fn.mul(w["o"], size)
     # Output columns that some tap of some pixel asks for, inside or outside the outputs.
     back = fn.divide(fn.mul(fn.sub(w["kw"], 1), w["dw"]), w["sw"])
@@ -145,16 +159,22 @@ def _taps(fn: Function, w: Words, row: Word, phase: Word, row0: Word, table: Tab
                 rows = fn.mul(fn.sub(out, row0), w["row"])
                 pixels = fn.add(rows, fn.mul(across, w["pixel"]))
                 tap = fn.add(fn.mul(i, w["kw"]), j)
-                table.append(pixels, fn.mul(tap, fn.mul(w["o"], w["filter_row"])))
+                table.append(pixels, fn.mul(tap, w["tap_bytes"]))
 
 
 def _exact(fn: Function, value: Word, by: Word, window: Word, step: Word) -> tuple[Word, str]:
-    """``value / by``, rounded down, and whether it is exact; value > -window * step."""
-    lift = fn.mul(window, step)  # a multiple of `by` that makes it positive: lift * by
-    lifted = fn.add(value, fn.mul(lift, by))
-    quotient = fn.divide(lifted, by)
-    rest = fn.sub(lifted, fn.mul(quotient, by))
-    return fn.sub(quotient, lift), str(fn.compare("eq", rest, 0))
+    """``value / by``, rounded down, and whether it is exact; value > -window * step. A division
+    takes as long as some steps of a tile: there is none by 1."""
+
+    def divided() -> list[Word]:
+        lift = fn.mul(window, step)  # a multiple of `by` that makes it positive: lift * by
+        lifted = fn.add(value, fn.mul(lift, by))
+        quotient = fn.divide(lifted, by)
+        return [fn.sub(quotient, lift), fn.sub(lifted, fn.mul(quotient, by))]
+
+    divides = fn.compare("ne", by, 1)
+    quotient, rest = fn.choose(divides, ["i64", "i64"], [value, 0], divided)
+    return quotient, str(fn.compare("eq", rest, 0))
 
 
 def _pixels(
@@ -172,8 +192,8 @@ def _pixels(
     first = fn.sub(fn.add(w["left"], 1), w["kw"])
     every = table.length()
     rows_of_taps = fn.select(exact, fn.divide(every, w["kw"]), every)  # alike for all columns
-    b = fn.offset(str(w["workspace"]), column, element)
-    b = fn.offset(b, fn.mul(first_o, w["filter_row"]), "i8")
+    b = fn.offset(str(w["matrices"]), fn.mul(column, w["filter_c"]), "i8")
+    b = fn.offset(b, fn.mul(first_o, w["filter_o"]), "i8")
     stride = fn.mul(fn.mul(w["sw"], w["c"]), size)
 
     def part(
@@ -191,7 +211,7 @@ def _pixels(
         call_tile(
             fn, element, codes, (rows, n, w["group_o"]),
             ((a, w["pixel"]), (b, w["filter_row"]), (c, stride)), add, (segments, start),
-            ahead=w["ahead"],
+            w["lanes"], w["ahead"],
         )  # fmt: skip
 
     with EvenTiles(fn, length, w["tall"]).each() as tile:

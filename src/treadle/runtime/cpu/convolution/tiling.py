@@ -12,6 +12,7 @@ from treadle.core.shapes import Dim, compound, product
 from treadle.ops.image.windows import Span, spans
 from treadle.runtime.cpu.convolution.edges import Row
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
+from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
 from treadle.runtime.cpu.matmul.tiles import Tile, lanes, most_rows, rows_ahead
 from treadle.runtime.cpu.matmul.tiling import at_least_one, heights, vector_counts
 from treadle.runtime.cpu.target import Target
@@ -27,6 +28,7 @@ TASK_PRODUCTS = 8  # times the arithmetic of a product that is worth a thread: t
 TAP_BYTES = 16  # an entry of a table of taps
 LINE = 64  # bytes: parts of the workspace begin at multiples
 LEAST_ROWS = 8  # of a filter gradient's tile
+DOTS_WORTH = 2  # products of a dot product's vectors that its sum over the lanes costs as much as
 UNITS = 2  # for multiply-adds, of most machines
 WORTH = 20  # one in so many taps beyond the sides is worth leaving out
 
@@ -39,10 +41,11 @@ GEOMETRY = (
 # vectors across a panel, rows of the tallest tile; `frame`, `taps`: bytes of a thread's workspace,
 # and of the table of taps at its end; `shared`: bytes in front of the threads' workspace; `parts`:
 # threads that the work is worth, or partial filter gradients; `exact`: 1 where taps beyond the
-# sides are left out, so that there are no frames; `ahead`, `pack`: see `Form`.
+# sides are left out, so that there are no frames; `ahead`, `pack`: see `Form`; `dots`: 1 where
+# tiles are dot products with the filters where they are.
 NUMBERS = (
     *GEOMETRY, "groups", "run", "runs", "strip", "vectors", "tall", "frame", "taps", "shared",
-    "parts", "exact", "ahead", "pack",
+    "parts", "exact", "ahead", "pack", "dots",
 )  # fmt: skip
 
 FORWARD, TO_INPUT, TO_FILTER = "conv2d", "conv2d_backprop_input", "conv2d_backprop_filter"
@@ -71,13 +74,15 @@ class Form:
 
 @record(frozen=True)
 class Tiling:
-    """The numbers of a routine, its workspace, and the tiles and packers that it may call."""
+    """The numbers of a routine, its workspace, and the tiles and packers that it may call; the
+    routine is named like the op where it has no name of its own."""
 
     numbers: tuple[Dim, ...]
     frame_bytes: Dim
     shared_bytes: Dim
     needs: tuple[Tile, ...]
     packers: tuple[str, ...] = ()
+    routine: str = ""
 
 
 @record(frozen=True)
@@ -181,9 +186,12 @@ def has_large_filters(g: Geometry, target: Target) -> bool:
 
 
 def rule(name: str, g: Geometry, target: Target) -> Form:
-    """What is chosen for an op, one of the three, where nobody tried out others."""
+    """What is chosen for an op that is computed directly, where nobody tried out others."""
     n = columns_of(name, g)
     vectors = 1 if n <= lanes(target, g.element) else 2
+    if takes_dots(name, g, target):
+        strip, tall = _gradient_strip(g, frame_bytes(target)), dot_rows(target, n)
+        return Form(n, tall, strip, 0, 0)
     if name == TO_INPUT:
         strip = _gradient_strip(g, frame_bytes(target))
     elif name == FORWARD:
@@ -195,9 +203,8 @@ def rule(name: str, g: Geometry, target: Target) -> Form:
     return Form(vectors, most_rows(target, vectors), strip, rows_ahead(target), 0)
 
 
-def tiling_of(name: str, g: Geometry, target: Target, form: Form | None = None) -> Tiling:
-    """The division of an op's work on a machine; by default in the form of `rule`."""
-    form = rule(name, g, target) if form is None else form
+def tiling_of(name: str, g: Geometry, target: Target, form: Form) -> Tiling:
+    """The division of an op's work on a machine."""
     return _TILINGS[name](g, target, form)
 
 
@@ -224,6 +231,7 @@ def _input_tiling(g: Geometry, target: Target, form: Form) -> Tiling:
     The filters are transposed into the workspace, tap by tap.
     """
     width, stride = lanes(target, g.element), g.columns.stride
+    dots = takes_dots(TO_INPUT, g, target)
     c, o = g.filters[2:]
     taps = g.rows.window * g.columns.window
     row_bytes = _padded(c, width) * g.size
@@ -231,8 +239,24 @@ def _input_tiling(g: Geometry, target: Target, form: Form) -> Tiling:
     lengths = [(g.x[2] + (stride - 1 - r)) // stride for r in range(stride)]
     spaces = (_gradient_frame(g, form.strip), _lines(TAP_BYTES * taps))
     edges = edges_of(TO_INPUT, g, target)
-    found = _tiling(TO_INPUT, g, target, lengths, form, spaces, _lines(filters), edges=edges)
-    return replace(found, packers=(f"transpose_panel_{g.element}",))
+    shared = 0 if dots else _lines(filters)
+    found = _tiling(TO_INPUT, g, target, lengths, form, spaces, shared, edges=edges, dots=dots)
+    return found if dots else replace(found, packers=(f"transpose_panel_{g.element}",))
+
+
+def takes_dots(name: str, g: Geometry, target: Target) -> bool:
+    """Whether an op's tiles are dot products: input gradients of so few channels that these would
+    fill less of a vector than the outputs that are summed over. Filters are read where they are."""
+    width, c = lanes(target, g.element), g.filters[2]
+    if name != TO_INPUT or target.vector_bits < 256 or width < DOTS_ACROSS:
+        return False
+    return c <= DOTS_ACROSS and c * DOTS_WORTH * -(-g.outputs // width) <= g.outputs
+
+
+def dot_rows(target: Target, across: int) -> int:
+    """The tallest tile of dot products of so few columns: as many sums as must be under way, or
+    more where more columns share the rows."""
+    return max(most_dot_rows(target), target.tuning.chains // across)
 
 
 def _filter_tiling(g: Geometry, target: Target, form: Form) -> Tiling:
@@ -264,7 +288,7 @@ def edges_of(name: str, g: Geometry, target: Target) -> list[int] | None:
     if name == FORWARD and g.is_plain:
         row = Row(c.count, c.window, c.stride, -c.before, c.size)
         return _edges(row, g.outputs, k * g.filters[2], g, target)
-    if name == TO_INPUT and g.is_plain and c.stride == 1:
+    if name == TO_INPUT and g.is_plain and c.stride == 1 and not takes_dots(name, g, target):
         row = Row(g.x[2], c.window, 1, c.before - (c.window - 1), c.count)
         return _edges(row, g.filters[2], k * g.filters[3], g, target)
     return None
@@ -294,7 +318,7 @@ def _leaves_out(g: Geometry) -> bool:
 def _tiling(
     name: str, g: Geometry, target: Target, lengths: Sequence[Dim], form: Form,
     spaces: tuple[Dim, Dim], shared: Dim, parts: Dim | None = None,
-    edges: Sequence[int] | None = None, runs: tuple[int, int] | None = None,
+    edges: Sequence[int] | None = None, runs: tuple[int, int] | None = None, dots: bool = False,
 ) -> Tiling:  # fmt: skip
     """Tiles along runs of `lengths`; spaces are the bytes of a frame and of the table of taps.
 
@@ -302,6 +326,8 @@ def _tiling(
     """
     width, vectors, tall = lanes(target, g.element), form.vectors, form.tall
     n, along = columns_of(name, g), "columns" if name == TO_FILTER else "rows"
+    if dots:
+        width, along = 1, "dots"
     frame, taps = spaces
     tiles = {height for length in lengths for height in heights(length, tall)}
     tiles.update(edges or ())
@@ -314,7 +340,7 @@ def _tiling(
     numbers = (
         *g.numbers, g.groups, *(runs or g.runs), form.strip, vectors, tall, frame + taps, taps,
         shared, g.flops // task + 1 if parts is None else parts, int(edges is not None), form.ahead,
-        form.pack,
+        form.pack, int(dots),
     )  # fmt: skip
     return Tiling(numbers, frame + taps, shared, needs)
 

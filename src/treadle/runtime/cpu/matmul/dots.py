@@ -34,10 +34,22 @@ class Dots:
         self.keys = [(i, j) for i in range(tile.height) for j in range(tile.vectors)]
 
     def emit(self) -> None:
+        kinds, zeros = [self.kind] * len(self.keys), ["zeroinitializer"] * len(self.keys)
+        every = self.fn.carried(0, "%segments", 1, kinds, zeros, self._segment)
+        total = dict(zip(self.keys, every, strict=True))
+        for i in range(self.tile.height):
+            self._finish(i, [total[i, j] for j in range(self.tile.vectors)])
+
+    def _segment(self, number: Word, before: list[str]) -> list[str]:
+        """The accumulators after the steps of a segment."""
         fn, width = self.fn, self.width
-        starts = self._rows("%a", "%lda", self.tile.height), self._rows("%b", "%ldb", DOTS_ACROSS)
+        a, b = (
+            fn.offset(p, fn.load_word("%offsets", fn.add(fn.mul(number, 2), i)), "i8")
+            for i, p in enumerate(("%a", "%b"))
+        )
+        starts = self._rows(a, "%lda", self.tile.height), self._rows(b, "%ldb", self.tile.vectors)
         whole = fn.mul(fn.divide("%k", width), width)
-        sums = self._sum(starts, whole)
+        sums = self._sum(starts, whole, before)
         rest = fn.sub("%k", whole)
 
         def with_rest() -> list[str]:
@@ -46,28 +58,23 @@ class Dots:
             return [last[key] for key in self.keys]
 
         kinds, found = [self.kind] * len(self.keys), [sums[key] for key in self.keys]
-        every = fn.choose(fn.compare("sgt", rest, 0), kinds, found, with_rest)
-        total = dict(zip(self.keys, every, strict=True))
-        for i in range(self.tile.height):
-            self._finish(i, [total[i, j] for j in range(self.tile.vectors)])
+        return fn.choose(fn.compare("sgt", rest, 0), kinds, found, with_rest)
 
     def _rows(self, pointer: str, stride: str, count: int) -> list[str]:
         fn = self.fn
-        count = min(count, self.tile.vectors) if pointer == "%b" else count
         return [fn.offset(pointer, fn.mul(stride, i), "i8") for i in range(count)]
 
     def _sum(
-        self, starts: tuple[list[str], list[str]], whole: Word
+        self, starts: tuple[list[str], list[str]], whole: Word, before: list[str]
     ) -> dict[tuple[int, int], str]:
-        """The accumulators after all whole vectors of k."""
+        """The accumulators after all whole vectors of k of a segment."""
 
         def step(place: Word, sums: list[str]) -> list[str]:
             new = self._step(starts, place, dict(zip(self.keys, sums, strict=True)), self._load)
             return [new[key] for key in self.keys]
 
-        count = len(self.keys)
-        zeros, kinds = ["zeroinitializer"] * count, [self.kind] * count
-        sums = self.fn.carried(0, whole, self.width, kinds, zeros, step)
+        kinds = [self.kind] * len(self.keys)
+        sums = self.fn.carried(0, whole, self.width, kinds, before, step)
         return dict(zip(self.keys, sums, strict=True))
 
     def _step(
