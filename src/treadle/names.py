@@ -223,16 +223,16 @@ _INSTEAD = {
     ),
     "debugging.experimental": "Use td.summary, td.profiler and td.debugging.enable_check_numerics",
     "dtypes.experimental": "Numbers of fewer bits are not provided: use float16, bfloat16 or int8",
-    "lookup.experimental": "Tables that change are not provided: use a dict while data is prepared, "
-    "and td.lookup.StaticHashTable in functions",
+    "lookup.experimental": "Tables that change are not provided: use a dict while data is "
+    "prepared, and td.lookup.StaticHashTable in functions",
     "saved_model.experimental": "A model is saved whole: see td.saved_model.save",
     "train.experimental": "A checkpoint is one file: see td.train.Checkpoint; keep the state of "
     "Python objects in a td.Variable, or beside it",
     "distribute.experimental.partitioners": "Variables are not split: each replica has all of them",
     "distribute.experimental.rpc": "Workers are processes that MPI starts: see "
     "td.distribute.MultiWorkerMirroredStrategy",
-    "lite": "Models are not converted: td.saved_model.save and docs/shared_objects.md make programs "
-    "that run without Python",
+    "lite": "Models are not converted: docs/shared_objects.md tells how programs are made that run "
+    "without Python",
     "tensorrt": "Programs are compiled by treadle itself, for GPUs too",
     "dtensor": "Tensors are not split over devices: use td.distribute",
     "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",

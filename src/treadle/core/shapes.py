@@ -329,7 +329,7 @@ class TensorShape:
 
     @property
     def dims(self) -> list[Dimension] | None:
-        """The sizes as `Dimension`s, whose ``value`` is an int or None; None for an unknown rank."""
+        """The sizes as `Dimension`s, whose value is an int or None; None for an unknown rank."""
         if self.rank is None:
             return None
         return [Dimension(d if isinstance(d, int) else None) for d in self.exact]

@@ -197,7 +197,8 @@ class ResourceSpec(Spec):
     __slots__ = ()
 
     def __new__(cls, shape: Any, dtype: Any, name: str | None = None) -> ResourceSpec:
-        spec: ResourceSpec = intern_spec(cls, TensorShape(shape).exact, dtypes.as_dtype(dtype), name)
+        dims = TensorShape(shape).exact
+        spec: ResourceSpec = intern_spec(cls, dims, dtypes.as_dtype(dtype), name)
         return spec
 
     @property
