@@ -85,8 +85,8 @@ FACADES = {
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.
 LEVELS = {
-    "compat": ("graph_messages", "v1"),
-    "experimental": ("dlpack numpy",),
+    "compat": ("graph_messages python_values v2", "v1"),
+    "experimental": ("dlpack extension_type numpy",),
     "ops": (
         "lowering properties quiet sizes tensorflow_names",
         "registry",

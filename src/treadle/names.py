@@ -221,6 +221,20 @@ _INSTEAD = {
         "Boxes are not changed with images: use td.image.crop_and_resize and "
         "td.image.non_max_suppression",
     ),
+    "debugging.experimental": "Use td.summary, td.profiler and td.debugging.enable_check_numerics",
+    "dtypes.experimental": "Numbers of fewer bits are not provided: use float16, bfloat16 or int8",
+    "lookup.experimental": "Tables that change are not provided: use a dict while data is "
+    "prepared, and td.lookup.StaticHashTable in functions",
+    "saved_model.experimental": "A model is saved whole: see td.saved_model.save",
+    "train.experimental": "A checkpoint is one file: see td.train.Checkpoint; keep the state of "
+    "Python objects in a td.Variable, or beside it",
+    "distribute.experimental.partitioners": "Variables are not split: each replica has all of them",
+    "distribute.experimental.rpc": "Workers are processes that MPI starts: see "
+    "td.distribute.MultiWorkerMirroredStrategy",
+    "lite": "Models are not converted: docs/shared_objects.md tells how programs are made that run "
+    "without Python",
+    "tensorrt": "Programs are compiled by treadle itself, for GPUs too",
+    "dtensor": "Tensors are not split over devices: use td.distribute",
     "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",
 }
 
@@ -234,7 +248,12 @@ def missing_name(module: str, name: str, more: str = "") -> AttributeError:
     here = _shown(module)
     if name.startswith("__") and name.endswith("__"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
-    hint = more or _INSTEAD.get(_family(name)) or _elsewhere(module, name) or _near(module, name)
+    hint = (
+        more
+        or _INSTEAD.get(f"{here.removeprefix('td.')}.{_family(name)}", _INSTEAD.get(_family(name)))
+        or _elsewhere(module, name)
+        or _near(module, name)
+    )
     if not hint:
         hint = "If it is TensorFlow's, it is not supported yet: docs/api.md lists the names"
     return AttributeError(f"{here} has no {name!r}. {hint}")

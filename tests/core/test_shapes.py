@@ -101,7 +101,8 @@ def test_broadcast_error_names_the_shapes():
 def test_tensor_shape_reads_like_tensorflow():
     shape = TensorShape([None, 128])
     assert shape.as_list() == [None, 128]
-    assert shape.dims == (ANY, 128)
+    assert shape.exact == (ANY, 128)
+    assert [d.value for d in shape.dims] == [None, 128] and TensorShape(None).dims is None
     assert shape.rank == len(shape) == 2
     assert not shape.is_fully_defined()
     assert shape == [None, 128] and shape == (None, 128)

@@ -50,7 +50,8 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 
     Returns:
         A function that returns `result`, with the gradient that grad_fn gives. The gradient of
-        the gradient follows the operations that grad_fn runs.
+        the gradient follows the operations that grad_fn runs. It may call the function itself: in
+        a `td.function` it has three derivatives then.
 
     Raises (from the wrapped function):
         TypeError: variables are used and grad_fn takes no argument ``variables``.
@@ -80,7 +81,10 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
         def gradient(*output_grads: Any) -> list[Any]:
             return _input_gradients(function, grad_fn, len(tensors), variables, output_grads)
 
-        outputs = with_gradient(_name(function), results, [*tensors, *variables], gradient)
+        # Functions that are made again for each call have one code.
+        code = getattr(inspect.unwrap(function), "__code__", function)
+        sources = [*tensors, *variables]
+        outputs = with_gradient(_name(function), results, sources, gradient, code)
         return nest.pack(result, outputs)
 
     return decorated

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex, TypeAlias
 
 from treadle.core import errors
+from treadle.core.dimension import Dimension
 
 # A monomial is a sorted tuple of atoms; an atom is a symbol's name or a compound
 # ("floordiv" | "mod" | "max" | "min", dim, dim) that has no polynomial form.
@@ -303,53 +304,61 @@ class TensorShape:
     ``TensorShape(None)`` is a shape of unknown rank: its `rank` is None, its length and its list of
     dims are a ValueError, and every shape is compatible with it.
 
-    ``dims`` holds the exact dims, symbolic ones included; `UNKNOWN_RANK` where the rank is unknown.
+    ``exact`` holds what shape rules compute with, symbolic dims included; `UNKNOWN_RANK` where the
+    rank is unknown. ``dims`` is TensorFlow's list of `Dimension`s.
     """
 
-    __slots__ = ("dims",)
+    __slots__ = ("exact",)
 
     def __init__(self, dims: Iterable[Any] | TensorShape | int | None) -> None:
         if dims is None:
-            self.dims: tuple[Dim, ...] = UNKNOWN_RANK
+            self.exact: tuple[Dim, ...] = UNKNOWN_RANK
         elif isinstance(dims, TensorShape):
-            self.dims = dims.dims
+            self.exact = dims.exact
         elif isinstance(dims, int):
-            self.dims = (as_dim(dims),)
+            self.exact = (as_dim(dims),)
         else:
-            self.dims = tuple(ANY if d is None else as_dim(d) for d in dims)
+            self.exact = tuple(ANY if d is None else as_dim(d) for d in dims)
 
     @property
     def rank(self) -> int | None:
         """The number of dims; None where it is not known."""
-        return None if self.dims == UNKNOWN_RANK else len(self.dims)
+        return None if self.exact == UNKNOWN_RANK else len(self.exact)
 
     ndims = rank
 
+    @property
+    def dims(self) -> list[Dimension] | None:
+        """The sizes as `Dimension`s, whose value is an int or None; None for an unknown rank."""
+        if self.rank is None:
+            return None
+        return [Dimension(d if isinstance(d, int) else None) for d in self.exact]
+
     def as_list(self) -> list[int | None]:
         """The dims; ValueError where their number is not known."""
-        if self.dims == UNKNOWN_RANK:
+        if self.exact == UNKNOWN_RANK:
             raise ValueError("as_list() is not defined for a shape of unknown rank")
-        return [d if isinstance(d, int) else None for d in self.dims]
+        return [d if isinstance(d, int) else None for d in self.exact]
 
     def is_fully_defined(self) -> bool:
-        return all(isinstance(d, int) for d in self.dims)
+        return all(isinstance(d, int) for d in self.exact)
 
     def num_elements(self) -> int | None:
-        size = product(self.dims)
+        size = product(self.exact)
         return size if isinstance(size, int) else None
 
     def concatenate(self, other: Any) -> TensorShape:
         """The dims of both; of unknown rank where one of them is."""
         theirs = TensorShape(other)
         unknown = self.rank is None or theirs.rank is None
-        return TensorShape(None if unknown else self.dims + theirs.dims)
+        return TensorShape(None if unknown else self.exact + theirs.exact)
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether some shape fits both."""
         theirs = TensorShape(other)
         if self.rank is None or theirs.rank is None:
             return True
-        pairs = zip(self.dims, theirs.dims, strict=False)
+        pairs = zip(self.exact, theirs.exact, strict=False)
         return self.rank == theirs.rank and all(
             a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int)
         )
@@ -365,7 +374,7 @@ class TensorShape:
         theirs = TensorShape(other)
         if self.rank is None or theirs.rank is None:
             return theirs if self.rank is None else self
-        pairs = zip(self.dims, theirs.dims, strict=True)
+        pairs = zip(self.exact, theirs.exact, strict=True)
         return TensorShape(b if isinstance(b, int) or a == ANY else a for a, b in pairs)
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
@@ -373,7 +382,7 @@ class TensorShape:
         theirs = TensorShape(other)
         if theirs.rank != self.rank or self.rank is None:
             return TensorShape(None)
-        pairs = zip(self.dims, theirs.dims, strict=True)
+        pairs = zip(self.exact, theirs.exact, strict=True)
         return TensorShape(a if a == b else None for a, b in pairs)
 
     def is_subtype_of(self, other: Any) -> bool:
@@ -382,7 +391,7 @@ class TensorShape:
             return False
         if self.rank is None or other.rank is None:
             return other.rank is None
-        pairs = zip(self.dims, other.dims, strict=False)
+        pairs = zip(self.exact, other.exact, strict=False)
         return self.rank == other.rank and all(a == b or not isinstance(b, int) for a, b in pairs)
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> TensorShape | None:
@@ -433,7 +442,7 @@ class TensorShape:
     def __len__(self) -> int:
         if self.rank is None:
             raise ValueError("Cannot take the length of a shape of unknown rank")
-        return len(self.dims)
+        return len(self.exact)
 
     def __iter__(self) -> Iterator[int | None]:
         if self.rank is None:
@@ -444,7 +453,7 @@ class TensorShape:
         if self.rank is None:
             return self._unknown_part(key)
         if isinstance(key, slice):
-            return TensorShape(self.dims[key])
+            return TensorShape(self.exact[key])
         return self.as_list()[key]
 
     def _unknown_part(self, key: SupportsIndex | slice) -> TensorShape | None:
@@ -459,7 +468,7 @@ class TensorShape:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, TensorShape):
-            return self.dims == other.dims
+            return self.exact == other.exact
         if other is None or isinstance(other, int):
             return self == TensorShape(other) if other is None or other >= 0 else False
         if not isinstance(other, list | tuple) or self.rank is None:
@@ -467,7 +476,7 @@ class TensorShape:
         return tuple(self.as_list()) == tuple(other)
 
     def __hash__(self) -> int:
-        return hash(self.dims)
+        return hash(self.exact)
 
     def __add__(self, other: Any) -> TensorShape:
         return self.concatenate(other)
@@ -479,13 +488,15 @@ class TensorShape:
         return f"TensorShape({None if self.rank is None else self.as_list()})"
 
     def __str__(self) -> str:
-        return shape_text(self.dims)
+        return shape_text(self.exact)
 
 
 def as_dim(value: Any) -> Dim:
     """An int or SymbolicDim from anything that is a non-negative integer."""
     if isinstance(value, SymbolicDim):
         return value
+    if isinstance(value, Dimension) and value.value is None:
+        return ANY
     dim = int(value.__index__()) if hasattr(value, "__index__") else None
     if dim is None or isinstance(value, bool):
         raise TypeError(f"{value!r} is not a dimension: expected a non-negative int or None")

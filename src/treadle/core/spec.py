@@ -66,7 +66,7 @@ class Spec(TypeSpec):
 
     def with_dims(self, dims: Iterable[Dim]) -> Any:
         """The same kind of spec with other dims."""
-        return intern_spec(type(self), TensorShape(dims).dims, self.dtype, None, self.device)
+        return intern_spec(type(self), TensorShape(dims).exact, self.dtype, None, self.device)
 
     def on(self, device: Device) -> Any:
         """The same spec on a device."""
@@ -97,7 +97,7 @@ class TensorSpec(Spec):
     def __new__(
         cls, shape: Any, dtype: Any = dtypes.float32, name: str | None = None
     ) -> TensorSpec:
-        dims, dtype = TensorShape(shape).dims, dtypes.as_dtype(dtype)
+        dims, dtype = TensorShape(shape).exact, dtypes.as_dtype(dtype)
         spec: TensorSpec = intern_spec(cls, dims, dtype, name)
         return spec
 
@@ -156,7 +156,7 @@ class ListSpec(Spec):
     __slots__ = ()
 
     def __new__(cls, shape: Any, dtype: Any, name: str | None = None) -> ListSpec:
-        spec: ListSpec = intern_spec(cls, TensorShape(shape).dims, dtypes.as_dtype(dtype), name)
+        spec: ListSpec = intern_spec(cls, TensorShape(shape).exact, dtypes.as_dtype(dtype), name)
         return spec
 
     @property
@@ -197,7 +197,8 @@ class ResourceSpec(Spec):
     __slots__ = ()
 
     def __new__(cls, shape: Any, dtype: Any, name: str | None = None) -> ResourceSpec:
-        spec: ResourceSpec = intern_spec(cls, TensorShape(shape).dims, dtypes.as_dtype(dtype), name)
+        dims = TensorShape(shape).exact
+        spec: ResourceSpec = intern_spec(cls, dims, dtypes.as_dtype(dtype), name)
         return spec
 
     @property

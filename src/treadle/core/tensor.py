@@ -42,6 +42,9 @@ class Tensor:
 
     is_symbolic = False
 
+    # The operators that `treadle.ops` installs: what classes that stand for tensors forward.
+    OVERLOADABLE_OPERATORS: frozenset[str]
+
     @property
     def spec(self) -> TensorSpec:
         spec = self._spec

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         dispatch_for_unary_elementwise_apis,
         unregister_dispatch_for,
     )
-    from treadle.experimental import numpy
+    from treadle.experimental import extension_type, numpy
     from treadle.ops.collections.optionals import Optional
     from treadle.tracing.extension_types import ExtensionType, ExtensionTypeSpec
     from treadle.tracing.extension_types import ExtensionType as BatchableExtensionType
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = [
     "BatchableExtensionType", "ExtensionType", "ExtensionTypeSpec", "Optional", "dispatch_for_api",
     "dispatch_for_binary_elementwise_apis", "dispatch_for_binary_elementwise_assert_apis",
-    "dispatch_for_unary_elementwise_apis", "dlpack", "numpy",
+    "dispatch_for_unary_elementwise_apis", "dlpack", "extension_type", "numpy",
     "unregister_dispatch_for",
 ]  # fmt: skip
 
 # Objects of all extension types may be put together and taken apart along their first axes.
 __getattr__ = provided(__name__, {
-    "treadle.experimental": "numpy",
+    "treadle.experimental": "extension_type numpy",
     "treadle.dispatching": """
         dispatch_for_api dispatch_for_unary_elementwise_apis dispatch_for_binary_elementwise_apis
         dispatch_for_binary_elementwise_assert_apis unregister_dispatch_for

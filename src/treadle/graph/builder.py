@@ -31,6 +31,7 @@ class GraphBuilder:
         finished: true once the trace has ended; its tensors cannot be used any more.
         changed: parameters of the graph whose elements the function changes in place, as NumPy
             would: how, where, and whether it went on with the changed values. Shared like `graph`.
+        gradient_of: the code of the function whose custom gradient the region is, if it is one.
         asked: the devices that scopes around the operations name (None: there is no scope), each
             with the first such operation. Shared like `graph`.
     """
@@ -46,6 +47,7 @@ class GraphBuilder:
         self.parent = parent
         self.outer = outer
         self.finished = False
+        self.gradient_of: Any = None
         self.on_variable: Callable[[], None] | None = None  # set for a first trace
         self.lift_hook: Callable[[SymbolicTensor], Tensor] | None = (
             parent.lift_hook if parent is not None else None

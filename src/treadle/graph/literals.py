@@ -132,7 +132,7 @@ def _slice_text(value: slice, data: DataSection) -> str:
 
 
 def _shape_text(value: TensorShape, data: DataSection) -> str:
-    return "shape" + _tuple_text(value.dims, data)
+    return "shape" + _tuple_text(value.exact, data)
 
 
 def _spec_literal(value: Spec, data: DataSection) -> str:

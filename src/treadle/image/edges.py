@@ -117,7 +117,7 @@ def extract_patches(
         InvalidArgumentError: another rank, padding or form of these lists.
     """
     x = convert_to_tensor(images)
-    lists = [list(v) for v in (sizes, strides, rates)]
+    lists = [[_whole(n) for n in v] for v in (sizes, strides, rates)]
     fits = all(len(v) == 4 and v[0] == v[3] == 1 and min(v) > 0 for v in lists)
     if x.ndim != 4 or padding not in ("SAME", "VALID") or not fits:
         raise refusal(
@@ -133,6 +133,11 @@ def extract_patches(
     x = gathered(gathered(x, _places(rows), 1), _places(columns), 3)
     x = permute(x, (0, 1, 3, 2, 4, 5))
     return reshape_to(x, (*x.dims[:3], product(x.dims[3:])))
+
+
+def _whole(number: Any) -> Any:
+    """A float that is a whole number as an int, as TensorFlow takes it."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def _places(windows: Span) -> Tensor:

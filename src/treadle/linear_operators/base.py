@@ -97,7 +97,7 @@ class LinearOperator:
 
     @property
     def batch_shape(self) -> TensorShape:
-        return TensorShape(self.shape.dims[:-2])
+        return TensorShape(self.shape.exact[:-2])
 
     @property
     def tensor_rank(self) -> int | None:
@@ -125,10 +125,10 @@ class LinearOperator:
 
     def shape_tensor(self, name: str | None = None) -> Tensor:
         """The shape as a vector of int32."""
-        return stack([dims_tensor(d, dtypes.int32) for d in self.shape.dims])
+        return stack([dims_tensor(d, dtypes.int32) for d in self.shape.exact])
 
     def batch_shape_tensor(self, name: str | None = None) -> Tensor:
-        dims = self.batch_shape.dims
+        dims = self.batch_shape.exact
         if not dims:
             return constant([], dtypes.int32)
         return stack([dims_tensor(d, dtypes.int32) for d in dims])
@@ -364,7 +364,7 @@ class LinearOperator:
 
     def _size(self) -> tuple[Dim, Dim]:
         """The exact numbers of rows and columns."""
-        rows, columns = self.shape.dims[-2:]
+        rows, columns = self.shape.exact[-2:]
         return rows, columns
 
     def _operand(self, x: Any, of_rows: bool | None, axis: int) -> Tensor:
@@ -422,7 +422,7 @@ def batch_of(*shapes: TensorShape) -> tuple[Dim, ...]:
     """The dims that batches broadcast to."""
     dims: tuple[Dim, ...] = ()
     for shape in shapes:
-        dims = broadcast(dims, shape.dims)
+        dims = broadcast(dims, shape.exact)
     return dims
 
 

@@ -42,7 +42,7 @@ class LinearOperatorAdjoint(LinearOperator):
         super().__init__(operator.dtype, name=name or f"{operator.name}_adjoint", **claims)
 
     def _shape(self) -> Any:
-        dims = self.operator.shape.dims
+        dims = self.operator.shape.exact
         return (*dims[:-2], dims[-1], dims[-2])
 
     def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
@@ -96,7 +96,7 @@ class LinearOperatorInversion(LinearOperator):
         super().__init__(operator.dtype, name=name or f"{operator.name}_inv", **claims)
 
     def _shape(self) -> Any:
-        return self.operator.shape.dims
+        return self.operator.shape.exact
 
     def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         return self.operator._solve(x, adjoint, adjoint_arg)
@@ -150,7 +150,7 @@ class LinearOperatorComposition(LinearOperator):
         )  # fmt: skip
 
     def _shape(self) -> Any:
-        first, last = self.operators[0].shape.dims, self.operators[-1].shape.dims
+        first, last = self.operators[0].shape.exact, self.operators[-1].shape.exact
         return (*batch_of(*(o.batch_shape for o in self.operators)), first[-2], last[-1])
 
     def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
@@ -255,7 +255,7 @@ class LinearOperatorBlockDiag(LinearOperator):
         return self._joined([o.solve(b, adjoint) for o, b in pairs])
 
     def _to_dense(self) -> Tensor:
-        batch, columns = self.batch_shape.dims, self._size()[1]
+        batch, columns = self.batch_shape.exact, self._size()[1]
         rows: list[Tensor] = []
         before: Dim = 0
         for operator in self.operators:
@@ -350,13 +350,13 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     def diag_operator(self) -> LinearOperator:
         """The operator of D."""
         if self._diag is None:
-            return LinearOperatorIdentity(TensorShape(self._u.shape).dims[-1], dtype=self.dtype)
+            return LinearOperatorIdentity(TensorShape(self._u.shape).exact[-1], dtype=self.dtype)
         return LinearOperatorDiag(self._diag)
 
     def _shape(self) -> Any:
         base = self.base_operator.shape
         batch = batch_of(base[:-2], self.u.shape[:-2], self.v.shape[:-2])
-        return (*batch, *base.dims[-2:])
+        return (*batch, *base.exact[-2:])
 
     def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         left, right = (self.v, self.u) if adjoint else (self.u, self.v)

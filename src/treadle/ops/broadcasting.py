@@ -67,11 +67,13 @@ def _infer_broadcast_to(x: TensorSpec, *, shape: tuple[Dim, ...]) -> TensorSpec:
 
 
 def _eager_broadcast_to(x: NDArray, *, shape: tuple[int, ...]) -> NDArray:
+    if x.ndim > len(shape):  # an assignment drops leading axes of size 1
+        np.broadcast_to(x, shape)  # its error tells both shapes
     result = np.empty(shape, x.dtype)  # a view by NumPy's function takes longer, and is copied then
     try:
         result[...] = x
     except ValueError:
-        np.broadcast_to(x, shape)  # its error tells both shapes
+        np.broadcast_to(x, shape)
         raise
     return result
 

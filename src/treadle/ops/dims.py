@@ -285,9 +285,9 @@ def partial_dims(value: Any, what: str = "shape") -> tuple[Dim | None, ...]:
     value: a TensorShape, a list of ints and scalar tensors, or an integer tensor of rank 1.
     """
     if isinstance(value, TensorShape):
-        if ANY in value.dims or value.rank is None:
+        if ANY in value.exact or value.rank is None:
             raise ValueError(f"{what}: the shape {value} is not fully known{at(user_origin())}")
-        return value.dims
+        return value.exact
     if has_dtype(value) or isinstance(value, np.ndarray):
         tensor = convert_to_tensor(value)
         _check_integers(tensor, what)

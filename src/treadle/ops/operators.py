@@ -351,6 +351,16 @@ def _arithmetic_of_variable(name: str, method: Operator) -> Operator:
     return operator
 
 
+# What classes that stand for tensors forward to them, beside arithmetic and comparisons.
+_ACCESS = {"__abs__", "__getitem__", "__invert__", "__neg__"}
+
+
+def _overloadable() -> frozenset[str]:
+    binary = {*_ARITHMETIC, *_ORDER, "eq", "ne"}
+    reflected = {f"r{name}" for name in _ARITHMETIC}
+    return frozenset({f"__{name}__" for name in binary | reflected} | _ACCESS)
+
+
 def _methods() -> dict[str, Any]:
     found = dict(_PROTOCOLS)
     for name, (ufunc, function) in _ARITHMETIC.items():
@@ -387,6 +397,7 @@ def install() -> None:
     for name in _ARITHMETIC:
         assigning = _assigning(getattr(operator, name + "_" * (name in _KEYWORDS)))
         setattr(SymbolicTensor, f"__i{name}__", _named(f"__i{name}__", assigning))
+    Tensor.OVERLOADABLE_OPERATORS = _overloadable()
     for name, method in _methods().items():
         setattr(Tensor, name, method)
         if name == "__setitem__":

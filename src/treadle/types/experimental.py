@@ -7,12 +7,14 @@ from treadle.core.trace_types import SupportsTracingProtocol, TraceType, Tracing
 from treadle.names import missing_in
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.function import Function as GenericFunction
+from treadle.tracing.function import Function as PolymorphicFunction
 from treadle.tracing.function_type import FunctionType
 
 __all__ = [
     "ConcreteFunction",
     "FunctionType",
     "GenericFunction",
+    "PolymorphicFunction",
     "SupportsTracingProtocol",
     "TensorLike",
     "TraceType",

@@ -122,7 +122,7 @@ def set_element_type(values: Any, dtype: Any, shape: Any = None) -> None:
     """Tell the type of the elements of an empty list that grows in a loop or branch."""
     if context.recorder is None:
         return
-    dims = [ANY if d is None else d for d in TensorShape(shape).dims] if shape is not None else []
+    dims = [ANY if d is None else d for d in TensorShape(shape).exact] if shape is not None else []
     graph = context.recorder.graph  # type: ignore[attr-defined]
     _element_types.setdefault(graph, {})[id(values)] = (values, TensorSpec(dims, dtype))
 

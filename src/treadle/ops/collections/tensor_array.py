@@ -107,7 +107,7 @@ class TensorArray:
             )
         self._dtype = dtypes.as_dtype(dtype)
         self.dynamic_size = bool(dynamic_size)
-        dims = None if element_shape is None else TensorShape(element_shape).dims
+        dims = None if element_shape is None else TensorShape(element_shape).exact
         self._elements = _Elements(dims, infer_shape, None if dynamic_size else _known_count(size))
         unknown = UNKNOWN_SHAPE if infer_shape else UNKNOWN_RANK
         spec = ListSpec(unknown if dims is None else dims, self._dtype)

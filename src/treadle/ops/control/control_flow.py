@@ -315,7 +315,7 @@ def _carried_specs(
                 f"{shape} does not allow{at(user_origin())}"
             )
         given[i] = True
-        dims = [d if isinstance(d, int) else fresh_symbol() for d in shape.dims]
+        dims = [d if isinstance(d, int) else fresh_symbol() for d in shape.exact]
         opened.update(d for d in dims if not isinstance(d, int))
         specs[i] = spec.with_dims(dims)
     return specs, given, opened

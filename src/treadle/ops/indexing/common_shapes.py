@@ -21,7 +21,7 @@ from treadle.ops.shaping.joining import concat
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     """The common shape of two TensorShapes; ValueError where there is none."""
     try:
-        return TensorShape(broadcast(TensorShape(shape_x).dims, TensorShape(shape_y).dims))
+        return TensorShape(broadcast(TensorShape(shape_x).exact, TensorShape(shape_y).exact))
     except ValueError:
         raise ValueError(
             f"shapes {shape_x} and {shape_y} do not broadcast{at(user_origin())}"

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.file_errors import file_error
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import constant, convert_to_tensor
@@ -90,12 +91,12 @@ def fixed_unigram_candidate_sampler(
     Raises:
         InvalidArgumentError: there are not `range_max` numbers with the reserved ones, or both or
             none of file and numbers are given.
+        NotFoundError: there is no such file; other errors of the system have their own types.
     """
     if bool(vocab_file) == bool(len(unigrams)):
         raise _invalid("Must provide either vocab_file or unigrams")
     if vocab_file:
-        with open(vocab_file) as file:
-            unigrams = [float(line.rsplit(",", 1)[-1]) for line in file if line.strip()]
+        unigrams = _numbers_of_classes(vocab_file)
     weights = np.r_[[0.0] * num_reserved_ids, np.asarray(unigrams, np.float64) ** distortion]
     if len(weights) != range_max:
         raise _invalid(f"range_max is {range_max} but there are {len(weights)} classes")
@@ -103,6 +104,15 @@ def fixed_unigram_candidate_sampler(
     return _drawn(
         weights / weights.sum(), true_classes, num_true, num_sampled, unique, seed
     )
+
+
+def _numbers_of_classes(path: str) -> list[float]:
+    """What stands behind the last comma of each line of a file."""
+    try:
+        with open(path) as file:
+            return [float(line.rsplit(",", 1)[-1]) for line in file if line.strip()]
+    except OSError as error:
+        raise file_error(error, path) from None
 
 
 def all_candidate_sampler(

@@ -115,9 +115,9 @@ class Generator:
         """Continue from a key and a counter of two ints."""
         self._state.assign(_joined(key, counter))
 
-    def skip(self, delta: int) -> None:
-        """Move on as if `delta` numbers had been drawn."""
-        advance(self._state, (int(delta),))
+    def skip(self, delta: int) -> Tensor:
+        """Move on as if `delta` numbers had been drawn; returns the state before."""
+        return advance(self._state, (int(delta),))
 
     def _draw(self, shape: Any) -> tuple[Tensor, Dims]:
         dims = random_dims(shape)

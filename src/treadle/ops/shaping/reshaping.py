@@ -202,7 +202,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
         )  # fmt: skip
     dims = tuple(
         d if isinstance(d, int) or not isinstance(w, int) else w
-        for d, w in zip(tensor.dims, wanted.dims, strict=True)
+        for d, w in zip(tensor.dims, wanted.exact, strict=True)
     )
     return with_dims(tensor, dims)
 

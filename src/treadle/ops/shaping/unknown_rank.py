@@ -59,7 +59,7 @@ def set_shape(self: Any, shape: Any) -> None:
     if recorder.finished:
         raise self.no_value("given a shape")
     if settled_or_ranked(self):
-        dims = self.shape.merge_with(wanted).dims
+        dims = self.shape.merge_with(wanted).exact
         if dims != self.dims and is_here:
             # A branch knows it for itself only: elsewhere the tensor may have another size.
             recorder.refine(self, ENSURE_SHAPE, [_itself(self)], shape=dims)

@@ -1,0 +1,20 @@
+"""``td.compat.v2``: treadle under the name by which programs ask for TensorFlow 2.
+
+    import treadle.compat.v2 as tf
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import treadle
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(treadle, name)
+
+
+def __dir__() -> list[str]:
+    return dir(treadle)
