@@ -79,6 +79,7 @@ _MESSAGES = {
         "node_list:1 CollectionDef.NodeList, bytes_list:2 CollectionDef.BytesList, "
         "int64_list:3 CollectionDef.Int64List, float_list:4 CollectionDef.FloatList"
     ),
+    "VariableDef": "variable_name:1 string, initializer_name:2 string, trainable:7 bool",
     "TensorInfo": "name:1 string, dtype:2 DataType, tensor_shape:3 TensorShapeProto",
     "SignatureDef": (
         "inputs:1 string>TensorInfo, outputs:2 string>TensorInfo, method_name:3 string"

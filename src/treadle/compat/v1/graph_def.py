@@ -23,6 +23,7 @@ from treadle.compat.graph_nodes import (
     plain_node,
     tensor_name,
 )
+from treadle.compat.tensorflow_state import OPERATIONS, VARIABLES, run_state
 from treadle.compat.tensorflow_types import is_known, run_operation
 from treadle.compat.v1.call_data import call_data, operation_of, recorded_again
 from treadle.compat.v1.graph import Graph, get_default_graph
@@ -30,15 +31,17 @@ from treadle.compat.v1.recording import in_graphs
 from treadle.compat.v1.shapes import plain
 from treadle.compat.v1.tensorflow_forms import Places, written
 from treadle.compat.v1.values import ANY_RANKS, Operation, Tensor, element
-from treadle.compat.v1.variables import Variable
+from treadle.compat.v1.variables import Variable, is_variable_initialized, note_write
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import UNKNOWN_RANK
 from treadle.ops.strings.tensors import NUMBERS, packed
 
 _CALL = "_treadle_call"  # the attribute of a call as data
 _PRODUCER = 1882  # the version of graphs that TensorFlow 2.15 writes
-_VARIABLES = ("VariableV2", "Variable")
 _BRANCHES, _LOOPS = ("If", "StatelessIf"), ("While", "StatelessWhile")
+_READING = ("ReadVariableOp", "VariableShape", "ResourceGather", "ResourceGatherNd")
+_INITIALIZED = ("VarIsInitializedOp", "IsVariableInitialized")
+_FIRST_VALUES = ("Assign", "AssignVariableOp")  # those that need no value before
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _OLD_CONTROL_FLOW = frozenset(
     f"{prefix}{name}"
@@ -46,7 +49,7 @@ _OLD_CONTROL_FLOW = frozenset(
     for prefix in ("", "Ref")
 )
 
-in_graphs(run_operation)
+in_graphs(run_operation, run_state)
 
 # -- writing ---------------------------------------------------------------------------------------
 
@@ -282,9 +285,11 @@ class _Reading:
         graph, label, attrs = self._graph, node.name, node_attributes(node)
         if node.op == "Placeholder":
             return _placeholder(graph, label, attrs)
-        if node.op in _VARIABLES:
+        if node.op in VARIABLES:
             trainable = bool(attrs.get("_trainable", True))
             return Variable.imported(graph, label, attrs["dtype"], attrs["shape"], trainable).op
+        if node.op in OPERATIONS:
+            return self._of_variable(node, attrs, inputs)
         if node.op in _CALLS:
             found = self._called(attrs["f"], label, inputs)
             result = graph.record(run_operation, ("IdentityN", {}, *found), {}, label, "IdentityN")
@@ -302,6 +307,19 @@ class _Reading:
         op = operation_of(result, graph)
         if self._keeps_functions(attrs):
             op.attributes["node_def"], op.attributes["operands"] = node, inputs
+        return op
+
+    def _of_variable(self, node: Any, attrs: Mapping[str, Any], inputs: list[Any]) -> Operation:
+        """An operation that reads or changes variables."""
+        owners = [getattr(x.op, "owner", None) for x in inputs]
+        values = [o if isinstance(o, Variable) else x for o, x in zip(owners, inputs, strict=True)]
+        if node.op in _INITIALIZED:
+            result = is_variable_initialized(values[0], name=node.name)
+            return operation_of(result, self._graph)
+        call = (node.op, attrs, *values)
+        op = operation_of(self._graph.record(run_state, call, {}, node.name, node.op), self._graph)
+        if node.op not in _READING:
+            note_write(op, values[0], reads=node.op not in _FIRST_VALUES)
         return op
 
     def _keeps_functions(self, attrs: Mapping[str, Any]) -> bool:
@@ -375,8 +393,8 @@ def _placeholder(graph: Graph, label: str, attrs: Mapping[str, Any]) -> Operatio
 
 
 def _is_known(node: Any) -> bool:
-    own = ("Placeholder", *_VARIABLES, *_BRANCHES, *_LOOPS, *_CALLS)
-    return _CALL in node.attr or node.op in own or is_known(node.op)
+    own = ("Placeholder", *VARIABLES, *_BRANCHES, *_LOOPS, *_CALLS)
+    return _CALL in node.attr or node.op in own or node.op in OPERATIONS or is_known(node.op)
 
 
 # -- graph_util ------------------------------------------------------------------------------------
@@ -417,7 +435,7 @@ def convert_variables_to_constants(
     made = extract_sub_graph(input_graph_def, output_node_names)
     chosen = [
         n for n in made.node
-        if n.op in _VARIABLES
+        if n.op in VARIABLES
         and (variable_names_whitelist is None or n.name in variable_names_whitelist)
         and n.name not in (variable_names_blacklist or ())
     ]  # fmt: skip

@@ -17,6 +17,7 @@ from treadle.compat.graph_nodes import (
     plain_node,
     tensor_name,
 )
+from treadle.compat.tensorflow_state import OPERATIONS
 from treadle.compat.tensorflow_types import is_known, run_operation
 from treadle.core import errors
 from treadle.core.spec import ListSpec
@@ -25,7 +26,6 @@ from treadle.ops.control.control_flow import cond, while_loop
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.unary import identity
 from treadle.ops.state import Variable
-from treadle.saved_model.tensorflow.state import OPERATIONS
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _BRANCHES, _LOOPS = ("If", "StatelessIf"), ("While", "StatelessWhile")

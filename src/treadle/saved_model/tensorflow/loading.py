@@ -14,6 +14,7 @@ from typing import Any
 
 from treadle.compat.graph_messages import message
 from treadle.compat.graph_nodes import dtype_of, node_attributes, shape_of
+from treadle.compat.tensorflow_state import VARIABLES, Table
 from treadle.core import errors
 from treadle.core.file_errors import file_error
 from treadle.core.spec import TensorSpec
@@ -34,7 +35,6 @@ from treadle.saved_model.tensorflow.functions import (
     alone,
 )
 from treadle.saved_model.tensorflow.graphs import Library
-from treadle.saved_model.tensorflow.state import Table
 from treadle.train.nodes import VALUE
 from treadle.train.reader import File, open_file
 
@@ -47,7 +47,6 @@ _CONTAINERS = {
     "trackable_list_wrapper": list, "trackable_dict_wrapper": dict,
     "trackable_tuple_wrapper": tuple,
 }  # fmt: skip
-_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
 
 def load(folder: Path, tags: set[str], options: LoadOptions) -> Any:
@@ -61,10 +60,18 @@ def load(folder: Path, tags: set[str], options: LoadOptions) -> Any:
         DataLossError: the files are damaged.
         NotFoundError: no graph has the tags.
     """
-    graph = _chosen(folder, _read(folder / files.OF_TENSORFLOW).meta_graphs, tags)
+    graph = read_graph(folder, tags)
     if graph.HasField("object_graph_def"):
         return _Objects(folder, graph, options).root()
     return _OldGraph(folder, graph, options).root()
+
+
+def read_graph(folder: Path, tags: set[str]) -> Any:
+    """The message ``MetaGraphDef`` that `load` takes the object from.
+
+    Raises: as `load`.
+    """
+    return _chosen(folder, _read(folder / files.OF_TENSORFLOW).meta_graphs, tags)
 
 
 def _read(path: Path) -> Any:
@@ -315,7 +322,7 @@ class _OldGraph:
         self._library = Library(graph.graph_def.library, lambda name, upstream: None)
         self._file, self._skip = _variables(folder), options.experimental_skip_checkpoint
         self._variables = {
-            node.name: self._variable(node) for node in self._nodes if node.op in _VARIABLES
+            node.name: self._variable(node) for node in self._nodes if node.op in VARIABLES
         }
         self._assets = {
             found.tensor_info.name: Asset(

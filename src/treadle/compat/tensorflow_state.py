@@ -13,6 +13,7 @@ from treadle.ops.collections.tables import StaticHashTable
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import shape as shape_of
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.unary import rsqrt, sqrt
 from treadle.ops.indexed_slices import IndexedSlices
 from treadle.ops.indexing.gather import gather
 from treadle.ops.indexing.scatter import gather_nd
@@ -25,6 +26,14 @@ Rule: TypeAlias = "Callable[[Sequence[Any], Attrs], Any]"
 
 # The types of operations, and what they give for their inputs and attributes.
 OPERATIONS: dict[str, Rule] = {}
+
+
+VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+
+
+def run_state(type_: str, attrs: Attrs, *inputs: Any) -> Any:
+    """What an operation gives, as `tensorflow_ops.run_operation`."""
+    return OPERATIONS[type_](inputs, attrs)
 
 
 def _rule(*types: str) -> Callable[[Rule], Rule]:
@@ -58,44 +67,54 @@ def _nothing(inputs: Sequence[Any], attrs: Attrs) -> None:
     return None
 
 
-def _assignment(method: str) -> Rule:
-    def assign(inputs: Sequence[Any], attrs: Attrs) -> Any:
-        variable, *values = inputs
+def _changing(old: str, new: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Registers a function that changes variables, which come first: for the type of operations on
+    references, which gives the new value of the first one, and for that on handles."""
+
+    def give(change: Callable[..., None]) -> Callable[..., None]:
+        def with_value(inputs: Sequence[Any], attrs: Attrs) -> Any:
+            change(attrs, *inputs)
+            return inputs[0].value()
+
+        _rule(old)(with_value)
+        _rule(new)(lambda inputs, attrs: change(attrs, *inputs))
+        return change
+
+    return give
+
+
+def _assignment(method: str) -> Callable[..., None]:
+    def assign(attrs: Attrs, variable: Any, value: Any) -> None:
         if not isinstance(variable, Variable):
             raise ValueError(f"{method} of what is no variable")
-        getattr(variable, method)(*values)
-        return variable
+        getattr(variable, method)(value)
 
     return assign
 
 
 _ASSIGNMENTS = {"": "assign", "Add": "assign_add", "Sub": "assign_sub"}
 for _kind, _method in _ASSIGNMENTS.items():
-    _rule(f"Assign{_kind}VariableOp", f"Assign{_kind}")(_assignment(_method))
+    _changing(f"Assign{_kind}", f"Assign{_kind}VariableOp")(_assignment(_method))
 
 
-def _scatter(method: str) -> Rule:
-    def scatter(inputs: Sequence[Any], attrs: Attrs) -> Any:
-        variable, indices, updates = inputs
+def _scatter(method: str) -> Callable[..., None]:
+    def scatter(attrs: Attrs, variable: Any, indices: Any, updates: Any) -> None:
         getattr(variable, method)(IndexedSlices(updates, indices))
-        return variable
 
     return scatter
 
 
-def _scatter_nd(method: str) -> Rule:
-    def scatter(inputs: Sequence[Any], attrs: Attrs) -> Any:
-        variable, indices, updates = inputs
+def _scatter_nd(method: str) -> Callable[..., None]:
+    def scatter(attrs: Attrs, variable: Any, indices: Any, updates: Any) -> None:
         getattr(variable, method)(indices, updates)
-        return variable
 
     return scatter
 
 
 for _kind in ("Add", "Sub", "Mul", "Div", "Min", "Max", "Update"):
-    _rule(f"ResourceScatter{_kind}", f"Scatter{_kind}")(_scatter(f"scatter_{_kind.lower()}"))
+    _changing(f"Scatter{_kind}", f"ResourceScatter{_kind}")(_scatter(f"scatter_{_kind.lower()}"))
 for _kind in ("Add", "Sub", "Min", "Max", "Update"):
-    _rule(f"ResourceScatterNd{_kind}", f"ScatterNd{_kind}")(
+    _changing(f"ScatterNd{_kind}", f"ResourceScatterNd{_kind}")(
         _scatter_nd(f"scatter_nd_{_kind.lower()}")
     )
 
@@ -112,10 +131,102 @@ def _gather_nd(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return gather_nd(inputs[0].value(), inputs[1])
 
 
-@_rule("ResourceApplyGradientDescent")
-def _descend(inputs: Sequence[Any], attrs: Attrs) -> None:
-    variable, rate, gradient = inputs
+# -- steps of optimizers ---------------------------------------------------------------------------
+
+
+@_changing("ApplyGradientDescent", "ResourceApplyGradientDescent")
+def _descend(attrs: Attrs, variable: Any, rate: Any, gradient: Any) -> None:
     variable.assign_sub(rate * gradient)
+
+
+@_changing("ApplyMomentum", "ResourceApplyMomentum")
+def _momentum(
+    attrs: Attrs, variable: Any, accumulation: Any, rate: Any, gradient: Any, momentum: Any
+) -> None:
+    new = accumulation * momentum + gradient
+    accumulation.assign(new)
+    step = gradient + momentum * new if attrs.get("use_nesterov") else new
+    variable.assign_sub(rate * step)
+
+
+@_rule("ResourceApplyKerasMomentum")
+def _keras_momentum(inputs: Sequence[Any], attrs: Attrs) -> None:
+    variable, accumulation, rate, gradient, momentum = inputs
+    new = accumulation * momentum - rate * gradient
+    accumulation.assign(new)
+    step = momentum * new - rate * gradient if attrs.get("use_nesterov") else new
+    variable.assign_add(step)
+
+
+@_changing("ApplyAdagrad", "ResourceApplyAdagrad")
+def _adagrad(attrs: Attrs, variable: Any, squares: Any, rate: Any, gradient: Any) -> None:
+    if attrs.get("update_slots", True):
+        squares.assign_add(gradient * gradient)
+    variable.assign_sub(rate * gradient * rsqrt(squares.value()))
+
+
+@_changing("ApplyAdagradV2", "ResourceApplyAdagradV2")
+def _adagrad_2(
+    attrs: Attrs, variable: Any, squares: Any, rate: Any, epsilon: Any, gradient: Any
+) -> None:
+    if attrs.get("update_slots", True):
+        squares.assign_add(gradient * gradient)
+    variable.assign_sub(rate * gradient / (sqrt(squares.value()) + epsilon))
+
+
+@_changing("ApplyAdam", "ResourceApplyAdam")
+def _adam(
+    attrs: Attrs, variable: Any, m: Any, v: Any, power1: Any, power2: Any, rate: Any, beta1: Any,
+    beta2: Any, epsilon: Any, gradient: Any,
+) -> None:  # fmt: skip
+    rate = rate * sqrt(1 - power2) / (1 - power1)
+    new_m = m + (gradient - m) * (1 - beta1)
+    new_v = v + (gradient * gradient - v) * (1 - beta2)
+    m.assign(new_m)
+    v.assign(new_v)
+    ahead = new_m * beta1 + gradient * (1 - beta1) if attrs.get("use_nesterov") else new_m
+    variable.assign_sub(rate * ahead / (sqrt(new_v) + epsilon))
+
+
+@_changing("ApplyAdadelta", "ResourceApplyAdadelta")
+def _adadelta(
+    attrs: Attrs, variable: Any, squares: Any, updates: Any, rate: Any, rho: Any, epsilon: Any,
+    gradient: Any,
+) -> None:  # fmt: skip
+    new = squares * rho + gradient * gradient * (1 - rho)
+    step = sqrt(updates + epsilon) * rsqrt(new + epsilon) * gradient
+    squares.assign(new)
+    updates.assign(updates * rho + step * step * (1 - rho))
+    variable.assign_sub(rate * step)
+
+
+@_changing("ApplyRMSProp", "ResourceApplyRMSProp")
+def _rms_prop(
+    attrs: Attrs, variable: Any, squares: Any, moved: Any, rate: Any, rho: Any, momentum: Any,
+    epsilon: Any, gradient: Any,
+) -> None:  # fmt: skip
+    new = squares + (gradient * gradient - squares) * (1 - rho)
+    squares.assign(new)
+    step = moved * momentum + rate * gradient * rsqrt(new + epsilon)
+    moved.assign(step)
+    variable.assign_sub(step)
+
+
+@_changing("ApplyCenteredRMSProp", "ResourceApplyCenteredRMSProp")
+def _centered_rms_prop(
+    attrs: Attrs, variable: Any, means: Any, squares: Any, moved: Any, rate: Any, rho: Any,
+    momentum: Any, epsilon: Any, gradient: Any,
+) -> None:  # fmt: skip
+    new = squares + (gradient * gradient - squares) * (1 - rho)
+    mean = means + (gradient - means) * (1 - rho)
+    squares.assign(new)
+    means.assign(mean)
+    step = moved * momentum + rate * gradient * rsqrt(new - mean * mean + epsilon)
+    moved.assign(step)
+    variable.assign_sub(step)
+
+
+# -- generators ------------------------------------------------------------------------------------
 
 
 @_rule("RngReadAndSkip")
