@@ -85,7 +85,20 @@ FACADES = {
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.
 LEVELS = {
-    "compat": ("graph_messages", "v1"),
+    "compat": (
+        "graph_messages tensorflow_ops tensorflow_state",
+        "graph_nodes tensorflow_gradients",
+        "tensorflow_types",
+        "v1",
+    ),
+    "saved_model": (
+        "assets files options",
+        "functions objects",
+        "signatures",
+        "loaded",
+        "tensorflow",
+        "loading saving",
+    ),
     "experimental": ("dlpack numpy",),
     "ops": (
         "lowering properties quiet sizes tensorflow_names",
@@ -261,6 +274,7 @@ ON_DEMAND = {
     ("runtime.devices", "runtime.cpu.backend"): START,
     ("runtime.devices", "runtime.gpu.backend"): START,
     ("runtime.devices", "runtime.gpu.exchange"): FEW,
+    ("saved_model.loading", "saved_model.tensorflow.loading"): FEW,
     ("tracing.placement", "tracing.eager_programs"): FEW,
     ("tracing.placement", "tracing.large_operations"): START,
     ("runtime.executable", "runtime.interpreter"): FEW,

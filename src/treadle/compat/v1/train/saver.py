@@ -105,7 +105,7 @@ class Saver:
 
         Raises:
             FailedPreconditionError: a variable has no value.
-            ValueError: the folder does not exist.
+            PermissionDeniedError and the like: the files cannot be written.
         """
         path: str = os.fspath(save_path)
         if global_step is not None:
@@ -114,8 +114,8 @@ class Saver:
                 step = int(sess.run(global_step)) if sess is not None else int(global_step.numpy())
             path = f"{path}-{step:08d}" if self._pad else f"{path}-{step}"
         folder = os.path.dirname(path)
-        if folder and not os.path.isdir(folder):
-            raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")
+        if folder:
+            os.makedirs(folder, exist_ok=True)
         names = self._chosen()
         eager = [k for k, v in names.items() if isinstance(v, td.Variable)]
         values = {k: np.asarray(names[k].numpy()) for k in eager}
