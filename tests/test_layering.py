@@ -85,7 +85,20 @@ FACADES = {
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.
 LEVELS = {
-    "compat": ("graph_messages python_values v2", "v1"),
+    "compat": (
+        "graph_messages python_values tensorflow_ops tensorflow_state v2",
+        "graph_nodes tensorflow_gradients",
+        "tensorflow_types",
+        "v1",
+    ),
+    "saved_model": (
+        "assets files options",
+        "functions objects",
+        "signatures",
+        "loaded",
+        "tensorflow",
+        "loading saving",
+    ),
     "experimental": ("dlpack extension_type numpy",),
     "ops": (
         "lowering properties quiet sizes tensorflow_names",
@@ -265,6 +278,7 @@ ON_DEMAND = {
     ("runtime.devices", "runtime.gpu.exchange"): FEW,
     ("runtime.passes", "runtime.passes.loops"): "graphs without loops do without it",
     ("runtime.schedule.status", "runtime.interpreter"): FEW,
+    ("saved_model.loading", "saved_model.tensorflow.loading"): FEW,
     ("tracing.placement", "tracing.eager_programs"): FEW,
     ("tracing.placement", "tracing.large_operations"): START,
     ("runtime.executable", "runtime.interpreter"): FEW,

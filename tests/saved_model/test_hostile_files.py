@@ -119,8 +119,8 @@ def test_no_model_and_one_of_tensorflow(tmp_path):
     assert not td.saved_model.contains_saved_model(tmp_path)
     with pytest.raises(OSError, match="SavedModel file does not exist"):
         td.saved_model.load(tmp_path)
-    (tmp_path / "saved_model.pb").write_bytes(b"")
-    with pytest.raises(td.errors.UnimplementedError, match="TensorFlow"):
+    (tmp_path / "saved_model.pbtxt").write_text("")
+    with pytest.raises(td.errors.UnimplementedError, match="TensorFlow as text"):
         td.saved_model.load(tmp_path)
 
 

@@ -58,7 +58,11 @@ _MESSAGES = {
         "control_ret:6 string>string"
     ),
     "GradientDef": "function_name:1 string, gradient_func:2 string",
-    "FunctionDefLibrary": "function:1 FunctionDef*, gradient:2 GradientDef*",
+    "RegisteredGradient": "gradient_func:1 string, registered_op_type:2 string",
+    "FunctionDefLibrary": (
+        "function:1 FunctionDef*, gradient:2 GradientDef*, "
+        "registered_gradients:3 RegisteredGradient*"
+    ),
     "GraphDef": (
         "node:1 NodeDef*, versions:4 VersionDef, version:3 int32, library:2 FunctionDefLibrary"
     ),
@@ -75,6 +79,7 @@ _MESSAGES = {
         "node_list:1 CollectionDef.NodeList, bytes_list:2 CollectionDef.BytesList, "
         "int64_list:3 CollectionDef.Int64List, float_list:4 CollectionDef.FloatList"
     ),
+    "VariableDef": "variable_name:1 string, initializer_name:2 string, trainable:7 bool",
     "TensorInfo": "name:1 string, dtype:2 DataType, tensor_shape:3 TensorShapeProto",
     "SignatureDef": (
         "inputs:1 string>TensorInfo, outputs:2 string>TensorInfo, method_name:3 string"
@@ -88,11 +93,64 @@ _MESSAGES = {
     "MetaGraphDef": (
         "meta_info_def:1 MetaGraphDef.MetaInfoDef, graph_def:2 GraphDef, saver_def:3 SaverDef, "
         "collection_def:4 string>CollectionDef, signature_def:5 string>SignatureDef, "
-        "asset_file_def:6 AssetFileDef*"
+        "asset_file_def:6 AssetFileDef*, object_graph_def:7 SavedObjectGraph"
+    ),
+    # What structures consist of: arguments and results of functions.
+    "NoneValue": "",
+    "TensorSpecProto": "name:1 string, shape:2 TensorShapeProto, dtype:3 DataType",
+    "TypeSpecProto": (
+        "type_spec_class:1 int32, type_state:2 StructuredValue, type_spec_class_name:3 string, "
+        "num_flat_components:4 int32"
+    ),
+    "PairValue": "key:1 string, value:2 StructuredValue",
+    "ListValue": "values:1 StructuredValue*",
+    "DictValue": "fields:1 string>StructuredValue",
+    "NamedTupleValue": "name:1 string, values:2 PairValue*",
+    "StructuredValue": (
+        "none_value:1 NoneValue, float64_value:11 double, int64_value:12 sint64, "
+        "string_value:13 string, bool_value:14 bool, tensor_shape_value:31 TensorShapeProto, "
+        "tensor_dtype_value:32 DataType, tensor_spec_value:33 TensorSpecProto, "
+        "type_spec_value:34 TypeSpecProto, bounded_tensor_spec_value:35 TensorSpecProto, "
+        "list_value:51 ListValue, tuple_value:52 ListValue, dict_value:53 DictValue, "
+        "named_tuple_value:54 NamedTupleValue, tensor_value:55 TensorProto, "
+        "numpy_value:56 TensorProto"
+    ),
+    # The objects of a saved model. Which kind an object is says the message that it has.
+    "FunctionSpec": (
+        "fullargspec:1 StructuredValue, is_method:2 bool, input_signature:5 StructuredValue, "
+        "jit_compile:6 int32"
+    ),
+    "ObjectReference": "node_id:1 int32, local_name:2 string",
+    "SavedUserObject": "identifier:1 string, version:2 VersionDef, metadata:3 string",
+    "SavedAsset": "asset_file_def_index:1 int32",
+    "SavedFunction": "concrete_functions:1 string*, function_spec:2 FunctionSpec",
+    "SavedVariable": (
+        "dtype:1 DataType, shape:2 TensorShapeProto, trainable:3 bool, synchronization:4 int32, "
+        "aggregation:5 int32, name:6 string, device:7 string"
+    ),
+    "SavedBareConcreteFunction": (
+        "concrete_function_name:1 string, argument_keywords:2 string*, "
+        "allowed_positional_arguments:3 int64, function_spec:4 FunctionSpec"
+    ),
+    "SavedConstant": "operation:1 string",
+    "SavedResource": "device:1 string",
+    "CapturedTensor": "name:1 string, concrete_function:2 string",
+    "SavedObject": (
+        "children:1 ObjectReference*, user_object:4 SavedUserObject, asset:5 SavedAsset, "
+        "function:6 SavedFunction, variable:7 SavedVariable, "
+        "bare_concrete_function:8 SavedBareConcreteFunction, constant:9 SavedConstant, "
+        "resource:10 SavedResource, captured_tensor:12 CapturedTensor, registered_name:13 string"
+    ),
+    "SavedConcreteFunction": (
+        "bound_inputs:2 int32*, canonicalized_input_signature:3 StructuredValue, "
+        "output_signature:4 StructuredValue"
+    ),
+    "SavedObjectGraph": (
+        "nodes:1 SavedObject*, concrete_functions:2 string>SavedConcreteFunction"
     ),
     "SavedModel": "saved_model_schema_version:1 int64, meta_graphs:2 MetaGraphDef*",
 }  # fmt: skip
-_ONE_OF = {"AttrValue": "value", "CollectionDef": "kind"}
+_ONE_OF = {"AttrValue": "value", "CollectionDef": "kind", "StructuredValue": "kind"}
 _PACKAGE = "tensorflow"
 # How the names of some dtypes in the enumeration differ from treadle's, and some that it has not.
 _DTYPE_NAMES = {
@@ -158,7 +216,7 @@ class _File:
     def _fill(self, place: Any, name: str, fields: str) -> None:
         if name in _ONE_OF:
             place.oneof_decl.add(name=_ONE_OF[name])
-        for part in fields.split(", "):
+        for part in fields.split(", ") if fields else ():
             about, _, kind = part.partition(" ")
             label, _, number = about.partition(":")
             field = place.field.add(name=label, number=int(number))

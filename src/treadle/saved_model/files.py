@@ -20,14 +20,15 @@ from treadle.train.safetensors import SUFFIX
 INDEX, GRAPHS, ASSETS = "saved_model.json", "graphs.txt", "assets"
 CONSTANTS, VARIABLES = "constants", "variables/variables"  # prefixes of checkpoints
 FORMAT, VERSION = "treadle.saved_model", 1
-_OF_TENSORFLOW = ("saved_model.pb", "saved_model.pbtxt")
+OF_TENSORFLOW, _TEXT_OF_TENSORFLOW = "saved_model.pb", "saved_model.pbtxt"
 _MOST_TEXT = 1 << 28  # bytes of the index
 _PIECE = 1 << 20
 
 
 def contains_saved_model(export_dir: Any) -> bool:
     """Whether there is a model that `load` reads in the folder."""
-    return os.path.isfile(os.path.join(os.fspath(export_dir), INDEX))
+    folder = os.fspath(export_dir)
+    return any(os.path.isfile(os.path.join(folder, name)) for name in (INDEX, OF_TENSORFLOW))
 
 
 def damaged(folder: Path, fault: object) -> errors.DataLossError:
@@ -78,19 +79,18 @@ def read_index(folder: Path) -> dict[str, Any]:
 
     Raises:
         OSError: there is no saved model.
-        UnimplementedError: it is of a newer version, or TensorFlow's.
+        UnimplementedError: it is of a newer version, or TensorFlow's as text.
         DataLossError: it is damaged.
     """
     path = folder / INDEX
     if not path.is_file():
-        for name in _OF_TENSORFLOW:
-            if (folder / name).exists():
-                raise errors.UnimplementedError(
-                    None, None,
-                    f"{folder} is a SavedModel of TensorFlow ({name}), whose graphs td.saved_model "
-                    "does not read; td.train.Checkpoint reads its variables from "
-                    f"{folder / VARIABLES}",
-                )  # fmt: skip
+        if (folder / _TEXT_OF_TENSORFLOW).exists():
+            raise errors.UnimplementedError(
+                None, None,
+                f"{folder} is a SavedModel of TensorFlow as text ({_TEXT_OF_TENSORFLOW}), which is "
+                f"not read: save it as {OF_TENSORFLOW}. td.train.Checkpoint reads its variables "
+                f"from {folder / VARIABLES}",
+            )  # fmt: skip
         raise OSError(f"SavedModel file does not exist at: {path}")
     try:
         with open(path, "rb") as file:

@@ -40,10 +40,15 @@ class LoadedObject(Module):
         Raises:
             ValueError: the name is that of a method that objects have here.
         """
-        may_be = name == "__call__" or isinstance(vars(LoadedObject).get(name), _Held)
-        if hasattr(LoadedObject, name) and not may_be:
+        if not self.may_hold(name):
             raise ValueError(f"an object has an attribute named {name!r}")
         vars(self)[name] = value
+
+    @staticmethod
+    def may_hold(name: str) -> bool:
+        """Whether objects have no method of that name here."""
+        held = name == "__call__" or isinstance(vars(LoadedObject).get(name), _Held)
+        return held or not hasattr(LoadedObject, name)
 
     name = _Held("name")
     variables = _Held("variables")

@@ -1,4 +1,5 @@
-"""``td.saved_model.load``: reads an object that `save` wrote. No code of the files is run."""
+"""``td.saved_model.load``: reads an object that `save` wrote, or TensorFlow. No code of the files
+is run."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ _FAULTS = (
 
 
 def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) -> Any:
-    """The object that `save` wrote, with its variables and functions, in any process.
+    """The object that `save` or TensorFlow wrote, with its variables and functions, in any process.
 
     Its attributes are named as they were. Functions take what their concrete functions take, and
     have gradients; variables can be assigned, trained, and restored by a `td.train.Checkpoint`.
@@ -57,8 +58,10 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
     Raises:
         OSError: there is no saved model.
         DataLossError: it is damaged.
-        UnimplementedError: it is of a newer version, or TensorFlow's.
-        RuntimeError: it does not have the tags.
+        UnimplementedError: it is of a newer version, or a function of a model of TensorFlow has
+            operations that are not known, which its first call says.
+        NotFoundError: it does not have the tags.
+        ImportError: it is TensorFlow's, and the package protobuf is not installed.
         NotImplementedError: called while a function is traced.
     """
     if context.recorder is not None:
@@ -67,17 +70,23 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
             f"of functions{at(user_origin())}"
         )
     folder = Path(os.fspath(export_dir))
+    asked = {tags} if isinstance(tags, str) else set(tags or ())
+    options = options or LoadOptions()
     try:
+        if not (folder / files.INDEX).is_file() and (folder / files.OF_TENSORFLOW).is_file():
+            from treadle.saved_model.tensorflow import loading
+
+            with recording(None):
+                return loading.load(folder, asked, options)
         content = files.read_index(folder)
-        _check_tags(folder, content["tags"], tags)
+        _check_tags(folder, content["tags"], asked)
         with recording(None):
-            return _Loader(folder, content, options or LoadOptions()).root()
+            return _Loader(folder, content, options).root()
     except _FAULTS as fault:
         raise files.damaged(folder, fault) from None
 
 
-def _check_tags(folder: Path, known: Sequence[str], tags: Any) -> None:
-    asked = {tags} if isinstance(tags, str) else set(tags or ())
+def _check_tags(folder: Path, known: Sequence[str], asked: set[str]) -> None:
     if not asked <= set(known):
         raise errors.NotFoundError(
             None, None,

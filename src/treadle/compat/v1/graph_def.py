@@ -9,32 +9,39 @@ calls. Reading runs no code of the graph's author.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import treadle as td
 from treadle.compat.graph_messages import message
+from treadle.compat.graph_nodes import (
+    in_order,
+    node_attributes,
+    output_names,
+    plain_node,
+    tensor_name,
+)
+from treadle.compat.tensorflow_state import OPERATIONS, VARIABLES, run_state
+from treadle.compat.tensorflow_types import is_known, run_operation
 from treadle.compat.v1.call_data import call_data, operation_of, recorded_again
 from treadle.compat.v1.graph import Graph, get_default_graph
 from treadle.compat.v1.recording import in_graphs
 from treadle.compat.v1.shapes import plain
 from treadle.compat.v1.tensorflow_forms import Places, written
-from treadle.compat.v1.tensorflow_ops import RESULTS, is_known, run_operation
 from treadle.compat.v1.values import ANY_RANKS, Operation, Tensor, element
-from treadle.compat.v1.variables import Variable
-from treadle.core import wire
+from treadle.compat.v1.variables import Variable, is_variable_initialized, note_write
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import UNKNOWN_RANK
-from treadle.ops.strings.tensors import NUMBERS, packed, unpacked
+from treadle.ops.strings.tensors import NUMBERS, packed
 
 _CALL = "_treadle_call"  # the attribute of a call as data
-_MOST = 1 << 31  # bytes of a constant
 _PRODUCER = 1882  # the version of graphs that TensorFlow 2.15 writes
-_DTYPES = {number: dtype for dtype, number in NUMBERS.items()}
-_VARIABLES = ("VariableV2", "Variable")
 _BRANCHES, _LOOPS = ("If", "StatelessIf"), ("While", "StatelessWhile")
+_READING = ("ReadVariableOp", "VariableShape", "ResourceGather", "ResourceGatherNd")
+_INITIALIZED = ("VarIsInitializedOp", "IsVariableInitialized")
+_FIRST_VALUES = ("Assign", "AssignVariableOp")  # those that need no value before
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _OLD_CONTROL_FLOW = frozenset(
     f"{prefix}{name}"
@@ -42,7 +49,7 @@ _OLD_CONTROL_FLOW = frozenset(
     for prefix in ("", "Ref")
 )
 
-in_graphs(run_operation)
+in_graphs(run_operation, run_state)
 
 # -- writing ---------------------------------------------------------------------------------------
 
@@ -231,14 +238,14 @@ class _Reading:
 
     def add(self, nodes: Sequence[Any]) -> None:
         """Add nodes, each behind those that it reads."""
-        for node in _in_order(nodes, self._mapped):
+        for node in in_order(nodes, self._mapped):
             op = self._operation(node)
             self.operations[node.name] = op
             for index, tensor in enumerate(op.outputs):
                 self.found.setdefault(f"{node.name}:{index}", tensor)
 
     def _operation(self, node: Any) -> Operation:
-        names = [_tensor_name(n) for n in node.input if not n.startswith("^")]
+        names = [tensor_name(n) for n in node.input if not n.startswith("^")]
         self.used.update(names)
         missing = [n for n in names if n not in self.found]
         if missing:
@@ -275,12 +282,14 @@ class _Reading:
             ) from None
 
     def _of_tensorflow(self, node: Any, inputs: list[Any]) -> Operation:
-        graph, label, attrs = self._graph, node.name, _attrs(node)
+        graph, label, attrs = self._graph, node.name, node_attributes(node)
         if node.op == "Placeholder":
             return _placeholder(graph, label, attrs)
-        if node.op in _VARIABLES:
+        if node.op in VARIABLES:
             trainable = bool(attrs.get("_trainable", True))
             return Variable.imported(graph, label, attrs["dtype"], attrs["shape"], trainable).op
+        if node.op in OPERATIONS:
+            return self._of_variable(node, attrs, inputs)
         if node.op in _CALLS:
             found = self._called(attrs["f"], label, inputs)
             result = graph.record(run_operation, ("IdentityN", {}, *found), {}, label, "IdentityN")
@@ -298,6 +307,19 @@ class _Reading:
         op = operation_of(result, graph)
         if self._keeps_functions(attrs):
             op.attributes["node_def"], op.attributes["operands"] = node, inputs
+        return op
+
+    def _of_variable(self, node: Any, attrs: Mapping[str, Any], inputs: list[Any]) -> Operation:
+        """An operation that reads or changes variables."""
+        owners = [getattr(x.op, "owner", None) for x in inputs]
+        values = [o if isinstance(o, Variable) else x for o, x in zip(owners, inputs, strict=True)]
+        if node.op in _INITIALIZED:
+            result = is_variable_initialized(values[0], name=node.name)
+            return operation_of(result, self._graph)
+        call = (node.op, attrs, *values)
+        op = operation_of(self._graph.record(run_state, call, {}, node.name, node.op), self._graph)
+        if node.op not in _READING:
+            note_write(op, values[0], reads=node.op not in _FIRST_VALUES)
         return op
 
     def _keeps_functions(self, attrs: Mapping[str, Any]) -> bool:
@@ -325,11 +347,11 @@ class _Reading:
             raise ValueError(f"operation {label!r} calls {name!r} with {len(inputs)} arguments")
         given = {f"{a}:0": x for a, x in zip(arguments, inputs, strict=True)}
         inner = _Reading(self._graph, self._messages, given, (*self._functions, name))
-        nodes = [_plain(n, set(arguments), function.node_def) for n in function.node_def]
+        nodes = [plain_node(n, set(arguments), function.node_def) for n in function.node_def]
         with self._graph.name_scope(f"{self._graph._scope}{label}/{name}/"):
             inner.add(nodes)
         wanted = [function.ret[a.name] for a in function.signature.output_arg]
-        names = _output_names(wanted, set(arguments), function.node_def)
+        names = output_names(wanted, set(arguments), function.node_def)
         return [inner.found[n] for n in names]
 
     def _body(self, name: str, label: str, operands: Sequence[Any]) -> Any:
@@ -371,136 +393,8 @@ def _placeholder(graph: Graph, label: str, attrs: Mapping[str, Any]) -> Operatio
 
 
 def _is_known(node: Any) -> bool:
-    own = ("Placeholder", *_VARIABLES, *_BRANCHES, *_LOOPS, *_CALLS)
-    return _CALL in node.attr or node.op in own or is_known(node.op)
-
-
-def _tensor_name(name: str) -> str:
-    return name if ":" in name else f"{name}:0"
-
-
-def _in_order(nodes: Sequence[Any], given: set[str]) -> Iterator[Any]:
-    """Nodes behind those that they read, else as they are.
-
-    Raises:
-        ValueError: two have one name, or a node comes from itself.
-    """
-    by_name = {n.name: n for n in nodes}
-    if len(by_name) != len(nodes):
-        raise ValueError(f"two operations have one name{at(user_origin())}")
-    done: dict[str, bool] = {}  # False: what it reads is being looked at
-    for first in nodes:
-        waiting = [first.name]
-        while waiting:
-            node = by_name[waiting[-1]]
-            if done.get(node.name):
-                waiting.pop()
-                continue
-            before = [
-                n.removeprefix("^").partition(":")[0]
-                for n in node.input
-                if n.startswith("^") or _tensor_name(n) not in given
-            ]
-            before = [n for n in before if n in by_name and not done.get(n)]
-            if done.get(node.name) is False and before:
-                text = f"operation {node.name!r} comes from its own result"
-                raise ValueError(f"{text}{at(user_origin())}")
-            done[node.name] = not before
-            if before:
-                waiting += before
-            else:
-                waiting.pop()
-                yield node
-
-
-# -- nodes of functions ----------------------------------------------------------------------------
-
-
-def _plain(node: Any, arguments: set[str], nodes: Sequence[Any]) -> Any:
-    """A node of a function, with names of tensors as in graphs: there ``op:output:number``, where
-    the number counts within that output, is ``op:number``."""
-    made = message("NodeDef")()
-    made.CopyFrom(node)
-    del made.input[:]
-    control = [n for n in node.input if n.startswith("^") and n[1:] not in arguments]
-    inputs = [n for n in node.input if not n.startswith("^")]
-    made.input.extend([*_output_names(inputs, arguments, nodes), *control])
-    return made
-
-
-def _output_names(names: Iterable[str], arguments: set[str], nodes: Sequence[Any]) -> list[str]:
-    types = {n.name: n.op for n in nodes}
-    found = []
-    for name in names:
-        op, *rest = name.split(":")
-        if op in arguments or not rest:
-            found.append(f"{op}:0")
-            continue
-        outputs = RESULTS.get(types.get(op, ""), ())
-        first = outputs.index(rest[0]) if rest[0] in outputs else 0
-        found.append(f"{op}:{first + int(rest[-1])}")
-    return found
-
-
-# -- attributes ------------------------------------------------------------------------------------
-
-
-def _attrs(node: Any) -> dict[str, Any]:
-    """The attributes of a node as values of Python.
-
-    Raises:
-        ValueError: a constant is damaged, or has a dtype that is not known.
-    """
-    try:
-        return {
-            key: _value(value) for key, value in node.attr.items()
-            if key[:1] != "_" or key == "_trainable"
-        }  # fmt: skip
-    except (wire.WireError, ValueError, KeyError) as error:
-        raise ValueError(
-            f"operation {node.name!r} is damaged: {error}{at(user_origin())}"
-        ) from None
-
-
-def _value(attr: Any) -> Any:
-    kind = attr.WhichOneof("value")
-    if kind is None:
-        return None
-    value = getattr(attr, kind)
-    if kind == "list":
-        fields = [(f.name, v) for f, v in value.ListFields()]
-        return [_single(name, v) for name, vs in fields for v in vs]
-    return _single(kind, value)
-
-
-def _single(kind: str, value: Any) -> Any:
-    match kind:
-        case "s":
-            return value.decode("utf-8", "surrogateescape")
-        case "type":
-            return _DTYPES.get(value % 100, value)
-        case "shape":
-            if value.unknown_rank:
-                return None
-            return [None if d.size < 0 else d.size for d in value.dim]
-        case "tensor":
-            return _array(value)
-        case "func":
-            return value.name
-    return value
-
-
-def _array(tensor: Any) -> Any:
-    """The elements of a constant, of which one may stand for many."""
-    count = 1
-    for dim in tensor.tensor_shape.dim:
-        count *= max(dim.size, 0)
-    dtype = _DTYPES.get(tensor.dtype)
-    if dtype is None:
-        raise ValueError(f"a constant of the unknown dtype {tensor.dtype}")
-    if count * max(dtype.size, 1) > _MOST:
-        raise ValueError(f"a constant of {count} elements")
-    return unpacked(tensor.SerializeToString())[0]
+    own = ("Placeholder", *VARIABLES, *_BRANCHES, *_LOOPS, *_CALLS)
+    return _CALL in node.attr or node.op in own or node.op in OPERATIONS or is_known(node.op)
 
 
 # -- graph_util ------------------------------------------------------------------------------------
@@ -541,7 +435,7 @@ def convert_variables_to_constants(
     made = extract_sub_graph(input_graph_def, output_node_names)
     chosen = [
         n for n in made.node
-        if n.op in _VARIABLES
+        if n.op in VARIABLES
         and (variable_names_whitelist is None or n.name in variable_names_whitelist)
         and n.name not in (variable_names_blacklist or ())
     ]  # fmt: skip

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import treadle as td
+from treadle.compat.graph_nodes import dtype_of, shape_of
 from treadle.compat.v1.session import Program
 from treadle.compat.v1.train.saver import Saver, import_meta_graph
 from treadle.compat.v1.values import Tensor
@@ -35,7 +38,11 @@ from treadle.saved_model import (
     save,
 )
 from treadle.saved_model import load as load_v2
+from treadle.saved_model.files import INDEX, VARIABLES
+from treadle.saved_model.tensorflow.loading import read_graph
 
+# Collections of operations that TensorFlow runs once a graph is loaded.
+_FIRST = ("saved_model_main_op", "legacy_init_op")
 PREDICT_INPUTS, PREDICT_METHOD_NAME = "inputs", "tensorflow/serving/predict"
 PREDICT_OUTPUTS = "outputs"
 CLASSIFY_INPUTS, CLASSIFY_METHOD_NAME = "inputs", "tensorflow/serving/classify"
@@ -299,19 +306,19 @@ def load(
     Raises:
         OSError: there is no saved model.
         ValueError: it has functions only, and no graph: `td.saved_model.load` reads it.
+        UnimplementedError: a graph of TensorFlow has operations of types that are not known.
         RuntimeError: it does not have the tags.
         DataLossError: it is damaged.
     """
     asked = [tags] if isinstance(tags, str) else list(tags)
+    if not os.path.exists(os.path.join(export_dir, INDEX)) and contains_saved_model(export_dir):
+        return _load_of_tensorflow(sess, set(asked), Path(os.fspath(export_dir)), import_scope)
     try:
         loaded = load_v2(export_dir, [tag for tag in asked if tag != SERVING])
     except td.errors.NotFoundError as error:
         raise RuntimeError(f"MetaGraphDef could not be found: {error.message}") from None
     if not hasattr(loaded, "graph_of_session"):
-        raise ValueError(
-            f"{export_dir} has functions and no graph of a session: use td.saved_model.load"
-            f"{at(user_origin())}"
-        )
+        raise _of_functions(export_dir)
     prefix = f"{import_scope}/" if import_scope else ""
     described = json.loads(loaded.signatures_of_session.numpy())
     with sess.graph.as_default():
@@ -322,6 +329,47 @@ def load(
         if described["init"] is not None:
             sess.run(sess.graph.get_operation_by_name(prefix + described["init"]))
     return MetaGraphDef({k: _signature(v) for k, v in described["signatures"].items()})
+
+
+def _of_functions(folder: Any) -> ValueError:
+    return ValueError(
+        f"{folder} has functions and no graph of a session: use td.saved_model.load"
+        f"{at(user_origin())}"
+    )
+
+
+def _load_of_tensorflow(
+    sess: Any, tags: set[str], folder: Path, import_scope: str | None
+) -> MetaGraphDef:
+    """`load` of a model that TensorFlow wrote."""
+    try:
+        found = read_graph(folder, tags)
+    except td.errors.NotFoundError as error:
+        raise RuntimeError(f"MetaGraphDef could not be found: {error.message}") from None
+    if found.HasField("object_graph_def"):
+        raise _of_functions(folder)
+    prefix = f"{import_scope}/" if import_scope else ""
+    with sess.graph.as_default():
+        saver = import_meta_graph(found, import_scope=import_scope)
+        if saver is not None and (folder / f"{VARIABLES}.index").exists():
+            saver.restore(sess, str(folder / VARIABLES))
+        for key in _FIRST:
+            for name in found.collection_def[key].node_list.value:
+                sess.run(sess.graph.get_operation_by_name(prefix + name))
+    definitions = found.signature_def.items()
+    return MetaGraphDef({k: _of_message(v) for k, v in definitions if k[:2] != "__"})
+
+
+def _of_message(definition: Any) -> SignatureDef:
+    def infos(found: Any) -> dict[str, TensorInfo]:
+        return {
+            k: TensorInfo(t.name, dtype_of(t.dtype), td.TensorShape(shape_of(t.tensor_shape)))
+            for k, t in found.items()
+        }
+
+    return SignatureDef(
+        infos(definition.inputs), infos(definition.outputs), definition.method_name
+    )
 
 
 maybe_saved_model_directory = contains_saved_model

@@ -361,11 +361,12 @@ def _initial(graph: Graph, value: Any, dtype: Any) -> Any:
 
 def _assigning(graph: Graph, variable: Variable, value: Any, name: str) -> Operation:
     result = graph.record(_assign, (variable, value), {}, name)
-    _note_write(result.op, variable, reads=False)
+    note_write(result.op, variable, reads=False)
     return result.op  # type: ignore[no-any-return]
 
 
-def _note_write(op: Operation, variable: Variable, reads: bool) -> None:
+def note_write(op: Operation, variable: Variable, reads: bool) -> None:
+    """Say of an operation that it changes a variable, which has a value before if `reads`."""
     op.attributes["writes"] = (variable.handle,)
     op.type = {"_assign": "Assign", "_assign_add": "AssignAdd", "_assign_sub": "AssignSub"}.get(
         getattr(op.function, "__name__", ""), op.type
@@ -394,7 +395,7 @@ def writing(function: Callable[..., Any], name: str, reads: bool = True) -> Call
         result = call(ref, *args, **kwargs)
         op = result if isinstance(result, Operation) else getattr(result, "op", None)
         if isinstance(op, Operation):
-            _note_write(op, ref, reads)
+            note_write(op, ref, reads)
         return result
 
     return write

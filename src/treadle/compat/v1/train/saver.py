@@ -105,7 +105,7 @@ class Saver:
 
         Raises:
             FailedPreconditionError: a variable has no value.
-            ValueError: the folder does not exist.
+            PermissionDeniedError and the like: the files cannot be written.
         """
         path: str = os.fspath(save_path)
         if global_step is not None:
@@ -114,8 +114,8 @@ class Saver:
                 step = int(sess.run(global_step)) if sess is not None else int(global_step.numpy())
             path = f"{path}-{step:08d}" if self._pad else f"{path}-{step}"
         folder = os.path.dirname(path)
-        if folder and not os.path.isdir(folder):
-            raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")
+        if folder:
+            os.makedirs(folder, exist_ok=True)
         names = self._chosen()
         eager = [k for k, v in names.items() if isinstance(v, td.Variable)]
         values = {k: np.asarray(names[k].numpy()) for k in eager}
@@ -257,8 +257,9 @@ def import_meta_graph(
         if not os.path.exists(path):
             raise OSError(f"File {path} does not exist.")
         found = kind.FromString(Path(path).read_bytes())
-    import_graph_def(found.graph_def, name=import_scope or "")
+    import_graph_def(without_saving(found.graph_def), name=import_scope or "")
     prefix = f"{import_scope}/" if import_scope else ""
+    _give_variables(graph, found, prefix)
     for key, collection in found.collection_def.items():
         for name in collection.node_list.value if key != _SAVED else ():
             element: Any = graph.as_graph_element(prefix + name)
@@ -271,7 +272,57 @@ def import_meta_graph(
             variable.adopt_initializer()
     saved = found.collection_def[_SAVED].node_list.value
     chosen = {n: graph.get_operation_by_name(prefix + n).owner for n in saved}
+    if not chosen and found.saver_def.restore_op_name:  # TensorFlow's: all variables by their names
+        variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+        chosen = {v.op.name.removeprefix(prefix): v for v in variables}
     return Saver(chosen) if chosen else None
+
+
+_FILES = frozenset({"SaveV2", "RestoreV2", "ShardedFilename", "MergeV2Checkpoints", "Save",
+                    "SaveSlices", "Restore", "RestoreSlice"})  # fmt: skip
+
+
+def without_saving(graph_def: Any) -> Any:
+    """A graph without the operations that TensorFlow's savers add to it, which a `Saver` does
+    without: those that name files, and what comes from them."""
+    gone = {n.name for n in graph_def.node if n.op in _FILES}
+    if not gone:
+        return graph_def
+    found = 0
+    while len(gone) > found:
+        found = len(gone)
+        for node in graph_def.node:
+            sources = (n.removeprefix("^").partition(":")[0] for n in node.input)
+            if node.name not in gone and any(source in gone for source in sources):
+                gone.add(node.name)
+    made = message("GraphDef")()
+    made.CopyFrom(graph_def)
+    del made.node[:]
+    made.node.extend(n for n in graph_def.node if n.name not in gone)
+    return made
+
+
+def _give_variables(graph: Graph, found: Any, prefix: str) -> None:
+    """Put the variables of a graph of TensorFlow into its collections, which have them as
+    messages."""
+    named: dict[str, list[Any]] = {}
+    for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, *_SOME_VARIABLES):
+        for data in found.collection_def[key].bytes_list.value:
+            name = message("VariableDef").FromString(data).variable_name.partition(":")[0]
+            named.setdefault(key, []).append(graph.get_operation_by_name(prefix + name).owner)
+    for key, variables in named.items():
+        for variable in variables:
+            if variable not in graph.get_collection(key):
+                graph.add_to_collection(key, variable)
+    trained = named.get(GraphKeys.TRAINABLE_VARIABLES, [])
+    for variables in named.values():
+        for variable in variables:
+            variable.trainable = variable in trained
+
+
+_SOME_VARIABLES = (
+    GraphKeys.TRAINABLE_VARIABLES, GraphKeys.MODEL_VARIABLES, GraphKeys.MOVING_AVERAGE_VARIABLES,
+)  # fmt: skip
 
 
 def _files(prefix: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import treadle as td
+from treadle.core.shapes import ANY
 from treadle.core.spec import ListSpec
 from treadle.ops.collections import lists
 
@@ -33,17 +34,23 @@ def is_known(type_: str) -> bool:
     return type_ in _RULES
 
 
-def _rule(*types: str, results: str = "") -> Callable[[Rule], Rule]:
-    def give(rule: Rule) -> Rule:
-        _RULES.update(dict.fromkeys(types, rule))
+def rule(*types: str, results: str = "") -> Callable[[Rule], Rule]:
+    """Gives the function that computes operations of some types.
+
+    Args:
+        results: the names of their results, where there are several.
+    """
+
+    def give(given: Rule) -> Rule:
+        _RULES.update(dict.fromkeys(types, given))
         if results:
             RESULTS.update(dict.fromkeys(types, tuple(results.split())))
-        return rule
+        return given
 
     return give
 
 
-def _constant(value: Any, what: str) -> Any:
+def constant(value: Any, what: str) -> Any:
     """The elements of an input that must be known when the graph is made.
 
     Raises:
@@ -106,25 +113,31 @@ def _same(function: Callable[..., Any]) -> Rule:
 
 
 for _type, _function in _SAME.items():
-    _rule(_type)(_same(_function))
+    rule(_type)(_same(_function))
 
 
-@_rule("Const")
+@rule("Const")
 def _const(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.constant(attrs["value"])
 
 
-@_rule("NoOp", "Assert")
+@rule("Assert")
+def _assert(inputs: Sequence[Any], attrs: Attrs) -> None:
+    condition, *data = inputs
+    td.debugging.Assert(condition, data, attrs.get("summarize", 3))
+
+
+@rule("NoOp")
 def _nothing(inputs: Sequence[Any], attrs: Attrs) -> None:
     return None
 
 
-@_rule("Identity", "PlaceholderWithDefault", "CheckNumerics", "EnsureShape")
+@rule("Identity", "PlaceholderWithDefault", "CheckNumerics", "EnsureShape")
 def _first(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return _itself(inputs[0])
 
 
-@_rule("IdentityN")
+@rule("IdentityN")
 def _identities(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return tuple(map(_itself, inputs))
 
@@ -134,23 +147,28 @@ def _itself(value: Any) -> Any:
     return value if isinstance(value.spec, ListSpec) else td.identity(value)
 
 
-@_rule("Cast")
+@rule("Bitcast")
+def _bitcast(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.bitcast(inputs[0], attrs["type"])
+
+
+@rule("Cast")
 def _cast(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.cast(inputs[0], attrs["DstT"])
 
 
-@_rule("Mod")
+@rule("Mod")
 def _mod(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.truncatemod(*inputs)
 
 
-@_rule("Div")
+@rule("Div")
 def _div(inputs: Sequence[Any], attrs: Attrs) -> Any:
     function = td.truncatediv if inputs[0].dtype.is_integer else td.divide
     return function(*inputs)
 
 
-@_rule("Select")
+@rule("Select")
 def _select(inputs: Sequence[Any], attrs: Attrs) -> Any:
     """A vector chooses rows."""
     chosen, a, b = inputs
@@ -159,12 +177,12 @@ def _select(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.where(chosen, a, b)
 
 
-@_rule("AddN")
+@rule("AddN")
 def _add_n(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.add_n(list(inputs))
 
 
-@_rule("LeakyRelu")
+@rule("LeakyRelu")
 def _leaky_relu(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.nn.leaky_relu(inputs[0], attrs.get("alpha", 0.2))
 
@@ -172,115 +190,115 @@ def _leaky_relu(inputs: Sequence[Any], attrs: Attrs) -> Any:
 # -- shapes ----------------------------------------------------------------------------------------
 
 
-@_rule("Shape")
+@rule("Shape")
 def _shape(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.shape(inputs[0], attrs.get("out_type", td.int32))
 
 
-@_rule("ShapeN")
+@rule("ShapeN")
 def _shape_n(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return tuple(td.shape(x, attrs.get("out_type", td.int32)) for x in inputs)
 
 
-@_rule("Rank")
+@rule("Rank")
 def _rank(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.rank(inputs[0])
 
 
-@_rule("Transpose", "ConjugateTranspose")
+@rule("Transpose", "ConjugateTranspose")
 def _transpose(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return td.transpose(inputs[0], _constant(inputs[1], "the order of axes"))
+    return td.transpose(inputs[0], constant(inputs[1], "the order of axes"))
 
 
-@_rule("ExpandDims")
+@rule("ExpandDims")
 def _expand_dims(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    axis = _constant(inputs[1], "an axis")
+    axis = constant(inputs[1], "an axis")
     return td.expand_dims(inputs[0], axis[0] if isinstance(axis, list) else axis)
 
 
-@_rule("Squeeze")
+@rule("Squeeze")
 def _squeeze(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.squeeze(inputs[0], attrs.get("squeeze_dims") or None)
 
 
-@_rule("ConcatV2")
+@rule("ConcatV2")
 def _concat(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return td.concat(list(inputs[:-1]), _constant(inputs[-1], "an axis"))
+    return td.concat(list(inputs[:-1]), constant(inputs[-1], "an axis"))
 
 
-@_rule("Concat")
+@rule("Concat")
 def _old_concat(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return td.concat(list(inputs[1:]), _constant(inputs[0], "an axis"))
+    return td.concat(list(inputs[1:]), constant(inputs[0], "an axis"))
 
 
-@_rule("Pack")
+@rule("Pack")
 def _pack(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.stack(list(inputs), attrs.get("axis", 0))
 
 
-@_rule("Unpack")
+@rule("Unpack")
 def _unpack(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return tuple(td.unstack(inputs[0], attrs["num"], attrs.get("axis", 0)))
 
 
-@_rule("Split")
+@rule("Split")
 def _split(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return tuple(td.split(inputs[1], attrs["num_split"], _constant(inputs[0], "an axis")))
+    return tuple(td.split(inputs[1], attrs["num_split"], constant(inputs[0], "an axis")))
 
 
-@_rule("SplitV")
+@rule("SplitV")
 def _split_v(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    sizes = _constant(inputs[1], "the sizes of parts")
-    return tuple(td.split(inputs[0], sizes, _constant(inputs[2], "an axis")))
+    sizes = constant(inputs[1], "the sizes of parts")
+    return tuple(td.split(inputs[0], sizes, constant(inputs[2], "an axis")))
 
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
-@_rule("StridedSlice")
+@rule("StridedSlice")
 def _strided_slice(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.strided_slice(*inputs, **{key: attrs.get(key, 0) for key in _MASKS})
 
 
-@_rule("PadV2")
+@rule("PadV2")
 def _pad(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.pad(inputs[0], inputs[1], constant_values=inputs[2])
 
 
-@_rule("MirrorPad")
+@rule("MirrorPad")
 def _mirror_pad(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.pad(inputs[0], inputs[1], mode=attrs["mode"])
 
 
-@_rule("ReverseV2")
+@rule("ReverseV2")
 def _reverse(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return td.reverse(inputs[0], _constant(inputs[1], "axes"))
+    return td.reverse(inputs[0], constant(inputs[1], "axes"))
 
 
-@_rule("OneHot")
+@rule("OneHot")
 def _one_hot(inputs: Sequence[Any], attrs: Attrs) -> Any:
     indices, depth, on, off = inputs
     return td.one_hot(indices, depth, on, off, attrs.get("axis", -1))
 
 
-@_rule("Gather")
+@rule("Gather")
 def _old_gather(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.gather(*inputs)
 
 
-@_rule("GatherV2")
+@rule("GatherV2")
 def _gather(inputs: Sequence[Any], attrs: Attrs) -> Any:
     params, indices, axis = inputs
     batch_dims = attrs.get("batch_dims", 0)
-    return td.gather(params, indices, axis=_constant(axis, "an axis"), batch_dims=batch_dims)
+    return td.gather(params, indices, axis=constant(axis, "an axis"), batch_dims=batch_dims)
 
 
-@_rule("Where")
+@rule("Where")
 def _where(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.where(inputs[0])
 
 
-@_rule("Unique", results="y idx")
+@rule("Unique", results="y idx")
 def _unique(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return tuple(td.unique(inputs[0], attrs.get("out_idx", td.int32)))
 
@@ -295,32 +313,32 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
 
 def _reduction(function: Callable[..., Any]) -> Rule:
     return lambda inputs, attrs: function(
-        inputs[0], _constant(inputs[1], "axes"), attrs.get("keep_dims", False)
+        inputs[0], constant(inputs[1], "axes"), attrs.get("keep_dims", False)
     )
 
 
 for _type, _function in _REDUCTIONS.items():
-    _rule(_type)(_reduction(_function))
+    rule(_type)(_reduction(_function))
 
 
-@_rule("ArgMax")
+@rule("ArgMax")
 def _arg_max(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return td.argmax(inputs[0], _constant(inputs[1], "an axis"), attrs.get("output_type", td.int64))
+    return td.argmax(inputs[0], constant(inputs[1], "an axis"), attrs.get("output_type", td.int64))
 
 
-@_rule("ArgMin")
+@rule("ArgMin")
 def _arg_min(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return td.argmin(inputs[0], _constant(inputs[1], "an axis"), attrs.get("output_type", td.int64))
+    return td.argmin(inputs[0], constant(inputs[1], "an axis"), attrs.get("output_type", td.int64))
 
 
-@_rule("Cumsum")
+@rule("Cumsum")
 def _cumsum(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return td.cumsum(inputs[0], _constant(inputs[1], "an axis"), *_direction(attrs))
+    return td.cumsum(inputs[0], constant(inputs[1], "an axis"), *_direction(attrs))
 
 
-@_rule("Cumprod")
+@rule("Cumprod")
 def _cumprod(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    axis = _constant(inputs[1], "an axis")
+    axis = constant(inputs[1], "an axis")
     return td.math.cumprod(inputs[0], axis, *_direction(attrs))
 
 
@@ -328,7 +346,7 @@ def _direction(attrs: Attrs) -> tuple[bool, bool]:
     return attrs.get("exclusive", False), attrs.get("reverse", False)
 
 
-@_rule("TopKV2", results="values indices")
+@rule("TopKV2", results="values indices")
 def _top_k(inputs: Sequence[Any], attrs: Attrs) -> Any:
     x, k = inputs
     return tuple(td.math.top_k(x, k, sorted=attrs.get("sorted", True)))
@@ -337,13 +355,13 @@ def _top_k(inputs: Sequence[Any], attrs: Attrs) -> Any:
 # -- products and windows --------------------------------------------------------------------------
 
 
-@_rule("MatMul")
+@rule("MatMul")
 def _mat_mul(inputs: Sequence[Any], attrs: Attrs) -> Any:
     a, b = inputs
     return td.matmul(a, b, attrs.get("transpose_a", False), attrs.get("transpose_b", False))
 
 
-@_rule("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+@rule("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def _batch_mat_mul(inputs: Sequence[Any], attrs: Attrs) -> Any:
     a, b = inputs
     return td.matmul(
@@ -351,12 +369,12 @@ def _batch_mat_mul(inputs: Sequence[Any], attrs: Attrs) -> Any:
     )
 
 
-@_rule("Einsum")
+@rule("Einsum")
 def _einsum(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.einsum(attrs["equation"], *inputs)
 
 
-@_rule("BiasAdd")
+@rule("BiasAdd")
 def _bias_add(inputs: Sequence[Any], attrs: Attrs) -> Any:
     x, bias = inputs
     return td.nn.bias_add(x, bias, data_format=attrs.get("data_format", "NHWC"))
@@ -377,20 +395,20 @@ def _windows(attrs: Attrs) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@_rule("Conv2D")
+@rule("Conv2D")
 def _conv2d(inputs: Sequence[Any], attrs: Attrs) -> Any:
     x, filters = inputs
     return td.nn.conv2d(x, filters, **_windows(attrs), dilations=attrs.get("dilations"))
 
 
-@_rule("Conv2DBackpropInput")
+@rule("Conv2DBackpropInput")
 def _conv2d_transpose(inputs: Sequence[Any], attrs: Attrs) -> Any:
     sizes, filters, dy = inputs
     dilations = attrs.get("dilations")
     return td.nn.conv2d_transpose(dy, filters, sizes, **_windows(attrs), dilations=dilations)
 
 
-@_rule("DepthwiseConv2dNative")
+@rule("DepthwiseConv2dNative")
 def _depthwise(inputs: Sequence[Any], attrs: Attrs) -> Any:
     given = _windows(attrs)
     axes = (1, 2) if given["data_format"] == "NHWC" else (2, 3)
@@ -399,17 +417,17 @@ def _depthwise(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.nn.depthwise_conv2d(x, filters, **given, dilations=dilations)
 
 
-@_rule("MaxPool")
+@rule("MaxPool")
 def _max_pool(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.nn.max_pool2d(inputs[0], attrs["ksize"], **_windows(attrs))
 
 
-@_rule("AvgPool")
+@rule("AvgPool")
 def _avg_pool(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.nn.avg_pool2d(inputs[0], attrs["ksize"], **_windows(attrs))
 
 
-@_rule("LRN")
+@rule("LRN")
 def _lrn(inputs: Sequence[Any], attrs: Attrs) -> Any:
     keys = ("depth_radius", "bias", "alpha", "beta")
     return td.nn.local_response_normalization(
@@ -417,23 +435,33 @@ def _lrn(inputs: Sequence[Any], attrs: Attrs) -> Any:
     )
 
 
-@_rule(
+@rule(
     "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
     results="y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3",
 )
 def _batch_norm(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    """Where it trains, the mean and the variance are those of the batch: moving ones begin with
+    what is given, and the variance among the results is that of a sample."""
     x, scale, offset, mean, variance = inputs
-    if attrs.get("is_training", True):
-        raise td.errors.UnimplementedError(
-            None, None, "batch normalization of a graph that trains: freeze one for inference"
-        )
-    shape = [1, -1, 1, 1] if attrs.get("data_format", "NHWC") == "NCHW" else [-1]
+    is_first = attrs.get("data_format", "NHWC") == "NCHW"
+    before = mean, variance
+    trains = attrs.get("is_training", True)
+    if trains:
+        mean, variance = td.nn.moments(x, (0, 2, 3) if is_first else (0, 1, 2))
+    shape = [1, -1, 1, 1] if is_first else [-1]
     m, v, b, s = (td.reshape(part, shape) for part in (mean, variance, offset, scale))
     y = td.nn.batch_normalization(x, m, v, b, s, attrs.get("epsilon", 1e-4))
-    return y, mean, variance, mean, variance, variance
+    if not trains:
+        return y, mean, variance, mean, variance, variance
+    count = td.cast(td.size(x) // td.size(mean), variance.dtype)
+    found = mean, variance * (count / td.maximum(count - 1, 1))
+    share = attrs.get("exponential_avg_factor", 1.0)
+    if share != 1.0:
+        found = tuple(a * (1 - share) + b * share for a, b in zip(before, found, strict=True))
+    return (y, *found, mean, variance, variance)
 
 
-@_rule("SparseSoftmaxCrossEntropyWithLogits", results="loss backprop")
+@rule("SparseSoftmaxCrossEntropyWithLogits", results="loss backprop")
 def _sparse_loss(inputs: Sequence[Any], attrs: Attrs) -> Any:
     logits, labels = inputs
     loss = td.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
@@ -441,18 +469,189 @@ def _sparse_loss(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return loss, shares - td.one_hot(labels, td.shape(logits)[-1], dtype=logits.dtype)
 
 
-@_rule("SoftmaxCrossEntropyWithLogits", results="loss backprop")
+@rule("SoftmaxCrossEntropyWithLogits", results="loss backprop")
 def _loss(inputs: Sequence[Any], attrs: Attrs) -> Any:
     logits, labels = inputs
     loss = td.nn.softmax_cross_entropy_with_logits(labels, logits)
     return loss, td.nn.softmax(logits) - labels
 
 
-@_rule("ResizeBilinear", "ResizeNearestNeighbor")
+@rule("ResizeBilinear", "ResizeNearestNeighbor")
 def _resize(inputs: Sequence[Any], attrs: Attrs) -> Any:
     if attrs.get("align_corners") or not attrs.get("half_pixel_centers"):
         raise td.errors.UnimplementedError(None, None, "images are resized by pixels' centres only")
     return td.image.resize(*inputs)
+
+
+# -- random numbers --------------------------------------------------------------------------------
+
+
+def _drawn(function: Callable[..., Any], dtype: Any, inputs: Sequence[Any], attrs: Attrs) -> Any:
+    seed = attrs.get("seed") or attrs.get("seed2") or None
+    return function(*inputs, dtype=dtype, seed=seed)
+
+
+@rule("RandomUniform")
+def _random_uniform(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return _drawn(td.random.uniform, attrs["dtype"], inputs, attrs)
+
+
+@rule("RandomUniformInt")
+def _random_integers(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return _drawn(td.random.uniform, inputs[1].dtype, inputs, attrs)
+
+
+@rule("RandomStandardNormal")
+def _random_normal(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return _drawn(td.random.normal, attrs["dtype"], inputs, attrs)
+
+
+@rule("TruncatedNormal")
+def _truncated_normal(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return _drawn(td.random.truncated_normal, attrs["dtype"], inputs, attrs)
+
+
+@rule("Multinomial")
+def _multinomial(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return _drawn(td.random.categorical, attrs.get("output_dtype", td.int64), inputs, attrs)
+
+
+@rule("RandomShuffle")
+def _random_shuffle(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.random.shuffle(inputs[0], attrs.get("seed") or attrs.get("seed2") or None)
+
+
+@rule("StatelessRandomGetKeyCounter", results="key counter")
+def _key_and_counter(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    """The key is the seed, from which operations of treadle make their own key and counter."""
+    return inputs[0], td.zeros([2], td.uint64)
+
+
+def _seed(key: Any, counter: Any) -> Any:
+    """The seed that stands for a key and a counter, where these are no seed already."""
+    if key.shape == (2,):
+        return key
+    return td.cast(td.stack([key[0], counter[0]]), td.int64)
+
+
+@rule("StatelessRandomGetAlg")
+def _algorithm(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.constant(1, td.int32)  # Philox
+
+
+@rule("StatelessRandomUniformV2")
+def _stateless_uniform(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    shape, key, counter = inputs[:3]
+    seed = _seed(key, counter)
+    return td.random.stateless_uniform(shape, seed, dtype=attrs.get("dtype", td.float32))
+
+
+@rule("StatelessRandomUniformIntV2")
+def _stateless_integers(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    shape, key, counter, _, low, high = inputs
+    seed = _seed(key, counter)
+    return td.random.stateless_uniform(shape, seed, low, high, attrs["dtype"])
+
+
+@rule("StatelessRandomNormalV2")
+def _stateless_normal(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    shape, key, counter = inputs[:3]
+    seed = _seed(key, counter)
+    return td.random.stateless_normal(shape, seed, dtype=attrs.get("dtype", td.float32))
+
+
+@rule("StatelessTruncatedNormalV2")
+def _stateless_truncated(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    shape, key, counter = inputs[:3]
+    seed = _seed(key, counter)
+    return td.random.stateless_truncated_normal(shape, seed, dtype=attrs.get("dtype", td.float32))
+
+
+# -- strings ---------------------------------------------------------------------------------------
+
+
+@rule("StringJoin")
+def _join(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.strings.join(list(inputs), attrs.get("separator", ""))
+
+
+@rule("StringFormat")
+def _format(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    template, placeholder = attrs["template"], attrs.get("placeholder", "{}")
+    return td.strings.format(template, list(inputs), placeholder, attrs.get("summarize", 3))
+
+
+@rule("PrintV2")
+def _print(inputs: Sequence[Any], attrs: Attrs) -> None:
+    stream = attrs.get("output_stream", "stderr")
+    td.print(inputs[0], output_stream=stream, end=attrs.get("end", "\n"))
+
+
+@rule("AsString")
+def _as_string(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    keys = ("precision", "scientific", "shortest", "width", "fill")
+    return td.as_string(inputs[0], **{key: attrs[key] for key in keys if key in attrs})
+
+
+@rule("StringToNumber")
+def _to_number(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.strings.to_number(inputs[0], attrs.get("out_type", td.float32))
+
+
+@rule("StringLower")
+def _lower(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.strings.lower(inputs[0], attrs.get("encoding", ""))
+
+
+@rule("StringUpper")
+def _upper(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.strings.upper(inputs[0], attrs.get("encoding", ""))
+
+
+@rule("StringLength")
+def _length(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.strings.length(inputs[0], attrs.get("unit", "BYTE"))
+
+
+@rule("StringStrip")
+def _strip(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.strings.strip(inputs[0])
+
+
+@rule("Substr")
+def _substr(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.strings.substr(*inputs, attrs.get("unit", "BYTE"))
+
+
+@rule("StaticRegexReplace")
+def _replace(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.strings.regex_replace(
+        inputs[0], attrs["pattern"], attrs["rewrite"], attrs.get("replace_global", True)
+    )
+
+
+@rule("StaticRegexFullMatch")
+def _full_match(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.strings.regex_full_match(inputs[0], attrs["pattern"])
+
+
+@rule("StringToHashBucketFast")
+def _hash_bucket(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.strings.to_hash_bucket_fast(inputs[0], attrs["num_buckets"])
+
+
+# -- images in files -------------------------------------------------------------------------------
+
+
+@rule("DecodeRaw")
+def _decode_raw(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.io.decode_raw(inputs[0], attrs["out_type"], attrs.get("little_endian", True))
+
+
+@rule("DecodeJpeg", "DecodePng", "DecodeBmp")
+def _decode_image(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    channels, dtype = attrs.get("channels", 0), attrs.get("dtype", td.uint8)
+    return td.image.decode_image(inputs[0], channels, dtype, expand_animations=False)
 
 
 # -- lists -----------------------------------------------------------------------------------------
@@ -460,44 +659,52 @@ def _resize(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 def _element(shape: Any, dtype: Any) -> Any:
     """The spec of a list's elements, from a shape of which -1 is not known."""
-    dims = _constant(shape, "the shape of a list's elements")
+    dims = constant(shape, "the shape of a list's elements")
     unknown = dims == -1
     return td.TensorSpec(None if unknown else [None if d < 0 else d for d in dims], dtype)
 
 
-@_rule("TensorListReserve", "EmptyTensorList")
+def _element_dims(shapes: Sequence[Any]) -> Any:
+    """The dims of a list's elements, where an operation is told them as a constant."""
+    dims = td.get_static_value(shapes[0]) if shapes else None
+    if dims is None or np.ndim(dims) == 0:
+        return None
+    return tuple(ANY if d < 0 else int(d) for d in dims)
+
+
+@rule("TensorListReserve", "EmptyTensorList")
 def _list_new(inputs: Sequence[Any], attrs: Attrs) -> Any:
     spec = _element(inputs[0], attrs["element_dtype"])
     return lists.list_new(spec, *inputs[1:])
 
 
-@_rule("TensorListFromTensor")
+@rule("TensorListFromTensor")
 def _list_unstack(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return lists.list_unstack(inputs[0])
 
 
-@_rule("TensorListStack")
+@rule("TensorListStack")
 def _list_stack(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return lists.list_stack(inputs[0])
+    return lists.list_stack(inputs[0], _element_dims(inputs[1:2]))
 
 
-@_rule("TensorListGetItem")
+@rule("TensorListGetItem")
 def _list_get(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return lists.list_get(*inputs[:2])
+    return lists.list_get(*inputs[:2], _element_dims(inputs[2:3]))
 
 
-@_rule("TensorListSetItem")
+@rule("TensorListSetItem")
 def _list_set(inputs: Sequence[Any], attrs: Attrs) -> Any:
     items, index, value = inputs
     grows = bool(attrs.get("resize_if_index_out_of_bounds"))
     return lists.list_set(items, index, value, grow=grows)
 
 
-@_rule("TensorListPushBack")
+@rule("TensorListPushBack")
 def _list_push(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return lists.list_push(*inputs)
 
 
-@_rule("TensorListLength")
+@rule("TensorListLength")
 def _list_length(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return lists.list_length(inputs[0])

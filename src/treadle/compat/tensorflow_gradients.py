@@ -1,0 +1,189 @@
+"""Operations of TensorFlow's graphs that are gradients of others, and those that gradients need.
+
+Most give what a tape gives for the operation that they are the gradient of: it is computed again,
+and passes let it be computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import treadle as td
+from treadle.compat.tensorflow_ops import Attrs, rule, run_operation
+from treadle.ops.dims import partial_dims
+
+# -- functions of elements -------------------------------------------------------------------------
+
+# By types, the gradient from the result of the forward operation and that of the loss.
+_FROM_RESULTS: dict[str, Callable[[Any, Any], Any]] = {
+    "TanhGrad": lambda y, dy: dy * (1 - y * y),
+    "SigmoidGrad": lambda y, dy: dy * y * (1 - y),
+    "SqrtGrad": lambda y, dy: dy * 0.5 / y,
+    "RsqrtGrad": lambda y, dy: dy * -0.5 * y * y * y,
+    "InvGrad": lambda y, dy: -dy * y * y,
+    "ReciprocalGrad": lambda y, dy: -dy * y * y,
+}
+for _type, _function in _FROM_RESULTS.items():
+    rule(_type)(lambda inputs, attrs, function=_function: function(*inputs))  # type: ignore[misc]
+
+# By types, those of the forward operations: the inputs are the loss's gradient, and an argument of
+# the forward operation, or its result where that tells as much.
+_FROM_ARGUMENTS = {
+    "ReluGrad": "Relu", "Relu6Grad": "Relu6", "LeakyReluGrad": "LeakyRelu",
+    "SoftplusGrad": "Softplus", "SoftsignGrad": "Softsign",
+}  # fmt: skip
+
+
+def _pulled_back(function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
+    """The gradient with respect to `x` of the loss whose gradient for ``function(x)`` is `dy`."""
+    with td.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x, output_gradients=dy, unconnected_gradients="zero")
+
+
+def _of_argument(type_: str) -> Callable[[Sequence[Any], Attrs], Any]:
+    def gradient(inputs: Sequence[Any], attrs: Attrs) -> Any:
+        dy, x = inputs
+        return _pulled_back(lambda x: run_operation(type_, attrs, x), x, dy)
+
+    return gradient
+
+
+for _type, _forward in _FROM_ARGUMENTS.items():
+    rule(_type)(_of_argument(_forward))
+
+
+@rule("EluGrad")
+def _elu_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    dy, y = inputs
+    return td.where(y < 0, dy * (y + 1), dy)
+
+
+@rule("SeluGrad")
+def _selu_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    dy, y = inputs
+    scale, alpha = 1.0507009873554805, 1.6732632423543772  # as the paper of SELU has them
+    return td.where(y < 0, dy * (y + scale * alpha), dy * scale)
+
+
+# -- sums over what was broadcast ------------------------------------------------------------------
+
+
+@rule("BroadcastGradientArgs", results="r0 r1")
+def _broadcast_axes(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    """The axes over which the gradients of two operands are summed. Sizes that only a run tells
+    are taken to be equal: where they are not, what follows refuses the number of elements."""
+    dims = [partial_dims(x) for x in inputs]
+    rank = max(map(len, dims))
+    a, b = ((1,) * (rank - len(part)) + part for part in dims)
+    found: list[list[int]] = [[], []]
+    for axis, (left, right) in enumerate(zip(a, b, strict=True)):
+        if left != right and 1 in (left, right):
+            found[0 if left == 1 else 1].append(axis)
+    return tuple(td.constant(axes, td.int32) for axes in found)
+
+
+@rule("BiasAddGrad")
+def _bias_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    (dy,) = inputs
+    place = 1 if attrs.get("data_format", "NHWC") == "NCHW" else len(dy.shape) - 1
+    return td.reduce_sum(dy, [axis for axis in range(len(dy.shape)) if axis != place])
+
+
+# -- windows ---------------------------------------------------------------------------------------
+
+
+@rule("Conv2DBackpropFilter")
+def _filter_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    x, sizes, dy = inputs
+    filters = td.zeros(sizes, x.dtype)
+    return _pulled_back(lambda filters: run_operation("Conv2D", attrs, x, filters), filters, dy)
+
+
+@rule("DepthwiseConv2dNativeBackpropInput")
+def _depthwise_input_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    sizes, filters, dy = inputs
+    x = td.zeros(sizes, dy.dtype)
+    return _pulled_back(lambda x: run_operation("DepthwiseConv2dNative", attrs, x, filters), x, dy)
+
+
+@rule("DepthwiseConv2dNativeBackpropFilter")
+def _depthwise_filter_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    x, sizes, dy = inputs
+    filters = td.zeros(sizes, x.dtype)
+    return _pulled_back(
+        lambda filters: run_operation("DepthwiseConv2dNative", attrs, x, filters), filters, dy
+    )
+
+
+@rule("MaxPoolGrad")
+def _max_pool_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    x, _, dy = inputs
+    return _pulled_back(lambda x: run_operation("MaxPool", attrs, x), x, dy)
+
+
+@rule("AvgPoolGrad")
+def _avg_pool_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    sizes, dy = inputs
+    return _pulled_back(
+        lambda x: run_operation("AvgPool", attrs, x), td.zeros(sizes, dy.dtype), dy
+    )
+
+
+@rule(
+    "FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3",
+    results="x_backprop scale_backprop offset_backprop reserve_space_4 reserve_space_5",
+)
+def _batch_norm_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    """The results beside the three gradients are empty."""
+    dy, x, scale, mean, variance = inputs[:5]
+    is_first = attrs.get("data_format", "NHWC") == "NCHW"
+    axes = (0, 2, 3) if is_first else (0, 1, 2)
+    epsilon = attrs.get("epsilon", 1e-4)
+
+    def forward(x: Any, scale: Any, offset: Any) -> Any:
+        if attrs.get("is_training", True):
+            m, v = td.nn.moments(x, axes, keepdims=True)
+        else:
+            m, v = (td.reshape(part, shape) for part in (mean, variance))
+        s, b = (td.reshape(part, shape) for part in (scale, offset))
+        return (x - m) * td.math.rsqrt(v + epsilon) * s + b
+
+    shape = [1, -1, 1, 1] if is_first else [1, 1, 1, -1]
+    offset = td.zeros_like(scale)
+    with td.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch([x, scale, offset])
+        y = forward(x, scale, offset)
+    found = tape.gradient(y, [x, scale, offset], output_gradients=dy)
+    return (*found, td.zeros([0], scale.dtype), td.zeros([0], scale.dtype))
+
+
+# -- parts -----------------------------------------------------------------------------------------
+
+
+@rule("StridedSliceGrad")
+def _strided_slice_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    sizes, begin, end, strides, dy = inputs
+    x = td.zeros(sizes, dy.dtype)
+    return _pulled_back(
+        lambda x: run_operation("StridedSlice", attrs, x, begin, end, strides), x, dy
+    )
+
+
+@rule("ConcatOffset")
+def _offsets(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    """Where each part of what was concatenated begins."""
+    axis, *shapes = inputs
+    chosen = td.one_hot(axis, td.size(shapes[0]), dtype=shapes[0].dtype)
+    begins = [td.zeros_like(shapes[0])]
+    for shape in shapes[:-1]:
+        begins.append(begins[-1] + shape * chosen)
+    return tuple(begins)
+
+
+@rule("DynamicStitch")
+def _stitch(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    count = len(inputs) // 2
+    return td.dynamic_stitch(list(inputs[:count]), list(inputs[count:]))

@@ -1,0 +1,6 @@
+"""All types of TensorFlow's operations that are read."""
+
+from treadle.compat import tensorflow_gradients
+from treadle.compat.tensorflow_ops import is_known, run_operation
+
+__all__ = ["is_known", "run_operation", "tensorflow_gradients"]
