@@ -153,6 +153,7 @@ class Layer(td.Module):
         dtype: of the weights and of the computation; floating inputs are cast to it. Or a policy
             such as "mixed_float16".
         input_shape: the shape of one example, for the first layer of a Sequential.
+        autocast: False: inputs keep their dtypes.
     """
 
     input_spec: InputSpec | None = None
@@ -167,7 +168,8 @@ class Layer(td.Module):
     in_float32: ClassVar[bool] = False
     _ignored_attributes: ClassVar[frozenset[str]] = frozenset({
         "_added_weights", "_trainable", "_name", "_penalties", "_call_losses", "_loss_layers",
-        "_example_shape", "_output_shape", "_nodes", "built", "dtype", "dtype_policy", "_arguments",
+        "_example_shape", "_output_shape", "_nodes", "built", "dtype", "dtype_policy", "autocast",
+        "_arguments",
         "_build_shapes",
     })  # fmt: skip
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
@@ -195,6 +197,7 @@ class Layer(td.Module):
         name: str | None = None,
         dtype: Any = None,
         input_shape: Sequence[int | None] | None = None,
+        autocast: bool = True,
         **kwargs: Any,
     ) -> None:
         if "input_dim" in kwargs and input_shape is None:  # Keras 2
@@ -212,6 +215,7 @@ class Layer(td.Module):
         self._trainable = trainable
         self.dtype_policy = dtype_policies.get(dtype)
         self.dtype = self.dtype_policy.variable_dtype
+        self.autocast = autocast
         self.built = False
         self._added_weights: list[td.Variable] = []
         self._penalties: list[tuple[Any, td.Variable]] = []
@@ -447,6 +451,10 @@ class Layer(td.Module):
         when theirs returns."""
         self.built = True
 
+    def _build_at_init(self) -> None:
+        """Say that a layer without weights is built: unless a program's class builds something."""
+        self.built = type(self).build.__module__.startswith("treadle.")
+
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The layer's computation. Subclasses must define it."""
         raise NotImplementedError(f'Layer "{self.name}" ({type(self).__name__}) must define call()')
@@ -627,7 +635,7 @@ class Layer(td.Module):
 
     def _autocast(self, tensor: td.Tensor) -> td.Tensor:
         kind = self.variable_dtype if self.in_float32 else self.compute_dtype
-        if tensor.dtype.is_floating and tensor.dtype.name != kind:
+        if self.autocast and tensor.dtype.is_floating and tensor.dtype.name != kind:
             cast = td.cast(tensor, kind)
             set_mask(cast, mask_of(tensor))
             return cast

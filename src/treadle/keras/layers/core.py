@@ -113,7 +113,7 @@ class Embedding(Layer):
             self.build(None)
             self.set_weights(weights if isinstance(weights, list) else [weights])
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Any = None) -> None:
         self.embeddings = self._add("embeddings", (self.input_dim, self.output_dim))
         self.built = True
 
@@ -158,7 +158,7 @@ class ReversibleEmbedding(Embedding):
         self.tie_weights, self.reverse_dtype = tie_weights, reverse_dtype
         self.logit_soft_cap = logit_soft_cap
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Any = None) -> None:
         super().build(input_shape)
         if not self.tie_weights:
             shape = (self.output_dim, self.input_dim)
@@ -191,7 +191,7 @@ class Identity(Layer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> Any:
         return inputs
@@ -211,14 +211,19 @@ class Masking(Layer):
     def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.mask_value = mask_value
-        self.built = True
+        self._build_at_init()
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where a feature differs from the value."""
-        return td.reduce_any(td.not_equal(inputs, self.mask_value), -1)
+        return td.reduce_any(self._differs(inputs), -1)
+
+    def _differs(self, inputs: Any) -> td.Tensor:
+        inputs = td.convert_to_tensor(inputs)
+        floating = inputs.dtype.is_floating
+        return td.not_equal(inputs if floating else td.cast(inputs, td.float32), self.mask_value)
 
     def call(self, inputs: Any) -> td.Tensor:
-        kept = td.reduce_any(td.not_equal(inputs, self.mask_value), -1, keepdims=True)
+        kept = td.reduce_any(self._differs(inputs), -1, keepdims=True)
         return td.where(kept, inputs, td.zeros_like(inputs))
 
 
@@ -247,14 +252,18 @@ class Activation(Layer):
     def __init__(self, activation: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.activation = activations.get(activation)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return self.activation(inputs)
 
 
 class ReLU(Layer):
-    """The rectifier; see `keras.activations.relu`."""
+    """The rectifier; see `keras.activations.relu`.
+
+    Raises:
+        ValueError: a negative maximum, slope or threshold, or None as slope or threshold.
+    """
 
     supports_masking = True
     _settings: ClassVar[tuple[str, ...]] = ("max_value", "negative_slope", "threshold")
@@ -264,8 +273,19 @@ class ReLU(Layer):
         **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
+        if max_value is not None and max_value < 0:
+            raise ValueError(
+                "max_value of a ReLU layer cannot be a negative value. Received: "
+                f"max_value={max_value}"
+            )
+        for key, value in (("negative_slope", negative_slope), ("threshold", threshold)):
+            if value is None or value < 0:
+                raise ValueError(
+                    f"{key} of a ReLU layer cannot be None or a negative value. Received: "
+                    f"{key}={value}"
+                )
         self.max_value, self.negative_slope, self.threshold = max_value, negative_slope, threshold
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
@@ -288,7 +308,7 @@ class ThresholdedReLU(Layer):
                 f"The theta value of a Thresholded ReLU layer should be >=0. Received: {theta}"
             )
         self.theta = float(theta)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return td.multiply(inputs, td.cast(inputs > self.theta, inputs.dtype))
@@ -303,7 +323,7 @@ class ELU(Layer):
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.alpha = alpha
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return activations.elu(inputs, self.alpha)
@@ -357,7 +377,7 @@ class RepeatVector(Layer):
             raise ValueError(f"RepeatVector: n must be a positive int, got {n!r}")
         self.n = n
         self.input_spec = InputSpec(ndim=2)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return td.repeat(inputs[:, None], self.n, axis=1)
@@ -376,7 +396,7 @@ class LeakyReLU(Layer):
         negative_slope = kwargs.pop("alpha", negative_slope)  # Keras 2's name
         super().__init__(**kwargs)
         self.negative_slope = negative_slope
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return td.nn.leaky_relu(inputs, self.negative_slope)
@@ -394,7 +414,7 @@ class Softmax(Layer):
     def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.axis = axis
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any, mask: Any = None) -> td.Tensor:
         if mask is not None:
@@ -421,7 +441,7 @@ class Flatten(Layer):
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.data_format = format_name(data_format)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         rank = len(inputs.shape)
@@ -447,7 +467,7 @@ class Reshape(Layer):
     def __init__(self, target_shape: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.target_shape = tuple(target_shape)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         target = self.compute_output_shape(tuple(inputs.shape))[1:]
@@ -478,7 +498,7 @@ class Permute(Layer):
     def __init__(self, dims: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.dims = tuple(dims)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return td.transpose(inputs, [0, *self.dims])

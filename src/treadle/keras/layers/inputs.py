@@ -27,7 +27,7 @@ class InputLayer(Layer):
         self.batch_shape = (batch_size, *(given or ()))
         self.built = True
         if given is not None:
-            Node(self, (), {}, KerasTensor(self.batch_shape, kind, self.name))
+            Node(self, (), {}, KerasTensor(self.batch_shape, kind, name=self.name))
 
     def call(self, inputs: Any) -> Any:
         return inputs

@@ -277,7 +277,7 @@ class UnitNormalization(Layer):
     def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.axis = axis if isinstance(axis, int) else list(axis)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         square = td.reduce_sum(td.square(inputs), self.axis, keepdims=True)

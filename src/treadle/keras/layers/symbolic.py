@@ -18,7 +18,16 @@ class KerasTensor:
     Layer, or into ``keras.layers.Lambda``.
     """
 
-    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
+    def __init__(
+        self, shape: Any, dtype: Any = "float32", sparse: bool = False, ragged: bool = False,
+        record_history: bool = True, name: str | None = None,
+    ) -> None:  # fmt: skip
+        if sparse or ragged:
+            raise NotImplementedError(
+                "KerasTensor: there are no sparse and no ragged tensors: leave out sparse= and "
+                "ragged=, and give a mask or rows of one length"
+            )
+        self.sparse = self.ragged = False
         self.shape = td.TensorShape(shape)
         self.dtype = td.as_dtype(dtype)
         self._name = name

@@ -54,23 +54,27 @@ def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> td.Tenso
     return sparse_top_k_categorical_accuracy(td.argmax(y_true, -1), y_pred, k)
 
 
-Accuracy = mean_of(accuracy, "Accuracy", "accuracy", "How often predictions equal labels.")
+Accuracy = mean_of(
+    accuracy, "Accuracy", "accuracy", "How often predictions equal labels.", "up"
+)
 SparseCategoricalAccuracy = mean_of(
     sparse_categorical_accuracy, "SparseCategoricalAccuracy", "sparse_categorical_accuracy",
-    "How often the highest score is the labelled class.",
+    "How often the highest score is the labelled class.", "up",
 )  # fmt: skip
 CategoricalAccuracy = mean_of(
     categorical_accuracy, "CategoricalAccuracy", "categorical_accuracy",
-    "How often the highest score is the one-hot class.",
+    "How often the highest score is the one-hot class.", "up",
 )  # fmt: skip
 BinaryAccuracy = mean_of(
     binary_accuracy, "BinaryAccuracy", "binary_accuracy",
-    "How often predictions are on the label's side of the threshold.",
+    "How often predictions are on the label's side of the threshold.", "up",
 )  # fmt: skip
 
 
 class TopKCategoricalAccuracy(MeanMetricWrapper):
     """How often the one-hot class is among the k highest scores."""
+
+    _direction = "up"
 
     def __init__(
         self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None
@@ -80,6 +84,8 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
 
 class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
     """How often the labelled class is among the k highest scores."""
+
+    _direction = "up"
 
     def __init__(
         self, k: int = 5, name: str | None = "sparse_top_k_categorical_accuracy", dtype: Any = None

@@ -14,6 +14,7 @@ class Metric:
     """
 
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+    _direction: str | None = None  # "up" where higher values are better, "down" where lower ones
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         metric: Any = super().__new__(cls)

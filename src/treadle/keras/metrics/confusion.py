@@ -183,6 +183,8 @@ def _listed(thresholds: Any, default: float) -> list[float]:
 class _AtThresholds(Confusion):
     """Metrics with one result per threshold, a scalar for one threshold."""
 
+    _direction = "up"
+
     keeps: tuple[str, ...]
 
     def __init__(
@@ -241,6 +243,8 @@ class Recall(_AtThresholds):
 class _Count(_AtThresholds):
     """One of the four counts."""
 
+    _direction = None
+
     def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
         super().__init__(thresholds, name=name, dtype=dtype)
 
@@ -277,6 +281,8 @@ class FalseNegatives(_Count):
 
 class _BestAt(Confusion):
     """The highest value of one share where another one is at least `value`."""
+
+    _direction = "up"
 
     setting: str
 
@@ -376,6 +382,8 @@ class AUC(Confusion):
         label_weights: of the labels, in the mean or, without `multi_label`, of the examples.
         from_logits: the predictions are logits.
     """
+
+    _direction = "up"
 
     def __init__(
         self, num_thresholds: int = 200, curve: str = "ROC",

@@ -22,6 +22,8 @@ class IoU(Metric):
         axis: the axis of scores of classes.
     """
 
+    _direction = "up"
+
     def __init__(
         self, num_classes: int, target_class_ids: Sequence[int], name: str | None = None,
         dtype: Any = None, ignore_class: int | None = None, sparse_y_true: bool = True,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
-from treadle.keras.losses.base import aligned, masked_weight, same_rank
+from treadle.keras.losses.base import Loss, aligned, masked_weight, same_rank
 from treadle.keras.masks import mask_of
 from treadle.keras.metrics.base import Metric, numbers
 
@@ -68,6 +68,12 @@ class Mean(Metric):
         return td.math.divide_no_nan(self.total.value(), self.count.value())
 
 
+def is_loss(fn: Any) -> bool:
+    """Whether a function is one of Keras's losses, of which lower values are better."""
+    of_losses = str(getattr(fn, "__module__", "")).startswith("treadle.keras.losses.")
+    return isinstance(fn, Loss) or of_losses
+
+
 class MeanMetricWrapper(Mean):
     """The mean of a function of (y_true, y_pred); further arguments are the function's."""
 
@@ -76,6 +82,8 @@ class MeanMetricWrapper(Mean):
     ) -> None:
         super().__init__(name or getattr(fn, "__name__", None), dtype)
         self._fn, self._settings = fn, kwargs
+        if is_loss(fn):
+            self._direction = "down"
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]
         weight = masked_weight(sample_weight, mask_of(y_pred), self.dtype, "sum")
@@ -86,7 +94,9 @@ class MeanMetricWrapper(Mean):
         return super().get_config() | fn | self._settings
 
 
-def mean_of(fn: Callable[..., Any], class_name: str, label: str, doc: str) -> Any:
+def mean_of(
+    fn: Callable[..., Any], class_name: str, label: str, doc: str, direction: str = "down"
+) -> Any:
     """The class whose metrics are means of a function, with its settings as arguments."""
     settings_of = {p.name: p for p in list(inspect.signature(fn).parameters.values())[2:]}
 
@@ -99,7 +109,9 @@ def mean_of(fn: Callable[..., Any], class_name: str, label: str, doc: str) -> An
     first = list(inspect.signature(init).parameters.values())[:3]
     further = [p.replace(kind=p.KEYWORD_ONLY) for p in settings_of.values()]
     init.__signature__ = inspect.Signature([*first, *further])  # type: ignore[attr-defined]
-    members = {"__init__": init, "__doc__": doc, "__module__": mean_of.__module__}
+    members = {
+        "__init__": init, "__doc__": doc, "__module__": mean_of.__module__, "_direction": direction,
+    }  # fmt: skip
     return type(class_name, (MeanMetricWrapper,), members)
 
 
@@ -181,6 +193,8 @@ class MeanRelativeError(Mean):
 
 class RootMeanSquaredError(Mean):
     """The root of the mean squared difference."""
+
+    _direction = "down"
 
     def __init__(self, name: str | None = "root_mean_squared_error", dtype: Any = None) -> None:
         super().__init__(name, dtype)

@@ -33,6 +33,8 @@ class FBetaScore(Metric):
         threshold: scores above it are positive; the highest one is when omitted.
     """
 
+    _direction = "up"
+
     def __init__(
         self, average: str | None = None, beta: float = 1.0, threshold: float | None = None,
         name: str | None = "fbeta_score", dtype: Any = None,
@@ -115,6 +117,8 @@ class R2Score(Metric):
             per output.
         num_regressors: for the adjusted score; not adjusted where there are too few examples.
     """
+
+    _direction = "up"
 
     def __init__(
         self, class_aggregation: str | None = "uniform_average", num_regressors: int = 0,
@@ -206,6 +210,8 @@ def concordance_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> td.Tens
 class PearsonCorrelation(MeanMetricWrapper):
     """Mean correlation of labels and predictions."""
 
+    _direction = "up"
+
     def __init__(
         self, name: str | None = "pearson_correlation", dtype: Any = None, axis: int = -1
     ) -> None:
@@ -214,6 +220,8 @@ class PearsonCorrelation(MeanMetricWrapper):
 
 class ConcordanceCorrelation(MeanMetricWrapper):
     """Mean concordance of labels and predictions."""
+
+    _direction = "up"
 
     def __init__(
         self, name: str | None = "concordance_correlation", dtype: Any = None, axis: int = -1

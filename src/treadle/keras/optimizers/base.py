@@ -166,8 +166,11 @@ class Optimizer:
         if callable(value):
             self._schedule, self._rate = _schedule(value), None
         elif self._schedule is not None:
-            self._schedule, self._start_rate = None, value
-            self._make_counters()
+            raise TypeError(
+                "This optimizer was created with a `LearningRateSchedule` object as its "
+                "`learning_rate` constructor argument, hence its learning rate is not settable. "
+                "Give the learning rate as a float to be able to set it."
+            )
         else:
             assert self._rate is not None
             self._rate.assign(td.cast(value, td.float32))

@@ -75,7 +75,7 @@ class CategoryEncoding(Layer):
             raise ValueError(f"CategoryEncoding: num_tokens must be positive, got {num_tokens}")
         self.num_tokens = num_tokens
         self.output_mode = mode_name("CategoryEncoding", output_mode, *MODES[1:])
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any, count_weights: Any = None) -> td.Tensor:
         if count_weights is not None and self.output_mode != "count":
@@ -122,7 +122,7 @@ class Discretization(Layer):
         self.num_bins, self.epsilon, self.sparse = num_bins, epsilon, sparse
         self.output_mode = mode_name("Discretization", output_mode, *MODES)
         self._summary = _NOTHING
-        self.built = True
+        self._build_at_init()
 
     def adapt(self, data: Any, steps: int | None = None) -> None:
         """Find the boundaries from data: an array, or a Dataset of batches.
@@ -225,7 +225,7 @@ class Hashing(Layer):
             raise ValueError(f"Hashing: num_bins must be a positive int, got {num_bins!r}")
         self.num_bins, self.mask_value, self.sparse = num_bins, mask_value, sparse
         self.salt = salt_of("Hashing", salt)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         masked = self.mask_value is not None and self.num_bins > 1
@@ -285,7 +285,7 @@ class HashedCrossing(Layer):
         super().__init__(name=name, dtype=dtype, **kwargs)
         refuse_sparse("HashedCrossing", sparse)
         self.num_bins, self.sparse = num_bins, sparse
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         if not isinstance(inputs, list | tuple) or len(inputs) < 2:

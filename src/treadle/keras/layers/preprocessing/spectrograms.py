@@ -171,7 +171,7 @@ class MelSpectrogram(Layer):
         self.min_freq, self.max_freq = min_freq, max_freq or int(sampling_rate / 2)
         self.power_to_db, self.top_db, self.mag_exp = power_to_db, top_db, mag_exp
         self.min_power, self.ref_power = min_power, ref_power
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         exact = self.compute_dtype if self.compute_dtype == "float64" else "float32"

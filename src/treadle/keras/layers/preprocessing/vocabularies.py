@@ -96,7 +96,7 @@ class _Lookup(Layer):
         self.reset_state()
         if vocabulary is not None:
             self.set_vocabulary(vocabulary, idf_weights)
-        self.built = True
+        self._build_at_init()
 
     # -- the vocabulary --------------------------------------------------------------------------
 
@@ -456,7 +456,7 @@ class TextVectorization(Layer):
             pad_to_max_tokens=pad_to_max_tokens, output_mode=mode, sparse=sparse,
             encoding=encoding, vocabulary_size=stated,
         )  # fmt: skip
-        self.built = True
+        self._build_at_init()
 
     # -- the vocabulary --------------------------------------------------------------------------
 
