@@ -148,12 +148,10 @@ class CastVariable(td.Variable):
 
     __slots__ = ()
 
-    def value(self) -> td.Tensor:
+    def read_value(self) -> td.Tensor:
         """The current value; in the dtype of the computation while a layer is called."""
-        value = super().value()
+        value = super().read_value()
         return value if casting.dtype is None else td.cast(value, casting.dtype)
-
-    read_value = value
 
     def assign(self, value: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Assign a value, which may have the dtype of the computation."""
@@ -161,11 +159,11 @@ class CastVariable(td.Variable):
 
     def assign_add(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Add a value, which may have the dtype of the computation."""
-        return super().assign(super().value() + self._own(delta), *args, **kwargs)
+        return super().assign(super().read_value() + self._own(delta), *args, **kwargs)
 
     def assign_sub(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Subtract a value, which may have the dtype of the computation."""
-        return super().assign(super().value() - self._own(delta), *args, **kwargs)
+        return super().assign(super().read_value() - self._own(delta), *args, **kwargs)
 
     def _own(self, value: Any) -> td.Tensor:
         return td.cast(td.convert_to_tensor(value), self.dtype)

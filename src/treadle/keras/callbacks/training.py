@@ -231,7 +231,7 @@ class SwapEMAWeights(Callback):
             return
         for variable, average in self._pairs():
             value = variable.numpy()
-            variable.assign(average.value())
+            variable.assign(average.read_value())
             average.assign(value)
         self._swapped = swapped
 
@@ -245,7 +245,7 @@ class SwapEMAWeights(Callback):
         self._swap(True)
         if epoch == self.params["epochs"] - 1 or self.model.stop_training:
             for variable, average in self._pairs():  # which fit puts in place for good
-                average.assign(variable.value())
+                average.assign(variable.read_value())
             self._swapped = False
 
     def on_test_begin(self, logs: Logs | None = None) -> None:

@@ -63,7 +63,7 @@ class Dense(Layer):
     def call(self, inputs: Any) -> td.Tensor:
         if not inputs.dtype.is_floating:
             inputs = td.cast(inputs, self.dtype)
-        kernel = self.kernel.value()
+        kernel = self.kernel.read_value()
         if len(inputs.shape) == 2:
             outputs = td.matmul(inputs, kernel)
         else:
@@ -172,7 +172,7 @@ class ReversibleEmbedding(Embedding):
             set_mask(result, super().compute_mask(inputs))
             return result
         own = None if self.tie_weights else self.reverse_embeddings
-        kernel = td.transpose(self.embeddings.value()) if own is None else own.value()
+        kernel = td.transpose(self.embeddings.read_value()) if own is None else own.read_value()
         if self.reverse_dtype is not None:
             inputs, kernel = (td.cast(x, self.reverse_dtype) for x in (inputs, kernel))
         logits = td.tensordot(inputs, kernel, [[-1], [0]])

@@ -147,8 +147,10 @@ class Subtract(_Elementwise):
 
     def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
         if len(inputs) != 2:
-            raise ValueError(f'Layer "{self.name}": a Subtract layer should be called on exactly 2 inputs. '
-                f"Received: {len(inputs)}")
+            raise ValueError(
+                f'Layer "{self.name}": a Subtract layer should be called on exactly 2 inputs. '
+                f"Received: {len(inputs)}"
+            )
         return super()._merged(inputs)
 
 

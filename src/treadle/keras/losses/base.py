@@ -29,7 +29,10 @@ class Loss:
         if reduction == "auto":  # Keras 2
             reduction = "sum_over_batch_size"
         if reduction not in REDUCTIONS:
-            raise ValueError(f"Unknown reduction {reduction!r}; known: {REDUCTIONS}")
+            raise ValueError(
+                f"Invalid value for argument `reduction`. Expected one of {REDUCTIONS}. Received: "
+                f"reduction={reduction}"
+            )
         self.name = name or naming.unique_name(type(self).__name__)
         self.reduction = reduction
         self.dtype = td.as_dtype(dtype or config.floatx()).name

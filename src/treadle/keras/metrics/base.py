@@ -6,6 +6,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras import config, initializers, naming, serialization
+from treadle.keras.variables import owned
 
 
 class Metric:
@@ -44,8 +45,9 @@ class Metric:
     ) -> td.Variable:  # fmt: skip
         kind, dims = dtype or self.dtype, tuple(shape)
         make = initializers.get(initializer or "zeros")
-        variable = td.Variable(
-            lambda: make(dims, dtype=kind), trainable=False, name=f"{self.name}/{name or 'state'}",
+        path = f"{self.name.replace('/', '>')}/{name or naming.unique_name('variable')}"
+        variable = owned(
+            path, lambda: make(dims, dtype=kind), trainable=False,
             synchronization=td.VariableSynchronization.ON_READ,
             aggregation=aggregation or td.VariableAggregation.SUM,
         )  # fmt: skip
@@ -55,6 +57,11 @@ class Metric:
     def add_weight(self, *args: Any, **kwargs: Any) -> td.Variable:
         """`add_variable`, as Keras 2 called it too."""
         return self.add_variable(*args, **kwargs)
+
+    @property
+    def _dtype(self) -> str:
+        """`dtype`, as metrics of programs call it, too."""
+        return str(self.dtype)
 
     @property
     def variables(self) -> list[td.Variable]:

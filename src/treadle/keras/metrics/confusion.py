@@ -146,7 +146,7 @@ class Confusion(Metric):
 
     def _value(self, name: str) -> td.Tensor:
         """The counts of a name."""
-        value: td.Tensor = getattr(self, name).value()
+        value: td.Tensor = getattr(self, name).read_value()
         return value
 
     def _share(self, name: str, *others: str) -> td.Tensor:
@@ -296,6 +296,7 @@ class _BestAt(Confusion):
         limits = [0.5] if num_thresholds == 1 else np.linspace(0.0, 1.0, num_thresholds).tolist()
         super().__init__(limits, _Counts._fields, name, dtype, class_id=class_id)
         self.value, self.num_thresholds = value, num_thresholds
+        setattr(self, self.setting, value)
         self._make((num_thresholds,))
 
     def _best(self, required: td.Tensor, wanted: td.Tensor) -> td.Tensor:

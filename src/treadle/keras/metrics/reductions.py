@@ -47,7 +47,7 @@ class Sum(Metric):
         self.total.assign_add(td.reduce_sum(found))
 
     def result(self) -> td.Tensor:
-        return self.total.value()
+        return self.total.read_value()
 
 
 class Mean(Metric):
@@ -65,7 +65,7 @@ class Mean(Metric):
         self.count.assign_add(td.cast(count, self.dtype))
 
     def result(self) -> td.Tensor:
-        return td.math.divide_no_nan(self.total.value(), self.count.value())
+        return td.math.divide_no_nan(self.total.read_value(), self.count.read_value())
 
 
 def is_loss(fn: Any) -> bool:
@@ -167,7 +167,7 @@ class MeanTensor(Metric):
     def result(self) -> td.Tensor:
         if self._total is None or self._count is None:
             raise ValueError("MeanTensor: no values so far, and no shape was given")
-        return td.math.divide_no_nan(self._total.value(), self._count.value())
+        return td.math.divide_no_nan(self._total.read_value(), self._count.read_value())
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"shape": self.shape}

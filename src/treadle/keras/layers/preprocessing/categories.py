@@ -63,6 +63,7 @@ class CategoryEncoding(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
+    shape_dtype: ClassVar[str | None] = "int64"
     _settings: ClassVar[tuple[str, ...]] = ("num_tokens", "output_mode")
 
     def __init__(
@@ -103,6 +104,7 @@ class Discretization(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
+    shape_dtype: ClassVar[str | None] = "int64"
     _settings: ClassVar[tuple[str, ...]] = (
         "bin_boundaries", "num_bins", "epsilon", "output_mode", "sparse",
     )  # fmt: skip
@@ -208,6 +210,7 @@ class Hashing(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
+    shape_dtype: ClassVar[str | None] = "int64"
     _settings: ClassVar[tuple[str, ...]] = (
         "num_bins", "salt", "mask_value", "output_mode", "sparse",
     )  # fmt: skip
@@ -272,6 +275,7 @@ class HashedCrossing(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
+    shape_dtype: ClassVar[str | None] = "int64"
     _settings: ClassVar[tuple[str, ...]] = ("num_bins", "output_mode", "sparse")
     _no_settings: ClassVar[tuple[str, ...]] = ("trainable",)
 

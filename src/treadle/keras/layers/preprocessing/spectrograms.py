@@ -88,7 +88,7 @@ class STFTSpectrogram(Layer):
         channels = inputs.shape[1]
         rows = td.reshape(inputs, [-1, td.shape(inputs)[2], 1])
         step = self.frame_step or self.frame_length // 2
-        found = td.nn.conv1d(rows, kernel.value(), step, self.padding.upper())
+        found = td.nn.conv1d(rows, kernel.read_value(), step, self.padding.upper())
         found = td.transpose(found, [0, 2, 1])
         return td.reshape(found, [-1, channels, kernel.shape[-1], td.shape(found)[2]])
 
