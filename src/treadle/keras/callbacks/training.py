@@ -40,6 +40,8 @@ class EarlyStopping(MonitorCallback):
         self.best_epoch = self.wait = self.stopped_epoch = 0
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        if self.monitor_op is None:
+            self._set_monitor_op()
         value = self.get_monitor_value(logs)
         if value is None or epoch < self.start_from_epoch:
             return

@@ -19,6 +19,7 @@ from treadle.keras import (
     dtype_policies,
     initializers,
     naming,
+    random,
     regularizers,
     serialization,
     variables,
@@ -217,6 +218,11 @@ class Layer(td.Module):
         if kwargs:
             unknown = ", ".join(sorted(kwargs))
             raise TypeError(f"{type(self).__name__} got unsupported arguments: {unknown}")
+        if not isinstance(trainable, bool):
+            raise ValueError(
+                "Expected argument `trainable` to be a boolean, but received: "
+                f"{trainable} (of type {type(trainable)})"
+            )
         self._name = name or naming.unique_name(type(self).__name__)
         self._trainable = trainable
         self._policy = dtype_policies.get(dtype)
@@ -291,9 +297,9 @@ class Layer(td.Module):
     def _metrics_inside(self) -> list[Any]:
         found: dict[int, Any] = {}
         for _, value in self._attribute_items():
-            inside = value.values() if isinstance(value, dict) else value
-            leaves = inside if isinstance(value, list | tuple | dict) else (value,)
-            found |= {id(m): m for m in leaves if isinstance(m, Metric) and id(m) not in found}
+            for leaf in _listed_in(value):
+                if isinstance(leaf, Metric):
+                    found.setdefault(id(leaf), leaf)
         for inner in self._own()[1]:
             if isinstance(inner, Layer):
                 found |= {id(m): m for m in inner._metrics_inside() if id(m) not in found}
@@ -424,9 +430,21 @@ class Layer(td.Module):
         """Frozen weights, statistics and counters."""
         return [v for v, trainable in self._all_weights() if not trainable]
 
+    def _seed_generators(self) -> list[random.SeedGenerator]:
+        """Those in attributes of the layer and of the layers in it, each once."""
+        found: dict[int, random.SeedGenerator] = {}
+        for leaf in (leaf for _, value in self._attribute_items() for leaf in _listed_in(value)):
+            if isinstance(leaf, random.SeedGenerator):
+                found.setdefault(id(leaf), leaf)
+        for inner in self._own()[1]:
+            if isinstance(inner, Layer):
+                found |= {id(g): g for g in inner._seed_generators() if id(g) not in found}
+        return list(found.values())
+
     @property
     def variables(self) -> list[td.Variable]:  # type: ignore[override]
-        return self.weights
+        """The weights, and the states of `keras.random.SeedGenerator`s in attributes."""
+        return [*self.weights, *(g.state for g in self._seed_generators())]
 
     @property
     def trainable_variables(self) -> list[td.Variable]:  # type: ignore[override]
@@ -434,7 +452,7 @@ class Layer(td.Module):
 
     @property
     def non_trainable_variables(self) -> list[td.Variable]:  # type: ignore[override]
-        return self.non_trainable_weights
+        return [*self.non_trainable_weights, *(g.state for g in self._seed_generators())]
 
     @property
     def trainable(self) -> bool:
@@ -819,6 +837,13 @@ class Layer(td.Module):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"
+
+
+def _listed_in(value: Any) -> Iterable[Any]:
+    """What a list, tuple or dict in an attribute holds; or the value itself."""
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) else (value,)
 
 
 def _shape_of(value: Any) -> Any:

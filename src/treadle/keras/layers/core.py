@@ -70,7 +70,7 @@ class Dense(Layer):
             outputs = td.tensordot(inputs, kernel, [[len(inputs.shape) - 1], [0]])
         if self.bias is not None:
             outputs = outputs + self.bias
-        return self.activation(outputs)
+        return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape[:-1], self.units)
@@ -108,7 +108,13 @@ class Embedding(Layer):
             embeddings_constraint=embeddings_constraint,
             **kwargs,
         )
+        for label, size in (("input_dim", input_dim), ("output_dim", output_dim)):
+            if not isinstance(size, int | np.integer) or size < 1:
+                raise ValueError(
+                    f"Embedding: {label} must be a positive int. Received: {label}={size}"
+                )
         self.input_dim, self.output_dim, self.mask_zero = input_dim, output_dim, mask_zero
+        self.supports_masking = mask_zero
         if weights is not None:
             self.build(None)
             self.set_weights(weights if isinstance(weights, list) else [weights])
@@ -395,6 +401,11 @@ class LeakyReLU(Layer):
     def __init__(self, negative_slope: float = 0.3, **kwargs: Any) -> None:
         negative_slope = kwargs.pop("alpha", negative_slope)  # Keras 2's name
         super().__init__(**kwargs)
+        if negative_slope is None or negative_slope < 0:
+            raise ValueError(
+                "The negative_slope value of a Leaky ReLU layer cannot be None or negative value. "
+                f"Expected a float. Received: negative_slope={negative_slope}"
+            )
         self.negative_slope = negative_slope
         self._build_at_init()
 
@@ -419,6 +430,15 @@ class Softmax(Layer):
     def call(self, inputs: Any, mask: Any = None) -> td.Tensor:
         if mask is not None:
             mask = td.cast(mask, td.bool)
+            fits = len(mask.shape) <= len(inputs.shape) and all(
+                m in (1, None) or d is None or m == d
+                for m, d in zip(mask.shape[::-1], inputs.shape[::-1], strict=False)
+            )
+            if not fits:
+                raise ValueError(
+                    f"Softmax: a mask of shape {mask.shape} does not fit inputs of shape "
+                    f"{inputs.shape}"
+                )
             low = -3e4 if inputs.dtype == td.float16 else -1e9
             inputs = td.where(mask, inputs, td.constant(low, inputs.dtype))
         if isinstance(self.axis, int):

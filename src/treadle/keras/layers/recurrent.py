@@ -123,6 +123,8 @@ class RNN(Layer):
         if isinstance(sequences, list | tuple):
             sequences, *initial_state = sequences
             mask = mask[0] if isinstance(mask, list | tuple) else mask
+        if sequences.dtype.is_integer:
+            sequences = td.cast(sequences, self.compute_dtype)
         states = self._first_states(sequences, initial_state)
         start, end = (getattr(self.cell, f"{n}_sequence", None) for n in ("start", "end"))
         try:

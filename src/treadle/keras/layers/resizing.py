@@ -179,6 +179,7 @@ class UpSampling2D(_UpSampling):
         grown = [td.shape(images)[1 + i] * times for i, times in enumerate(self._times)]
         known = self.compute_output_shape(inputs.shape)
         resized = td.image.resize(images, td.stack(grown), self.interpolation)
+        resized = td.cast(resized, images.dtype)
         outputs = resized if self._channels_last else td.transpose(resized, [0, 3, 1, 2])
         return td.ensure_shape(outputs, known)
 

@@ -69,7 +69,8 @@ class TimeDistributed(Wrapper):
         return (inner[0], input_shape[1], *inner[1:])
 
     def _has_rule(self) -> bool:
-        return self.layer._has_rule()
+        same = self.layer.compute_dtype == self.compute_dtype
+        return same and self.layer._has_rule()
 
 
 class Bidirectional(Layer):

@@ -492,7 +492,7 @@ class Optimizer:
                 variable.assign(self._slots_of(variable)["average"].read_value())
 
     def scale_loss(self, loss: Any) -> Any:
-        """The loss times `loss_scale_factor`."""
+        """The loss times `loss_scale_factor`, where there is one."""
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
 
     def _with_gradients(
@@ -502,6 +502,13 @@ class Optimizer:
         if not kept:
             names = ", ".join(v.path or v.name for _, v in pairs) or "an empty list"
             raise ValueError(f"No gradients provided for any variable: {names}")
+        missing = [v.path or v.name for g, v in pairs if g is None]
+        if missing:
+            warnings.warn(
+                f"Gradients do not exist for variables {missing} when minimizing the loss. If "
+                "using `model.compile()`, did you forget to provide a `loss` argument?",
+                stacklevel=2,
+            )
         for grad, variable in kept:
             same = type(grad) is td.Tensor and grad.dims == variable.spec.dims
             if not same and not grad.shape.is_compatible_with(variable.shape):

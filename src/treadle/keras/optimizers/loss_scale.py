@@ -118,6 +118,7 @@ class LossScaleOptimizer(Optimizer):
 
     def scale_loss(self, loss: Any) -> Any:
         """The loss times the factor."""
+        loss = td.convert_to_tensor(loss)
         return loss * td.cast(self.dynamic_scale.read_value(), loss.dtype)
 
     get_scaled_loss = scale_loss
