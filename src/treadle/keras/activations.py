@@ -61,8 +61,7 @@ def _along(function: Callable[..., td.Tensor], x: Any, axis: int | Sequence[int]
     order = [a for a in range(len(x.shape)) if a not in together] + together
     moved = td.transpose(x, order)
     flat = td.reshape(moved, [*(td.shape(moved)[a] for a in range(len(order) - len(axis))), -1])
-    found = td.reshape(function(flat, axis=-1), td.shape(moved))
-    found.set_shape(moved.shape)
+    found = td.ensure_shape(td.reshape(function(flat, axis=-1), td.shape(moved)), moved.shape)
     return td.transpose(found, [order.index(a) for a in range(len(order))])
 
 

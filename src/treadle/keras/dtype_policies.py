@@ -124,6 +124,13 @@ def get(identifier: Any) -> DTypePolicy:
         ) from None
 
 
+def computed_in(dtype: Any) -> str:
+    """The dtype that losses and metrics compute in: that of a policy, or `floatx` for None."""
+    if isinstance(dtype, DTypePolicy):
+        return dtype.compute_dtype
+    return td.as_dtype(dtype or config.floatx()).name
+
+
 def serialize(policy: DTypePolicy) -> Any:
     """A policy as data."""
     return serialization.serialize_keras_object(policy)

@@ -148,7 +148,7 @@ class _Random(Initializer):
                 "`seed` argument should be an instance of `keras.random.SeedGenerator()` or an "
                 f"integer. Received: seed={seed}"
             )
-        self.seed = seed
+        self.seed: Any = int(seed) if isinstance(seed, np.integer) else seed
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"seed": serialization.serialize_keras_object(self.seed)}
@@ -157,7 +157,7 @@ class _Random(Initializer):
         """The seed of stateless functions."""
         if isinstance(self.seed, random.SeedGenerator):
             return random.draw_seed(self.seed)
-        return [int(self.seed), 0]
+        return [self.seed, 0]
 
     def _uniform(self, shape: Shape, limit: tuple[float, float], dtype: Any) -> td.Tensor:
         kind = dtype or config.floatx()

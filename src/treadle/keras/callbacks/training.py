@@ -103,7 +103,7 @@ class LearningRateScheduler(Callback):
             try:
                 rate: Any = self.schedule(epoch, _rate(optimizer))
             except TypeError:  # a schedule of the epoch alone
-                rate = self.schedule(epoch)  # type: ignore[call-arg]
+                rate = self.schedule(epoch)
             if not isinstance(rate, float | np.floating):
                 raise ValueError(
                     f"The output of the `schedule` function should be a float. Got: {rate}"

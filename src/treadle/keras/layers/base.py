@@ -287,7 +287,7 @@ class Layer(td.Module):
     @property
     def dtype(self) -> str:
         """The dtype of weights."""
-        return str(self._policy.variable_dtype)
+        return self._policy.variable_dtype
 
     @property
     def metrics(self) -> list[Any]:
@@ -313,12 +313,12 @@ class Layer(td.Module):
     @property
     def compute_dtype(self) -> str:
         """The dtype of the computation, of inputs and of results."""
-        return self.dtype_policy.compute_dtype
+        return self._policy.compute_dtype
 
     @property
     def variable_dtype(self) -> str:
         """The dtype of weights."""
-        return self.dtype_policy.variable_dtype
+        return self._policy.variable_dtype
 
     def add_variable(self, *args: Any, **kwargs: Any) -> td.Variable:
         """`add_weight`, as Keras 2 called it too."""

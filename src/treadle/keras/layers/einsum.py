@@ -31,6 +31,7 @@ class EinsumDense(Layer):
     """
 
     kernel: Any
+    kernel_initializer: Any
     bias: Any
     _settings: ClassVar[tuple[str, ...]] = ("equation", "activation", "bias_axes")
     _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}

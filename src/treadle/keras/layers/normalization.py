@@ -93,6 +93,8 @@ class BatchNormalization(_Normalization):
         ValueError: `renorm_clipping` has other keys, or bounds that contradict one another.
     """
 
+    moving_mean_initializer: Any
+    moving_variance_initializer: Any
     in_float32 = True
     _settings: ClassVar[tuple[str, ...]] = (
         "momentum", "renorm", "renorm_clipping", "renorm_momentum", "synchronized",
@@ -200,7 +202,7 @@ class BatchNormalization(_Normalization):
         m, v, r, d = (self._spread(p, x) for p in (mean, variance, ratio, shift))
         corrected = td.nn.batch_normalization(x, m, v, None, None, self.epsilon) * r + d
         gamma, beta = (self._spread(p, x) for p in (self.gamma, self.beta))
-        scaled = corrected if gamma is None else corrected * gamma
+        scaled: td.Tensor = corrected if gamma is None else corrected * gamma
         return scaled if beta is None else scaled + beta
 
     def _move(self, moving: Any, value: td.Tensor) -> None:

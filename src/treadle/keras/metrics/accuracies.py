@@ -89,6 +89,7 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
         self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None
     ) -> None:
         super().__init__(top_k_categorical_accuracy, name, dtype, k=k)
+        self.k = k
 
 
 class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
@@ -103,3 +104,4 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
         super().__init__(
             sparse_top_k_categorical_accuracy, name, dtype, k=k, from_sorted_ids=from_sorted_ids
         )
+        self.k, self.from_sorted_ids = k, from_sorted_ids

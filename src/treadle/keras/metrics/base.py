@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as td
-from treadle.keras import config, initializers, naming, serialization
+from treadle.keras import dtype_policies, initializers, naming, serialization
 from treadle.keras.variables import owned
 
 
@@ -24,7 +24,7 @@ class Metric:
 
     def __init__(self, name: str | None = None, dtype: Any = None) -> None:
         self.name = name or naming.unique_name(type(self).__name__)
-        self.dtype = td.as_dtype(dtype or config.floatx()).name
+        self.dtype = dtype_policies.computed_in(dtype)
         self._variables: list[td.Variable] = []
 
     def add_variable(self, *args: Any, **kwargs: Any) -> td.Variable:

@@ -183,7 +183,7 @@ def _listed(thresholds: Any, default: float) -> list[float]:
 class _AtThresholds(Confusion):
     """Metrics with one result per threshold, a scalar for one threshold."""
 
-    _direction = "up"
+    _direction: str | None = "up"
 
     keeps: tuple[str, ...]
 
@@ -282,7 +282,7 @@ class FalseNegatives(_Count):
 class _BestAt(Confusion):
     """The highest value of one share where another one is at least `value`."""
 
-    _direction = "up"
+    _direction: str | None = "up"
 
     setting: str
 
@@ -384,7 +384,7 @@ class AUC(Confusion):
         from_logits: the predictions are logits.
     """
 
-    _direction = "up"
+    _direction: str | None = "up"
 
     def __init__(
         self, num_thresholds: int = 200, curve: str = "ROC",

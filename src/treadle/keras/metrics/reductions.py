@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -109,8 +110,10 @@ def mean_of(
     first = list(inspect.signature(init).parameters.values())[:3]
     further = [p.replace(kind=p.KEYWORD_ONLY) for p in settings_of.values()]
     init.__signature__ = inspect.Signature([*first, *further])  # type: ignore[attr-defined]
+    # The module where the class gets its name, where pickle looks for it.
+    module = sys._getframe(1).f_globals["__name__"]
     members = {
-        "__init__": init, "__doc__": doc, "__module__": mean_of.__module__, "_direction": direction,
+        "__init__": init, "__doc__": doc, "__module__": module, "_direction": direction,
     }  # fmt: skip
     return type(class_name, (MeanMetricWrapper,), members)
 

@@ -84,6 +84,11 @@ class Model(Trainer, Layer):
         return made
 
     @property
+    def operations(self) -> list[Layer]:
+        """The layers and operations of a functional model, as they are called."""
+        return self.layers if self._network is None else list(self._network.called)
+
+    @property
     def output_shape(self) -> Any:
         """The shapes of the outputs (None where they vary)."""
         if self._network is None:
