@@ -167,11 +167,12 @@ LEVELS = {
     "keras": (
         "config masks naming progress promotion replicas serialization tree",
         "dtype_policies random",
-        "activations callbacks constraints datasets initializers regularizers utils",
+        "activations constraints datasets initializers regularizers utils",
         "losses preprocessing variables",
         "metrics",
         "layers",
         "ops optimizers",
+        "callbacks",
         "backend_networks mixed_precision models",
         "applications backend export saving",
     ),

@@ -71,7 +71,9 @@ def test_schedules_follow_the_iterations():
         f(td.constant(1.0))
         seen.append(-float(w))
     assert seen == [1.0, 2.0, 12.0, 112.0]
-    opt.learning_rate = 0.5
+    with pytest.raises(TypeError, match="not settable"):
+        opt.learning_rate = 0.5
+    opt.learning_rate = keras.optimizers.schedules.ExponentialDecay(0.5, 1, 1.0)
     assert float(opt.learning_rate) == 0.5
 
 

@@ -100,8 +100,8 @@ def test_layers_gradients_and_optimizers_are_scopes():
     assert f"{model.name}/hidden/Relu" in found
     assert any(n.startswith(f"gradient_tape/{model.name}/hidden/MatMul") for n in found)
     assert any(n.startswith(f"{model.optimizer.name}/") for n in found)
-    names = [w.name for w in model.weights]
-    assert names[0] == "hidden/kernel:0", names
+    paths = [w.path for w in model.weights]
+    assert paths[0] == f"{model.name}/hidden/kernel", paths
 
 
 def test_layers_name_no_variables():

@@ -246,7 +246,7 @@ class Strategy:
         kinds: dict[ReduceOp, list[SyncOnReadVariable]] = {}
         for variable in variables:
             if variable.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-                found[id(variable)] = self._from_first(variable.values[0].value())
+                found[id(variable)] = self._from_first(variable.values[0].read_value())
             elif variable.aggregation is VariableAggregation.NONE:
                 raise ValueError(
                     f"Variable {variable.name!r}: its replicas cannot be read as one without an "

@@ -158,11 +158,9 @@ class VariableOfDevices(_PartedVariable, MirroredVariable):
 
     __slots__ = ()
 
-    def value(self) -> Tensor:
+    def read_value(self) -> Tensor:
         """The value on the device that works, on the first one where none does."""
-        return self.here.value()
-
-    read_value = value
+        return self.here.read_value()
 
     def numpy(self) -> Any:
         return self._own[0].numpy()
@@ -210,17 +208,15 @@ class _OwnVariable(_PartedVariable):
         """What it is read as outside of replicas."""
         raise NotImplementedError
 
-    def value(self) -> Tensor:
+    def read_value(self) -> Tensor:
         """A replica's own value; outside of replicas one for all of them."""
         number = self._number()
-        return self._one() if number is None else self._own[number].value()
-
-    read_value = value
+        return self._one() if number is None else self._own[number].read_value()
 
     def numpy(self) -> Any:
         if context.recorder is not None:
             return Variable.numpy(self)  # which refuses it
-        found = self.value().numpy()
+        found = self.read_value().numpy()
         return found[()] if isinstance(found, np.ndarray) and not found.ndim else found
 
     def assign(
@@ -275,7 +271,7 @@ class UnsyncedVariable(_OwnVariable):
     __slots__ = ()
 
     def _one(self) -> Tensor:
-        return self._own[0].value()
+        return self._own[0].read_value()
 
 
 class SyncOnReadVariable(_OwnVariable):

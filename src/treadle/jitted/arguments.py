@@ -329,7 +329,7 @@ def _variable(array: Any) -> tuple[Variable, Any]:
     made._stands_for, made.told_apart = None, False
     made.spec = _spec(ready.dtype, ready.shape)
     made._use(ready, shared=False)
-    made.trainable, made.name, made.constraint = False, "array:0", None
+    made.trainable, made.name, made.path, made.constraint = False, "array:0", None, None
     made.synchronization = VariableSynchronization.AUTO
     made.aggregation = VariableAggregation.NONE
     return made, ready

@@ -36,7 +36,7 @@ from treadle.keras.models import Model, Sequential
 from treadle.keras.models.network import Function
 from treadle.keras.optimizers import Optimizer
 from treadle.keras.regularizers import Regularizer
-from treadle.keras.variables import Variable
+from treadle.keras.variables import Variable, name_scope
 from treadle.names import provided
 
 if TYPE_CHECKING:
@@ -55,11 +55,6 @@ def version() -> str:
 def device(device_name: str) -> Any:
     """``with keras.device("cpu:0"):`` operations and variables are placed there."""
     return td.device(device_name.replace("gpu:", "GPU:").replace("cpu:", "CPU:"))
-
-
-def name_scope(name: str, **kwargs: Any) -> Any:
-    """``with keras.name_scope("block"):`` the names of operations begin with it."""
-    return td.name_scope(name)
 
 
 def remat(f: Any) -> Any:

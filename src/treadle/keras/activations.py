@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import treadle as td
@@ -48,20 +48,33 @@ def relu(
             return td.nn.relu6(x)
         y = td.nn.relu(x)
     else:
-        y = td.where(x >= threshold, x, negative_slope * (x - threshold))
+        y = td.where(x > threshold, x, negative_slope * (x - threshold))
     return y if max_value is None else td.minimum(y, max_value)
 
 
-@_step_too
-def softmax(x: Any, axis: int = -1) -> td.Tensor:
-    """Softmax along `axis`."""
-    return td.nn.softmax(x, axis=axis)
+def _along(function: Callable[..., td.Tensor], x: Any, axis: int | Sequence[int]) -> td.Tensor:
+    """A function of the elements along an axis, or along several axes taken together."""
+    if not isinstance(axis, list | tuple):
+        return function(x, axis=axis)
+    x = td.convert_to_tensor(x)
+    together = [a % len(x.shape) for a in axis]
+    order = [a for a in range(len(x.shape)) if a not in together] + together
+    moved = td.transpose(x, order)
+    flat = td.reshape(moved, [*(td.shape(moved)[a] for a in range(len(order) - len(axis))), -1])
+    found = td.ensure_shape(td.reshape(function(flat, axis=-1), td.shape(moved)), moved.shape)
+    return td.transpose(found, [order.index(a) for a in range(len(order))])
 
 
 @_step_too
-def log_softmax(x: Any, axis: int = -1) -> td.Tensor:
-    """Log-softmax along `axis`."""
-    return td.nn.log_softmax(x, axis=axis)
+def softmax(x: Any, axis: int | Sequence[int] = -1) -> td.Tensor:
+    """Softmax along an axis, or along several axes taken together."""
+    return _along(td.nn.softmax, x, axis)
+
+
+@_step_too
+def log_softmax(x: Any, axis: int | Sequence[int] = -1) -> td.Tensor:
+    """Log-softmax along an axis, or along several axes taken together."""
+    return _along(td.nn.log_softmax, x, axis)
 
 
 @_step_too

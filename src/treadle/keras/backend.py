@@ -54,6 +54,7 @@ from treadle.keras.promotion import (
     standardize_dtype,
 )
 from treadle.keras.utils import clear_session
+from treadle.keras.variables import name_scope
 from treadle.names import missing_in
 
 
@@ -291,11 +292,6 @@ def in_top_k(predictions: Any, targets: Any, k: int) -> td.Tensor:
 def dropout(x: Any, level: float, noise_shape: Any = None, seed: Any = None) -> td.Tensor:
     """x with a fraction of its elements zero, the others larger."""
     return td.nn.dropout(x, level, noise_shape=noise_shape, seed=seed)
-
-
-def name_scope(name: str) -> Any:
-    """``td.name_scope``."""
-    return td.name_scope(name)
 
 
 # -- values ----------------------------------------------------------------------------------------

@@ -118,24 +118,25 @@ def least(given: int | None, limit: int | None) -> int | None:
     return given if limit is None else limit if given is None else min(given, limit)
 
 
-def is_flash_attention_enabled() -> bool:
-    """False: attention is fused by the compiler, whatever it is called."""
-    return False
+_flash_attention: bool | None = None
+
+
+def is_flash_attention_enabled() -> bool | None:
+    """What programs have set; None where they have not. It changes nothing: attention is fused by
+    the compiler, whatever it is called."""
+    return _flash_attention
 
 
 def enable_flash_attention() -> None:
-    """Refused.
-
-    Raises:
-        NotImplementedError: always.
-    """
-    raise NotImplementedError(
-        "enable_flash_attention: there is nothing to enable: attention is fused by the compiler"
-    )
+    """Let `is_flash_attention_enabled` say True."""
+    global _flash_attention
+    _flash_attention = True
 
 
 def disable_flash_attention() -> None:
-    """Nothing: there is no such kernel."""
+    """Let `is_flash_attention_enabled` say False."""
+    global _flash_attention
+    _flash_attention = False
 
 
 def is_nnx_enabled() -> bool:

@@ -10,10 +10,11 @@ from treadle.names import missing_in
 
 
 class Constraint:
-    """Base: ``constraint(weight)`` gives the value to keep."""
+    """Base: ``constraint(weight)`` gives the value to keep, the same one unless a class says
+    otherwise."""
 
     def __call__(self, w: Any) -> td.Tensor:
-        raise NotImplementedError(f"{type(self).__name__} must define __call__")
+        return td.convert_to_tensor(w)
 
     def get_config(self) -> dict[str, Any]:
         return dict(vars(self))

@@ -8,6 +8,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras import config, serialization
+from treadle.keras.promotion import standardize_dtype
 from treadle.names import missing_in
 
 _MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
@@ -18,18 +19,33 @@ class DTypePolicy:
 
     Args:
         name: a dtype's name for both; or "mixed_float16", "mixed_bfloat16": computations in 16
-            bits with weights of float32.
+            bits with weights of float32; that of the global policy when omitted.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the name is no string.
+        ValueError: it is none of these.
     """
 
+    quantization_mode: str | None = None  # weights are never kept in fewer bits
+
     def __init__(self, name: str | None = None) -> None:
-        self._name = name or config.floatx()
+        self._name = dtype_policy().name if name is None else name
+        if not isinstance(self._name, str):
+            raise TypeError(
+                "'name' must be a string, such as 'mixed_float16'. Received: "
+                f"name={name} (of type {type(name)})"
+            )
         if self._name in _MIXED:
             self._compute, self._variable = _MIXED[self._name], "float32"
-        else:
-            self._compute = self._variable = td.as_dtype(self._name).name
+            return
+        try:
+            self._compute = self._variable = standardize_dtype(self._name)
+        except ValueError:
+            raise ValueError(
+                f"Cannot convert '{name}' to a mixed precision DTypePolicy. Valid policies "
+                "include 'mixed_float16', 'mixed_bfloat16', and the name of any float dtype such "
+                "as 'float32'."
+            ) from None
 
     @property
     def name(self) -> str:
@@ -70,13 +86,23 @@ _global: DTypePolicy | None = None
 
 def dtype_policy() -> DTypePolicy:
     """The policy of layers that are given none: that of `keras.config.floatx()` unless set."""
-    return _global or DTypePolicy()
+    return _global or DTypePolicy(config.floatx())
 
 
 def set_dtype_policy(policy: Any) -> None:
-    """Set `dtype_policy`; None goes back to that of floatx."""
+    """Set `dtype_policy`, to a policy, its name or its configuration.
+
+    Raises:
+        ValueError: it is none of these.
+    """
     global _global
-    _global = None if policy is None else get(policy)
+    if not isinstance(policy, DTypePolicy | Mapping | str | td.DType):
+        raise ValueError(
+            "Invalid `policy` argument. Expected the string name of a policy (such as "
+            f"'mixed_float16') or a `DTypePolicy` instance. Received: policy={policy} "
+            f"(of type {type(policy)})"
+        )
+    _global = get(policy)
 
 
 def get(identifier: Any) -> DTypePolicy:
@@ -87,9 +113,22 @@ def get(identifier: Any) -> DTypePolicy:
         return identifier
     if isinstance(identifier, Mapping):
         return deserialize(identifier)
-    if isinstance(identifier, str) and identifier in _MIXED:
+    if isinstance(identifier, str):
         return DTypePolicy(identifier)
-    return DTypePolicy(td.as_dtype(identifier).name)
+    try:
+        return DTypePolicy(standardize_dtype(identifier))
+    except ValueError:
+        raise ValueError(
+            "Cannot interpret `dtype` argument. Expected a string or an instance of DTypePolicy. "
+            f"Received: dtype={identifier}"
+        ) from None
+
+
+def computed_in(dtype: Any) -> str:
+    """The dtype that losses and metrics compute in: that of a policy, or `floatx` for None."""
+    if isinstance(dtype, DTypePolicy):
+        return dtype.compute_dtype
+    return td.as_dtype(dtype or config.floatx()).name
 
 
 def serialize(policy: DTypePolicy) -> Any:
@@ -116,12 +155,10 @@ class CastVariable(td.Variable):
 
     __slots__ = ()
 
-    def value(self) -> td.Tensor:
+    def read_value(self) -> td.Tensor:
         """The current value; in the dtype of the computation while a layer is called."""
-        value = super().value()
+        value = super().read_value()
         return value if casting.dtype is None else td.cast(value, casting.dtype)
-
-    read_value = value
 
     def assign(self, value: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Assign a value, which may have the dtype of the computation."""
@@ -129,11 +166,11 @@ class CastVariable(td.Variable):
 
     def assign_add(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Add a value, which may have the dtype of the computation."""
-        return super().assign(super().value() + self._own(delta), *args, **kwargs)
+        return super().assign(super().read_value() + self._own(delta), *args, **kwargs)
 
     def assign_sub(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Subtract a value, which may have the dtype of the computation."""
-        return super().assign(super().value() - self._own(delta), *args, **kwargs)
+        return super().assign(super().read_value() - self._own(delta), *args, **kwargs)
 
     def _own(self, value: Any) -> td.Tensor:
         return td.cast(td.convert_to_tensor(value), self.dtype)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.keras import config, serialization
+from treadle.keras import config, random, serialization
 from treadle.names import missing_in
 
 Shape = Sequence[int]
@@ -50,7 +50,15 @@ class Constant(Initializer):
         self.value = value
 
     def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
-        return td.constant(self.value, dtype or config.floatx(), shape=shape)
+        value = td.cast(td.convert_to_tensor(self.value), dtype or config.floatx())
+        return td.broadcast_to(value, shape)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"value": serialization.serialize_keras_object(self.value)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        return cls(serialization.deserialize_keras_object(config["value"]))
 
 
 class Identity(Initializer):
@@ -129,14 +137,33 @@ def _window(name: str, length: int, periodic: bool) -> Any:
 
 
 class _Random(Initializer):
-    def __init__(self, seed: int | None) -> None:
-        self.seed = seed
+    """Base of those that draw: always the same numbers for an int as the seed, others on each call
+    for a `keras.random.SeedGenerator`, and for None those of the global generator."""
+
+    def __init__(self, seed: Any) -> None:
+        if isinstance(seed, dict):
+            seed = serialization.deserialize_keras_object(seed)
+        if not isinstance(seed, int | np.integer | random.SeedGenerator | None):
+            raise ValueError(
+                "`seed` argument should be an instance of `keras.random.SeedGenerator()` or an "
+                f"integer. Received: seed={seed}"
+            )
+        self.seed: Any = int(seed) if isinstance(seed, np.integer) else seed
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"seed": serialization.serialize_keras_object(self.seed)}
+
+    def _keys(self) -> Any:
+        """The seed of stateless functions."""
+        if isinstance(self.seed, random.SeedGenerator):
+            return random.draw_seed(self.seed)
+        return [self.seed, 0]
 
     def _uniform(self, shape: Shape, limit: tuple[float, float], dtype: Any) -> td.Tensor:
         kind = dtype or config.floatx()
         if self.seed is None:
             return td.random.uniform(shape, *limit, dtype=kind)
-        return td.random.stateless_uniform(shape, [self.seed, 0], *limit, dtype=kind)
+        return td.random.stateless_uniform(shape, self._keys(), *limit, dtype=kind)
 
     def _normal(self, shape: Shape, mean: float, stddev: float, dtype: Any, cut: bool) -> td.Tensor:
         kind = dtype or config.floatx()
@@ -144,13 +171,13 @@ class _Random(Initializer):
             draw = td.random.truncated_normal if cut else td.random.normal
             return draw(shape, mean, stddev, dtype=kind)
         keyed = td.random.stateless_truncated_normal if cut else td.random.stateless_normal
-        return keyed(shape, [self.seed, 0], mean, stddev, dtype=kind)
+        return keyed(shape, self._keys(), mean, stddev, dtype=kind)
 
 
 class RandomNormal(_Random):
     """Normally distributed values."""
 
-    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: Any = None) -> None:
         super().__init__(seed)
         self.mean, self.stddev = mean, stddev
 
@@ -169,7 +196,7 @@ class RandomUniform(_Random):
     """Values uniform in [minval, maxval)."""
 
     def __init__(
-        self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None
+        self, minval: float = -0.05, maxval: float = 0.05, seed: Any = None
     ) -> None:
         super().__init__(seed)
         self.minval, self.maxval = minval, maxval
@@ -178,8 +205,12 @@ class RandomUniform(_Random):
         return self._uniform(shape, (self.minval, self.maxval), dtype)
 
 
-def fans(shape: Shape) -> tuple[float, float]:
-    """The numbers of inputs and outputs of a unit: convolution kernels end in (in, out)."""
+def fans(shape: Shape, inputs: Any = None, outputs: Any = None) -> tuple[float, float]:
+    """The numbers of inputs and outputs of a unit: convolution kernels end in (in, out). Or the
+    sizes of the axes that are said to be of inputs and of outputs."""
+    if inputs is not None and outputs is not None:
+        fan_in, fan_out = (math.prod(shape[a] for a in axes) for axes in (inputs, outputs))
+        return float(fan_in), float(fan_out)
     if len(shape) < 2:
         size = float(shape[0]) if len(shape) else 1.0
         return size, size
@@ -192,24 +223,42 @@ _CUT_STDDEV = 0.87962566103423978
 
 
 class VarianceScaling(_Random):
-    """Values whose variance is ``scale / n``, n by `mode`: fan_in, fan_out or fan_avg."""
+    """Values whose variance is ``scale / n``, n by `mode`: fan_in, fan_out or fan_avg.
+
+    Args:
+        scale: positive.
+        mode: the number of inputs of a unit, of outputs, or their mean.
+        distribution: "truncated_normal" (or "normal"), "untruncated_normal" or "uniform".
+        seed: an int or a `keras.random.SeedGenerator`.
+        input_axes, output_axes: the axes of inputs and of outputs; both or none.
+
+    Raises:
+        ValueError: an argument is none of these.
+    """
 
     def __init__(
-        self,
-        scale: float = 1.0,
-        mode: str = "fan_in",
-        distribution: str = "truncated_normal",
-        seed: int | None = None,
-    ) -> None:
+        self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal",
+        seed: Any = None, input_axes: Sequence[int] | None = None,
+        output_axes: Sequence[int] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(seed)
-        if mode not in ("fan_in", "fan_out", "fan_avg"):
-            raise ValueError(f"mode must be fan_in, fan_out or fan_avg, got {mode!r}")
-        if distribution not in ("truncated_normal", "untruncated_normal", "uniform"):
-            raise ValueError(f"Unknown distribution {distribution!r}")
+        if scale <= 0:
+            raise ValueError(f"Argument `scale` must be positive float. Received: scale={scale}")
+        modes, kinds = ("fan_in", "fan_out", "fan_avg"), ("truncated_normal", "untruncated_normal")
+        if mode not in modes:
+            raise ValueError(f"Invalid `mode` argument: {mode}. Please use one of {modes}")
+        distribution = distribution.lower()
+        distribution = "truncated_normal" if distribution == "normal" else distribution
+        if distribution not in (*kinds, "uniform"):
+            raise ValueError(
+                f"Invalid `distribution` argument: {distribution}. Please use one of "
+                f"{(*kinds, 'uniform')}"
+            )
         self.scale, self.mode, self.distribution = scale, mode, distribution
+        self.input_axes, self.output_axes = input_axes, output_axes
 
     def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
-        fan_in, fan_out = fans(shape)
+        fan_in, fan_out = fans(shape, self.input_axes, self.output_axes)
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
         if self.distribution == "uniform":
@@ -225,11 +274,15 @@ class _Named(VarianceScaling):
 
     settings: tuple[float, str, str]
 
-    def __init__(self, seed: int | None = None) -> None:
-        super().__init__(*self.settings, seed=seed)
+    def __init__(
+        self, seed: Any = None, input_axes: Sequence[int] | None = None,
+        output_axes: Sequence[int] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(*self.settings, seed, input_axes, output_axes)
 
     def get_config(self) -> dict[str, Any]:
-        return {"seed": self.seed}
+        config = super().get_config()
+        return {name: config[name] for name in ("seed", "input_axes", "output_axes")}
 
 
 class GlorotUniform(_Named):
@@ -271,7 +324,7 @@ class LecunNormal(_Named):
 class Orthogonal(_Random):
     """A matrix with orthonormal rows or columns, times `gain`."""
 
-    def __init__(self, gain: float = 1.0, seed: int | None = None) -> None:
+    def __init__(self, gain: float = 1.0, seed: Any = None) -> None:
         super().__init__(seed)
         self.gain = gain
 
@@ -307,6 +360,8 @@ _BY_NAME: dict[str, type[Initializer]] = {
 def get(identifier: Any) -> Any:
     """An initializer from its name, class, config or a function of (shape, dtype)."""
     identifier = serialization.custom(identifier)
+    if isinstance(identifier, td.Tensor | np.ndarray):  # the values themselves
+        return Constant(identifier)
     if identifier is None or (callable(identifier) and not isinstance(identifier, type)):
         return identifier
     if isinstance(identifier, dict):

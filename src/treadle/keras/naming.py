@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _counts: dict[str, int] = {}
 _lock = threading.Lock()
@@ -33,3 +37,56 @@ def clear() -> None:
     """Start numbering anew."""
     with _lock:
         _counts.clear()
+
+
+class _Scopes(threading.local):
+    """What the paths of variables begin with: objects with a `name`, and with a `_parent_path`
+    where they were used before in other scopes. Innermost last."""
+
+    owners: tuple[Any, ...] = ()
+
+
+scopes = _Scopes()
+
+
+def path_of(owners: Sequence[Any]) -> str:
+    """Names joined by slashes, from the last of the owners on that has a path of its own."""
+    parts: list[str] = []
+    for owner in owners:
+        parent = getattr(owner, "_parent_path", None)
+        if parent is not None:
+            parts = [part for part in parent.split("/") if part]
+        parts.append(owner.name)
+    return "/".join(parts)
+
+
+class Named:
+    """A name that paths of variables have a part of."""
+
+    _parent_path: str | None = None
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def opened(owner: Any) -> tuple[Any, ...]:
+    """The scopes with that of an owner, who keeps where it was opened first."""
+    owners = scopes.owners
+    if owner._parent_path is None:
+        owner._parent_path = path_of(owners)
+    return owners if owners and owners[-1] is owner else (*owners, owner)
+
+
+class within:
+    """A block in which paths of new variables begin with an owner's, after those around it."""
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+        self._around: tuple[Any, ...] = ()
+
+    def __enter__(self) -> None:
+        self._around = scopes.owners
+        scopes.owners = opened(self._owner)
+
+    def __exit__(self, *exception: object) -> None:
+        scopes.owners = self._around

@@ -32,10 +32,11 @@ class SeedGenerator:
         if not isinstance(first, int):
             raise ValueError(f"Argument `seed` must be an integer. Received: seed={seed}")
         with td.init_scope():
-            self.state = td.Variable(
-                td.constant([first, 0], td.int64), trainable=False,
-                name=f"{self.name}/seed_generator_state",
-            )  # fmt: skip
+            own = "seed_generator_state"
+            owners = [*naming.scopes.owners, naming.Named(self.name), naming.Named(own)]
+            path = naming.path_of(owners)
+            self.state = td.Variable(td.constant([first, 0], td.int64), trainable=False, name=path)
+            self.state.path, self.state.name = path, own
 
     def next(self, ordered: bool = True) -> td.Tensor:
         """The next seed, two int64 numbers.

@@ -112,7 +112,7 @@ def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
 
 
 _BY_NAME: dict[str, Any] = {
-    "l1": L1, "l2": L2, "L1": L1, "L2": L2, "l1_l2": l1_l2, "L1L2": L1L2,
+    "l1": L1, "l2": L2, "L1": L1, "L2": L2, "l1_l2": l1_l2, "L1L2": L1L2, "l1l2": L1L2,
     "orthogonal_regularizer": OrthogonalRegularizer,
     "OrthogonalRegularizer": OrthogonalRegularizer,
 }  # fmt: skip

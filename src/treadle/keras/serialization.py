@@ -261,11 +261,14 @@ def _class_named(name: str, module: str | None = None, registered: str | None = 
     )
 
 
-def deserialize_keras_object(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+def deserialize_keras_object(
+    config: Any, custom_objects: Mapping[str, Any] | None = None, safe_mode: bool = True
+) -> Any:
     """What `serialize_keras_object` was given; arrays come back as arrays.
 
     Args:
         custom_objects: classes and functions of the user, by name.
+        safe_mode: taken for Keras's programs: code in configurations is never run.
 
     Raises:
         ValueError: a class is not known, an argument is not supported, or it is a lambda.

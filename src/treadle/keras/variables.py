@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import treadle as td
@@ -9,7 +10,45 @@ from treadle.keras import constraints, initializers, naming
 from treadle.keras.promotion import standardize_dtype
 
 
-class Variable(td.Variable):
+class _OfKeras(type(td.Variable)):  # type: ignore[misc]
+    """Weights of layers and the like are variables of Keras, too."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, td.Variable) and value.path is not None
+
+
+def owned(path: str, value: Any, **kwargs: Any) -> td.Variable:
+    """The variable of a layer, an optimizer or another object.
+
+    Args:
+        path: its name, after those of its owners.
+        value, kwargs: as `td.Variable` takes them.
+    """
+    return with_path(td.Variable(value, name=path, **kwargs), path)
+
+
+def with_path(variable: td.Variable, path: str) -> td.Variable:
+    """Give a variable the path and name by which programs of Keras know it. Variables of TensorFlow
+    1's graphs keep the names that these have."""
+    if isinstance(variable, td.Variable):
+        variable.path, variable.name = path, path.rpartition("/")[2]
+    return variable
+
+
+def copied(value: Any, memo: Any) -> Any:
+    """A copy of an object and all that its attributes hold, for `copy.deepcopy` of classes that are
+    pickled in another way."""
+    made = memo[id(value)] = object.__new__(type(value))
+    vars(made).update(copy.deepcopy(vars(value), memo))
+    return made
+
+
+def path_of(variable: td.Variable) -> str:
+    """The path of a variable, or its name where it has none."""
+    return getattr(variable, "path", None) or variable.name.removesuffix(":0")
+
+
+class Variable(td.Variable, metaclass=_OfKeras):
     """A variable.
 
     Args:
@@ -48,17 +87,39 @@ class Variable(td.Variable):
             value = td.cast(td.convert_to_tensor(initializer), kind)
             if shape is not None and tuple(shape) != tuple(value.shape):
                 raise ValueError(f"The value has shape {value.shape}, not shape={tuple(shape)}")
+        path = naming.path_of([*naming.scopes.owners, naming.Named(name or _unnamed())])
         super().__init__(
-            value, trainable=trainable, name=name or naming.unique_name("Variable"),
-            constraint=constraints.get(constraint), **kwargs,
-        )  # fmt: skip
+            value, trainable=trainable, name=path, constraint=constraints.get(constraint), **kwargs
+        )
+        with_path(self, path)
 
-    @property
-    def path(self) -> str:
-        """The name."""
-        return str(self.name).removesuffix(":0")
 
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
+def _unnamed() -> str:
+    return naming.unique_name("Variable")
+
+
+class name_scope:
+    """``with keras.name_scope("block"):`` the names of operations and the paths of variables begin
+    with it.
+
+    Raises:
+        ValueError: the name is no string, or has a slash in it.
+    """
+
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        if not isinstance(name, str) or "/" in name:
+            raise ValueError(
+                "Argument `name` must be a string and cannot contain character `/`. Received: "
+                f"name={name}"
+            )
+        self.name = name
+        self._scopes = naming.within(naming.Named(name)), td.name_scope(name)
+
+    def __enter__(self) -> name_scope:
+        for scope in self._scopes:
+            scope.__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for scope in reversed(self._scopes):
+            scope.__exit__(*exception)

@@ -252,7 +252,7 @@ def _iter(self: Any) -> Iterator[Tensor]:
 
 
 def _iter_variable(self: Variable) -> Iterator[Tensor]:
-    return _elements(self.value(), sys._getframe(1))
+    return _elements(self.read_value(), sys._getframe(1))
 
 
 def _elements(self: Any, frame: FrameType) -> Iterator[Tensor]:
@@ -334,7 +334,7 @@ def _through_value(method: Callable[..., Any]) -> Callable[..., Any]:
     """A Variable's operators work on its value."""
 
     def operator(self: Variable, *args: Any) -> Any:
-        return method(self.value(), *args)
+        return method(self.read_value(), *args)
 
     return operator
 
@@ -346,7 +346,7 @@ def _arithmetic_of_variable(name: str, method: Operator) -> Operator:
     def operator(self: Variable, other: Any) -> Any:
         if _wants_it(other) and hasattr(type(other), reflected):
             return getattr(other, reflected)(self)
-        return method(self.value(), other)
+        return method(self.read_value(), other)
 
     return operator
 

@@ -41,7 +41,12 @@ def tensor_format(tensor: Any, spec: str) -> str:
 
 
 def variable_repr(variable: Variable) -> str:
-    """``<tf.Variable 'w:0' shape=(2,) dtype=float32, numpy=array([1., 2.], dtype=float32)>``."""
+    """``<tf.Variable 'w:0' shape=(2,) dtype=float32, numpy=array([1., 2.], dtype=float32)>``, and
+    ``<Variable path=dense/bias, shape=(2,), dtype=float32, value=[1. 2.]>`` of Keras's."""
+    if variable.path is not None:
+        shape, dtype = tuple(variable.shape), variable.dtype.name
+        head = f"<Variable path={variable.path}, shape={shape}, dtype={dtype}"
+        return f"{head}>" if context.recorder is not None else f"{head}, value={variable._numpy()}>"
     head = f"<tf.Variable '{variable.name}' shape={variable.shape} dtype={variable.dtype.name}"
     if context.recorder is not None:
         return head + ">"  # the value is only known when the function runs

@@ -209,6 +209,16 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> during:
     return during(naming, "creators", (*naming.creators, variable_creator))
 
 
+class _Value:
+    """``variable.value()`` is its value, as in TensorFlow. Variables of Keras have a `path`, and
+    ``variable.value`` without a call."""
+
+    def __get__(self, variable: Variable | None, kind: type[Variable]) -> Any:
+        if variable is None:
+            return kind.read_value
+        return variable.read_value if variable.path is None else variable.read_value()
+
+
 @register_leaf
 class Variable(metaclass=_CreatedVariable):
     """A tensor-valued state that can be assigned.
@@ -235,7 +245,7 @@ class Variable(metaclass=_CreatedVariable):
 
     __slots__ = (
         "__weakref__", "_buffer", "_cell", "_stands_for", "aggregation", "constraint", "name",
-        "spec", "synchronization", "told_apart", "trainable",
+        "path", "spec", "synchronization", "told_apart", "trainable",
     )  # fmt: skip
 
     spec: ResourceSpec
@@ -293,6 +303,7 @@ class Variable(metaclass=_CreatedVariable):
             trainable = value.dtype.is_differentiable and not read
         self.trainable = trainable
         self.name = f"{naming.scope}{name or 'Variable'}:0"
+        self.path: str | None = None
         self.constraint = constraint
 
     @property
@@ -331,11 +342,11 @@ class Variable(metaclass=_CreatedVariable):
 
     # -- reading -----------------------------------------------------------------------------
 
-    def value(self) -> Tensor:
+    def read_value(self) -> Tensor:
         """The current value as a tensor, which later assignments do not change."""
         return _read(self)
 
-    read_value = value
+    value: Any = _Value()
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """The rows at `indices`; their gradient is `IndexedSlices`."""
@@ -347,7 +358,7 @@ class Variable(metaclass=_CreatedVariable):
 
     def __getitem__(self, key: Any) -> Tensor:
         """A part of the current value, to which values may be assigned: ``v[1:3].assign(x)``."""
-        part = getitem(self.value(), key)
+        part = getitem(self.read_value(), key)
         variable_parts.remember(part, self, key)
         return part
 
@@ -452,7 +463,7 @@ class Variable(metaclass=_CreatedVariable):
         read_value: bool = True,
     ) -> Variable:
         """Add `delta` to the value."""
-        return self.assign(self.value() + self._delta(delta))
+        return self.assign(self.read_value() + self._delta(delta))
 
     def assign_sub(
         self,
@@ -462,11 +473,11 @@ class Variable(metaclass=_CreatedVariable):
         read_value: bool = True,
     ) -> Variable:
         """Subtract `delta` from the value."""
-        return self.assign(self.value() - self._delta(delta))
+        return self.assign(self.read_value() - self._delta(delta))
 
     def _delta(self, delta: Any) -> Tensor:
         tensor = convert_to_tensor(delta, dtype_hint=self.dtype)
-        shape = self.shape if self.spec.has_rank else self.value().shape
+        shape = self.shape if self.spec.has_rank else self.read_value().shape
         if not tensor.shape.is_compatible_with(shape):
             raise errors.InvalidArgumentError(
                 None, None,
@@ -482,7 +493,7 @@ class Variable(metaclass=_CreatedVariable):
             InvalidArgumentError: a position out of range, or a value that does not broadcast.
             ValueError: a tensor of another dtype.
         """
-        return self.assign(set_item(self.value(), key, convert_to_tensor(value, self.dtype)))
+        return self.assign(set_item(self.read_value(), key, convert_to_tensor(value, self.dtype)))
 
     # Of several rows with one index each has its effect, in their order.
 
@@ -556,7 +567,7 @@ class Variable(metaclass=_CreatedVariable):
     ) -> Variable:
         """Change the rows at indices by ``function(value, positions, rows)``."""
         indices = self._slices(slices).indices
-        value, rows = self.value(), convert_to_tensor(slices.values, self.dtype)
+        value, rows = self.read_value(), convert_to_tensor(slices.values, self.dtype)
         if not rows.ndim and value.ndim:
             rows = broadcast_dims(rows, (*indices.dims, *value.dims[1:]))
         return self.assign(function(value, reshape_to(indices, (*indices.dims, 1)), rows))
@@ -564,7 +575,7 @@ class Variable(metaclass=_CreatedVariable):
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Add `updates` to the parts at `indices`; those of one place add up."""
         updates = convert_to_tensor(updates, self.dtype)
-        return self.assign(tensor_scatter_nd_add(self.value(), indices, updates))
+        return self.assign(tensor_scatter_nd_add(self.read_value(), indices, updates))
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Subtract `updates` from the parts at `indices`."""
@@ -573,15 +584,15 @@ class Variable(metaclass=_CreatedVariable):
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Replace the parts at `indices`; the last of several for one place stays."""
         updates = convert_to_tensor(updates, self.dtype)
-        return self.assign(tensor_scatter_nd_update(self.value(), indices, updates))
+        return self.assign(tensor_scatter_nd_update(self.read_value(), indices, updates))
 
     def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Replace elements at `indices` by updates that are larger."""
-        return self.assign(tensor_scatter_nd_max(self.value(), indices, updates))
+        return self.assign(tensor_scatter_nd_max(self.read_value(), indices, updates))
 
     def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Replace elements at `indices` by updates that are smaller."""
-        return self.assign(tensor_scatter_nd_min(self.value(), indices, updates))
+        return self.assign(tensor_scatter_nd_min(self.read_value(), indices, updates))
 
     def _in_place(self, other: Any) -> NoReturn:
         raise RuntimeError(
@@ -663,7 +674,7 @@ class Variable(metaclass=_CreatedVariable):
         copy = object.__new__(Variable)
         copy.spec, copy.trainable = self.spec, self.trainable
         copy._use(self._shared_buffer())
-        copy.name, copy.constraint = self.name, self.constraint
+        copy.name, copy.path, copy.constraint = self.name, self.path, self.constraint
         copy.synchronization, copy.aggregation = self.synchronization, self.aggregation
         copy._stands_for, copy.told_apart = weakref.ref(self), False
         return copy
@@ -678,7 +689,7 @@ class Variable(metaclass=_CreatedVariable):
         value = moved(from_buffer(self._shared_buffer(), self.spec.device), device)
         copy.spec, copy.trainable, copy.name = self.spec.on(device), self.trainable, self.name
         copy._use(value._buffer)
-        copy.constraint = self.constraint
+        copy.path, copy.constraint = self.path, self.constraint
         copy.synchronization, copy.aggregation = self.synchronization, self.aggregation
         copy._stands_for, copy.told_apart = None, False
         return copy
@@ -715,7 +726,7 @@ class Variable(metaclass=_CreatedVariable):
             value, self.trainable, name=self.name.removesuffix(":0"),
             synchronization=self.synchronization, aggregation=self.aggregation,
         )  # fmt: skip
-        copy.name = self.name
+        copy.name, copy.path = self.name, self.path
         memo[id(self)] = copy
         return copy
 
@@ -751,7 +762,7 @@ def _read(variable: Variable) -> Tensor:
 
 
 def _convert(variable: Variable, dtype: DType | None) -> Tensor:
-    return variable.value()
+    return variable.read_value()
 
 
 register_converter(Variable, _convert)

@@ -60,10 +60,10 @@ class MirroredProgram(AroundProgram):
         mirrors = [x for x in given if isinstance(x, Mirror)]
         with taping(()):
             for mirror in mirrors:
-                mirror.assign(mirror.original.value())
+                mirror.assign(mirror.original.read_value())
             try:
                 return self.program.run(given)
             finally:
                 if self._writes:
                     for mirror in mirrors:
-                        mirror.original.assign(mirror.value())
+                        mirror.original.assign(mirror.read_value())

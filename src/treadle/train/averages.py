@@ -61,14 +61,14 @@ class ExponentialMovingAverage:
         for variable in var_list:
             average = self._average(variable)
             taken = cast(1.0 - decay, variable.dtype)
-            average.assign_sub((average.value() - variable.value()) * taken)
+            average.assign_sub((average.read_value() - variable.read_value()) * taken)
 
     def _average(self, variable: Variable) -> Variable:
         found = self._averages.get(variable.ref())
         if found is None:
             name = self.average_name(variable)
             with recording(None):
-                found = Variable(variable.identity().value(), trainable=False, name=name)
+                found = Variable(variable.identity().read_value(), trainable=False, name=name)
             self._averages[variable.ref()] = found
         return found
 

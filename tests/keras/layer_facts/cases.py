@@ -357,6 +357,16 @@ CASES: dict[str, Case] = {
     "layer norm": one("LayerNormalization", 2, 3, 4, axis=[1]),
     "batch norm": one("BatchNormalization", 4, 3, 3, training=True),
     "batch norm axis": one("BatchNormalization", 4, 3, 3, training=True, axis=1, scale=False),
+    "batch norm renorm": one(
+        "BatchNormalization", 4, 3, 3, training=True, renorm=True, renorm_momentum=0.9,
+        renorm_clipping={"rmax": 1.5, "rmin": 0.6, "dmax": 0.3},
+    ),
+    "batch norm renorm unscaled": one(
+        "BatchNormalization", 4, 3, 3, training=True, renorm=True, scale=False, center=False,
+    ),
+    "batch norm synchronized": one(
+        "BatchNormalization", 4, 3, 3, training=True, synchronized=True,
+    ),
     "spectral norm": chain(
         lambda k: k.SpectralNormalization(k.Dense(3), power_iterations=2), shape=(3, 4),
     ),
@@ -370,6 +380,21 @@ CASES: dict[str, Case] = {
     "average": merged("Average", (2, 3, 4), (2, 3, 4), (2, 3, 4)),
     "maximum": merged("Maximum", (2, 3, 4), (2, 3, 4)),
     "minimum": merged("Minimum", (2, 3, 4), (2, 3, 4)),
+    **{
+        f"{kind.lower()} of masked": Case(
+            lambda k, kind=kind: [k.Embedding(5, 4, mask_zero=True), getattr(k, kind)()],
+            lambda made, x: made[1]([made[0](x[0]), made[0](x[1])]), ((3, 5), (3, 5)), ints=5,
+        )
+        for kind in ("Add", "Average", "Maximum", "Minimum", "Multiply", "Subtract")
+    },
+    **{
+        f"{kind.lower()} of one masked": Case(
+            lambda k, kind=kind: [k.Embedding(5, 4, mask_zero=True), k.Embedding(5, 4),
+                                  getattr(k, kind)()],
+            lambda made, x: made[2]([made[0](x[0]), made[1](x[1])]), ((3, 5), (3, 5)), ints=5,
+        )
+        for kind in ("Maximum", "Multiply")
+    },
     "concatenate": merged("Concatenate", (2, 3, 4), (2, 2, 4), axis=1),
     "dot": merged("Dot", (2, 3, 4), (2, 5, 4), axes=-1),
     "dot normalized": merged("Dot", (2, 3, 4), (2, 3, 5), axes=1, normalize=True),

@@ -80,7 +80,7 @@ def as_staged(iterable: Any) -> Staged | None:
     if isinstance(iterable, GraphList):
         return Staged(iterable.length(), lambda i: iterable[i])
     if _is_read(iterable):
-        iterable = iterable.value()
+        iterable = iterable.read_value()
     if not isinstance(iterable, SymbolicTensor):
         return None
     tensor: Tensor = iterable

@@ -154,7 +154,7 @@ class Layer:
         )  # fmt: skip
         if regularizer is not None and writes_into() is not None:
             with get_default_graph().name_scope(f"{made.op.name}/Regularizer/"):
-                loss = regularizer(made.value())
+                loss = regularizer(made.read_value())
             if loss is not None:
                 self._losses.append(loss)
                 if loss not in get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES):

@@ -325,7 +325,7 @@ def load(
         import_meta_graph(loaded.graph_of_session.numpy(), import_scope=import_scope)
         for name, variable in loaded.variables_of_session.items():
             owner = sess.graph.get_operation_by_name(prefix + name).owner
-            sess.give_value(owner, variable.value())
+            sess.give_value(owner, variable.read_value())
         if described["init"] is not None:
             sess.run(sess.graph.get_operation_by_name(prefix + described["init"]))
     return MetaGraphDef({k: _signature(v) for k, v in described["signatures"].items()})

@@ -235,7 +235,7 @@ def _get(name: str, shape: Any = None, dtype: Any = td.float32, initializer: Any
     store.variables[name] = variable
     if regularizer is not None and not eager:
         with graph.at_root(), graph.name_scope(name + "/Regularizer/"):
-            loss = regularizer(variable.value())
+            loss = regularizer(variable.read_value())
         if loss is not None:
             graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
     return variable

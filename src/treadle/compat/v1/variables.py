@@ -317,7 +317,7 @@ class SharedVariable(Variable):
         self._shape, self._dtype = TensorShape(variable.shape), variable.dtype
         self.initial_value = None
         with graph.at_root(), graph.control_dependencies(None):
-            name = graph.unique_name(variable.name.removesuffix(":0"))
+            name = graph.unique_name(variable.path or variable.name.removesuffix(":0"))
             self.handle = graph.source(
                 "VarHandleOp", name, {ANY_RANKS: variable}, self, is_unique=True
             )

@@ -225,11 +225,17 @@ class CallbackList(Callback):
 
 
 class LambdaCallback(Callback):
-    """A callback made of functions."""
+    """A callback made of functions, and of what else it is to have as attributes."""
 
-    def __init__(self, **functions: Any) -> None:
-        for name, function in functions.items():
-            if not hasattr(Callback, name):
-                raise TypeError(f"LambdaCallback: no hook {name!r}")
-            if function is not None:
-                setattr(self, name, function)
+    def __init__(
+        self, on_epoch_begin: Any = None, on_epoch_end: Any = None, on_train_begin: Any = None,
+        on_train_end: Any = None, on_train_batch_begin: Any = None, on_train_batch_end: Any = None,
+        **functions: Any,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        functions |= {
+            "on_epoch_begin": on_epoch_begin, "on_epoch_end": on_epoch_end,
+            "on_train_begin": on_train_begin, "on_train_end": on_train_end,
+            "on_train_batch_begin": on_train_batch_begin, "on_train_batch_end": on_train_batch_end,
+        }  # fmt: skip
+        vars(self).update((name, each) for name, each in functions.items() if each is not None)

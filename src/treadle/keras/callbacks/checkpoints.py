@@ -11,7 +11,7 @@ import numpy as np
 import treadle as td
 from treadle.keras import replicas
 from treadle.keras.callbacks.base import Callback, Logs
-from treadle.keras.callbacks.training import sign_of
+from treadle.keras.callbacks.monitoring import MonitorCallback
 from treadle.keras.progress import message
 from treadle.train.state_file import exists, remove
 
@@ -26,7 +26,8 @@ class _Frequency:
     def __init__(self, every: Any, name: str) -> None:
         if every != "epoch" and not isinstance(every, int):
             raise ValueError(
-                f"{name}: save_freq is 'epoch' or a number of batches, not {every!r}"
+                f"Invalid value for save_freq of {name}: {every!r}; it is 'epoch' or a number of "
+                "batches"
             )
         self.every, self.seen = every, 0
 
@@ -43,7 +44,7 @@ class _Frequency:
         return due
 
 
-class ModelCheckpoint(Callback):
+class ModelCheckpoint(MonitorCallback):
     """Saves the model, or its weights, as it is trained. Of several workers the first one saves.
 
     Args:
@@ -52,7 +53,7 @@ class ModelCheckpoint(Callback):
             `save_weights_only`, `Model.save_weights` say which endings there are.
         monitor: the name of the value that tells which model is best.
         save_best_only: save only when that value is better than all before.
-        mode: "min", "max", or "auto": max for accuracies.
+        mode: "min", "max", or "auto": as the metric says.
         save_freq: "epoch", or the number of batches between two savings.
         initial_value_threshold: only better values than this one count.
     """
@@ -62,10 +63,9 @@ class ModelCheckpoint(Callback):
         save_best_only: bool = False, save_weights_only: bool = False, mode: str = "auto",
         save_freq: Any = "epoch", initial_value_threshold: float | None = None,
     ) -> None:  # fmt: skip
-        self.filepath, self.monitor, self.verbose = os.fspath(filepath), monitor, verbose
+        super().__init__(monitor, mode, initial_value_threshold)
+        self.filepath, self.verbose = os.fspath(filepath), verbose
         self.save_best_only, self.save_weights_only = save_best_only, save_weights_only
-        self.sign = sign_of(mode, monitor)
-        self.best = initial_value_threshold
         self._frequency = _Frequency(save_freq, "ModelCheckpoint")
         self._epoch = 0
 
@@ -107,7 +107,7 @@ class ModelCheckpoint(Callback):
                 "saved", stacklevel=2,
             )  # fmt: skip
             return True
-        if self.best is not None and self.sign * value <= self.sign * self.best:
+        if not self._is_improvement(value, self.best):
             return False
         self.best = value
         return True
@@ -131,7 +131,7 @@ class BackupAndRestore(Callback):
         delete_checkpoint: bool = True,
     ) -> None:  # fmt: skip
         if not backup_dir:
-            raise ValueError("BackupAndRestore: backup_dir is empty")
+            raise ValueError("Empty `backup_dir` argument passed to BackupAndRestore")
         self.backup_dir, self.delete_checkpoint = os.fspath(backup_dir), delete_checkpoint
         self._prefix = os.path.join(self.backup_dir, "latest")
         self._frequency = _Frequency(save_freq, "BackupAndRestore")

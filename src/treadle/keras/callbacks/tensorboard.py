@@ -13,6 +13,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras.callbacks.base import Callback, Logs
+from treadle.keras.variables import path_of
 from treadle.summary.messages import message_module, metadata_for
 
 
@@ -133,7 +134,7 @@ class TensorBoard(Callback):
         with self._writer("train").as_default():
             for layer in self.model.layers:
                 for weight in layer.weights:
-                    name = self._prefix + weight.name.removesuffix(":0").replace(":", "_")
+                    name = self._prefix + path_of(weight).replace(":", "_")
                     td.summary.histogram(f"{name}/histogram", weight, step=epoch)
                     if self.write_images:
                         _write_image(f"{name}/image", np.squeeze(weight.numpy()), epoch)

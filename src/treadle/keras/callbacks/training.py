@@ -8,69 +8,58 @@ from typing import Any
 import numpy as np
 
 from treadle.keras.callbacks.base import Callback, Logs
+from treadle.keras.callbacks.monitoring import MonitorCallback
 from treadle.keras.progress import message
 
 
-def sign_of(mode: str, monitor: str) -> float:
-    """1 where a value is to rise, -1 where it is to fall; "auto" takes the name for it."""
-    if mode not in ("auto", "min", "max"):
-        raise ValueError(f"mode must be auto, min or max, not {mode!r}")
-    rises = ("acc", "auc", "precision", "recall", "sensitivity", "specificity", "score", "iou")
-    if mode == "auto":
-        name = monitor.lower()
-        mode = "max" if any(part in name for part in (*rises, "cosine", "positives")) else "min"
-        mode = "min" if "false" in name else mode
-    return 1.0 if mode == "max" else -1.0
-
-
-class EarlyStopping(Callback):
+class EarlyStopping(MonitorCallback):
     """Stops fit when a value has not improved for `patience` epochs.
 
     Args:
         monitor: the value's name.
         min_delta: the least change that counts as an improvement.
-        mode: "min", "max", or "auto": max for accuracies and other scores.
+        mode: "min", "max", or "auto": as the metric says.
         baseline: improvements count only beyond this value.
         restore_best_weights: put the weights of the best epoch back when fit ends.
         start_from_epoch: epochs before it are left out.
     """
 
     def __init__(
-        self, monitor: str = "val_loss", min_delta: float = 0.0, patience: int = 0,
+        self, monitor: str = "val_loss", min_delta: float = 0, patience: int = 0,
         verbose: int = 0, mode: str = "auto", baseline: float | None = None,
         restore_best_weights: bool = False, start_from_epoch: int = 0,
     ) -> None:  # fmt: skip
-        self.monitor, self.min_delta, self.patience = monitor, abs(min_delta), patience
-        self.sign, self.verbose, self.baseline = sign_of(mode, monitor), verbose, baseline
+        super().__init__(monitor, mode, min_delta=min_delta)
+        self.patience, self.verbose, self.baseline = patience, verbose, baseline
         self.restore_best_weights, self.start_from_epoch = restore_best_weights, start_from_epoch
-        self.best, self.best_epoch, self.wait, self.stopped_epoch = 0.0, 0, 0, 0
-
-    def on_train_begin(self, logs: Logs | None = None) -> None:
-        self.best, self.best_epoch = -self.sign * np.inf, 0
-        self.wait = self.stopped_epoch = 0
+        self.best_epoch = self.wait = self.stopped_epoch = 0
         self.best_weights: list[Any] | None = None
 
-    def _improves(self, value: float, before: float) -> bool:
-        return bool(self.sign * value - self.min_delta > self.sign * before)
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        self.best, self.best_weights = None, None
+        self.best_epoch = self.wait = self.stopped_epoch = 0
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        if self.monitor not in (logs or {}):
-            raise ValueError(f"EarlyStopping: no {self.monitor!r} among {sorted(logs or {})}")
-        if epoch < self.start_from_epoch:
+        if self.monitor_op is None:
+            self._set_monitor_op()
+        value = self.get_monitor_value(logs)
+        if value is None or epoch < self.start_from_epoch:
             return
-        value = (logs or {})[self.monitor]
         if self.restore_best_weights and self.best_weights is None:
-            self.best_weights = self.model.get_weights()
+            self.best_weights, self.best_epoch = self.model.get_weights(), epoch
         self.wait += 1
-        if self._improves(value, self.best):
+        if self._is_improvement(value, self.best):
             self.best, self.best_epoch = value, epoch
             if self.restore_best_weights:
                 self.best_weights = self.model.get_weights()
-            if self.baseline is None or self._improves(value, self.baseline):
+            if self.baseline is None or self._is_improvement(value, self.baseline):
                 self.wait = 0
-            return
-        if self.wait >= self.patience and epoch > 0:
+        elif self.wait >= self.patience and epoch > 0:
             self.stopped_epoch, self.model.stop_training = epoch, True
+
+    def get_monitor_value(self, logs: Logs | None) -> Any:
+        """The value among the logs; None, with a warning, where there is none."""
+        return self._monitored(logs, "Early stopping conditioned on")
 
     def on_train_end(self, logs: Logs | None = None) -> None:
         if self.stopped_epoch and self.verbose:
@@ -82,41 +71,62 @@ class EarlyStopping(Callback):
             self.model.set_weights(self.best_weights)
 
 
+def _rates_of(model: Any) -> dict[str, Any]:
+    """The optimizers whose rates are to be changed, by what their rates are called in logs."""
+    several = getattr(model.optimizer, "optimizers", None)
+    if several is None:
+        return {"learning_rate": model.optimizer}
+    return {f"learning_rate_{each.name}": each for each in several}
+
+
+def _rate(optimizer: Any) -> float:
+    return float(np.asarray(optimizer.learning_rate))
+
+
 class LearningRateScheduler(Callback):
     """Sets the rate before each epoch.
 
     Args:
         schedule: a function of the epoch, or of the epoch and the present rate.
+
+    Raises:
+        ValueError: `schedule` gives something else than a float.
+        TypeError: the optimizer's rate is a schedule already.
     """
 
     def __init__(self, schedule: Callable[..., float], verbose: int = 0) -> None:
+        super().__init__()
         self.schedule, self.verbose = schedule, verbose
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        rate = float(np.asarray(self.model.optimizer.learning_rate))
-        try:
-            rate = self.schedule(epoch, rate)
-        except TypeError:  # a schedule of the epoch alone
-            rate = self.schedule(epoch)
-        self.model.optimizer.learning_rate = float(rate)
-        if self.verbose:
-            message(
-                f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}."
-            )
+        for optimizer in _rates_of(self.model).values():
+            try:
+                rate: Any = self.schedule(epoch, _rate(optimizer))
+            except TypeError:  # a schedule of the epoch alone
+                rate = self.schedule(epoch)
+            if not isinstance(rate, float | np.floating):
+                raise ValueError(
+                    f"The output of the `schedule` function should be a float. Got: {rate}"
+                )
+            optimizer.learning_rate = float(rate)
+            if self.verbose:
+                message(
+                    f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}."
+                )
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:
-            logs["learning_rate"] = float(np.asarray(self.model.optimizer.learning_rate))
+            logs |= {name: _rate(o) for name, o in _rates_of(self.model).items()}
 
 
-class ReduceLROnPlateau(Callback):
+class ReduceLROnPlateau(MonitorCallback):
     """Lowers the rate where a value has not improved for `patience` epochs.
 
     Args:
         monitor: the value's name.
         factor: what the rate is multiplied by.
         patience: epochs without improvement.
-        mode: "min", "max", or "auto": max for accuracies and other scores.
+        mode: "min", "max", or "auto": as the metric says.
         min_delta: the least change that counts as an improvement.
         cooldown: epochs after a change in which none are counted.
         min_lr: the lowest rate.
@@ -125,47 +135,78 @@ class ReduceLROnPlateau(Callback):
     def __init__(
         self, monitor: str = "val_loss", factor: float = 0.1, patience: int = 10, verbose: int = 0,
         mode: str = "auto", min_delta: float = 1e-4, cooldown: int = 0, min_lr: float = 0.0,
+        **kwargs: Any,
     ) -> None:  # fmt: skip
+        super().__init__(monitor, mode, min_delta=min_delta)
         if factor >= 1.0:
-            raise ValueError(f"ReduceLROnPlateau: the factor must be below 1, got {factor}")
-        self.monitor, self.factor, self.patience = monitor, factor, patience
-        self.sign, self.verbose = sign_of(mode, monitor), verbose
-        self.min_delta, self.cooldown, self.min_lr = min_delta, cooldown, min_lr
+            raise ValueError(
+                f"ReduceLROnPlateau does not support a factor >= 1.0. Received factor={factor}"
+            )
+        self.factor, self.patience, self.verbose = factor, patience, verbose
+        self.cooldown, self.min_lr = cooldown, min_lr
+        self.cooldown_counter = self.wait = 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        self.best, self.wait, self.cooling = -np.inf, 0, 0
+        self.best, self.cooldown_counter, self.wait = None, 0, 0
+
+    def in_cooldown(self) -> bool:
+        """Whether a change was so short a time ago that epochs are not counted."""
+        return self.cooldown_counter > 0
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         logs = {} if logs is None else logs
-        rate = float(np.asarray(self.model.optimizer.learning_rate))
-        logs["learning_rate"] = rate
-        if self.monitor not in logs:
-            raise ValueError(f"ReduceLROnPlateau: no {self.monitor!r} among {sorted(logs)}")
-        if self.cooling > 0:
-            self.cooling, self.wait = self.cooling - 1, 0
-        value = self.sign * logs[self.monitor]
-        if value > self.best + self.min_delta:
+        logs |= {name: _rate(o) for name, o in _rates_of(self.model).items()}
+        value = self._monitored(logs, "Learning rate reduction is conditioned on")
+        if value is None:
+            return
+        if self.in_cooldown():
+            self.cooldown_counter, self.wait = self.cooldown_counter - 1, 0
+        if self._is_improvement(value, self.best):
             self.best, self.wait = value, 0
-        elif self.cooling <= 0:
+        elif not self.in_cooldown():
             self.wait += 1
-            if self.wait >= self.patience and rate > self.min_lr:
-                lower = max(rate * self.factor, self.min_lr)
-                self.model.optimizer.learning_rate = lower
-                if self.verbose:
-                    message(
-                        f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {lower}."
-                    )
-                self.cooling, self.wait = self.cooldown, 0
+            if self.wait >= self.patience and self._reduce(epoch):
+                self.cooldown_counter, self.wait = self.cooldown, 0
+
+    def _reduce(self, epoch: int) -> bool:
+        """Lower the rates; False where all are lowest."""
+        reduced = False
+        for optimizer in _rates_of(self.model).values():
+            rate = _rate(optimizer)
+            if rate <= np.float32(self.min_lr):
+                continue
+            lower = max(rate * self.factor, self.min_lr)
+            optimizer.learning_rate, reduced = lower, True
+            if self.verbose:
+                message(
+                    f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {lower}."
+                )
+        return reduced
 
 
 class TerminateOnNaN(Callback):
-    """Stops fit when the loss is no longer a finite number."""
+    """Stops fit when the loss is no longer a finite number.
 
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    Args:
+        raise_error: raise a RuntimeError instead, so that other callbacks' `on_train_end` are not
+            called: a backup stays.
+    """
+
+    def __init__(self, raise_error: bool = False) -> None:
+        super().__init__()
+        self.raise_error = raise_error
+
+    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         loss = (logs or {}).get("loss")
-        if loss is not None and not np.isfinite(np.asarray(loss)):
-            message(f"Batch {batch}: Invalid loss, terminating training")
-            self.model.stop_training = True
+        if loss is None or np.isfinite(np.asarray(loss)):
+            return
+        if self.raise_error:
+            raise RuntimeError(
+                f"NaN or Inf loss encountered at batch {batch}. Loss value: {loss}. Terminating "
+                "training immediately."
+            )
+        message(f"Batch {batch}: Invalid loss, terminating training")
+        self.model.stop_training = True
 
 
 class SwapEMAWeights(Callback):
@@ -192,7 +233,7 @@ class SwapEMAWeights(Callback):
             return
         for variable, average in self._pairs():
             value = variable.numpy()
-            variable.assign(average.value())
+            variable.assign(average.read_value())
             average.assign(value)
         self._swapped = swapped
 
@@ -206,7 +247,7 @@ class SwapEMAWeights(Callback):
         self._swap(True)
         if epoch == self.params["epochs"] - 1 or self.model.stop_training:
             for variable, average in self._pairs():  # which fit puts in place for good
-                average.assign(variable.value())
+                average.assign(variable.read_value())
             self._swapped = False
 
     def on_test_begin(self, logs: Logs | None = None) -> None:

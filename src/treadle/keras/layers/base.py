@@ -19,13 +19,16 @@ from treadle.keras import (
     dtype_policies,
     initializers,
     naming,
+    random,
     regularizers,
     serialization,
+    variables,
 )
 from treadle.keras.dtype_policies import casting
 from treadle.keras.layers import symbolic
 from treadle.keras.layers.removed import REMOVED
 from treadle.keras.masks import mask_of, set_mask
+from treadle.keras.metrics.base import Metric
 from treadle.module import operation_scope
 
 
@@ -124,7 +127,9 @@ def _then_built(build: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(build)
     def build_once(self: Any, *args: Any, **kwargs: Any) -> None:
-        build(self, *args, **kwargs)
+        with naming.within(self):
+            self._path = naming.path_of(naming.scopes.owners)
+            build(self, *args, **kwargs)
         self.built = True
         shapes = parameters.by_name((self, *args), kwargs)
         self._build_shapes = {name: shapes[name] for name in parameters.names[1:] if name in shapes}
@@ -153,6 +158,7 @@ class Layer(td.Module):
         dtype: of the weights and of the computation; floating inputs are cast to it. Or a policy
             such as "mixed_float16".
         input_shape: the shape of one example, for the first layer of a Sequential.
+        autocast: False: inputs keep their dtypes.
     """
 
     input_spec: InputSpec | None = None
@@ -163,12 +169,15 @@ class Layer(td.Module):
     _keywords: ClassVar[tuple[str, ...]] = ()  # the arguments that `_weights` stands for
     # Whether `compute_output_shape` of a class of this package tells what `call` gives.
     has_shape_rule: ClassVar[bool] = True
+    # The dtype of the inputs for which shapes are computed; None: that of the computation.
+    shape_dtype: ClassVar[str | None] = None
     # Whether the layer computes in float32 where others compute in 16 bits.
     in_float32: ClassVar[bool] = False
     _ignored_attributes: ClassVar[frozenset[str]] = frozenset({
         "_added_weights", "_trainable", "_name", "_penalties", "_call_losses", "_loss_layers",
-        "_example_shape", "_output_shape", "_nodes", "built", "dtype", "dtype_policy", "_arguments",
-        "_build_shapes",
+        "_example_shape", "_output_shape", "_nodes", "built", "_policy", "autocast",
+        "_arguments",
+        "_build_shapes", "_parent_path", "_path",
     })  # fmt: skip
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
     _build_shapes: Mapping[str, Any] = MappingProxyType({})  # what `build` was given, by name
@@ -195,6 +204,7 @@ class Layer(td.Module):
         name: str | None = None,
         dtype: Any = None,
         input_shape: Sequence[int | None] | None = None,
+        autocast: bool = True,
         **kwargs: Any,
     ) -> None:
         if "input_dim" in kwargs and input_shape is None:  # Keras 2
@@ -208,11 +218,18 @@ class Layer(td.Module):
         if kwargs:
             unknown = ", ".join(sorted(kwargs))
             raise TypeError(f"{type(self).__name__} got unsupported arguments: {unknown}")
+        if not isinstance(trainable, bool):
+            raise ValueError(
+                "Expected argument `trainable` to be a boolean, but received: "
+                f"{trainable} (of type {type(trainable)})"
+            )
         self._name = name or naming.unique_name(type(self).__name__)
         self._trainable = trainable
-        self.dtype_policy = dtype_policies.get(dtype)
-        self.dtype = self.dtype_policy.variable_dtype
+        self._policy = dtype_policies.get(dtype)
+        self.autocast = autocast
         self.built = False
+        self._parent_path: str | None = None  # the names before the layer's in those of weights
+        self._path: str | None = None
         self._added_weights: list[td.Variable] = []
         self._penalties: list[tuple[Any, td.Variable]] = []
         self._call_losses: list[Any] = []
@@ -253,14 +270,55 @@ class Layer(td.Module):
         return self._new_weight(*args, **kwargs)
 
     @property
+    def path(self) -> str | None:
+        """The layer's name after those of the layers that built it; None before it is built."""
+        return self._path
+
+    @property
+    def dtype_policy(self) -> Any:
+        """What the layer computes in, and what its weights are; may be set to another policy, or to
+        its name."""
+        return self._policy
+
+    @dtype_policy.setter
+    def dtype_policy(self, value: Any) -> None:
+        self._policy = dtype_policies.get(value)
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of weights."""
+        return self._policy.variable_dtype
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics in attributes of the layer and of the layers in it."""
+        return self._metrics_inside()
+
+    def _metrics_inside(self) -> list[Any]:
+        found: dict[int, Any] = {}
+        for _, value in self._attribute_items():
+            for leaf in _listed_in(value):
+                if isinstance(leaf, Metric):
+                    found.setdefault(id(leaf), leaf)
+        for inner in self._own()[1]:
+            if isinstance(inner, Layer):
+                found |= {id(m): m for m in inner._metrics_inside() if id(m) not in found}
+        return list(found.values())
+
+    @property
+    def metrics_variables(self) -> list[td.Variable]:
+        """The variables of `metrics`."""
+        return [variable for metric in self.metrics for variable in metric.variables]
+
+    @property
     def compute_dtype(self) -> str:
         """The dtype of the computation, of inputs and of results."""
-        return self.dtype_policy.compute_dtype
+        return self._policy.compute_dtype
 
     @property
     def variable_dtype(self) -> str:
         """The dtype of weights."""
-        return self.dtype_policy.variable_dtype
+        return self._policy.variable_dtype
 
     def add_variable(self, *args: Any, **kwargs: Any) -> td.Variable:
         """`add_weight`, as Keras 2 called it too."""
@@ -287,13 +345,14 @@ class Layer(td.Module):
         if make is None:
             make = initializers.GlorotUniform() if kind.is_floating else initializers.Zeros()
         mixed = autocast and kind.is_floating and self.compute_dtype != self.variable_dtype
+        path = f"{naming.path_of(naming.opened(self))}/{name or naming.unique_name('variable')}"
         variable = (dtype_policies.CastVariable if mixed else td.Variable)(
-            lambda: make(dims, dtype=kind), trainable=trainable,
-            name=f"{self.name}/{name or 'weight'}",
+            lambda: make(dims, dtype=kind), trainable=trainable, name=path,
             constraint=constraints.get(constraint),
             synchronization=_of_names(td.VariableSynchronization, synchronization),
             aggregation=_of_names(td.VariableAggregation, aggregation),
         )  # fmt: skip
+        variables.with_path(variable, path)
         self._added_weights.append(variable)
         penalty = regularizers.get(regularizer)
         if penalty is not None:
@@ -371,9 +430,21 @@ class Layer(td.Module):
         """Frozen weights, statistics and counters."""
         return [v for v, trainable in self._all_weights() if not trainable]
 
+    def _seed_generators(self) -> list[random.SeedGenerator]:
+        """Those in attributes of the layer and of the layers in it, each once."""
+        found: dict[int, random.SeedGenerator] = {}
+        for leaf in (leaf for _, value in self._attribute_items() for leaf in _listed_in(value)):
+            if isinstance(leaf, random.SeedGenerator):
+                found.setdefault(id(leaf), leaf)
+        for inner in self._own()[1]:
+            if isinstance(inner, Layer):
+                found |= {id(g): g for g in inner._seed_generators() if id(g) not in found}
+        return list(found.values())
+
     @property
     def variables(self) -> list[td.Variable]:  # type: ignore[override]
-        return self.weights
+        """The weights, and the states of `keras.random.SeedGenerator`s in attributes."""
+        return [*self.weights, *(g.state for g in self._seed_generators())]
 
     @property
     def trainable_variables(self) -> list[td.Variable]:  # type: ignore[override]
@@ -381,7 +452,7 @@ class Layer(td.Module):
 
     @property
     def non_trainable_variables(self) -> list[td.Variable]:  # type: ignore[override]
-        return self.non_trainable_weights
+        return [*self.non_trainable_weights, *(g.state for g in self._seed_generators())]
 
     @property
     def trainable(self) -> bool:
@@ -433,7 +504,7 @@ class Layer(td.Module):
     @property
     def losses(self) -> list[td.Tensor]:
         """Weight penalties and what `add_loss` was given during the last call, inner layers too."""
-        found = [penalty(variable.value()) for penalty, variable in self._penalties]
+        found = [penalty(variable.read_value()) for penalty, variable in self._penalties]
         found += self._call_losses
         for module in self._own()[1]:
             if isinstance(module, Layer):
@@ -447,13 +518,23 @@ class Layer(td.Module):
         when theirs returns."""
         self.built = True
 
+    def _build_at_init(self) -> None:
+        """Say that a layer without weights is built: unless a program's class builds something."""
+        self.built = type(self).build.__module__.startswith("treadle.")
+
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The layer's computation. Subclasses must define it."""
         raise NotImplementedError(f'Layer "{self.name}" ({type(self).__name__}) must define call()')
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The output's shape for an input shape; the same one unless a layer says otherwise."""
-        return tuple(input_shape)
+        if type(self).has_shape_rule:
+            return tuple(input_shape)
+        return symbolic.output_shape(self, input_shape)
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call gives, as KerasTensors: for arguments that are KerasTensors."""
+        return symbolic.outputs_of(self, args, kwargs)
 
     def _has_rule(self) -> bool:
         """Whether `compute_output_shape` speaks for the layer: not where a user's layer inherits
@@ -483,8 +564,10 @@ class Layer(td.Module):
         args, kwargs, training = self._with_training(args, kwargs)
         kwargs, mask = self._with_masks(parameters, args, kwargs)
         before, outermost, read_in = _calls.training, _calls.outermost, casting.dtype
+        owners = naming.scopes.owners
         try:  # without calls between a change and its end, an interrupt comes before or after both
             _calls.training = (*before, training)
+            naming.scopes.owners = naming.opened(self)
             if outermost is None:
                 self._start_outermost()
             casting.dtype = self._read_in()
@@ -497,6 +580,7 @@ class Layer(td.Module):
             casting.dtype = read_in
             _calls.training = before
             _calls.outermost = outermost
+            naming.scopes.owners = owners
         self._output_shape = td.nest.map_structure(_shape_of, outputs)
         self._mask_outputs(args[0] if args else None, outputs, mask)
         return outputs
@@ -627,7 +711,7 @@ class Layer(td.Module):
 
     def _autocast(self, tensor: td.Tensor) -> td.Tensor:
         kind = self.variable_dtype if self.in_float32 else self.compute_dtype
-        if tensor.dtype.is_floating and tensor.dtype.name != kind:
+        if self.autocast and tensor.dtype.is_floating and tensor.dtype.name != kind:
             cast = td.cast(tensor, kind)
             set_mask(cast, mask_of(tensor))
             return cast
@@ -753,6 +837,13 @@ class Layer(td.Module):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"
+
+
+def _listed_in(value: Any) -> Iterable[Any]:
+    """What a list, tuple or dict in an attribute holds; or the value itself."""
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) else (value,)
 
 
 def _shape_of(value: Any) -> Any:

@@ -178,10 +178,10 @@ class GRUCell(_Cell):
         x = td.matmul(self._dropped(inputs, "dropout", training), self.kernel)
         bias = None
         if self.bias is not None:
-            bias = self.bias.value()
+            bias = self.bias.read_value()
             x = x + (bias[0] if self.reset_after else bias)
         update, reset, candidate = td.split(x, 3, axis=-1)
-        recurrent = self.recurrent_kernel.value()
+        recurrent = self.recurrent_kernel.read_value()
         if self.reset_after:
             inner = td.matmul(before, recurrent)
             if bias is not None:

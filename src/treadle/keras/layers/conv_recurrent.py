@@ -93,7 +93,7 @@ class ConvLSTMCell(GatedCell):
 
         if not training or not getattr(self, fraction):
             return convolved(x, kernel)
-        parts = enumerate(td.split(kernel.value(), self.gates, axis=-1))
+        parts = enumerate(td.split(kernel.read_value(), self.gates, axis=-1))
         return td.concat(
             [convolved(self._dropped(x, fraction, training, i), part) for i, part in parts],
             self._windows._channel_axis,

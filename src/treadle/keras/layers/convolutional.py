@@ -180,7 +180,7 @@ class _OfChannels(_Convolution):
         code, strides, dilation = self._format_code, self.strides, self.dilation_rate
         row = self._axes[0]
         if self.rank == 1:
-            inputs, kernel = td.expand_dims(inputs, row), kernel.value()[None]
+            inputs, kernel = td.expand_dims(inputs, row), kernel.read_value()[None]
             code, strides, dilation = code.replace("W", "HW"), strides * 2, (1, *dilation)
         steps = [1, *strides, 1] if self._channels_last else [1, 1, *strides]
         outputs = td.nn.depthwise_conv2d(

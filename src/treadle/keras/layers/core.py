@@ -63,14 +63,14 @@ class Dense(Layer):
     def call(self, inputs: Any) -> td.Tensor:
         if not inputs.dtype.is_floating:
             inputs = td.cast(inputs, self.dtype)
-        kernel = self.kernel.value()
+        kernel = self.kernel.read_value()
         if len(inputs.shape) == 2:
             outputs = td.matmul(inputs, kernel)
         else:
             outputs = td.tensordot(inputs, kernel, [[len(inputs.shape) - 1], [0]])
         if self.bias is not None:
             outputs = outputs + self.bias
-        return self.activation(outputs)
+        return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape[:-1], self.units)
@@ -108,12 +108,18 @@ class Embedding(Layer):
             embeddings_constraint=embeddings_constraint,
             **kwargs,
         )
+        for label, size in (("input_dim", input_dim), ("output_dim", output_dim)):
+            if not isinstance(size, int | np.integer) or size < 1:
+                raise ValueError(
+                    f"Embedding: {label} must be a positive int. Received: {label}={size}"
+                )
         self.input_dim, self.output_dim, self.mask_zero = input_dim, output_dim, mask_zero
+        self.supports_masking = mask_zero
         if weights is not None:
             self.build(None)
             self.set_weights(weights if isinstance(weights, list) else [weights])
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Any = None) -> None:
         self.embeddings = self._add("embeddings", (self.input_dim, self.output_dim))
         self.built = True
 
@@ -158,7 +164,7 @@ class ReversibleEmbedding(Embedding):
         self.tie_weights, self.reverse_dtype = tie_weights, reverse_dtype
         self.logit_soft_cap = logit_soft_cap
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Any = None) -> None:
         super().build(input_shape)
         if not self.tie_weights:
             shape = (self.output_dim, self.input_dim)
@@ -172,7 +178,7 @@ class ReversibleEmbedding(Embedding):
             set_mask(result, super().compute_mask(inputs))
             return result
         own = None if self.tie_weights else self.reverse_embeddings
-        kernel = td.transpose(self.embeddings.value()) if own is None else own.value()
+        kernel = td.transpose(self.embeddings.read_value()) if own is None else own.read_value()
         if self.reverse_dtype is not None:
             inputs, kernel = (td.cast(x, self.reverse_dtype) for x in (inputs, kernel))
         logits = td.tensordot(inputs, kernel, [[-1], [0]])
@@ -191,7 +197,7 @@ class Identity(Layer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> Any:
         return inputs
@@ -211,14 +217,19 @@ class Masking(Layer):
     def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.mask_value = mask_value
-        self.built = True
+        self._build_at_init()
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where a feature differs from the value."""
-        return td.reduce_any(td.not_equal(inputs, self.mask_value), -1)
+        return td.reduce_any(self._differs(inputs), -1)
+
+    def _differs(self, inputs: Any) -> td.Tensor:
+        inputs = td.convert_to_tensor(inputs)
+        floating = inputs.dtype.is_floating
+        return td.not_equal(inputs if floating else td.cast(inputs, td.float32), self.mask_value)
 
     def call(self, inputs: Any) -> td.Tensor:
-        kept = td.reduce_any(td.not_equal(inputs, self.mask_value), -1, keepdims=True)
+        kept = td.reduce_any(self._differs(inputs), -1, keepdims=True)
         return td.where(kept, inputs, td.zeros_like(inputs))
 
 
@@ -247,14 +258,18 @@ class Activation(Layer):
     def __init__(self, activation: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.activation = activations.get(activation)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return self.activation(inputs)
 
 
 class ReLU(Layer):
-    """The rectifier; see `keras.activations.relu`."""
+    """The rectifier; see `keras.activations.relu`.
+
+    Raises:
+        ValueError: a negative maximum, slope or threshold, or None as slope or threshold.
+    """
 
     supports_masking = True
     _settings: ClassVar[tuple[str, ...]] = ("max_value", "negative_slope", "threshold")
@@ -264,8 +279,19 @@ class ReLU(Layer):
         **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
+        if max_value is not None and max_value < 0:
+            raise ValueError(
+                "max_value of a ReLU layer cannot be a negative value. Received: "
+                f"max_value={max_value}"
+            )
+        for key, value in (("negative_slope", negative_slope), ("threshold", threshold)):
+            if value is None or value < 0:
+                raise ValueError(
+                    f"{key} of a ReLU layer cannot be None or a negative value. Received: "
+                    f"{key}={value}"
+                )
         self.max_value, self.negative_slope, self.threshold = max_value, negative_slope, threshold
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
@@ -288,7 +314,7 @@ class ThresholdedReLU(Layer):
                 f"The theta value of a Thresholded ReLU layer should be >=0. Received: {theta}"
             )
         self.theta = float(theta)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return td.multiply(inputs, td.cast(inputs > self.theta, inputs.dtype))
@@ -303,7 +329,7 @@ class ELU(Layer):
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.alpha = alpha
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return activations.elu(inputs, self.alpha)
@@ -357,7 +383,7 @@ class RepeatVector(Layer):
             raise ValueError(f"RepeatVector: n must be a positive int, got {n!r}")
         self.n = n
         self.input_spec = InputSpec(ndim=2)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return td.repeat(inputs[:, None], self.n, axis=1)
@@ -375,8 +401,13 @@ class LeakyReLU(Layer):
     def __init__(self, negative_slope: float = 0.3, **kwargs: Any) -> None:
         negative_slope = kwargs.pop("alpha", negative_slope)  # Keras 2's name
         super().__init__(**kwargs)
+        if negative_slope is None or negative_slope < 0:
+            raise ValueError(
+                "The negative_slope value of a Leaky ReLU layer cannot be None or negative value. "
+                f"Expected a float. Received: negative_slope={negative_slope}"
+            )
         self.negative_slope = negative_slope
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return td.nn.leaky_relu(inputs, self.negative_slope)
@@ -394,11 +425,20 @@ class Softmax(Layer):
     def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.axis = axis
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any, mask: Any = None) -> td.Tensor:
         if mask is not None:
             mask = td.cast(mask, td.bool)
+            fits = len(mask.shape) <= len(inputs.shape) and all(
+                m in (1, None) or d is None or m == d
+                for m, d in zip(mask.shape[::-1], inputs.shape[::-1], strict=False)
+            )
+            if not fits:
+                raise ValueError(
+                    f"Softmax: a mask of shape {mask.shape} does not fit inputs of shape "
+                    f"{inputs.shape}"
+                )
             low = -3e4 if inputs.dtype == td.float16 else -1e9
             inputs = td.where(mask, inputs, td.constant(low, inputs.dtype))
         if isinstance(self.axis, int):
@@ -421,7 +461,7 @@ class Flatten(Layer):
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.data_format = format_name(data_format)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         rank = len(inputs.shape)
@@ -447,7 +487,7 @@ class Reshape(Layer):
     def __init__(self, target_shape: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.target_shape = tuple(target_shape)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         target = self.compute_output_shape(tuple(inputs.shape))[1:]
@@ -478,7 +518,7 @@ class Permute(Layer):
     def __init__(self, dims: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.dims = tuple(dims)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return td.transpose(inputs, [0, *self.dims])

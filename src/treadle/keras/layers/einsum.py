@@ -6,7 +6,7 @@ import re
 from typing import Any, ClassVar, NamedTuple
 
 import treadle as td
-from treadle.keras import activations
+from treadle.keras import activations, initializers
 from treadle.keras.layers.base import Layer
 
 
@@ -31,6 +31,7 @@ class EinsumDense(Layer):
     """
 
     kernel: Any
+    kernel_initializer: Any
     bias: Any
     _settings: ClassVar[tuple[str, ...]] = ("equation", "activation", "bias_axes")
     _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
@@ -109,9 +110,22 @@ class EinsumDense(Layer):
         shape = tuple(sizes[letter] if letter in self.bias_axes else 1 for letter in last)
         return shape if self._dots_first else (*shape, *(1,) * further)
 
+    def _initializer(self) -> Any:
+        """The kernel's: one that asks for the numbers of inputs and outputs of a unit is told which
+        axes those are."""
+        given = self.kernel_initializer
+        if not isinstance(given, initializers.VarianceScaling) or given.input_axes is not None:
+            return given
+        outside = self._letters[2]
+        axes: tuple[list[int], list[int]] = [], []
+        for axis, letter in enumerate(self._letters[1]):
+            axes[letter in outside].append(axis)
+        config = given.get_config() | {"input_axes": axes[0], "output_axes": axes[1]}
+        return type(given).from_config(config | {"seed": given.seed})
+
     def build(self, input_shape: Any) -> None:
         shapes = self._shapes(input_shape)
-        self.kernel = self._add("kernel", shapes.kernel)
+        self.kernel = self._add("kernel", shapes.kernel, initializer=self._initializer())
         self.bias = None if shapes.bias is None else self._add("bias", shapes.bias)
 
     def call(self, inputs: Any) -> td.Tensor:

@@ -30,7 +30,7 @@ class Lambda(Layer):
         self.function, self.arguments = function, dict(arguments or {})
         self.mask = mask
         self._taken = inspect.signature(function).parameters
-        self.built = True
+        self._build_at_init()
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """What the layer was given as `mask`."""
@@ -58,7 +58,7 @@ class Operation(Layer):
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name=name)
-        self.built = True
+        self._build_at_init()
 
     def _convert(self, inputs: Any) -> Any:
         return inputs

@@ -15,8 +15,17 @@ class InputLayer(Layer):
 
     def __init__(
         self, shape: Any = None, batch_size: int | None = None, dtype: Any = None,
-        name: str | None = None, batch_shape: Any = None, **kwargs: Any,
+        sparse: bool | None = None, ragged: bool | None = None, batch_shape: Any = None,
+        input_tensor: Any = None, optional: bool = False, name: str | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
+        if input_tensor is not None:
+            if not isinstance(input_tensor, KerasTensor):
+                raise ValueError(
+                    "Argument `input_tensor` must be a KerasTensor. Received invalid type: "
+                    f"input_tensor={input_tensor} (of type {type(input_tensor)})"
+                )
+            batch_shape = tuple(input_tensor.shape) if batch_shape is None else batch_shape
+            dtype = input_tensor.dtype if dtype is None else dtype
         given = kwargs.pop("input_shape", None) if shape is None else shape
         if batch_shape is not None:
             batch_size, *given = batch_shape
@@ -27,9 +36,15 @@ class InputLayer(Layer):
         self.batch_shape = (batch_size, *(given or ()))
         self.built = True
         if given is not None:
-            Node(self, (), {}, KerasTensor(self.batch_shape, kind, self.name))
+            made = input_tensor
+            if made is None:
+                made = KerasTensor(self.batch_shape, kind, bool(sparse), bool(ragged), name=name)
+                made._name = self.name
+            Node(self, (), {}, made)
 
-    def call(self, inputs: Any) -> Any:
+    sparse = ragged = False
+
+    def call(self, inputs: Any = None) -> Any:
         return inputs
 
     def get_config(self) -> dict[str, Any]:
@@ -38,8 +53,9 @@ class InputLayer(Layer):
 
 
 def Input(
-    shape: Any = None, batch_size: int | None = None, dtype: Any = None, name: str | None = None,
-    batch_shape: Any = None,
+    shape: Any = None, batch_size: int | None = None, dtype: Any = None,
+    sparse: bool | None = None, ragged: bool | None = None, batch_shape: Any = None,
+    name: str | None = None, tensor: Any = None, optional: bool = False,
 ) -> Any:  # fmt: skip
     """The start of a model: calls of layers on it describe the model, Model(inputs, outputs) is it.
 
@@ -48,11 +64,16 @@ def Input(
         batch_size: None stands for any.
         dtype: of the input, that of layers when omitted.
         name: by which a dict of inputs names it.
+        sparse, ragged: taken for Keras's programs; True is refused.
         batch_shape: the shape with the batch's size, instead of both.
+        tensor: a KerasTensor to begin with, instead of a new one.
+        optional: taken for Keras's programs.
 
     Raises:
         ValueError: no shape is given.
     """
-    if shape is None and batch_shape is None:
+    if shape is None and batch_shape is None and tensor is None:
         raise ValueError("Input: give the shape of one example, shape=(...), or batch_shape=(...)")
-    return InputLayer(shape, batch_size, dtype, name, batch_shape).output
+    return InputLayer(
+        shape, batch_size, dtype, sparse, ragged, batch_shape, tensor, optional, name
+    ).output

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras.layers.base import Layer
+from treadle.keras.masks import mask_of
 
 
 class _Merge(Layer):
@@ -17,7 +18,9 @@ class _Merge(Layer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.built = True
+        self._build_at_init()
+
+    supports_masking = True
 
     def call(self, inputs: Any) -> td.Tensor:
         if not isinstance(inputs, list | tuple) or len(inputs) < self._least:
@@ -33,10 +36,27 @@ class _Merge(Layer):
         raise NotImplementedError
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """Where any of the masks is True; None where an input has none."""
+        """Where any of the masks is True; None where an input has none.
+
+        Raises:
+            ValueError: the inputs or masks are no lists, or lists of different lengths.
+        """
+        self._check_masks(inputs, mask)
         if mask is None or any(m is None for m in mask):
             return None
-        return functools.reduce(td.logical_or, mask)
+        return functools.reduce(td.logical_or, [td.cast(m, td.bool) for m in mask])
+
+    def _check_masks(self, inputs: Any, mask: Any) -> None:
+        if mask is None:
+            return
+        for name, value in (("mask", mask), ("inputs", inputs)):
+            if not isinstance(value, list | tuple):
+                raise ValueError(f"`{name}` should be a list. Received: {name}={value}")
+        if len(mask) != len(inputs):
+            raise ValueError(
+                "The lists `inputs` and `mask` should have the same length. Received: "
+                f"{len(inputs)} inputs and {len(mask)} masks"
+            )
 
 
 def _expanded(inputs: list[td.Tensor]) -> list[td.Tensor]:
@@ -56,6 +76,27 @@ class _Elementwise(_Merge):
         return functools.reduce(type(self)._function, _expanded(inputs))
 
 
+class _Chosen(_Elementwise):
+    """Where a mask leaves out an element of one input, that of the other stands for it."""
+
+    def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
+        masks = [mask_of(x) for x in inputs]
+        if all(mask is None for mask in masks):
+            return super()._merged(inputs)
+        found, kept = inputs[0], masks[0]
+        for x, mask in zip(inputs[1:], masks[1:], strict=True):
+            other = x if mask is None else td.where(_like(mask, x), x, found)
+            one = found if kept is None else td.where(_like(kept, found), found, other)
+            kept = None if mask is None or kept is None else td.logical_or(kept, mask)
+            found = type(self)._function(one, other)
+        return found
+
+
+def _like(mask: Any, x: td.Tensor) -> td.Tensor:
+    """A mask that fits the inputs' features."""
+    return td.expand_dims(mask, -1) if len(mask.shape) < len(x.shape) else mask
+
+
 class Add(_Elementwise):
     """The sum of the inputs."""
 
@@ -63,18 +104,29 @@ class Add(_Elementwise):
 
 
 class Multiply(_Elementwise):
-    """The product of the inputs."""
+    """The product of the inputs. What a mask leaves out of one input counts as 1; where all are
+    left out the result is 0."""
 
     _function = staticmethod(td.multiply)
 
+    def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
+        masks = [mask_of(x) for x in inputs]
+        kept = [x if mask is None else td.where(_like(mask, x), x, td.ones_like(x))
+                for x, mask in zip(inputs, masks, strict=True)]  # fmt: skip
+        product = super()._merged(kept)
+        if any(mask is None for mask in masks):
+            return product
+        anywhere = functools.reduce(td.logical_or, masks)
+        return td.where(_like(anywhere, product), product, td.zeros_like(product))
 
-class Maximum(_Elementwise):
+
+class Maximum(_Chosen):
     """The largest of the inputs, element by element."""
 
     _function = staticmethod(td.maximum)
 
 
-class Minimum(_Elementwise):
+class Minimum(_Chosen):
     """The smallest of the inputs, element by element."""
 
     _function = staticmethod(td.minimum)
@@ -95,7 +147,10 @@ class Subtract(_Elementwise):
 
     def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
         if len(inputs) != 2:
-            raise ValueError(f'Layer "{self.name}" (Subtract) takes 2 inputs, got {len(inputs)}')
+            raise ValueError(
+                f'Layer "{self.name}": a Subtract layer should be called on exactly 2 inputs. '
+                f"Received: {len(inputs)}"
+            )
         return super()._merged(inputs)
 
 
@@ -114,8 +169,13 @@ class Concatenate(_Merge):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The masks one after the other, along the axis that they have of the inputs; where an
         input has none, nothing is left out."""
+        self._check_masks(inputs, mask)
         if mask is None or all(m is None for m in mask):
             return None
+        mask = [None if m is None else td.cast(m, td.bool) for m in mask]
+        if all(m is not None and len(m.shape) == len(x.shape)
+               for m, x in zip(mask, inputs, strict=True)):  # fmt: skip
+            return td.reduce_any(td.concat(mask, self.axis), -1)
         whole = [td.ones_like(x, td.bool) for x in inputs]
         parts = [
             all_kept if m is None else td.expand_dims(m, -1) & all_kept

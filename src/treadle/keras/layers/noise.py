@@ -19,7 +19,7 @@ class _Disturbing(Layer):
     def __init__(self, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.seed = seed
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any, training: Any = False) -> td.Tensor:
         if isinstance(training, td.Tensor):

@@ -23,6 +23,11 @@ class _Normalization(Layer):
         self, axis: Any, epsilon: float, center: bool, scale: bool, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
+        if not isinstance(axis, int | list | tuple):
+            raise TypeError(
+                f"Expected an int or a list/tuple of ints for the argument 'axis', but received: "
+                f"{axis}"
+            )
         self.axis = axis if isinstance(axis, int) else list(axis)
         self.epsilon, self.center, self.scale = epsilon, center, scale
 
@@ -45,10 +50,14 @@ class _Normalization(Layer):
                 f"inputs of shape {tuple(input_shape)}"
             )
         self._build_weights(shape)
-        given = [self.axis] if isinstance(self.axis, int) else self.axis
-        self.input_spec = InputSpec(
-            ndim=len(input_shape), axes={axis: input_shape[axis] for axis in given}
-        )
+        if self._of_one_rank:
+            given = [self.axis] if isinstance(self.axis, int) else self.axis
+            self.input_spec = InputSpec(
+                ndim=len(input_shape), axes={axis: input_shape[axis] for axis in given}
+            )
+
+    # Whether inputs have the rank of those that the weights were made for.
+    _of_one_rank: ClassVar[bool] = True
 
     def _build_weights(self, shape: list[int]) -> None:
         self.gamma = self._add("gamma", shape) if self.scale else None
@@ -74,10 +83,22 @@ class BatchNormalization(_Normalization):
         beta_initializer, gamma_initializer, beta_regularizer, gamma_regularizer, beta_constraint,
         gamma_constraint: of these weights.
         moving_mean_initializer, moving_variance_initializer: of the statistics.
+        renorm: correct the statistics of a batch towards running ones ("batch renormalization"), so
+            that training computes what inference does.
+        renorm_clipping: bounds of the corrections: a dict with "rmax", "rmin" and "dmax".
+        renorm_momentum: of the running statistics of training.
+        synchronized: take the statistics of the batches of all replicas together.
+
+    Raises:
+        ValueError: `renorm_clipping` has other keys, or bounds that contradict one another.
     """
 
+    moving_mean_initializer: Any
+    moving_variance_initializer: Any
     in_float32 = True
-    _settings: ClassVar[tuple[str, ...]] = ("momentum",)
+    _settings: ClassVar[tuple[str, ...]] = (
+        "momentum", "renorm", "renorm_clipping", "renorm_momentum", "synchronized",
+    )  # fmt: skip
     _weights: ClassVar[dict[str, str]] = {
         "gamma": "ones", "beta": "zeros", "moving_mean": "zeros", "moving_variance": "ones",
     }  # fmt: skip
@@ -95,13 +116,19 @@ class BatchNormalization(_Normalization):
         scale: bool = True,
         beta_initializer: Any = "zeros",
         gamma_initializer: Any = "ones",
+        renorm: bool = False,
+        renorm_clipping: dict[str, float] | None = None,
+        renorm_momentum: float = 0.99,
+        synchronized: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(
             axis, epsilon, center, scale, beta_initializer=beta_initializer,
             gamma_initializer=gamma_initializer, **kwargs,
         )  # fmt: skip
-        self.momentum = momentum
+        self.momentum, self.synchronized = momentum, synchronized
+        self.renorm, self.renorm_momentum = renorm, renorm_momentum
+        self.renorm_clipping = _checked_clipping(renorm_clipping or {}) if renorm else None
 
     def _build_weights(self, shape: list[int]) -> None:
         super()._build_weights(shape)
@@ -110,6 +137,16 @@ class BatchNormalization(_Normalization):
         }  # fmt: skip
         self.moving_mean = self._add("moving_mean", shape, **each)
         self.moving_variance = self._add("moving_variance", shape, **each)
+        if self.renorm:
+            start = self.moving_variance_initializer
+
+            def stddev(shape: Any, dtype: Any = None) -> td.Tensor:
+                return td.sqrt(start(shape, dtype=dtype))
+
+            self.moving_stddev = self.add_weight(shape, stddev, name="moving_stddev", **each)
+            mean = self.moving_mean_initializer
+            self.renorm_mean = self.add_weight(shape, mean, name="renorm_mean", **each)
+            self.renorm_stddev = self.add_weight(shape, stddev, name="renorm_stddev", **each)
 
     def call(self, inputs: Any, training: Any = False, mask: Any = None) -> td.Tensor:
         if isinstance(training, td.Tensor):
@@ -130,16 +167,85 @@ class BatchNormalization(_Normalization):
             mean, variance = td.nn.moments(inputs, axes)
         else:
             mean, variance = _masked_moments(inputs, axes, mask)
+        if self.synchronized:
+            mean, variance = _of_all_replicas(mean, variance)
+        if self.renorm:
+            return self._renormalized(inputs, mean, variance)
         for moving, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-            moving.assign(moving.value() * self.momentum + value * (1 - self.momentum))
+            self._move(moving, value)
         return self._normalized(inputs, mean, variance)
 
+    def _renormalized(self, x: td.Tensor, mean: td.Tensor, variance: td.Tensor) -> td.Tensor:
+        """The inputs normalized by the batch, with corrections, which have no gradients, towards
+        the running statistics."""
+        bounds = self.renorm_clipping or {}
+        deviation = td.sqrt(variance + self.epsilon)
+        running = td.maximum(
+            self.renorm_stddev.read_value(), td.sqrt(td.constant(self.epsilon, x.dtype))
+        )
+        ratio = deviation / running
+        shift = (mean - self.renorm_mean.read_value()) / running
+        if bounds.get("rmin") is not None:
+            ratio = td.maximum(ratio, bounds["rmin"])
+        if bounds.get("rmax") is not None:
+            ratio = td.minimum(ratio, bounds["rmax"])
+        if bounds.get("dmax") is not None:
+            shift = td.clip_by_value(shift, -bounds["dmax"], bounds["dmax"])
+        ratio, shift = td.stop_gradient(ratio), td.stop_gradient(shift)
+        for moving, value in ((self.renorm_mean, mean), (self.renorm_stddev, deviation)):
+            kept = self.renorm_momentum
+            moving.assign(moving.read_value() * kept + value * (1 - kept))
+        self._move(self.moving_mean, mean)
+        self._move(self.moving_stddev, deviation)
+        square = td.square(self.moving_stddev.read_value())
+        self.moving_variance.assign(td.maximum(square - self.epsilon, 0.0))
+        m, v, r, d = (self._spread(p, x) for p in (mean, variance, ratio, shift))
+        corrected = td.nn.batch_normalization(x, m, v, None, None, self.epsilon) * r + d
+        gamma, beta = (self._spread(p, x) for p in (self.gamma, self.beta))
+        scaled: td.Tensor = corrected if gamma is None else corrected * gamma
+        return scaled if beta is None else scaled + beta
+
+    def _move(self, moving: Any, value: td.Tensor) -> None:
+        moving.assign(moving.read_value() * self.momentum + value * (1 - self.momentum))
+
     def _by_statistics(self, inputs: td.Tensor) -> td.Tensor:
-        return self._normalized(inputs, self.moving_mean.value(), self.moving_variance.value())
+        mean, variance = self.moving_mean.read_value(), self.moving_variance.read_value()
+        return self._normalized(inputs, mean, variance)
 
     def _normalized(self, x: td.Tensor, mean: td.Tensor, variance: td.Tensor) -> td.Tensor:
         m, v, b, g = (self._spread(p, x) for p in (mean, variance, self.beta, self.gamma))
         return td.nn.batch_normalization(x, m, v, b, g, self.epsilon)
+
+
+def _checked_clipping(bounds: dict[str, float]) -> dict[str, float]:
+    keys = ("rmax", "rmin", "dmax")
+    if set(bounds) - set(keys):
+        raise ValueError(
+            f"Received invalid keys for `renorm_clipping` argument: {bounds}. Supported values: "
+            f"{list(keys)}."
+        )
+    highest, lowest, farthest = (bounds.get(key) for key in keys)
+    if highest is not None and lowest is not None and highest < lowest:
+        raise ValueError(
+            "rmax should be greater than rmin in the `renorm_clipping` argument. Received: "
+            f"rmax={highest}, rmin={lowest}."
+        )
+    if farthest is not None and farthest < 0:
+        raise ValueError(
+            "dmax should be non-negative in the `renorm_clipping` argument. Received: "
+            f"dmax={farthest}."
+        )
+    return bounds
+
+
+def _of_all_replicas(mean: td.Tensor, variance: td.Tensor) -> tuple[td.Tensor, td.Tensor]:
+    """The moments of the batches of all replicas together, which are of one size."""
+    replica = td.distribute.get_replica_context()
+    if replica is None or replica.num_replicas_in_sync == 1:
+        return mean, variance
+    squares = variance + td.square(mean)
+    mean, squares = replica.all_reduce(td.distribute.ReduceOp.MEAN, [mean, squares])
+    return mean, squares - td.square(mean)
 
 
 def _masked_moments(
@@ -171,6 +277,7 @@ class LayerNormalization(_Normalization):
     """
 
     in_float32 = True
+    _of_one_rank = False
 
     def __init__(
         self,
@@ -199,6 +306,7 @@ class GroupNormalization(_Normalization):
         center, scale: whether to add beta and multiply by gamma.
     """
 
+    in_float32 = True
     _settings: ClassVar[tuple[str, ...]] = ("groups",)
 
     def __init__(
@@ -248,6 +356,7 @@ class RMSNormalization(_Normalization):
     """
 
     supports_masking = False
+    _of_one_rank = False
     _weights: ClassVar[dict[str, str]] = {}
     _no_settings: ClassVar[tuple[str, ...]] = ("center", "scale")
 
@@ -277,7 +386,7 @@ class UnitNormalization(Layer):
     def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.axis = axis if isinstance(axis, int) else list(axis)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         square = td.reduce_sum(td.square(inputs), self.axis, keepdims=True)

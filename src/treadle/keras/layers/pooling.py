@@ -18,7 +18,7 @@ class _Pooling(Windowed):
         data_format: str | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(pool_size, strides, padding, data_format, **kwargs)
-        self.built = True
+        self._build_at_init()
 
     @property
     def pool_size(self) -> tuple[int, ...]:
@@ -91,7 +91,7 @@ class _GlobalPooling(Spatial):
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.keepdims = keepdims
-        self.built = True
+        self._build_at_init()
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         if self.keepdims:
@@ -200,7 +200,7 @@ class _AdaptivePooling(Spatial):
     def __init__(self, output_size: Any, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
         self.output_size = sizes(output_size, self.rank, "output_size")
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         return divided(inputs, self.output_size, self._axes[0], self._mean)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import treadle as td
+from treadle.keras import naming
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.cells import (
     GatedCell,
@@ -15,6 +16,7 @@ from treadle.keras.layers.cells import (
     first_state,
     sizes_of,
 )
+from treadle.keras.variables import owned
 
 
 class RNN(Layer):
@@ -84,7 +86,11 @@ class RNN(Layer):
                 )
             with td.init_scope():
                 first = td.nest.flatten(first_state(self.cell, shape[0], self.dtype))
-                self.states = [td.Variable(state, trainable=False) for state in first]
+                path = naming.path_of(naming.opened(self))
+                self.states = [
+                    owned(f"{path}/{naming.unique_name('rnn_state')}", state, trainable=False)
+                    for state in first
+                ]
 
     def reset_state(self, states: Any = None) -> None:
         """Let the next call of a stateful layer start from zeros, or from arrays for the states.
@@ -117,6 +123,8 @@ class RNN(Layer):
         if isinstance(sequences, list | tuple):
             sequences, *initial_state = sequences
             mask = mask[0] if isinstance(mask, list | tuple) else mask
+        if sequences.dtype.is_integer:
+            sequences = td.cast(sequences, self.compute_dtype)
         states = self._first_states(sequences, initial_state)
         start, end = (getattr(self.cell, f"{n}_sequence", None) for n in ("start", "end"))
         try:
@@ -140,7 +148,7 @@ class RNN(Layer):
                     f'Layer "{self.name}" keeps states of {size} sequences, got '
                     f"{sequences.shape[0]}"
                 )
-            given = [variable.value() for variable in self.states]
+            given = [variable.read_value() for variable in self.states]
         if given is None:
             return self.get_initial_state(td.shape(sequences)[0])
         kind = self._state_dtype
@@ -274,7 +282,8 @@ class OwnCell(RNN):
             kwargs.pop(way, None)
         walk = {name: kwargs.pop(name) for name in self._of_walk if name in kwargs}
         own = {name: walk[name] for name in ("dtype", "trainable") if name in walk}
-        super().__init__(self._passes_on_to(*args, **kwargs, **own), **walk)
+        name = naming.snake_case(self._passes_on_to.__name__)
+        super().__init__(self._passes_on_to(*args, **kwargs, **own, name=name), **walk)
 
     def __getattr__(self, name: str) -> Any:
         """The settings of the cell are those of the layer, too."""

@@ -37,7 +37,7 @@ class _ZeroPadding(Spatial):
         super().__init__(data_format, **kwargs)
         self._margins = _margins(padding, self.rank, "padding")
         self.padding = self._margins if self.rank > 1 else self._margins[0]
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         around = [(0, 0)] * (self.rank + 2)
@@ -82,7 +82,7 @@ class _Cropping(Spatial):
             cropping = 0 if self.rank == 2 else 1
         self._margins = _margins(cropping, self.rank, "cropping")
         self.cropping = self._margins if self.rank > 1 else self._margins[0]
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         self.compute_output_shape(inputs.shape)
@@ -131,7 +131,7 @@ class _UpSampling(Spatial):
         super().__init__(data_format, **kwargs)
         self._times = sizes(size, self.rank, "size")
         self.size = self._times if self.rank > 1 else self._times[0]
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         for axis, times in zip(self._axes, self._times, strict=True):
@@ -179,6 +179,7 @@ class UpSampling2D(_UpSampling):
         grown = [td.shape(images)[1 + i] * times for i, times in enumerate(self._times)]
         known = self.compute_output_shape(inputs.shape)
         resized = td.image.resize(images, td.stack(grown), self.interpolation)
+        resized = td.cast(resized, images.dtype)
         outputs = resized if self._channels_last else td.transpose(resized, [0, 3, 1, 2])
         return td.ensure_shape(outputs, known)
 

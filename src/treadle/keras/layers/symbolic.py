@@ -18,7 +18,16 @@ class KerasTensor:
     Layer, or into ``keras.layers.Lambda``.
     """
 
-    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
+    def __init__(
+        self, shape: Any, dtype: Any = "float32", sparse: bool = False, ragged: bool = False,
+        record_history: bool = True, name: str | None = None,
+    ) -> None:  # fmt: skip
+        if sparse or ragged:
+            raise NotImplementedError(
+                "KerasTensor: there are no sparse and no ragged tensors: leave out sparse= and "
+                "ragged=, and give a mask or rows of one length"
+            )
+        self.sparse = self.ragged = False
         self.shape = td.TensorShape(shape)
         self.dtype = td.as_dtype(dtype)
         self._name = name
@@ -117,14 +126,18 @@ def call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     taking = next(filter(_takes_calls, td.nest.flatten((args, kwargs))), None)
     if taking is not None:
         return taking.call_layer(layer, args, kwargs)
-    if len(args) == 1 and not kwargs and isinstance(args[0], KerasTensor) and layer._has_rule():
-        outputs = _by_rule(layer, args[0])
-    else:
-        outputs = _by_tracing(layer, args, kwargs)
+    outputs = outputs_of(layer, args, kwargs)
     layer._output_shape = td.nest.map_structure(
         lambda x: tuple(x.shape) if isinstance(x, KerasTensor) else None, outputs
     )
     return Node(layer, args, kwargs, outputs).outputs
+
+
+def outputs_of(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """KerasTensors for the results of a layer."""
+    if len(args) == 1 and not kwargs and isinstance(args[0], KerasTensor) and layer._has_rule():
+        return _by_rule(layer, args[0])
+    return _by_tracing(layer, args, kwargs)
 
 
 def _by_rule(layer: Layer, source: KerasTensor) -> Any:
@@ -157,6 +170,15 @@ def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         lambda x: KerasTensor(list(x.shape), x.dtype) if hasattr(x, "shape") else x,
         trace.structured_outputs,
     )
+
+
+def output_shape(layer: Layer, shape: Any) -> Any:
+    """The shape of a layer's results for a shape of its inputs, or for a list of shapes."""
+    several = bool(shape) and isinstance(shape[0], list | tuple)
+    dtype = layer.shape_dtype or layer.compute_dtype
+    sources = [KerasTensor(each, dtype) for each in (shape if several else [shape])]
+    outputs = outputs_of(layer, (sources if several else sources[0],), {})
+    return td.nest.map_structure(lambda x: tuple(x.shape), outputs)
 
 
 def is_keras_tensor(x: Any) -> bool:

@@ -69,7 +69,8 @@ class TimeDistributed(Wrapper):
         return (inner[0], input_shape[1], *inner[1:])
 
     def _has_rule(self) -> bool:
-        return self.layer._has_rule()
+        same = self.layer.compute_dtype == self.compute_dtype
+        return same and self.layer._has_rule()
 
 
 class Bidirectional(Layer):
@@ -91,13 +92,23 @@ class Bidirectional(Layer):
     ) -> None:  # fmt: skip
         if merge_mode not in ("concat", "sum", "mul", "ave", None):
             raise ValueError(f"Bidirectional: unknown merge_mode {merge_mode!r}")
-        if layer._example_shape is not None:
+        if getattr(layer, "_example_shape", None) is not None:
             kwargs.setdefault("input_shape", layer._example_shape)
         super().__init__(**kwargs)
-        config = layer.get_config()
+        for one in (layer, backward_layer):
+            if not isinstance(one, Layer | None) or one is layer is None:
+                raise ValueError(
+                    "Please initialize `Bidirectional` layer with a `keras.layers.Layer` instance. "
+                    f"Received: {one}"
+                )
+        config, plain = layer.get_config(), layer.name
         if backward_layer is None:
-            turned = {"go_backwards": not layer.go_backwards, "name": f"backward_{layer.name}"}
+            name = f"backward_{plain.removeprefix('backward_')}"
+            turned = {"go_backwards": not layer.go_backwards, "name": name}
             backward_layer = type(layer).from_config(config | turned)
+        # The layer that is given keeps its own weights and name.
+        name = f"forward_{plain.removeprefix('forward_')}"
+        layer = type(layer).from_config(config | {"name": name})
         for name, same in (("go_backwards", False), ("return_sequences", True),
                            ("return_state", True), ("stateful", True)):  # fmt: skip
             values = getattr(layer, name), getattr(backward_layer, name)
@@ -220,7 +231,7 @@ class SpectralNormalization(Wrapper):
         return self.layer(inputs, training=training)
 
     def _normalize(self) -> None:
-        kernel, u = self.kernel.value(), self.vector_u.value()
+        kernel, u = self.kernel.read_value(), self.vector_u.read_value()
         rows = td.reshape(kernel, [-1, kernel.shape[-1]])
         v = u
         for _ in range(self.power_iterations):
@@ -229,7 +240,7 @@ class SpectralNormalization(Wrapper):
         sigma = td.matmul(td.matmul(v, rows), u, transpose_b=True)
         empty = td.reduce_all(td.equal(kernel, td.zeros_like(kernel)))
         divided = td.reshape(kernel / sigma, kernel.shape)
-        self.vector_u.assign(td.where(empty, self.vector_u.value(), u))
+        self.vector_u.assign(td.where(empty, self.vector_u.read_value(), u))
         self.kernel.assign(td.where(empty, kernel, divided))
 
     def compute_output_shape(self, input_shape: Any) -> Any:

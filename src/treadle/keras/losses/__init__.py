@@ -123,8 +123,22 @@ def get(identifier: Any) -> Any:
     )
 
 
+def _crossentropy_by_shape(y_true: Any, y_pred: Any) -> Any:
+    """Binary for one column of predictions, sparse for labels that have no such axis or one of size
+    1, else categorical."""
+    classes = y_pred.shape[-1] if len(y_pred.shape) else 1
+    if classes == 1:
+        return binary_crossentropy(y_true, y_pred)
+    if len(y_true.shape) < len(y_pred.shape) or y_true.shape[-1] == 1:
+        return sparse_categorical_crossentropy(y_true, y_pred)
+    return categorical_crossentropy(y_true, y_pred)
+
+
 def as_loss(identifier: Any) -> Loss:
-    """What `compile` was given, as a Loss."""
+    """What `compile` was given, as a Loss. "crossentropy" and "ce" stand for the cross-entropy that
+    the shapes of labels and predictions ask for."""
+    if isinstance(identifier, str) and identifier.lower() in ("crossentropy", "ce"):
+        return LossFunctionWrapper(_crossentropy_by_shape, name="crossentropy")
     found = get(identifier)
     return found if isinstance(found, Loss) else LossFunctionWrapper(found)
 

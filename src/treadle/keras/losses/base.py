@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
-from treadle.keras import config, naming, replicas, serialization
+from treadle.keras import dtype_policies, naming, replicas, serialization
 from treadle.keras.masks import mask_of
 
 REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
@@ -29,10 +29,13 @@ class Loss:
         if reduction == "auto":  # Keras 2
             reduction = "sum_over_batch_size"
         if reduction not in REDUCTIONS:
-            raise ValueError(f"Unknown reduction {reduction!r}; known: {REDUCTIONS}")
+            raise ValueError(
+                f"Invalid value for argument `reduction`. Expected one of {REDUCTIONS}. Received: "
+                f"reduction={reduction}"
+            )
         self.name = name or naming.unique_name(type(self).__name__)
         self.reduction = reduction
-        self.dtype = td.as_dtype(dtype or config.floatx()).name
+        self.dtype = dtype_policies.computed_in(dtype)
 
     def call(self, y_true: Any, y_pred: Any) -> td.Tensor:
         """One value per example."""

@@ -19,6 +19,16 @@ def _operands(y_true: Any, y_pred: Any) -> tuple[td.Tensor, td.Tensor]:
     return same_rank(true, pred)
 
 
+def _alike(true: td.Tensor, pred: td.Tensor) -> tuple[td.Tensor, td.Tensor]:
+    """Labels and predictions, which have one shape."""
+    if len(true.shape) != len(pred.shape) or not true.shape.is_compatible_with(pred.shape):
+        raise ValueError(
+            "Arguments `target` and `output` must have the same shape. Received: "
+            f"target.shape={true.shape}, output.shape={pred.shape}"
+        )
+    return true, pred
+
+
 def sparse_categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, ignore_class: int | None = None,
     axis: int = -1,
@@ -34,7 +44,10 @@ def sparse_categorical_crossentropy(
     pred = td.convert_to_tensor(y_pred)
     true = td.convert_to_tensor(y_true)
     if axis not in (-1, len(pred.shape) - 1):
-        raise ValueError("sparse_categorical_crossentropy: the class axis must be the last")
+        raise ValueError(
+            "sparse_categorical_crossentropy: the class axis must be the last. Only axis=-1 is "
+            f"currently supported. Received: axis={axis}"
+        )
     if len(true.shape) == len(pred.shape) and true.shape[-1] == 1:
         true = td.squeeze(true, -1)
     if not true.dtype.is_integer:
@@ -56,8 +69,12 @@ def categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0,
     axis: int = -1,
 ) -> td.Tensor:  # fmt: skip
-    """Cross-entropy against distributions, such as one-hot classes."""
-    true, pred = _operands(y_true, y_pred)
+    """Cross-entropy against distributions, such as one-hot classes.
+
+    Raises:
+        ValueError: labels and predictions have different shapes.
+    """
+    true, pred = _alike(*_operands(y_true, y_pred))
     if label_smoothing:
         classes = pred.shape[axis]
         true = true * (1.0 - label_smoothing) + label_smoothing / classes
@@ -71,8 +88,12 @@ def categorical_crossentropy(
 def elementwise_binary_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0
 ) -> td.Tensor:
-    """The cross-entropies of independent binary labels, one for each."""
-    true, pred = _operands(y_true, y_pred)
+    """The cross-entropies of independent binary labels, one for each.
+
+    Raises:
+        ValueError: labels and predictions have different shapes.
+    """
+    true, pred = _alike(*_operands(y_true, y_pred))
     if label_smoothing:
         true = true * (1.0 - label_smoothing) + 0.5 * label_smoothing
     if from_logits:

@@ -141,7 +141,9 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 
 
 def get(identifier: Any) -> Any:
-    """A metric from its name, class, configuration, a function, or itself."""
+    """A metric from its name, class, configuration, a function, or itself; None stays None."""
+    if identifier is None:
+        return None
     identifier = custom(identifier)
     if isinstance(identifier, Mapping):
         identifier = deserialize(identifier)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as td
-from treadle.keras import config, initializers, naming, serialization
+from treadle.keras import dtype_policies, initializers, naming, serialization
+from treadle.keras.variables import owned
 
 
 class Metric:
@@ -14,6 +15,7 @@ class Metric:
     """
 
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+    _direction: str | None = None  # "up" where higher values are better, "down" where lower ones
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         metric: Any = super().__new__(cls)
@@ -22,7 +24,7 @@ class Metric:
 
     def __init__(self, name: str | None = None, dtype: Any = None) -> None:
         self.name = name or naming.unique_name(type(self).__name__)
-        self.dtype = td.as_dtype(dtype or config.floatx()).name
+        self.dtype = dtype_policies.computed_in(dtype)
         self._variables: list[td.Variable] = []
 
     def add_variable(self, *args: Any, **kwargs: Any) -> td.Variable:
@@ -43,8 +45,9 @@ class Metric:
     ) -> td.Variable:  # fmt: skip
         kind, dims = dtype or self.dtype, tuple(shape)
         make = initializers.get(initializer or "zeros")
-        variable = td.Variable(
-            lambda: make(dims, dtype=kind), trainable=False, name=f"{self.name}/{name or 'state'}",
+        path = f"{self.name.replace('/', '>')}/{name or naming.unique_name('variable')}"
+        variable = owned(
+            path, lambda: make(dims, dtype=kind), trainable=False,
             synchronization=td.VariableSynchronization.ON_READ,
             aggregation=aggregation or td.VariableAggregation.SUM,
         )  # fmt: skip
@@ -54,6 +57,11 @@ class Metric:
     def add_weight(self, *args: Any, **kwargs: Any) -> td.Variable:
         """`add_variable`, as Keras 2 called it too."""
         return self.add_variable(*args, **kwargs)
+
+    @property
+    def _dtype(self) -> str:
+        """`dtype`, as metrics of programs call it, too."""
+        return str(self.dtype)
 
     @property
     def variables(self) -> list[td.Variable]:

@@ -146,7 +146,7 @@ class Confusion(Metric):
 
     def _value(self, name: str) -> td.Tensor:
         """The counts of a name."""
-        value: td.Tensor = getattr(self, name).value()
+        value: td.Tensor = getattr(self, name).read_value()
         return value
 
     def _share(self, name: str, *others: str) -> td.Tensor:
@@ -182,6 +182,8 @@ def _listed(thresholds: Any, default: float) -> list[float]:
 
 class _AtThresholds(Confusion):
     """Metrics with one result per threshold, a scalar for one threshold."""
+
+    _direction: str | None = "up"
 
     keeps: tuple[str, ...]
 
@@ -241,6 +243,8 @@ class Recall(_AtThresholds):
 class _Count(_AtThresholds):
     """One of the four counts."""
 
+    _direction = None
+
     def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
         super().__init__(thresholds, name=name, dtype=dtype)
 
@@ -278,6 +282,8 @@ class FalseNegatives(_Count):
 class _BestAt(Confusion):
     """The highest value of one share where another one is at least `value`."""
 
+    _direction: str | None = "up"
+
     setting: str
 
     def __init__(
@@ -290,6 +296,7 @@ class _BestAt(Confusion):
         limits = [0.5] if num_thresholds == 1 else np.linspace(0.0, 1.0, num_thresholds).tolist()
         super().__init__(limits, _Counts._fields, name, dtype, class_id=class_id)
         self.value, self.num_thresholds = value, num_thresholds
+        setattr(self, self.setting, value)
         self._make((num_thresholds,))
 
     def _best(self, required: td.Tensor, wanted: td.Tensor) -> td.Tensor:
@@ -376,6 +383,8 @@ class AUC(Confusion):
         label_weights: of the labels, in the mean or, without `multi_label`, of the examples.
         from_logits: the predictions are logits.
     """
+
+    _direction: str | None = "up"
 
     def __init__(
         self, num_thresholds: int = 200, curve: str = "ROC",

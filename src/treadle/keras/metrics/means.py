@@ -47,7 +47,7 @@ KLDivergence = mean_of(
 )
 CosineSimilarity = mean_of(
     cosine_similarity, "CosineSimilarity", "cosine_similarity",
-    "Mean cosine of the angle between labels and predictions.",
+    "Mean cosine of the angle between labels and predictions.", "up",
 )  # fmt: skip
 LogCoshError = mean_of(losses.log_cosh, "LogCoshError", "logcosh", "Mean of log(cosh(difference)).")
 Poisson = mean_of(losses.poisson, "Poisson", "poisson", "Mean Poisson loss.")

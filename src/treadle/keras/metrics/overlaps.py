@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ class IoU(Metric):
         sparse_y_true, sparse_y_pred: whether class numbers are given instead of scores of classes.
         axis: the axis of scores of classes.
     """
+
+    _direction = "up"
 
     def __init__(
         self, num_classes: int, target_class_ids: Sequence[int], name: str | None = None,
@@ -47,6 +50,12 @@ class IoU(Metric):
         true, pred = (td.reshape(numbers(y, td.int64), [-1]) for y in (y_true, y_pred))
         weight = td.ones_like(true, self.dtype)
         if sample_weight is not None:
+            if "int" in self.dtype and "float" in str(getattr(sample_weight, "dtype", "")):
+                warnings.warn(
+                    "You are passing weight as `float`, but dtype is `int`. This may result in an "
+                    "incorrect weight due to type casting. Consider using integer weights.",
+                    stacklevel=2,
+                )
             given = numbers(sample_weight, self.dtype)
             flat = td.reshape(given, [-1]) if len(given.shape) else given
             weight = td.broadcast_to(flat, td.shape(true))
@@ -60,7 +69,7 @@ class IoU(Metric):
         self.total_cm.assign_add(td.reshape(found, [count, count]))
 
     def result(self) -> td.Tensor:
-        matrix = td.cast(self.total_cm.value(), td.float32)
+        matrix = td.cast(self.total_cm.read_value(), td.float32)
         both = td.linalg.diag_part(matrix)
         union = td.reduce_sum(matrix, 0) + td.reduce_sum(matrix, 1) - both
         both, union = (td.gather(x, self.target_class_ids) for x in (both, union))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import treadle as td
-from treadle.keras.losses.base import aligned, masked_weight, same_rank
+from treadle.keras.losses.base import Loss, aligned, masked_weight, same_rank
 from treadle.keras.masks import mask_of
 from treadle.keras.metrics.base import Metric, numbers
 
@@ -47,7 +48,7 @@ class Sum(Metric):
         self.total.assign_add(td.reduce_sum(found))
 
     def result(self) -> td.Tensor:
-        return self.total.value()
+        return self.total.read_value()
 
 
 class Mean(Metric):
@@ -65,7 +66,13 @@ class Mean(Metric):
         self.count.assign_add(td.cast(count, self.dtype))
 
     def result(self) -> td.Tensor:
-        return td.math.divide_no_nan(self.total.value(), self.count.value())
+        return td.math.divide_no_nan(self.total.read_value(), self.count.read_value())
+
+
+def is_loss(fn: Any) -> bool:
+    """Whether a function is one of Keras's losses, of which lower values are better."""
+    of_losses = str(getattr(fn, "__module__", "")).startswith("treadle.keras.losses.")
+    return isinstance(fn, Loss) or of_losses
 
 
 class MeanMetricWrapper(Mean):
@@ -76,6 +83,8 @@ class MeanMetricWrapper(Mean):
     ) -> None:
         super().__init__(name or getattr(fn, "__name__", None), dtype)
         self._fn, self._settings = fn, kwargs
+        if is_loss(fn):
+            self._direction = "down"
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]
         weight = masked_weight(sample_weight, mask_of(y_pred), self.dtype, "sum")
@@ -86,7 +95,9 @@ class MeanMetricWrapper(Mean):
         return super().get_config() | fn | self._settings
 
 
-def mean_of(fn: Callable[..., Any], class_name: str, label: str, doc: str) -> Any:
+def mean_of(
+    fn: Callable[..., Any], class_name: str, label: str, doc: str, direction: str = "down"
+) -> Any:
     """The class whose metrics are means of a function, with its settings as arguments."""
     settings_of = {p.name: p for p in list(inspect.signature(fn).parameters.values())[2:]}
 
@@ -99,7 +110,11 @@ def mean_of(fn: Callable[..., Any], class_name: str, label: str, doc: str) -> An
     first = list(inspect.signature(init).parameters.values())[:3]
     further = [p.replace(kind=p.KEYWORD_ONLY) for p in settings_of.values()]
     init.__signature__ = inspect.Signature([*first, *further])  # type: ignore[attr-defined]
-    members = {"__init__": init, "__doc__": doc, "__module__": mean_of.__module__}
+    # The module where the class gets its name, where pickle looks for it.
+    module = sys._getframe(1).f_globals["__name__"]
+    members = {
+        "__init__": init, "__doc__": doc, "__module__": module, "_direction": direction,
+    }  # fmt: skip
     return type(class_name, (MeanMetricWrapper,), members)
 
 
@@ -155,7 +170,7 @@ class MeanTensor(Metric):
     def result(self) -> td.Tensor:
         if self._total is None or self._count is None:
             raise ValueError("MeanTensor: no values so far, and no shape was given")
-        return td.math.divide_no_nan(self._total.value(), self._count.value())
+        return td.math.divide_no_nan(self._total.read_value(), self._count.read_value())
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"shape": self.shape}
@@ -181,6 +196,8 @@ class MeanRelativeError(Mean):
 
 class RootMeanSquaredError(Mean):
     """The root of the mean squared difference."""
+
+    _direction = "down"
 
     def __init__(self, name: str | None = "root_mean_squared_error", dtype: Any = None) -> None:
         super().__init__(name, dtype)

@@ -33,6 +33,8 @@ class FBetaScore(Metric):
         threshold: scores above it are positive; the highest one is when omitted.
     """
 
+    _direction = "up"
+
     def __init__(
         self, average: str | None = None, beta: float = 1.0, threshold: float | None = None,
         name: str | None = "fbeta_score", dtype: Any = None,
@@ -76,13 +78,13 @@ class FBetaScore(Metric):
         self.labelled.assign_add(total(true))
 
     def result(self) -> td.Tensor:
-        small, hits = config.epsilon(), self.true_positives.value()
-        precision = hits / (hits + self.false_positives.value() + small)
-        recall = hits / (hits + self.false_negatives.value() + small)
+        small, hits = config.epsilon(), self.true_positives.read_value()
+        precision = hits / (hits + self.false_positives.read_value() + small)
+        recall = hits / (hits + self.false_negatives.read_value() + small)
         squared = self.beta * self.beta
         score = precision * recall / (squared * precision + recall + small) * (1.0 + squared)
         if self.average == "weighted":
-            labelled = self.labelled.value()
+            labelled = self.labelled.read_value()
             return td.reduce_sum(score * (labelled / (td.reduce_sum(labelled) + small)))
         return score if self.average is None else td.reduce_mean(score)
 
@@ -115,6 +117,8 @@ class R2Score(Metric):
             per output.
         num_regressors: for the adjusted score; not adjusted where there are too few examples.
     """
+
+    _direction = "up"
 
     def __init__(
         self, class_aggregation: str | None = "uniform_average", num_regressors: int = 0,
@@ -159,9 +163,9 @@ class R2Score(Metric):
     def result(self) -> td.Tensor:
         if not self._built:
             return td.zeros([], self.dtype)
-        sums = self.sum.value()
-        total = self.squared_sum.value() - sums * (sums / self.count.value())
-        scores = 1.0 - self.total_mse.value() / total
+        sums = self.sum.read_value()
+        total = self.squared_sum.read_value() - sums * (sums / self.count.read_value())
+        scores = 1.0 - self.total_mse.read_value() / total
         scores = td.where(td.math.is_inf(scores), td.zeros_like(scores), scores)
         if self.class_aggregation == "uniform_average":
             scores = td.reduce_mean(scores)
@@ -169,7 +173,7 @@ class R2Score(Metric):
             scores = td.reduce_sum(total * scores) / td.reduce_sum(total)
         if not self.num_regressors:
             return scores
-        free = self.num_samples.value() - 1.0
+        free = self.num_samples.read_value() - 1.0
         left = free - self.num_regressors
         adjusted = 1.0 - (1.0 - scores) * free / left
         return td.where(left > 0.0, adjusted, scores)
@@ -206,6 +210,8 @@ def concordance_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> td.Tens
 class PearsonCorrelation(MeanMetricWrapper):
     """Mean correlation of labels and predictions."""
 
+    _direction = "up"
+
     def __init__(
         self, name: str | None = "pearson_correlation", dtype: Any = None, axis: int = -1
     ) -> None:
@@ -214,6 +220,8 @@ class PearsonCorrelation(MeanMetricWrapper):
 
 class ConcordanceCorrelation(MeanMetricWrapper):
     """Mean concordance of labels and predictions."""
+
+    _direction = "up"
 
     def __init__(
         self, name: str | None = "concordance_correlation", dtype: Any = None, axis: int = -1

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from treadle.keras.models.cloning import clone_model
 from treadle.keras.models.model import Model, Sequential
 from treadle.keras.models.saving import from_config, load_model, save_model
 from treadle.names import missing_in
@@ -16,11 +17,6 @@ def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None =
         ValueError: it is no such text, or a class is not known.
     """
     return from_config(json.loads(json_string), custom_objects, compile=True)
-
-
-def clone_model(model: Any) -> Any:
-    """A model of equal layers with new weights."""
-    return type(model).from_config(model.get_config())
 
 
 __all__ = ["Model", "Sequential", "clone_model", "load_model", "model_from_json", "save_model"]

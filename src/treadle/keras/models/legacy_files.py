@@ -23,6 +23,7 @@ from treadle.keras.serialization import (
     get_registered_object,
     serialize_keras_object,
 )
+from treadle.keras.variables import path_of
 
 if TYPE_CHECKING:
     from treadle.keras.models.model import Model
@@ -255,8 +256,7 @@ def write(model: Model, file: Any, include_optimizer: bool = True) -> None:
     if compiled:
         optimizer = model.optimizer
         kept = optimizer._in_file(model.trainable_variables)
-        names = [v.name.removesuffix(":0").replace("/", "_") for v in kept]
-        paths = [f"{optimizer.name}/{name}" for name in names]
+        paths = [path_of(v) for v in kept]
         _write_arrays(file.create_group(_OPTIMIZER), paths, kept)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras import serialization
+from treadle.keras import naming, serialization
 from treadle.keras.layers import symbolic
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
@@ -16,6 +16,7 @@ from treadle.keras.layers.symbolic import KerasTensor
 from treadle.keras.models import described, exporting, saving
 from treadle.keras.models.network import Network, fitted
 from treadle.keras.models.training import Trainer
+from treadle.keras.variables import copied
 
 
 class _assignable:
@@ -72,6 +73,20 @@ class Model(Trainer, Layer):
         if self._network is None:
             return super().call(inputs)
         return self._network.run(inputs)
+
+    def __reduce__(self) -> Any:
+        """Pickled are the configuration, the weights and what the optimizer keeps; classes of
+        programs by reference, as pickle has them."""
+        return saving.unpickled, saving.pickled(self)
+
+    def __deepcopy__(self, memo: Any) -> Model:
+        made: Model = copied(self, memo)
+        return made
+
+    @property
+    def operations(self) -> list[Layer]:
+        """The layers and operations of a functional model, as they are called."""
+        return self.layers if self._network is None else list(self._network.called)
 
     @property
     def output_shape(self) -> Any:
@@ -427,9 +442,10 @@ class Sequential(Model):
         goes_on = known is not None and known.sources[0] is start
         called = list(self._called) if goes_on else []
         end = called[-1] if called else start
-        for layer in self._layers[len(called) :]:
-            end = symbolic.call(layer, (end,), {})
-            called.append(end)
+        with naming.within(self):
+            for layer in self._layers[len(called) :]:
+                end = symbolic.call(layer, (end,), {})
+                called.append(end)
         self._called = called
         self._network = Network(start, end)
         self.built = True

@@ -63,6 +63,35 @@ def from_config(
     return model
 
 
+def pickled(model: Model) -> tuple[Any, ...]:
+    """What `unpickled` makes the model of."""
+    kept = None
+    if model.compiled and model.optimizer is not None and model.optimizer.built:
+        kept = [v.numpy() for v in model.optimizer.variables]
+    return to_config(model), _own_classes(model), model.get_weights(), kept
+
+
+def _own_classes(layer: Any) -> dict[str, type[Any]]:
+    """The classes of programs among those of a layer and of the layers in it."""
+    kind = type(layer)
+    own = not kind.__module__.startswith("treadle.")
+    found = {kind.__name__: kind} if own else {}
+    for inner in layer._own()[1]:
+        if hasattr(inner, "_own"):
+            found |= _own_classes(inner)
+    return found
+
+
+def unpickled(config: Any, classes: Any, weights: list[Any], kept: list[Any] | None) -> Any:
+    """The model that was pickled."""
+    model = from_config(config, classes, compile=True)
+    model.set_weights(weights)
+    if kept is not None:
+        model.optimizer.build(model.trainable_variables)
+        model.optimizer.set_weights(kept)
+    return model
+
+
 def save_model(
     model: Model, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
     save_format: Any = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -245,8 +246,11 @@ class Trainer:
             loss = self._loss_of(x, y, pred, weight, True)
             scaled = self.optimizer.scale_loss(loss)
         variables = self.trainable_variables  # type: ignore[attr-defined]
-        grads = tape.gradient(scaled, variables)
-        self.optimizer.apply_gradients(zip(grads, variables, strict=True))
+        if variables:
+            grads = tape.gradient(scaled, variables)
+            self.optimizer.apply_gradients(zip(grads, variables, strict=True))
+        else:
+            warnings.warn("The model does not have any trainable weights.", stacklevel=2)
         return self.compute_metrics(x, y, pred, weight)
 
     def test_step(self, data: Any) -> Logs:

@@ -15,6 +15,7 @@ from treadle.keras import initializers, naming, replicas, serialization
 from treadle.keras.optimizers.rows import Gradient, whole
 from treadle.keras.optimizers.schedules import LearningRateSchedule
 from treadle.keras.optimizers.update_programs import UpdatePrograms
+from treadle.keras.variables import copied, owned, path_of
 from treadle.module import operation_scope
 
 # The slots that every optimizer may have, in Keras's order.
@@ -129,24 +130,24 @@ class Optimizer:
 
     # -- state -----------------------------------------------------------------------------------
 
+    def _owned(self, name: str, value: Any) -> td.Variable:
+        """A variable of the optimizer."""
+        path = f"{self.name}/{name}"
+        return owned(path, value, trainable=False, aggregation=_ONE)
+
     def _make_counters(self) -> None:
         if self._iterations is None:
-            self._iterations = td.Variable(
-                lambda: td.zeros([], td.int64), trainable=False, name="iteration", aggregation=_ONE
-            )
+            self._iterations = self._owned("iteration", lambda: td.zeros([], td.int64))
         if self._rate is None and self._schedule is None:
             rate = self._start_rate
-            self._rate = td.Variable(
-                lambda: td.cast(rate, td.float32), trainable=False, name="learning_rate",
-                aggregation=_ONE,
-            )  # fmt: skip
+            self._rate = self._owned("learning_rate", lambda: td.cast(rate, td.float32))
 
     @property
     def iterations(self) -> Any:
         """How many updates were made, an int64 scalar."""
         count = self._calls()
         steps = self.gradient_accumulation_steps
-        return count if steps is None else count.value() // steps
+        return count if steps is None else count.read_value() // steps
 
     def _calls(self) -> td.Variable:
         """How often gradients were applied."""
@@ -166,8 +167,11 @@ class Optimizer:
         if callable(value):
             self._schedule, self._rate = _schedule(value), None
         elif self._schedule is not None:
-            self._schedule, self._start_rate = None, value
-            self._make_counters()
+            raise TypeError(
+                "This optimizer was created with a `LearningRateSchedule` object as its "
+                "`learning_rate` constructor argument, hence its learning rate is not settable. "
+                "Give the learning rate as a float to be able to set it."
+            )
         else:
             assert self._rate is not None
             self._rate.assign(td.cast(value, td.float32))
@@ -180,6 +184,39 @@ class Optimizer:
         own = [v for v in (self._iterations, self._rate) if v is not None]
         slots = [s for _, slots in self._slots.values() for s in slots.values()]
         return own + slots + self._own_variables
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Assign arrays, in the order of `variables`.
+
+        Raises:
+            ValueError: the optimizer has no slots yet, or other arrays are given.
+        """
+        if not self.built:
+            raise ValueError(
+                "You are calling `set_weights()` on an optimizer that has not yet been built. "
+                "Please call `optimizer.build(trainable_variables)` to create the optimizer "
+                "weights before calling `set_weights()`."
+            )
+        own = self.variables
+        if len(own) != len(weights):
+            raise ValueError(f"The optimizer has {len(own)} variables, got {len(weights)} arrays")
+        for variable, value in zip(own, weights, strict=True):
+            if tuple(variable.shape) != np.shape(value):
+                raise ValueError(
+                    f"Optimizer variable {path_of(variable)} has shape {tuple(variable.shape)} not "
+                    f"compatible with provided weight shape {np.shape(value)}."
+                )
+            variable.assign(value)
+
+    def __reduce__(self) -> Any:
+        """Pickled are the arguments, the counter and the rate; slots belong to weights."""
+        kept = [v for v in (self._iterations, self._rate) if v is not None]
+        return _unpickled, (type(self), self.get_config(), [v.numpy() for v in kept])
+
+    def __deepcopy__(self, memo: Any) -> Optimizer:
+        made: Optimizer = copied(self, memo)
+        made._slots = {id(weight): (weight, slots) for weight, slots in made._slots.values()}
+        return made
 
     # What checkpoints find here; Keras 2 had other names.
 
@@ -236,8 +273,8 @@ class Optimizer:
     ) -> td.Variable:  # fmt: skip
         """A new variable of the optimizer, for `build` of subclasses."""
         make, kind = initializers.get(initializer), td.as_dtype(dtype or td.float32)
-        made = td.Variable(
-            lambda: make(tuple(shape), dtype=kind), trainable=False, name=name, aggregation=_ONE
+        made = self._owned(
+            name or naming.unique_name("variable"), lambda: make(tuple(shape), dtype=kind)
         )
         self._own_variables.append(made)
         return made
@@ -246,7 +283,7 @@ class Optimizer:
         self, reference_variable: td.Variable, name: str | None = None, initializer: Any = "zeros"
     ) -> td.Variable:
         """`add_variable` with the shape and dtype of a weight."""
-        label = f"{reference_variable.name.removesuffix(':0')}/{name or 'var'}"
+        label = _label(reference_variable, name or "var")
         shape, dtype = reference_variable.shape, reference_variable.dtype
         return self.add_variable(shape, initializer, dtype, label)
 
@@ -287,7 +324,7 @@ class Optimizer:
         self._undecayed_names = list(var_names or ())
 
     def _decays(self, variable: td.Variable) -> bool:
-        named = any(re.search(pattern, variable.name) for pattern in self._undecayed_names)
+        named = any(re.search(pattern, path_of(variable)) for pattern in self._undecayed_names)
         return not named and id(variable.identity()) not in self._undecayed
 
     def _slots_of(self, variable: td.Variable) -> dict[str, td.Variable]:
@@ -303,11 +340,7 @@ class Optimizer:
     def _new_slot(self, name: str, variable: td.Variable) -> td.Variable:
         shape, dtype = self.slot_shape(name, variable), variable.dtype
         value = self.slot_start(name)
-        label = f"{variable.name.removesuffix(':0')}/{name}"
-        return td.Variable(
-            lambda: td.fill(shape, td.cast(value, dtype)), trainable=False, name=label,
-            aggregation=_ONE,
-        )  # fmt: skip
+        return self._owned(_label(variable, name), lambda: td.fill(shape, td.cast(value, dtype)))
 
     def slot_names(self, variable: td.Variable) -> tuple[str, ...]:
         """The slots of a weight; `slots` where all weights have the same."""
@@ -392,7 +425,7 @@ class Optimizer:
                 self._average()
         for variable in variables:
             if variable.constraint is not None:
-                variable.assign(variable.constraint(variable.value()))
+                variable.assign(variable.constraint(variable.read_value()))
         self._calls().assign_add(1)
 
     def _step(self, grads: list[Gradient], variables: list[td.Variable]) -> None:
@@ -414,7 +447,7 @@ class Optimizer:
         """Add gradients up; every so many calls make an update of their mean."""
         kept = [self._slots_of(v)["gradient_accumulator"] for v in variables]
         sums = [
-            td.cast(whole(g, v), v.dtype) + slot.value()
+            td.cast(whole(g, v), v.dtype) + slot.read_value()
             for g, v, slot in zip(grads, variables, kept, strict=True)
         ]
 
@@ -429,7 +462,7 @@ class Optimizer:
                 slot.assign(total)
             return td.constant(False)
 
-        td.cond((self._calls().value() + 1) % steps == 0, update, add)
+        td.cond((self._calls().read_value() + 1) % steps == 0, update, add)
 
     def _average(self) -> None:
         """Bring the averages of the weights up to date."""
@@ -437,7 +470,7 @@ class Optimizer:
         for variable in self._weights:
             average = self._slots_of(variable)["average"]
             kept = td.cast(iterations != 0, variable.dtype) * self.ema_momentum
-            average.assign(kept * average.value() + (1.0 - kept) * variable.value())
+            average.assign(kept * average.read_value() + (1.0 - kept) * variable.read_value())
         if self.ema_overwrite_frequency is None:
             return
 
@@ -456,10 +489,10 @@ class Optimizer:
         """Put the averages of the weights in their place, where there are any."""
         if self.use_ema:
             for variable in var_list:
-                variable.assign(self._slots_of(variable)["average"].value())
+                variable.assign(self._slots_of(variable)["average"].read_value())
 
     def scale_loss(self, loss: Any) -> Any:
-        """The loss times `loss_scale_factor`."""
+        """The loss times `loss_scale_factor`, where there is one."""
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
 
     def _with_gradients(
@@ -467,14 +500,21 @@ class Optimizer:
     ) -> list[tuple[Any, td.Variable]]:
         kept = [(_as_gradient(g), v) for g, v in pairs if g is not None]
         if not kept:
-            names = ", ".join(v.name for _, v in pairs) or "an empty list"
+            names = ", ".join(v.path or v.name for _, v in pairs) or "an empty list"
             raise ValueError(f"No gradients provided for any variable: {names}")
+        missing = [v.path or v.name for g, v in pairs if g is None]
+        if missing:
+            warnings.warn(
+                f"Gradients do not exist for variables {missing} when minimizing the loss. If "
+                "using `model.compile()`, did you forget to provide a `loss` argument?",
+                stacklevel=2,
+            )
         for grad, variable in kept:
             same = type(grad) is td.Tensor and grad.dims == variable.spec.dims
             if not same and not grad.shape.is_compatible_with(variable.shape):
                 raise ValueError(
-                    f"The gradient of {variable.name!r} has shape {grad.shape}, the variable has "
-                    f"shape {variable.shape}"
+                    f"The gradient of {variable.path or variable.name!r} has shape {grad.shape}, "
+                    f"the variable has shape {variable.shape}"
                 )
         return kept
 
@@ -492,7 +532,7 @@ class Optimizer:
         part = self.decay_of(variable)
         if part and self._decays(variable):
             decay = factors["rate"] * part
-            value = variable.value()
+            value = variable.read_value()
             variable.assign(value - value * decay)
         self.update(variable, grad, self._slots_of(variable), factors)
 
@@ -518,8 +558,15 @@ class Optimizer:
     def update_step(
         self, gradient: td.Tensor, variable: td.Variable, learning_rate: td.Tensor
     ) -> None:
-        """`update` as subclasses of Keras 3 define it."""
-        raise NotImplementedError(f"{type(self).__name__} must define update() or update_step()")
+        """Update a weight, as subclasses of Keras 3 define it; or as `update` does."""
+        if type(self).update is Optimizer.update:
+            raise NotImplementedError(
+                f"{type(self).__name__} must define update() or update_step()"
+            )
+        rate = td.cast(td.convert_to_tensor(learning_rate), variable.dtype)
+        step = td.cast(td.convert_to_tensor(self.iterations) + 1, variable.dtype)
+        given = td.convert_to_tensor(gradient, variable.dtype)
+        self.update(variable, given, self._slots_of(variable), self.factors(rate, step))
 
     # -- configuration ---------------------------------------------------------------------------
 
@@ -560,6 +607,20 @@ def _schedule(rate: Any) -> Callable[[Any], Any] | None:
     parameters = inspect.signature(rate).parameters.values()
     takes_one = any(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters)
     return rate if takes_one else lambda step: rate()
+
+
+def _unpickled(kind: type[Optimizer], config: dict[str, Any], values: list[Any]) -> Optimizer:
+    """The optimizer that was pickled."""
+    made = kind.from_config(config)
+    kept = [v for v in (made._iterations, made._rate) if v is not None]
+    for variable, value in zip(kept, values, strict=False):
+        variable.assign(value)
+    return made
+
+
+def _label(variable: td.Variable, name: str) -> str:
+    """The name of what an optimizer keeps for a weight."""
+    return f"{path_of(variable).replace('/', '_')}_{name}"
 
 
 def _as_gradient(value: Any) -> Gradient:

@@ -7,7 +7,15 @@ from typing import Any
 
 import treadle as td
 from treadle.keras import serialization
-from treadle.keras.optimizers.base import _ONE, Optimizer
+from treadle.keras.optimizers.base import Optimizer
+
+# Arguments of all optimizers that configurations have, with the values that say nothing.
+_DEFAULTS: dict[str, tuple[Any, ...]] = {
+    "weight_decay": (None,), "clipnorm": (None,), "global_clipnorm": (None,),
+    "clipvalue": (None,), "use_ema": (None, False), "ema_momentum": (None, 0.99),
+    "ema_overwrite_frequency": (None,), "loss_scale_factor": (None,),
+    "gradient_accumulation_steps": (None,),
+}  # fmt: skip
 
 
 class LossScaleOptimizer(Optimizer):
@@ -29,11 +37,18 @@ class LossScaleOptimizer(Optimizer):
     def __init__(
         self, inner_optimizer: Optimizer, initial_scale: float = 2.0**15,
         dynamic_growth_steps: int = 2000, name: str | None = None, dynamic: bool = True,
+        **kwargs: Any,
     ) -> None:  # fmt: skip
         if not dynamic:
             raise ValueError(
-                "LossScaleOptimizer: dynamic=False is not provided: give the optimizer itself "
-                "loss_scale_factor"
+                "LossScaleOptimizer does not support dynamic=False: instead, set "
+                "`loss_scale_factor` of the optimizer itself"
+            )
+        given = [f"`{key}`" for key, value in kwargs.items() if value not in _DEFAULTS.get(key, ())]
+        if given:
+            raise ValueError(
+                f"LossScaleOptimizer does not support arguments: {', '.join(given)}; give them to "
+                "the inner optimizer"
             )
         self.inner_optimizer = inner_optimizer
         self.initial_scale, self.dynamic_growth_steps = initial_scale, dynamic_growth_steps
@@ -47,14 +62,8 @@ class LossScaleOptimizer(Optimizer):
         self.inner_optimizer._make_counters()
         if self._scale is None:
             start = float(self.initial_scale)
-            self._good = td.Variable(
-                lambda: td.zeros([], td.int64), trainable=False, name="step_counter",
-                aggregation=_ONE,
-            )  # fmt: skip
-            self._scale = td.Variable(
-                lambda: td.constant(start), trainable=False, name="dynamic_scale",
-                aggregation=_ONE,
-            )  # fmt: skip
+            self._good = self._owned("step_counter", lambda: td.zeros([], td.int64))
+            self._scale = self._owned("dynamic_scale", lambda: td.constant(start))
 
     @property
     def dynamic_scale(self) -> td.Variable:
@@ -109,7 +118,8 @@ class LossScaleOptimizer(Optimizer):
 
     def scale_loss(self, loss: Any) -> Any:
         """The loss times the factor."""
-        return loss * td.cast(self.dynamic_scale.value(), loss.dtype)
+        loss = td.convert_to_tensor(loss)
+        return loss * td.cast(self.dynamic_scale.read_value(), loss.dtype)
 
     get_scaled_loss = scale_loss
 
@@ -119,7 +129,7 @@ class LossScaleOptimizer(Optimizer):
         return self._over_scale(grads)
 
     def _over_scale(self, grads: Iterable[Any]) -> list[Any]:
-        factor = 1.0 / self.dynamic_scale.value()
+        factor = 1.0 / self.dynamic_scale.read_value()
         return [None if g is None else td.scalar_mul(td.cast(factor, g.dtype), g) for g in grads]
 
     def _apply(self, given: list[tuple[Any, td.Variable]]) -> td.Variable:
@@ -138,14 +148,14 @@ class LossScaleOptimizer(Optimizer):
         def update() -> td.Tensor:
             unscaled = grads if self._unscaled else self._over_scale(grads)
             self.inner_optimizer.apply_gradients(zip(unscaled, variables, strict=True))
-            grown = good.value() == self.dynamic_growth_steps - 1
-            scale.assign(td.where(grown, scale.value() * 2.0, scale.value()))
-            good.assign(td.where(grown, td.zeros_like(good), good.value() + 1))
+            grown = good.read_value() == self.dynamic_growth_steps - 1
+            scale.assign(td.where(grown, scale.read_value() * 2.0, scale.read_value()))
+            good.assign(td.where(grown, td.zeros_like(good), good.read_value() + 1))
             return td.constant(True)
 
         def leave_out() -> td.Tensor:
             good.assign(td.zeros_like(good))
-            scale.assign(scale.value() * 0.5)
+            scale.assign(scale.read_value() * 0.5)
             return td.constant(False)
 
         td.cond(finite, update, leave_out)

@@ -9,6 +9,7 @@ from typing import Any
 import treadle as td
 from treadle.keras.optimizers.base import Optimizer
 from treadle.keras.optimizers.rows import Gradient, whole
+from treadle.keras.variables import path_of
 
 
 class Muon(Optimizer):
@@ -49,9 +50,9 @@ class Muon(Optimizer):
     def _is_adams(self, variable: td.Variable) -> bool:
         if len(variable.shape) != 2:
             return True
-        if self.exclude_embeddings and "embedding" in variable.name.lower():
+        if self.exclude_embeddings and "embedding" in path_of(variable).lower():
             return True
-        return any(re.search(pattern, variable.name) for pattern in self.exclude_layers)
+        return any(re.search(pattern, path_of(variable)) for pattern in self.exclude_layers)
 
     def slot_names(self, variable: td.Variable) -> tuple[str, ...]:
         adams = self._is_adams(variable)
@@ -72,13 +73,14 @@ class Muon(Optimizer):
         gradient, momentum = whole(grad, variable), slots["momentum"]
         velocity = slots.get("velocity")
         if velocity is not None:
-            momentum.assign_add((gradient - momentum.value()) * (1 - self.adam_beta_1))
-            velocity.assign_add((td.square(gradient) - velocity.value()) * (1 - self.adam_beta_2))
-            spread = td.sqrt(velocity.value()) + self.epsilon
-            variable.assign_sub(momentum.value() * factors["corrected"] / spread)
+            momentum.assign_add((gradient - momentum.read_value()) * (1 - self.adam_beta_1))
+            more = td.square(gradient) - velocity.read_value()
+            velocity.assign_add(more * (1 - self.adam_beta_2))
+            spread = td.sqrt(velocity.read_value()) + self.epsilon
+            variable.assign_sub(momentum.read_value() * factors["corrected"] / spread)
             return
-        momentum.assign_add(gradient + momentum.value() * (self.momentum - 1))
-        now = momentum.value()
+        momentum.assign_add(gradient + momentum.read_value() * (self.momentum - 1))
+        now = momentum.read_value()
         moved = self._orthogonal(gradient + self.momentum * now if self.nesterov else now)
         scale = 1.0
         if self.rms_rate is not None:

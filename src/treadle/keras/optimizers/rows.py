@@ -19,7 +19,7 @@ def each(function: Callable[..., td.Tensor], gradient: Gradient, *others: td.Var
     """``function(gradient, *others)``: for rows with the rows of the variables that belong to
     them."""
     if not isinstance(gradient, td.IndexedSlices):
-        return function(gradient, *(o.value() for o in others))
+        return function(gradient, *(o.read_value() for o in others))
     rows = [td.gather(o, gradient.indices) for o in others]
     return td.IndexedSlices(function(gradient.values, *rows), gradient.indices)
 
@@ -54,7 +54,7 @@ def approach(
     share: float,
 ) -> None:  # fmt: skip
     """Move a variable by a share of the way to ``function(gradient)``."""
-    value = variable.value()
+    value = variable.read_value()
     if isinstance(gradient, td.IndexedSlices):
         rows = each(lambda g: function(g) * share, gradient)
         replace(variable, value - value * share, rows)

@@ -40,7 +40,7 @@ class SGD(Optimizer):
             subtract(variable, step)
             return
         momentum = slots["momentum"]
-        velocity = _minus(momentum.value() * self.momentum, step)
+        velocity = _minus(momentum.read_value() * self.momentum, step)
         momentum.assign(velocity)
         if self.nesterov:
             velocity = _minus(velocity * self.momentum, step)
@@ -83,9 +83,9 @@ class Adam(Optimizer):
 
     def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
         _follow_moments(slots, grad, self.beta_1, self.beta_2)
-        m, v = slots["momentum"].value(), slots["velocity"].value()
+        m, v = slots["momentum"].read_value(), slots["velocity"].read_value()
         if self.amsgrad:
-            v = td.maximum(slots["velocity_hat"].value(), v)
+            v = td.maximum(slots["velocity_hat"].read_value(), v)
             slots["velocity_hat"].assign(v)
         variable.assign_sub(m * factors["corrected"] / (td.sqrt(v) + self.epsilon))
 
@@ -137,10 +137,10 @@ class RMSprop(Optimizer):
         taken = 1.0 - self.rho
         velocity, spreads = slots["velocity"], [slots["velocity"]]
         squares = each(lambda g: td.square(g) * taken, grad)
-        replace(velocity, velocity.value() * self.rho, squares)
+        replace(velocity, velocity.read_value() * self.rho, squares)
         if self.centered:
             mean = slots["average_gradient"]
-            replace(mean, mean.value() * self.rho, each(lambda g: g * taken, grad))
+            replace(mean, mean.read_value() * self.rho, each(lambda g: g * taken, grad))
             spreads.append(mean)
 
         def stepped(g: td.Tensor, velocity: td.Tensor, *mean: td.Tensor) -> td.Tensor:
@@ -152,8 +152,8 @@ class RMSprop(Optimizer):
         step = each(stepped, grad, *spreads)
         if self.momentum > 0:
             momentum = slots["momentum"]
-            replace(momentum, momentum.value() * self.momentum, step)
-            step = momentum.value()
+            replace(momentum, momentum.read_value() * self.momentum, step)
+            step = momentum.read_value()
         subtract(variable, step)
 
     def get_config(self) -> dict[str, Any]:
@@ -214,12 +214,12 @@ class Adadelta(Optimizer):
     def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
         kept, taken, epsilon = self.rho, 1.0 - self.rho, self.epsilon
         spread, steps = slots["accumulated_grad"], slots["accumulated_delta_var"]
-        replace(spread, spread.value() * kept, each(lambda g: td.square(g) * taken, grad))
+        replace(spread, spread.read_value() * kept, each(lambda g: td.square(g) * taken, grad))
         delta = each(
             lambda g, steps, spread: -td.sqrt(steps + epsilon) * g / td.sqrt(spread + epsilon),
             grad, steps, spread,
         )  # fmt: skip
-        replace(steps, steps.value() * kept, each(lambda d: td.square(d) * taken, delta))
+        replace(steps, steps.read_value() * kept, each(lambda d: td.square(d) * taken, delta))
         add(variable, each(lambda d: factors["rate"] * d, delta))
 
     def get_config(self) -> dict[str, Any]:
@@ -249,9 +249,9 @@ class Adamax(Optimizer):
     def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
         approach(slots["momentum"], td.identity, grad, 1.0 - self.beta_1)
         size = whole(each(td.abs, grad), variable)
-        norm = td.maximum(slots["norm"].value() * self.beta_2, size)
+        norm = td.maximum(slots["norm"].read_value() * self.beta_2, size)
         slots["norm"].assign(norm)
-        m = slots["momentum"].value()
+        m = slots["momentum"].read_value()
         variable.assign_sub(factors["corrected"] * m / (norm + self.epsilon))
 
     def get_config(self) -> dict[str, Any]:
@@ -271,7 +271,7 @@ class Nadam(Adamax):
     def _make_counters(self) -> None:
         super()._make_counters()
         if self._u_product is None:
-            self._u_product = td.Variable(lambda: td.ones([]), trainable=False, name="u_product")
+            self._u_product = self._owned("u_product", lambda: td.ones([]))
 
     def _in_file(self, variables: Sequence[td.Variable]) -> list[td.Variable]:
         own = super()._in_file(variables)
@@ -281,7 +281,7 @@ class Nadam(Adamax):
     def finish(self, step: td.Tensor) -> None:
         assert self._u_product is not None
         weight = self._weight(td.cast(step, td.float32))
-        self._u_product.assign(self._u_product.value() * weight)
+        self._u_product.assign(self._u_product.read_value() * weight)
 
     def _weight(self, step: td.Tensor) -> td.Tensor:
         return self.beta_1 * (1.0 - 0.5 * td.pow(td.cast(0.96, step.dtype), step))
@@ -289,7 +289,7 @@ class Nadam(Adamax):
     def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
         assert self._u_product is not None
         now, after = self._weight(step), self._weight(step + 1.0)
-        product = td.cast(self._u_product.value(), step.dtype) * now
+        product = td.cast(self._u_product.read_value(), step.dtype) * now
         return {
             "rate": rate,
             "of_momentum": after / (1.0 - product * after),
@@ -299,7 +299,7 @@ class Nadam(Adamax):
 
     def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
         _follow_moments(slots, grad, self.beta_1, self.beta_2)
-        m, v = slots["momentum"].value(), slots["velocity"].value()
+        m, v = slots["momentum"].read_value(), slots["velocity"].read_value()
         own = each(lambda g: g * factors["of_gradient"], grad)
         step = m * factors["of_momentum"] + whole(own, variable)
         root = td.sqrt(v / factors["second"]) + self.epsilon
@@ -347,13 +347,14 @@ class Ftrl(Optimizer):
         return self.initial_accumulator_value if name == "accumulator" else 0.0
 
     def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
-        rate, weight = factors["rate"], variable.value()
-        before = slots["accumulator"].value()
+        rate, weight = factors["rate"], variable.read_value()
+        before = slots["accumulator"].read_value()
         after = before + whole(each(td.square, grad), variable)
         power, l1 = -self.learning_rate_power, self.l1_regularization_strength
         shrunk = whole(grad, variable) + 2.0 * self.l2_shrinkage_regularization_strength * weight
         grown = td.pow(after, power)
-        linear = slots["linear"].value() + shrunk - (grown - td.pow(before, power)) / rate * weight
+        taken = (grown - td.pow(before, power)) / rate * weight
+        linear = slots["linear"].read_value() + shrunk - taken
         l2 = self.l2_regularization_strength + self.beta / (2.0 * rate)
         variable.assign((td.clip_by_value(linear, -l1, l1) - linear) / (grown / rate + 2.0 * l2))
         slots["linear"].assign(linear)
@@ -384,7 +385,7 @@ class Lion(Optimizer):
         self.beta_1, self.beta_2 = beta_1, beta_2
 
     def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
-        momentum, dense = slots["momentum"].value(), whole(grad, variable)
+        momentum, dense = slots["momentum"].read_value(), whole(grad, variable)
         way = td.sign(momentum * self.beta_1 + dense * (1.0 - self.beta_1))
         variable.assign_sub(factors["rate"] * way)
         slots["momentum"].assign(momentum * self.beta_2 + dense * (1.0 - self.beta_2))
@@ -413,10 +414,10 @@ class Lamb(Adam):
 
     def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
         _follow_moments(slots, grad, self.beta_1, self.beta_2)
-        m, v = slots["momentum"].value(), slots["velocity"].value()
+        m, v = slots["momentum"].read_value(), slots["velocity"].read_value()
         step = m / factors["first"] / (td.sqrt(v / factors["second"]) + self.epsilon)
         norm, length = (
-            td.sqrt(td.reduce_sum(td.square(x))) for x in (variable.value(), step)
+            td.sqrt(td.reduce_sum(td.square(x))) for x in (variable.read_value(), step)
         )
         ratio = td.where((norm > 0.0) & (length > 0.0), norm / length, td.ones_like(norm))
         variable.assign_sub(ratio * factors["rate"] * step)
@@ -462,19 +463,19 @@ class Adafactor(Optimizer):
         return {"rate": rate, "relative": td.minimum(rate, highest), "kept": kept}
 
     def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
-        weight, dense, kept = variable.value(), whole(grad, variable), factors["kept"]
+        weight, dense, kept = variable.read_value(), whole(grad, variable), factors["kept"]
         size = td.maximum(td.cast(self.epsilon_2, weight.dtype), _root_mean_square(weight))
         square = td.square(dense) + self.epsilon_1
         velocity = slots["velocity"]
         if len(variable.shape) < 2:
-            velocity.assign(kept * velocity.value() + (1.0 - kept) * square)
+            velocity.assign(kept * velocity.read_value() + (1.0 - kept) * square)
         else:
             row, column = slots["row"], slots["column"]
-            row.assign(kept * row.value() + (1.0 - kept) * td.reduce_mean(square, -1))
-            column.assign(kept * column.value() + (1.0 - kept) * td.reduce_mean(square, -2))
-            share = row.value() / td.reduce_mean(row.value(), -1, keepdims=True)
-            velocity.assign(td.expand_dims(share, -1) * td.expand_dims(column.value(), -2))
-        step = dense / td.sqrt(velocity.value())
+            row.assign(kept * row.read_value() + (1.0 - kept) * td.reduce_mean(square, -1))
+            column.assign(kept * column.read_value() + (1.0 - kept) * td.reduce_mean(square, -2))
+            share = row.read_value() / td.reduce_mean(row.read_value(), -1, keepdims=True)
+            velocity.assign(td.expand_dims(share, -1) * td.expand_dims(column.read_value(), -2))
+        step = dense / td.sqrt(velocity.read_value())
         step = step / td.maximum(1.0, _root_mean_square(step) / self.clip_threshold)
         variable.assign_sub(size * factors["relative"] * step)
 

@@ -37,7 +37,7 @@ class ScheduleFreeAdamW(Optimizer):
         slot = super()._new_slot(name, variable)
         if name == "momentum":  # where steps lead begins at the weight
             with td.init_scope():
-                slot.assign(variable.value())
+                slot.assign(variable.read_value())
         return slot
 
     def factors(self, rate: td.Tensor, step: td.Tensor) -> dict[str, Any]:
@@ -54,13 +54,13 @@ class ScheduleFreeAdamW(Optimizer):
     ) -> None:  # fmt: skip
         gradient = whole(grad, variable)
         end, velocity = slots["momentum"], slots["velocity"]
-        before = end.value()
-        velocity.assign_add((td.square(gradient) - velocity.value()) * (1 - self.beta_2))
-        spread = td.sqrt(velocity.value() / factors["correction"]) + self.epsilon
+        before = end.read_value()
+        velocity.assign_add((td.square(gradient) - velocity.read_value()) * (1 - self.beta_2))
+        spread = td.sqrt(velocity.read_value() / factors["correction"]) + self.epsilon
         end.assign_sub(factors["rate"] * gradient / spread)
-        mean = (variable.value() - (1 - self.beta_1) * before) / self.beta_1
-        mean = (1 - factors["part"]) * mean + factors["part"] * end.value()
-        variable.assign((1 - self.beta_1) * end.value() + self.beta_1 * mean)
+        mean = (variable.read_value() - (1 - self.beta_1) * before) / self.beta_1
+        mean = (1 - factors["part"]) * mean + factors["part"] * end.read_value()
+        variable.assign((1 - self.beta_1) * end.read_value() + self.beta_1 * mean)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {

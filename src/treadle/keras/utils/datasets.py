@@ -104,6 +104,7 @@ def timeseries_dataset_from_array(
     data: Any, targets: Any, sequence_length: int, sequence_stride: int = 1,
     sampling_rate: int = 1, batch_size: int | None = 128, shuffle: bool = False,
     seed: int | None = None, start_index: int | None = None, end_index: int | None = None,
+    format: str = "tf",
 ) -> Any:  # fmt: skip
     """A Dataset of windows of consecutive rows.
 
@@ -113,9 +114,12 @@ def timeseries_dataset_from_array(
         sequence_length: rows of a window.
         sequence_stride: rows between the beginnings of windows.
         sampling_rate: every so many rows are in a window.
+        format: "tf".
         batch_size: windows of a batch; None for single windows.
         start_index, end_index: the part of the data that is used.
     """
+    if format != "tf":
+        raise ValueError(f'`format` must be "tf": datasets are td.data.Dataset. Got {format!r}')
     for name, value in (
         ("sequence_length", sequence_length), ("sequence_stride", sequence_stride),
         ("sampling_rate", sampling_rate),

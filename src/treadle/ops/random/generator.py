@@ -50,7 +50,7 @@ class Generator:
             ValueError: neither a generator nor a state is given, or a state of another shape.
         """
         if copy_from is not None:
-            state = copy_from.state.value()
+            state = copy_from.state.read_value()
         elif state is None:
             raise ValueError(f"Generator needs copy_from or a state{at(user_origin())}")
         check_algorithm(alg)
@@ -101,7 +101,7 @@ class Generator:
 
     @property
     def key(self) -> Tensor:
-        return self._state.value()[2]
+        return self._state.read_value()[2]
 
     def reset(self, state: Any) -> None:
         """Continue from `state`."""

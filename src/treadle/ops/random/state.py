@@ -136,7 +136,7 @@ def _advance(variable: Variable, shape: tuple[Dim, ...]) -> Tensor:
         text = f"there is no memory for {count} random numbers{at(user_origin())}"
         raise errors.ResourceExhaustedError(None, None, text)
     with taping(()):
-        state = variable.value()
+        state = variable.read_value()
         variable.assign(run(SKIP, state, shape=shape))
     return state
 

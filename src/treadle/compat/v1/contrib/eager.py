@@ -261,7 +261,7 @@ class metrics:
 
         def result(self) -> Any:
             """The metric so far, which is also written as a summary of the metric's name."""
-            found = self.numer.value() / self.denom.value()
+            found = self.numer.read_value() / self.denom.read_value()
             summary.scalar(self.name, found)
             return found
 

@@ -245,7 +245,7 @@ def _updating(optimizer: Optimizer) -> Callable[..., Any]:
 
 def _constrain(variable: Any) -> None:
     if getattr(variable, "constraint", None) is not None:
-        variable.assign(variable.constraint(variable.value()))
+        variable.assign(variable.constraint(variable.read_value()))
 
 
 def _counted(step: Any) -> Any:

@@ -63,6 +63,7 @@ class CategoryEncoding(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
+    shape_dtype: ClassVar[str | None] = "int64"
     _settings: ClassVar[tuple[str, ...]] = ("num_tokens", "output_mode")
 
     def __init__(
@@ -75,7 +76,7 @@ class CategoryEncoding(Layer):
             raise ValueError(f"CategoryEncoding: num_tokens must be positive, got {num_tokens}")
         self.num_tokens = num_tokens
         self.output_mode = mode_name("CategoryEncoding", output_mode, *MODES[1:])
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any, count_weights: Any = None) -> td.Tensor:
         if count_weights is not None and self.output_mode != "count":
@@ -103,6 +104,7 @@ class Discretization(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
+    shape_dtype: ClassVar[str | None] = "int64"
     _settings: ClassVar[tuple[str, ...]] = (
         "bin_boundaries", "num_bins", "epsilon", "output_mode", "sparse",
     )  # fmt: skip
@@ -122,7 +124,7 @@ class Discretization(Layer):
         self.num_bins, self.epsilon, self.sparse = num_bins, epsilon, sparse
         self.output_mode = mode_name("Discretization", output_mode, *MODES)
         self._summary = _NOTHING
-        self.built = True
+        self._build_at_init()
 
     def adapt(self, data: Any, steps: int | None = None) -> None:
         """Find the boundaries from data: an array, or a Dataset of batches.
@@ -208,6 +210,7 @@ class Hashing(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
+    shape_dtype: ClassVar[str | None] = "int64"
     _settings: ClassVar[tuple[str, ...]] = (
         "num_bins", "salt", "mask_value", "output_mode", "sparse",
     )  # fmt: skip
@@ -225,7 +228,7 @@ class Hashing(Layer):
             raise ValueError(f"Hashing: num_bins must be a positive int, got {num_bins!r}")
         self.num_bins, self.mask_value, self.sparse = num_bins, mask_value, sparse
         self.salt = salt_of("Hashing", salt)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         masked = self.mask_value is not None and self.num_bins > 1
@@ -272,6 +275,7 @@ class HashedCrossing(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
+    shape_dtype: ClassVar[str | None] = "int64"
     _settings: ClassVar[tuple[str, ...]] = ("num_bins", "output_mode", "sparse")
     _no_settings: ClassVar[tuple[str, ...]] = ("trainable",)
 
@@ -285,7 +289,7 @@ class HashedCrossing(Layer):
         super().__init__(name=name, dtype=dtype, **kwargs)
         refuse_sparse("HashedCrossing", sparse)
         self.num_bins, self.sparse = num_bins, sparse
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         if not isinstance(inputs, list | tuple) or len(inputs) < 2:

@@ -22,7 +22,7 @@ class OfImages(Layer):
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.data_format = format_name(data_format)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> Any:
         return self._of(inputs, self._changed)

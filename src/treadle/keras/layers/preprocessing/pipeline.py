@@ -22,7 +22,7 @@ class Pipeline(Layer):
     def __init__(self, layers: Sequence[Any], name: str | None = None) -> None:
         super().__init__(name=name)
         self.layers = list(layers)
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any, training: Any = True) -> Any:
         for layer in self.layers:

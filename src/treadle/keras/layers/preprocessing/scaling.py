@@ -25,7 +25,7 @@ class Rescaling(Layer):
     def __init__(self, scale: Any, offset: Any = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.scale, self.offset = scale, offset
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         x = td.cast(inputs, self.dtype)
@@ -53,7 +53,16 @@ class Normalization(Layer):
         if any(a == 0 for a in given):
             raise ValueError("Normalization: the batch axis, 0, cannot be an axis of statistics")
         if (mean is None) != (variance is None):
-            raise ValueError("Normalization: give both mean and variance, or neither")
+            raise ValueError(
+                "When setting values directly, both `mean` and `variance` must be set. Received: "
+                f"mean={mean} and variance={variance}"
+            )
+        if np.shape(mean) != np.shape(variance) or np.ndim(mean) > len(given):
+            raise ValueError(
+                "When setting values directly, `mean` and `variance` must have the same shape, of "
+                f"at most as many axes as there are statistics for ({len(given)}). Received: mean "
+                f"shape {np.shape(mean)} and variance shape {np.shape(variance)}"
+            )
         self.axis, self.invert = given, invert
         self._given = None if mean is None else (mean, variance)
         self.mean: Any = None
@@ -65,13 +74,20 @@ class Normalization(Layer):
     def build(self, input_shape: Any) -> None:
         if input_shape is None:
             return
-        kept = self._kept(len(input_shape))
+        rank = len(input_shape)
+        if any(not -rank <= a < rank for a in self.axis):
+            raise ValueError(
+                "All `axis` values must be in the range [-ndim, ndim). Received inputs with "
+                f"ndim={rank}, while axis={self.axis}"
+            )
+        kept = self._kept(rank)
         sizes = [input_shape[a] for a in kept]
         if None in sizes:
             raise ValueError(
-                f'Layer "{self.name}" (Normalization) needs known axes {kept}, got inputs of shape '
-                f"{tuple(input_shape)}"
+                "All `axis` values to be kept must have a known shape. Received "
+                f"axis={self.axis}, inputs.shape={tuple(input_shape)}"
             )
+        self._kept_axes, self._kept_sizes = kept, sizes
         self._spread = [d if a in kept else 1 for a, d in enumerate(input_shape)]
         if self._given is None:
             names = {"mean": "zeros", "variance": "ones"}
@@ -98,7 +114,15 @@ class Normalization(Layer):
             if not self.built:
                 self.build(x.shape)
                 self.built = True
-            axes = tuple(a for a in range(x.ndim) if a not in self._kept(x.ndim))
+            if x.ndim != len(self._spread) or [x.shape[a] for a in self._kept_axes] != list(
+                self._kept_sizes
+            ):
+                raise ValueError(
+                    f'Layer "{self.name}" was built for {self._kept_sizes} along the axes '
+                    f"{self._kept_axes}, but adapt() is being called with data with an "
+                    f"incompatible shape, {x.shape}"
+                )
+            axes = tuple(a for a in range(x.ndim) if a not in self._kept_axes)
             number = int(np.prod([x.shape[a] for a in axes]))
             # The deviations from the mean so far join those of the batch: small numbers stay exact.
             mean, deviation = x.mean(axes), x.var(axes) * number
@@ -110,7 +134,10 @@ class Normalization(Layer):
             total = total + step * (number / (count + number))
             count += number
         if total is None:
-            raise ValueError(f'Layer "{self.name}" (Normalization): the data has no batches')
+            raise ValueError(
+                f'Layer "{self.name}" (Normalization): adapt() received an empty iterable (no '
+                "batches)"
+            )
         self.adapt_mean.assign(np.asarray(total, self.dtype))
         self.adapt_variance.assign(np.asarray(square / count, self.dtype))
         self.count.assign(count)
@@ -129,18 +156,23 @@ class Normalization(Layer):
         self.mean, self.variance = (self._in_place(value) for value in given)
 
     def _in_place(self, value: Any) -> td.Tensor:
+        """Statistics with an axis for each of the inputs'; given ones stand for the last of the
+        axes that have some."""
         if isinstance(value, td.Variable):
-            return td.reshape(value.value(), self._spread)
+            return td.cast(td.reshape(value.read_value(), self._spread), self.compute_dtype)
         array = np.asarray(value, self.dtype)
-        target = self._spread if array.size > 1 else [1] * len(self._spread)
-        return td.constant(array.reshape(target) if array.size == 1 else
-                           np.broadcast_to(array, self._spread).copy())  # fmt: skip
+        shape = [1] * len(self._spread)
+        for axis, size in zip(self._kept_axes[::-1], array.shape[::-1], strict=False):
+            shape[axis] = size
+        whole = np.broadcast_to(array.reshape(shape), self._spread).copy()
+        return td.constant(whole.astype(td.as_dtype(self.compute_dtype).as_numpy_dtype))
 
     def call(self, inputs: Any) -> td.Tensor:
-        x = td.cast(inputs, self.dtype)
+        x = td.cast(inputs, self.compute_dtype)
         given = self._given or (self.adapt_mean, self.adapt_variance)
         mean, variance = (self._in_place(value) for value in given)
-        deviation = td.maximum(td.sqrt(variance), config.epsilon())
+        least = td.constant(config.epsilon(), x.dtype)
+        deviation = td.maximum(td.sqrt(variance), least)
         return x * deviation + mean if self.invert else (x - mean) / deviation
 
     def get_config(self) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class STFTSpectrogram(Layer):
         channels = inputs.shape[1]
         rows = td.reshape(inputs, [-1, td.shape(inputs)[2], 1])
         step = self.frame_step or self.frame_length // 2
-        found = td.nn.conv1d(rows, kernel.value(), step, self.padding.upper())
+        found = td.nn.conv1d(rows, kernel.read_value(), step, self.padding.upper())
         found = td.transpose(found, [0, 2, 1])
         return td.reshape(found, [-1, channels, kernel.shape[-1], td.shape(found)[2]])
 
@@ -171,7 +171,7 @@ class MelSpectrogram(Layer):
         self.min_freq, self.max_freq = min_freq, max_freq or int(sampling_rate / 2)
         self.power_to_db, self.top_db, self.mag_exp = power_to_db, top_db, mag_exp
         self.min_power, self.ref_power = min_power, ref_power
-        self.built = True
+        self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
         exact = self.compute_dtype if self.compute_dtype == "float64" else "float32"

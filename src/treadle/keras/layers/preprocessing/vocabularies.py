@@ -52,6 +52,7 @@ class _Lookup(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
+    shape_dtype: ClassVar[str | None] = "int64"
     _kind: ClassVar[td.DType]
     _settings: ClassVar[tuple[str, ...]] = (
         "invert", "max_tokens", "num_oov_indices", "oov_token", "mask_token", "output_mode",
@@ -96,7 +97,7 @@ class _Lookup(Layer):
         self.reset_state()
         if vocabulary is not None:
             self.set_vocabulary(vocabulary, idf_weights)
-        self.built = True
+        self._build_at_init()
 
     # -- the vocabulary --------------------------------------------------------------------------
 
@@ -275,7 +276,7 @@ class _Lookup(Layer):
         rows = encoded(places, "count" if counts else mode, self._depth, td.int64)
         if not counts:
             return rows
-        return td.multiply(td.cast(rows, self.idf_weights.dtype), self.idf_weights.value())
+        return td.multiply(td.cast(rows, self.idf_weights.dtype), self.idf_weights.read_value())
 
     def _tokens_of(self, places: td.Tensor) -> td.Tensor:
         oov = self.mask_token if self.oov_token is None else self.oov_token
@@ -418,6 +419,7 @@ class TextVectorization(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
+    shape_dtype: ClassVar[str | None] = "int64"
     _settings: ClassVar[tuple[str, ...]] = (
         "standardize", "split", "ngrams", "output_mode", "output_sequence_length", "ragged",
     )  # fmt: skip
@@ -456,7 +458,7 @@ class TextVectorization(Layer):
             pad_to_max_tokens=pad_to_max_tokens, output_mode=mode, sparse=sparse,
             encoding=encoding, vocabulary_size=stated,
         )  # fmt: skip
-        self.built = True
+        self._build_at_init()
 
     # -- the vocabulary --------------------------------------------------------------------------
 

@@ -1,0 +1,108 @@
+"""Weights and other variables of Keras: paths, names and values as Keras 3.15 gives them."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle import keras
+
+
+@pytest.fixture(autouse=True)
+def new_names():
+    keras.utils.clear_session()
+
+
+def paths(variables):
+    return [v.path for v in variables]
+
+
+def test_paths_of_a_sequential_and_of_what_trains_it():
+    model = keras.Sequential(
+        [keras.Input((4,)), keras.layers.Dense(3), keras.layers.BatchNormalization()]
+    )
+    model.compile("adam", "mse", metrics=["mae"])
+    model.fit(np.ones((4, 4)), np.ones((4, 3)), verbose=0)
+    weights = ["dense/kernel", "dense/bias", "batch_normalization/gamma"]
+    weights += ["batch_normalization/beta", "batch_normalization/moving_mean"]
+    weights.append("batch_normalization/moving_variance")
+    assert paths(model.weights) == [f"sequential/{w}" for w in weights]
+    assert [w.name for w in model.weights] == [w.rpartition("/")[2] for w in weights]
+    own = [f"sequential_{w.replace('/', '_')}" for w in weights[:4]]
+    slots = [f"{w}_{slot}" for w in own for slot in ("momentum", "velocity")]
+    expected = ["iteration", "learning_rate", *slots]
+    assert [v.name for v in model.optimizer.variables] == expected
+    assert paths(model.optimizer.variables) == [f"adam/{name}" for name in expected]
+    tracked = ["loss/total", "loss/count", "mean_absolute_error/total", "mean_absolute_error/count"]
+    assert paths(model.metrics_variables) == tracked
+
+
+def test_paths_begin_with_what_builds_the_layer():
+    class Block(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.last, self.steps = keras.layers.Dense(2), keras.layers.LSTM(3)
+
+        def call(self, x):
+            return self.last(self.steps(x))
+
+    with keras.name_scope("outer"):
+        dense = keras.layers.Dense(2)
+        dense.build((None, 3))
+    assert (dense.kernel.path, dense.path) == ("outer/dense/kernel", "outer/dense")
+    block = Block()
+    block(td.ones([2, 3, 4]))
+    cell = [f"block/lstm/lstm_cell/{name}" for name in ("kernel", "recurrent_kernel", "bias")]
+    assert paths(block.weights) == ["block/dense_1/kernel", "block/dense_1/bias", *cell]
+
+
+def test_both_directions_have_names_of_their_own():
+    inputs = keras.Input((3, 4))
+    model = keras.Model(inputs, keras.layers.Bidirectional(keras.layers.GRU(2))(inputs))
+    assert paths(model.weights) == [
+        f"bidirectional/{way}_gru/gru_cell/{name}"
+        for way in ("forward", "backward") for name in ("kernel", "recurrent_kernel", "bias")
+    ]  # fmt: skip
+
+
+def test_the_value_is_an_attribute_and_that_of_other_variables_a_method():
+    dense = keras.layers.Dense(2, kernel_initializer="ones")
+    dense.build((None, 3))
+    np.testing.assert_array_equal(dense.kernel.value, np.ones((3, 2)))
+    assert isinstance(dense.kernel, keras.Variable)
+    plain = td.Variable([1.0, 2.0])
+    np.testing.assert_array_equal(plain.value(), [1.0, 2.0])
+    np.testing.assert_array_equal(td.Variable.value(plain), [1.0, 2.0])
+    assert plain.path is None and not isinstance(plain, keras.Variable)
+    own = keras.Variable([1.0, 2.0], name="own")
+    assert own.path == "own" and isinstance(own, keras.Variable)
+
+
+def test_values_are_read_in_functions_and_from_arguments():
+    dense = keras.layers.Dense(2, kernel_initializer="ones")
+    dense.build((None, 3))
+    read = td.function(lambda: td.reduce_sum(dense.kernel.value))
+    assert float(read()) == 6.0
+    given = td.function(lambda v: td.reduce_sum(v.value), autograph=False)
+    assert float(given(dense.kernel)) == 6.0
+
+
+def test_how_they_print():
+    dense = keras.layers.Dense(2)
+    dense.build((None, 3))
+    text = "<Variable path=dense/bias, shape=(2,), dtype=float32, value=[0. 0.]>"
+    assert repr(dense.bias) == str(dense.bias) == text
+    assert repr(td.Variable(1.0, name="w")).startswith("<tf.Variable 'w:0' shape=() ")
+
+
+def test_mirrored_weights_have_paths_too():
+    strategy = td.distribute.MirroredStrategy(["CPU:0"])
+    with strategy.scope():
+        dense = keras.layers.Dense(2, kernel_initializer="ones")
+        dense.build((None, 3))
+    assert dense.kernel.path == "dense/kernel"
+    np.testing.assert_array_equal(dense.kernel.value, np.ones((3, 2)))
+
+
+def test_name_scopes_have_no_slashes():
+    with pytest.raises(ValueError, match="cannot contain"):
+        keras.name_scope("a/b")
