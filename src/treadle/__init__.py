@@ -421,7 +421,7 @@ explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
         audio autodiff autograph compat data distribute image inspect io keras lookup onnx passes
-        profiler queue saved_model shared_object signal strings summary sysconfig test train
+        profiler queue ragged saved_model shared_object signal strings summary sysconfig test train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
@@ -464,6 +464,7 @@ __getattr__ = provided(__name__, {
     "treadle.ops.statistics.uniques": "unique unique_with_counts",
     "treadle.ops.strings.fingerprints": "fingerprint",
     "treadle.ops.type_specs": "type_spec_from_value",
+    "treadle.ragged": "RaggedTensor RaggedTensorSpec",
     "treadle.signal": "fftnd ifftnd irfftnd rfftnd",
     "treadle.strings": "as_string",
 })  # fmt: skip

@@ -48,7 +48,7 @@ _INSTEAD = {
     **dict.fromkeys(("SparseTensor", "SparseTensorSpec"), _NO_SPARSE),
     **dict.fromkeys(
         (
-            "ragged", "RaggedTensor", "RaggedTensorSpec", "DynamicRaggedShape", "RowPartition",
+            "DynamicRaggedShape", "RowPartition",
             "StructuredTensor", "ragged_fill_empty_rows", "ragged_fill_empty_rows_grad",
         ),
         _NO_RAGGED,

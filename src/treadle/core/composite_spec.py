@@ -9,6 +9,12 @@ from treadle.core import nest
 from treadle.core.trace_types import TypeSpec
 
 
+class CompositeTensor:
+    """Base of what is one tensor to users and several tensors to programs, such as ragged ones."""
+
+    __slots__ = ()
+
+
 class CompositeSpec(TypeSpec):
     """The type of an object that is a structure (`core.nest`): the same structure of specs.
 
