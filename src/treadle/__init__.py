@@ -421,7 +421,7 @@ explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
         audio autodiff autograph compat data distribute image inspect io keras lookup onnx passes
-        profiler queue ragged saved_model shared_object signal strings summary sysconfig test train
+        profiler queue ragged saved_model shared_object signal sparse strings summary sysconfig test train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
@@ -465,6 +465,8 @@ __getattr__ = provided(__name__, {
     "treadle.ops.strings.fingerprints": "fingerprint",
     "treadle.ops.type_specs": "type_spec_from_value",
     "treadle.ragged": "RaggedTensor RaggedTensorSpec",
+    "treadle.sparse.tensor": "SparseTensorSpec",
+    "treadle.sparse": "SparseTensor",
     "treadle.signal": "fftnd ifftnd irfftnd rfftnd",
     "treadle.strings": "as_string",
 })  # fmt: skip

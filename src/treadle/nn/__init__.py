@@ -241,4 +241,5 @@ __getattr__ = provided(__name__, {
         all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler
         """,
     "treadle.ops.statistics.sorting": "approx_max_k approx_min_k top_k",
+    "treadle.sparse.segments": "embedding_lookup_sparse safe_embedding_lookup_sparse",
 })  # fmt: skip
