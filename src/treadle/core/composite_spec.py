@@ -68,3 +68,26 @@ def _common(part: Any, others: Sequence[Any]) -> Any:
         found = part.most_specific_common_supertype(others)
         return _NONE if found is None else found
     return part if all(part == other for other in others) else _NONE
+
+
+class CompositeTensorSpec(CompositeSpec):
+    """The type of a `CompositeTensor`, which knows how pipelines batch its values.
+
+    The values are given as the tuples of their arrays, in the order of the parts.
+    """
+
+    def batched(self, size: int | None) -> Any:
+        """The type of a batch; `size`: how many values it has, where that is known."""
+        raise NotImplementedError
+
+    def joined(self, values: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+        """A batch of values."""
+        raise NotImplementedError
+
+    def unbatched(self) -> Any:
+        """The type of the slices along the first axis."""
+        raise NotImplementedError
+
+    def sliced(self, arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """The slices of a value along its first axis."""
+        raise NotImplementedError

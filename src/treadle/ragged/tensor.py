@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, nest
-from treadle.core.composite_spec import CompositeSpec, CompositeTensor
+from treadle.core.composite_spec import CompositeTensor, CompositeTensorSpec
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import explain_methods
@@ -600,13 +600,14 @@ def _merged_values(values: Any, outer: int, inner: int) -> Any:
 # -- the type ------------------------------------------------------------------------------------
 
 
-class RaggedTensorSpec(CompositeSpec):
+class RaggedTensorSpec(CompositeTensorSpec):
     """The type of ragged tensors, for an `input_signature` or the elements of a dataset.
 
     Args:
         shape: None for the axes whose rows differ in length.
         dtype: of the elements.
-        ragged_rank: how many axes are partitioned; all but the first if it is omitted.
+        ragged_rank: how many axes are partitioned; all but the first if it is omitted. 0 is the type
+            of tensors that are rows of a ragged tensor, so that batches of them are ragged.
         row_splits_dtype: of the offsets.
         flat_values_spec: the spec of the elements, in place of `dtype`.
 
@@ -614,7 +615,7 @@ class RaggedTensorSpec(CompositeSpec):
         ValueError: neither a shape nor a ragged rank is given, or they do not fit.
     """
 
-    __slots__ = ("row_splits", "uniform", "values")
+    __slots__ = ("offsets", "row_splits", "uniform", "values")
 
     value_type = seen_as = RaggedTensor
 
@@ -632,18 +633,18 @@ class RaggedTensorSpec(CompositeSpec):
                 f"ragged_rank {ragged_rank} must be less than the rank {whole.rank}"
                 f"{at(user_origin())}"
             )
-        if ragged_rank < 1:
-            raise ValueError(
-                "RaggedTensorSpec: ragged_rank 0 is a tensor's: use td.TensorSpec"
-                f"{at(user_origin())}"
-            )
         if flat_values_spec is None:
             inner = None if whole.rank is None else [None, *whole[ragged_rank + 1 :]]
-            flat_values_spec = TensorSpec(inner, dtype)
+            flat_values_spec = TensorSpec(whole if ragged_rank == 0 else inner, dtype)
+        self.values: Any = flat_values_spec
+        self.offsets = dtypes.as_dtype(row_splits_dtype)
+        self.row_splits: Any = None
+        self.uniform = None
+        if ragged_rank == 0:
+            return
         rows = None if whole.rank is None else whole[0]
         self.uniform = None if whole.rank is None else whole[1]
         self.row_splits = TensorSpec([None if rows is None else rows + 1], row_splits_dtype)
-        self.values: Any = flat_values_spec
         if ragged_rank > 1:
             below = None if whole.rank is None else [None, *whole[2:]]
             self.values = RaggedTensorSpec(
@@ -655,7 +656,13 @@ class RaggedTensorSpec(CompositeSpec):
         """The type of ragged tensors whose parts have these specs."""
         spec = object.__new__(cls)
         (spec.values, spec.row_splits), spec.uniform = parts, uniform
+        spec.offsets = spec.row_splits.dtype
         return spec
+
+    @classmethod
+    def of_rows(cls, values: Any, offsets: DType) -> RaggedTensorSpec:
+        """The type of tensors with the spec `values` that are rows of a ragged tensor."""
+        return cls(None, ragged_rank=0, flat_values_spec=values, row_splits_dtype=offsets)
 
     @classmethod
     def from_value(cls, value: RaggedTensor) -> RaggedTensorSpec:
@@ -674,14 +681,18 @@ class RaggedTensorSpec(CompositeSpec):
 
     @property
     def row_splits_dtype(self) -> DType:
-        return self.row_splits.dtype
+        return self.offsets
 
     @property
     def ragged_rank(self) -> int:
+        if self.row_splits is None:
+            return 0
         return 1 + (self.values.ragged_rank if isinstance(self.values, RaggedTensorSpec) else 0)
 
     @property
     def shape(self) -> TensorShape:
+        if self.row_splits is None:
+            return self.values.shape  # type: ignore[no-any-return]
         rows = self.row_splits.dims[0]
         first: Any = rows - 1 if isinstance(rows, int) else None
         below = self.values.shape
@@ -693,8 +704,42 @@ class RaggedTensorSpec(CompositeSpec):
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         spec = getattr(spec_or_value, "_type_spec", spec_or_value)
+        if self.row_splits is None:
+            given = spec.values if isinstance(spec, RaggedTensorSpec) else spec
+            return bool(self.values.is_compatible_with(given))
         fits = isinstance(spec, RaggedTensorSpec) and self.uniform in (None, spec.uniform)
         return fits and super().is_compatible_with(spec)
+
+    # -- batches -------------------------------------------------------------------------------
+
+    def batched(self, size: int | None) -> RaggedTensorSpec:
+        """The type of a batch: ragged along the first axis of the values."""
+        splits = TensorSpec([None if size is None else size + 1], self.offsets)
+        if self.row_splits is None:
+            values = TensorSpec([None, *self.values.shape[1:]], self.values.dtype)
+            return RaggedTensorSpec.of([values, splits], None)
+        rows = TensorSpec([None], self.offsets)
+        return RaggedTensorSpec.of([RaggedTensorSpec.of([self.values, rows], None), splits], None)
+
+    def joined(self, values: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+        """A batch of values."""
+        flat, *nested = zip(*values, strict=True)
+        counts = [len(v) - 1 for v in nested[-1]] if nested else [len(v) for v in flat]
+        splits = [_joined_offsets(column) for column in nested]
+        outer = np.cumsum([0, *counts]).astype(self.offsets.np_dtype)
+        return (np.concatenate(flat), *splits, outer)
+
+    def unbatched(self) -> RaggedTensorSpec:
+        """The type of the rows."""
+        if isinstance(self.values, RaggedTensorSpec):
+            rows = TensorSpec([None], self.offsets)
+            return RaggedTensorSpec.of([self.values.values, rows], None)
+        return RaggedTensorSpec.of_rows(self.values, self.offsets)
+
+    def sliced(self, arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """The rows of a value."""
+        *inner, outer = arrays
+        return [_rows_between(inner, a, b) for a, b in zip(outer, outer[1:], strict=False)]
 
     def __repr__(self) -> str:
         return (
@@ -703,9 +748,30 @@ class RaggedTensorSpec(CompositeSpec):
         )
 
 
+def _joined_offsets(column: Sequence[Any]) -> Any:
+    """The offsets of values behind one another."""
+    base, found = 0, [column[0][:1]]
+    for offsets in column:
+        found.append(offsets[1:] + base)
+        base += offsets[-1]
+    return np.concatenate(found)
+
+
+def _rows_between(arrays: Sequence[Any], begin: int, end: int) -> tuple[Any, ...]:
+    """Neighbouring rows of a value, which has its elements and the offsets of its axes."""
+    found = []
+    for offsets in arrays[:0:-1]:
+        part = offsets[begin : end + 1]
+        found.append(part - part[0])
+        begin, end = part[0], part[-1]
+    return (arrays[0][begin:end], *found[::-1])
+
+
 def _parts(ragged: Any) -> list[Any]:
     if isinstance(ragged, RaggedTensor):
         return [ragged._values, ragged._row_splits]
+    if ragged.row_splits is None:
+        return [ragged.values]
     return [ragged.values, ragged.row_splits]
 
 
@@ -716,6 +782,9 @@ def _of_parts(like: Any, parts: list[Any]) -> Any:
     spec that the user wrote hands it on.
     """
     uniform = like.uniform if isinstance(like, RaggedTensorSpec) else None
+    if len(parts) == 1:  # rows of a ragged tensor are tensors
+        is_spec = isinstance(parts[0], Spec | TypeSpec)
+        return RaggedTensorSpec.of_rows(parts[0], like.offsets) if is_spec else parts[0]
     if isinstance(parts[1], Spec | TypeSpec):
         return RaggedTensorSpec.of(parts, uniform)
     made = object.__new__(RaggedTensor)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core import dtypes, nest
-from treadle.core.composite_spec import CompositeSpec, CompositeTensor
+from treadle.core.composite_spec import CompositeTensor, CompositeTensorSpec
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import explain_methods
@@ -169,7 +169,7 @@ def _is_known(shape: Any) -> bool:
     return isinstance(shape, list | tuple) and all(isinstance(d, numbers) for d in shape)
 
 
-class SparseTensorSpec(CompositeSpec):
+class SparseTensorSpec(CompositeTensorSpec):
     """The type of sparse tensors, for an `input_signature` or the elements of a dataset.
 
     Args:
@@ -217,6 +217,37 @@ class SparseTensorSpec(CompositeSpec):
         spec = getattr(spec_or_value, "_type_spec", spec_or_value)
         fits = isinstance(spec, SparseTensorSpec) and self._shape.is_compatible_with(spec._shape)
         return fits and self.dtype is spec.dtype
+
+    # -- batches -------------------------------------------------------------------------------
+
+    def batched(self, size: int | None) -> SparseTensorSpec:
+        """The type of a batch."""
+        shape = None if self._shape.rank is None else [size, *self._shape]
+        return SparseTensorSpec(shape, self.dtype)
+
+    def joined(self, values: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+        """A batch of values, as large as the largest one."""
+        indices, elements, shapes = zip(*values, strict=True)
+        counts = [len(part) for part in elements]
+        first = np.repeat(np.arange(len(counts)), counts)[:, None]
+        places = np.concatenate([first, np.concatenate(indices)], 1)
+        shape = np.array([len(counts), *np.max(shapes, 0)], np.int64)
+        return places.astype(np.int64), np.concatenate(elements), shape
+
+    def unbatched(self) -> SparseTensorSpec:
+        """The type of the slices along the first axis."""
+        if self._shape.rank == 0:
+            raise ValueError(f"A sparse tensor without axes has no slices{at(user_origin())}")
+        return SparseTensorSpec(None if self._shape.rank is None else self._shape[1:], self.dtype)
+
+    def sliced(self, arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """The slices of a value along its first axis."""
+        indices, elements, shape = arrays
+        found = []
+        for row in range(int(shape[0])):
+            own = indices[:, 0] == row
+            found.append((indices[own][:, 1:], elements[own], shape[1:]))
+        return found
 
     def __eq__(self, other: object) -> bool:
         return (
