@@ -421,7 +421,7 @@ explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
         audio autodiff autograph compat data distribute image inspect io keras lookup onnx passes
-        profiler queue ragged saved_model shared_object signal sparse strings summary sysconfig test train
+        profiler queue ragged saved_model sets shared_object signal sparse strings summary sysconfig test train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",

@@ -46,7 +46,6 @@ _INSTEAD = {
         ),
         _NO_RAGGED,
     ),
-    "sets": "Use td.unique, np.intersect1d, np.setdiff1d and np.union1d on vectors",
     **dict.fromkeys(
         ("MutableHashTable", "DenseHashTable"),
         "Tables that change are not provided: use a dict while data is prepared, and "

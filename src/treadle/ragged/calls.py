@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core import dtypes
+from treadle.core.errors import DtypeError
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import Claimed
 from treadle.core.tensor import Tensor
@@ -21,7 +22,7 @@ from treadle.ops.conversion import convert_to_tensor, register_converter
 from treadle.ops.elementwise import arithmetic, selection, unary
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.function_names import BINARY, UNARY
-from treadle.ops.indexing import gather, scatter, transposing
+from treadle.ops.indexing import gather, scatter
 from treadle.ops.nn import compositions, softmax
 from treadle.ops.reductions import reduction
 from treadle.ops.shaping import creation, joining, permuting, ranges, reshaping
@@ -67,7 +68,7 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A public function's call with a ragged tensor among its arguments.
 
     Raises:
-        TypeError: the function has no form for ragged tensors.
+        DtypeError: the function has no form for ragged tensors.
     """
     own = inspect.unwrap(function)
     form = _FORMS.get(own)
@@ -79,10 +80,11 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = inspect.signature(own).bind(*args, **kwargs).arguments
         (_, x), (_, y), *rest = given.items()
         return binary(function, x, y, **dict(rest))
-    raise TypeError(
+    raise DtypeError(
+        None, None,
         f"{own.__name__} does not take ragged tensors: use x.to_tensor(), or "
-        f"td.ragged.map_flat_values for a function of elements{at(user_origin())}"
-    )
+        f"td.ragged.map_flat_values for a function of elements{at(user_origin())}",
+    )  # fmt: skip
 
 
 def _claim(value: RaggedTensor, dtype: Any) -> Any:
@@ -183,11 +185,6 @@ def _shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
         "The shape of a ragged tensor is no tensor: use x.bounding_shape(), x.row_lengths() or "
         f"x.nrows(){at(user_origin())}"
     )
-
-
-@form_of(transposing.transpose)
-def _transpose(a: Any, *args: Any, **kwargs: Any) -> Any:
-    raise TypeError(f"Ragged tensors are not transposed: use x.to_tensor(){at(user_origin())}")
 
 
 @form_of(unary.identity)

@@ -56,16 +56,16 @@ def constant(
             raise ValueError(f"constant: a scalar has no ragged axes{at(user_origin())}")
         return conversion.constant(values, dtype)
     if ragged_rank is None:
-        ragged_rank = max(1, deepest - 1 - (0 if inner_shape is None else len(inner_shape)))
-    elif inner_shape is None:
-        inner_shape = _inner_shape(values, ragged_rank)
-    if ragged_rank == 0:
-        return conversion.constant(pylist, dtype)
-    if ragged_rank >= deepest + (scalar is None):
+        ragged_rank = max(0, deepest - 1 - (0 if inner_shape is None else len(inner_shape)))
+    elif scalar is not None and ragged_rank >= deepest:
         raise ValueError(
             f"constant: lists nested {deepest} deep have no ragged_rank {ragged_rank}"
             f"{at(user_origin())}"
         )
+    elif inner_shape is None:
+        inner_shape = _inner_shape(values, ragged_rank)
+    if ragged_rank == 0:
+        return conversion.constant(pylist, dtype)
     nested = []
     for _ in range(ragged_rank):
         nested.append(np.cumsum([0, *map(_length, values)]))
@@ -211,5 +211,5 @@ def stack_dynamic_partitions(
         inner = [dims_tensor(d, dtypes.int64) for d in tensor.dims[numbers.ndim :]]
         tensor, numbers = reshape(tensor, [-1, *inner]), reshape(numbers, [-1])
     order = argsort(numbers, stable=True)
-    ids = cast(gather(numbers, order), dtypes.int64)
+    ids = gather(numbers, order)
     return RaggedTensor.from_value_rowids(gather(tensor, order), ids, num_partitions)

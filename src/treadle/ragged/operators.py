@@ -49,8 +49,19 @@ def _of_one(function: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 def _compared(function: Callable[..., Any], otherwise: bool) -> Callable[[Any, Any], Any]:
-    """Equality of elements; None and the like are unequal."""
-    return lambda self, other: otherwise if other is None else binary(function, self, other)
+    """Equality of elements; what has other rows, or is of another type, is unequal as a whole."""
+
+    def compare(self: Any, other: Any) -> Any:
+        if other is None:
+            return otherwise
+        try:
+            return binary(function, self, other)
+        except (TypeError, ValueError) as error:
+            if self.is_symbolic and isinstance(error, TypeError):
+                raise
+            return otherwise
+
+    return compare
 
 
 def _iter(self: RaggedTensor) -> Iterator[Any]:

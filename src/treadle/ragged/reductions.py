@@ -73,7 +73,7 @@ def _along(x: Any, axis: int, whole: Callable[..., Any], segments: Segments) -> 
         return whole(x, axis)
     if axis == 0:
         longest = reduction.reduce_max(concat([lengths_of(x.row_splits), [0]], 0))
-        columns = partitions.positions(x.row_splits, x.nvals())
+        columns = partitions.positions(x.row_splits, x._nvals())
         return _in_segments(x.values, columns, longest, segments)
     if axis == 1:
         return _in_segments(x.values, x.value_rowids(), x.nrows(), segments)
@@ -89,7 +89,7 @@ def _in_segments(values: Any, ids: Tensor, count: Tensor, segments: Segments) ->
     longest = longest * cast(longest > 0, longest.dtype)  # 0 where nothing belongs to a row
     splits = partitions.splits_of_lengths(longest)
     places = gather(gather(splits[:-1], ids), values.value_rowids())
-    places = places + partitions.positions(values.row_splits, values.nvals())
+    places = places + partitions.positions(values.row_splits, values._nvals())
     return RaggedTensor(_in_segments(values.values, places, splits[-1], segments), splits)
 
 

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.errors import InvalidArgumentError
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.gather import gather as gather_tensor
@@ -50,7 +52,8 @@ def _rows(x: Any, keys: list[Any]) -> Any:
     if first is None:
         inner = _rows(x, more)
         count = partitions.count_of(inner, x.row_splits.dtype)
-        return RaggedTensor(inner, range_(2) * count)
+        size = inner.shape[0]
+        return RaggedTensor(inner, range_(cast(2, count.dtype)) * count, size)
     if isinstance(first, slice):
         return _within(x if first == slice(None) else _sliced_rows(x, first), more)
     index = _integer(first, x)
@@ -62,7 +65,13 @@ def _integer(key: Any, x: RaggedTensor) -> Any:
     index = convert_to_tensor(key)
     if not index.dtype.is_integer or index.ndim:
         raise TypeError(f"Unsupported key {key!r} of a ragged tensor{at(user_origin())}")
-    return int(key) if isinstance(key, int | np.integer) else index
+    if not isinstance(key, int | np.integer):
+        return index
+    rows = x.shape[0]
+    if rows is not None and not -rows <= key < rows:
+        text = f"Index {key} is out of bounds for {rows} rows{at(user_origin())}"
+        raise InvalidArgumentError(None, None, text) if x.is_symbolic else IndexError(text)
+    return int(key)
 
 
 def _sliced_values(values: Any, start: Any, limit: Any) -> Any:
@@ -176,7 +185,7 @@ def gather(params: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any
             )
         if axis == 1:
             spread = _repeated(indices, params.nrows())
-            return _gather_in_rows(params, spread, 1, 1)
+            return _gather_in_rows(params, spread, 1, 1).to_tensor()
         return params.with_values(gather(params.values, indices, axis - 1))
     if isinstance(indices, RaggedTensor):
         return indices.with_values(gather(params, indices.values))
@@ -184,8 +193,9 @@ def gather(params: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any
         return gather_rows(params, indices)
     found = gather_rows(params, reshape(indices, [-1]))
     dtype = params.row_splits.dtype
-    for size in reversed(indices.shape[1:]):
-        found = RaggedTensor.from_uniform_row_length(found, cast(size, dtype))
+    for axis in range(indices.ndim - 1, 0, -1):
+        size = dims_tensor(indices.dims[axis], dtype)
+        found = RaggedTensor(found, range_(partitions.count_of(found, dtype) // size + 1) * size)
     return found
 
 
@@ -211,12 +221,15 @@ def _gather_in_rows(params: Any, indices: Any, axis: int, batch_dims: int) -> An
     if axis > 1:
         raise ValueError(f"gather: axis must be batch_dims for ragged tensors{at(user_origin())}")
     splits = chosen.row_splits
-    rows = partitions.row_ids(splits, chosen.nvals())
+    rows = partitions.row_ids(splits, chosen._nvals())
     starts = gather_tensor(ragged.row_splits, rows)
     flat = chosen.values
     if isinstance(flat, RaggedTensor):
         raise ValueError(f"gather: ragged indices of one row each are needed{at(user_origin())}")
     found = gather_rows(ragged.values, cast(flat, starts.dtype) + starts)
+    if dense and isinstance(found, Tensor):
+        shape = [*indices.dims, *found.dims[1:]]
+        return reshape(found, [dims_tensor(d, dtypes.int64) for d in shape])
     return chosen.with_values(found)
 
 

@@ -118,7 +118,7 @@ def _stacked_vectors(parts: Sequence[Tensor]) -> Any:
     """Scalars as a vector, vectors of any lengths as the rows of a ragged tensor."""
     if not parts[0].ndim:
         return joining.stack(list(parts))
-    lengths = joining.stack([dims_tensor(p.dims[0], dtypes.int64) for p in parts])
+    lengths = joining.stack([dims_tensor(p.dims[0], dtypes.int32) for p in parts])
     return RaggedTensor(concat_tensors(list(parts), 0), partitions.splits_of_lengths(lengths))
 
 
@@ -132,7 +132,8 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
         raise ValueError(f"axis={number} is out of bounds for a rank of {rank}{at(user_origin())}")
     number %= rank + 1
     if number == 0:
-        return RaggedTensor(x, range_(2) * x.nrows())
+        count = x.nrows()
+        return RaggedTensor(x, range_(cast(2, count.dtype)) * count, x.shape[0])
     if number == 1:
         return RaggedTensor(x, range_(x.nrows() + 1), 1)
     return x.with_values(expand_dims(x.values, number - 1))

@@ -10,6 +10,7 @@ import numpy as np
 from treadle.core import dtypes, nest
 from treadle.core.composite_spec import CompositeTensor, CompositeTensorSpec
 from treadle.core.dtypes import DType
+from treadle.core.errors import InvalidArgumentError
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import explain_methods
 from treadle.core.shapes import ANY, Dim, TensorShape
@@ -32,6 +33,7 @@ from treadle.ops.statistics.sequences import sequence_mask
 from treadle.ops.type_specs import type_spec_from_value
 from treadle.ragged import partitions
 from treadle.ragged.partitions import as_offsets, check_splits, count_of, lengths_of, require
+from treadle.sparse.tensor import SparseTensor
 
 
 class RaggedTensor(CompositeTensor):
@@ -226,7 +228,13 @@ class RaggedTensor(CompositeTensor):
             return cls._cut_inner(tensor, lengths, padding, ragged_rank, dtype)
         columns = tensor.dims[1]
         if padding is not None:
-            used = not_equal(tensor, convert_to_tensor(padding, tensor.dtype))
+            filler = convert_to_tensor(padding, tensor.dtype)
+            if filler.shape.as_list() != tensor.shape.as_list()[2:]:
+                raise ValueError(
+                    f"from_tensor: the shape of padding is {filler.shape}, that of an element "
+                    f"{tensor.shape[2:]}{at(user_origin())}"
+                )
+            used = not_equal(tensor, filler)
             if tensor.ndim > 2:
                 used = reduce_any(used, axis=list(range(2, tensor.ndim)))
             lengths = reduce_max(cast(used, dtype) * range_(1, dims_tensor(columns, dtype) + 1), 1)
@@ -350,7 +358,7 @@ class RaggedTensor(CompositeTensor):
 
     def value_rowids(self, name: str | None = None) -> Tensor:
         """The row of each of `values`."""
-        return partitions.row_ids(self._row_splits, self.nvals())
+        return partitions.row_ids(self._row_splits, self._nvals())
 
     def nested_value_rowids(self, name: str | None = None) -> tuple[Tensor, ...]:
         """The rows of the values of all ragged axes, the outermost first."""
@@ -363,7 +371,7 @@ class RaggedTensor(CompositeTensor):
         dtype = self._row_splits.dtype if out_type is None else dtypes.as_dtype(out_type)
         return dims_tensor(self._row_splits.dims[0], dtype) - 1
 
-    def nvals(self, out_type: Any = None) -> Tensor:
+    def _nvals(self, out_type: Any = None) -> Tensor:
         """How many `values` there are."""
         return count_of(self._values, self._row_splits.dtype if out_type is None else out_type)
 
@@ -390,6 +398,15 @@ class RaggedTensor(CompositeTensor):
         return sizes[axis] if isinstance(axis, int) else gather(stack(sizes), axis)
 
     # -- with other parts ----------------------------------------------------------------------
+
+    def _count(self) -> Tensor:
+        return self.nrows()
+
+    def _elements(self) -> Tensor:
+        return self.flat_values
+
+    def _with_elements(self, elements: Any) -> RaggedTensor:
+        return self.with_flat_values(elements)
 
     def with_values(self, new_values: Any) -> RaggedTensor:
         """The same rows of other values.
@@ -426,9 +443,16 @@ class RaggedTensor(CompositeTensor):
             raise ValueError(f"merge_dims: no axes {outer_axis} to {inner_axis}{at(user_origin())}")
         if outer == inner:
             return self
-        if outer > 0:
+        if outer > 1:
             return self.with_values(_merged_values(self._values, outer - 1, inner - 1))
-        return _merged_values(self._values, 0, inner - 1)
+        values, splits = self._values, self._row_splits
+        for _ in range(inner - outer - (outer == 0)):
+            if isinstance(values, RaggedTensor):
+                splits, values = gather(values._row_splits, splits), values._values
+            else:
+                splits = splits * dims_tensor(values.dims[1], splits.dtype)
+                values = _merged_values(values, 0, 1)
+        return values if outer == 0 else RaggedTensor(values, splits)
 
     # -- to other forms ------------------------------------------------------------------------
 
@@ -474,6 +498,58 @@ class RaggedTensor(CompositeTensor):
         # Places without a value read the row of fillers behind the values.
         places = where(inside, starts[:, None] + columns, count)
         return gather(concat([values, filler], 0), places)
+
+    def to_sparse(self, name: str | None = None) -> SparseTensor:
+        """The elements with their places, as a sparse tensor of the bounding shape."""
+        flat = self.flat_values
+        columns: list[Tensor] = [partitions.positions(self.nested_row_splits[-1], count_of(flat, dtypes.int64))]
+        part: Any = self
+        levels = []
+        while isinstance(part, RaggedTensor):
+            levels.append(part)
+            part = part._values
+        row = levels[-1].value_rowids()
+        for level in reversed(levels[:-1]):
+            places = partitions.positions(level._row_splits, level._nvals())
+            columns.insert(0, gather(places, row))
+            row = gather(level.value_rowids(), row)
+        columns.insert(0, row)
+        indices = stack([cast(c, dtypes.int64) for c in columns], 1)
+        if flat.ndim > 1:
+            inner = dims_tensor(_product(flat.dims[1:]), dtypes.int64)
+            number = range_(inner)
+            rest = []
+            for size in reversed(flat.dims[1:]):
+                width = dims_tensor(size, dtypes.int64)
+                rest.insert(0, number % width)
+                number = number // width
+            count = dims_tensor(flat.dims[0], dtypes.int64)
+            outer = gather(indices, range_(count * inner) // inner)
+            below = gather(stack(rest, 1), range_(count * inner) % inner)
+            indices = concat([outer, below], 1)
+        shape = self.bounding_shape(out_type=dtypes.int64)
+        return SparseTensor(indices, reshape(flat, [-1]), shape)
+
+    @classmethod
+    def from_sparse(
+        cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = dtypes.int64
+    ) -> RaggedTensor:
+        """The rows of a sparse matrix whose elements are at the beginning of their rows.
+
+        Raises:
+            ValueError: it is no matrix.
+            InvalidArgumentError: an element is missing before another one.
+        """
+        if not isinstance(st_input, SparseTensor):
+            raise TypeError(f"from_sparse: Expected SparseTensor, got {st_input!r}{at(user_origin())}")
+        if len(st_input.shape) != 2:
+            raise ValueError(f"from_sparse: rank(st_input) must be 2{at(user_origin())}")
+        dtype = dtypes.as_dtype(row_splits_dtype)
+        rows, columns = (cast(st_input.indices[:, i], dtype) for i in (0, 1))
+        splits = partitions.splits_of_row_ids(rows, cast(st_input.dense_shape[0], dtype))
+        found = partitions.positions(splits, count_of(st_input.values, dtype))
+        require(~reduce_any(not_equal(found, columns)), "from_sparse: SparseTensor is not right-ragged")
+        return cls(st_input.values, splits)
 
     def to_list(self) -> list[Any]:
         """Nested Python lists.
@@ -536,7 +612,9 @@ def as_values(values: Any) -> Any:
         return values
     tensor = convert_to_tensor(values)
     if not tensor.ndim:
-        raise ValueError(f"The values of a ragged tensor need an axis{at(user_origin())}")
+        raise InvalidArgumentError(
+            None, None, f"The values of a ragged tensor need an axis{at(user_origin())}"
+        )
     return tensor
 
 
@@ -718,8 +796,7 @@ class RaggedTensorSpec(CompositeTensorSpec):
         if self.row_splits is None:
             values = TensorSpec([None, *self.values.shape[1:]], self.values.dtype)
             return RaggedTensorSpec.of([values, splits], None)
-        rows = TensorSpec([None], self.offsets)
-        return RaggedTensorSpec.of([RaggedTensorSpec.of([self.values, rows], None), splits], None)
+        return RaggedTensorSpec.of([_opened(self), splits], None)
 
     def joined(self, values: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
         """A batch of values."""
@@ -731,10 +808,8 @@ class RaggedTensorSpec(CompositeTensorSpec):
 
     def unbatched(self) -> RaggedTensorSpec:
         """The type of the rows."""
-        if isinstance(self.values, RaggedTensorSpec):
-            rows = TensorSpec([None], self.offsets)
-            return RaggedTensorSpec.of([self.values.values, rows], None)
-        return RaggedTensorSpec.of_rows(self.values, self.offsets)
+        inner = _opened(self.values)
+        return inner if isinstance(inner, RaggedTensorSpec) else RaggedTensorSpec.of_rows(inner, self.offsets)
 
     def sliced(self, arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """The rows of a value."""
@@ -746,6 +821,13 @@ class RaggedTensorSpec(CompositeTensorSpec):
             f"RaggedTensorSpec({self.shape!r}, {self.dtype!r}, {self.ragged_rank}, "
             f"{self.row_splits_dtype!r})"
         )
+
+
+def _opened(spec: Any) -> Any:
+    """The type of any number of rows of values."""
+    if not isinstance(spec, RaggedTensorSpec):
+        return TensorSpec([None, *spec.shape[1:]], spec.dtype)
+    return RaggedTensorSpec.of([_opened(spec.values), TensorSpec([None], spec.offsets)], None)
 
 
 def _joined_offsets(column: Sequence[Any]) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core import dtypes
+from treadle.core.errors import DtypeError
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import Claimed
 from treadle.core.tensor import Tensor
@@ -16,8 +17,7 @@ from treadle.ops.dims import rank, shape, size
 from treadle.ops.elementwise import arithmetic, casting, unary
 from treadle.ops.nn.activations import relu
 from treadle.ops.reductions.reduction import reduce_prod
-from treadle.ops.shaping.creation import ones_like, zeros_like
-from treadle.sparse.values import to_dense, with_dense
+from treadle.sparse.values import with_dense
 from treadle.sparse.tensor import SparseTensor
 
 # Functions that give zero for zero: of the elements alone.
@@ -32,15 +32,16 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A public function's call with a sparse tensor among its arguments.
 
     Raises:
-        TypeError: the function has no form for sparse tensors.
+        DtypeError: the function has no form for sparse tensors.
     """
     own = inspect.unwrap(function)
     form = _FORMS.get(own)
     if form is None:
-        raise TypeError(
+        raise DtypeError(
+            None, None,
             f"{own.__name__} does not take sparse tensors: use td.sparse.to_dense(x), or the "
-            f"functions of td.sparse{at(user_origin())}"
-        )
+            f"functions of td.sparse{at(user_origin())}",
+        )  # fmt: skip
     return form(*args, **kwargs)
 
 
@@ -105,15 +106,6 @@ def _print(*inputs: Any, **kwargs: Any) -> None:
     io.print(*parts, **kwargs)
 
 
-def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a tensor, of the whole one."""
-
-    def form(x: SparseTensor, *args: Any, **kwargs: Any) -> Any:
-        return function(to_dense(x, validate_indices=False), *args, **kwargs)
-
-    return form
-
-
 _FORMS: dict[Any, Callable[..., Any]] = {
     **{function: _of_elements(function) for function in _OF_ELEMENTS},
     **{f: _sparse_and_dense(f) for f in (arithmetic.multiply, arithmetic.divide)},
@@ -121,8 +113,6 @@ _FORMS: dict[Any, Callable[..., Any]] = {
     shape: _shape,
     size: _size,
     io.print: _print,
-    zeros_like: _whole(zeros_like),
-    ones_like: _whole(ones_like),
 }
 
 

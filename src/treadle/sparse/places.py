@@ -27,6 +27,11 @@ from treadle.ops.statistics.sorting import argsort
 from treadle.sparse.tensor import SparseTensor
 
 
+def invalid(text: str) -> InvalidArgumentError:
+    """The error for arguments that do not fit, with the user's line."""
+    return InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
+
+
 def as_sparse(value: Any) -> SparseTensor:
     """A sparse tensor; TypeError for anything else but its arrays."""
     if isinstance(value, SparseTensor):
@@ -47,7 +52,7 @@ def rank_of(x: SparseTensor) -> int:
 def axis_of(axis: Any, rank: int) -> int:
     number = int(axis)
     if not -rank <= number < rank:
-        raise ValueError(f"axis={number} is out of bounds for a rank of {rank}{at(user_origin())}")
+        raise invalid(f"axis={number} is out of bounds for a rank of {rank}")
     return number % rank
 
 
@@ -134,15 +139,8 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
         new[known.index(-1)] = total // maximum(rest, cast(1, dtypes.int64))
     numbers = numbered(x.indices, old)
     static = [None if k == -1 else k for k in known]
-    if not total.is_symbolic and all(not s.is_symbolic for s in new):
-        product = 1
-        for size in new:
-            product *= int(size)
-        if product != int(total):
-            raise ValueError(
-                f"Cannot reshape a sparse tensor of {int(total)} elements to {known}"
-                f"{at(user_origin())}"
-            )
+    whole = reduce_prod(stack(new)) if new else cast(1, dtypes.int64)
+    checked(total == whole, "Cannot reshape a sparse tensor to a shape of another size")
     return _shaped(places_of(numbers, new), x.values, new, static)
 
 
@@ -184,7 +182,7 @@ def concat(
         expand_nonconcat_dims: other axes may differ in size and get the largest one.
 
     Raises:
-        ValueError: other axes differ in size, and that is known.
+        InvalidArgumentError: other axes differ in size, and that is known.
     """
     parts = [as_sparse(x) for x in sp_inputs]
     rank = rank_of(parts[0])
@@ -202,12 +200,11 @@ def concat(
         for a in range(rank):
             if a != place and expand_nonconcat_dims:
                 sizes[a] = maximum(sizes[a], own[a])
-            elif a != place and parts[0].shape[a] != part.shape[a]:
-                if None not in (parts[0].shape[a], part.shape[a]):
-                    raise ValueError(
-                        f"concat: shapes {parts[0].shape} and {part.shape} differ in axis {a}; "
-                        f"expand_nonconcat_dims makes them equal{at(user_origin())}"
-                    )
+            elif a != place:
+                checked(
+                    sizes[a] == own[a],
+                    f"concat: the sizes of axis {a} differ; expand_nonconcat_dims makes them equal",
+                )
     sizes[place] = offset
     values = concat_tensors([p.values for p in parts], 0)
     return reorder(_shaped(concat_tensors(moved, 0), values, sizes))
@@ -256,7 +253,7 @@ def checked(holds: Tensor, message: str) -> None:
     if holds.is_symbolic:
         asserts.assert_equal(holds, True, message=message)
     elif not bool(holds):
-        raise InvalidArgumentError(None, None, f"{message}{at(user_origin())}")
+        raise invalid(message)
 
 
 def summed(x: SparseTensor) -> SparseTensor:

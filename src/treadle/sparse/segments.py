@@ -7,7 +7,7 @@ from typing import Any
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.elementwise.arithmetic import maximum
+from treadle.ops.elementwise.arithmetic import divide_no_nan, maximum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import sqrt, square
@@ -34,9 +34,9 @@ def _grouped(data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> tu
 
 
 def _divided(total: Tensor, by: Tensor) -> Tensor:
-    """Rows divided by one number each."""
+    """Rows divided by one number each; 0 where that is 0."""
     ones = [1] * (total.ndim - 1)
-    return total / reshape(by, [-1, *ones])
+    return divide_no_nan(total, reshape(by, [-1, *ones]))
 
 
 def segment_sum(

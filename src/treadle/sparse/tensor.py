@@ -139,6 +139,15 @@ class SparseTensor(CompositeTensor):
     def _type_spec(self) -> SparseTensorSpec:
         return SparseTensorSpec(self.shape, self.dtype)
 
+    def _count(self) -> Tensor:
+        raise TypeError(f"A sparse tensor is not iterated over: use td.sparse.split{at(user_origin())}")
+
+    def _elements(self) -> Tensor:
+        return self._values
+
+    def _with_elements(self, elements: Any) -> SparseTensor:
+        return self.with_values(elements)
+
     def with_values(self, new_values: Any) -> SparseTensor:
         """Other elements at the same places."""
         return SparseTensor(self._indices, new_values, self._dense_shape)._shaped_like(self)
@@ -217,6 +226,18 @@ class SparseTensorSpec(CompositeTensorSpec):
         spec = getattr(spec_or_value, "_type_spec", spec_or_value)
         fits = isinstance(spec, SparseTensorSpec) and self._shape.is_compatible_with(spec._shape)
         return fits and self.dtype is spec.dtype
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> SparseTensorSpec | None:
+        shape = self._shape
+        for other in others:
+            if not isinstance(other, SparseTensorSpec) or other.dtype is not self.dtype:
+                return None
+            if shape.rank is None or other._shape.rank != shape.rank:
+                shape = TensorShape(None)
+            else:
+                pairs = zip(shape, other._shape, strict=True)
+                shape = TensorShape([a if a == b else None for a, b in pairs])
+        return SparseTensorSpec(shape, self.dtype)
 
     # -- batches -------------------------------------------------------------------------------
 

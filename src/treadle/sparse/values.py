@@ -31,6 +31,7 @@ from treadle.sparse.places import (
     as_sparse,
     axis_of,
     checked,
+    invalid,
     numbered,
     places_of,
     rank_of,
@@ -138,7 +139,7 @@ def add(a: Any, b: Any, threshold: Any = 0, name: str | None = None) -> Any:
     """The sum of sparse tensors, which is one, or of a sparse tensor and a tensor, which is none.
 
     Args:
-        threshold: sums of two sparse tensors that are nearer to zero are left out.
+        threshold: sums of two elements that are nearer to zero are left out.
     """
     if not isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
         raise TypeError(f"At least one input should be SparseTensor{at(user_origin())}")
@@ -146,20 +147,23 @@ def add(a: Any, b: Any, threshold: Any = 0, name: str | None = None) -> Any:
         sparse, dense = (a, b) if isinstance(a, SparseTensor) else (b, a)
         whole = convert_to_tensor(dense, sparse.dtype)
         return tensor_scatter_nd_add(whole, sparse.indices, sparse.values)
-    total = summed(_both(a, b))
+    both = _both(a, b)
+    total = summed(both)
     limit = convert_to_tensor(threshold)
     if limit.is_symbolic or float(limit) > 0:
-        total = retain(total, abs_of(total.values) >= cast(limit, total.dtype.real_dtype))
+        counts = summed(both.with_values(ones_like(both.values, dtypes.int32))).values
+        large = abs_of(total.values) >= cast(limit, total.dtype.real_dtype)
+        total = retain(total, large | (counts < 2))
     return total
 
 
 def _both(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     """The elements of two sparse tensors of one shape."""
-    if a.dtype is not b.dtype or not a.shape.is_compatible_with(b.shape):
-        raise ValueError(
+    if a.dtype is not b.dtype or rank_of(a) != rank_of(b):
+        raise invalid(
             f"Sparse tensors of {a.dtype.name} {a.shape} and {b.dtype.name} {b.shape} do not fit"
-            f"{at(user_origin())}"
         )
+    checked(reduce_all(a.dense_shape == b.dense_shape), "The shapes of two sparse tensors differ")
     joined = SparseTensor(
         concat([a.indices, b.indices], 0), concat([a.values, b.values], 0), a.dense_shape
     )
@@ -291,12 +295,8 @@ def sparse_dense_matmul(
         values = conj(values)
     sizes = sizes_of(x)
     row, column = (1, 0) if adjoint_a else (0, 1)
-    known = (x.shape[column], dense.shape[0])
-    if None not in known and known[0] != known[1]:
-        raise ValueError(
-            f"sparse_dense_matmul: {known[0]} columns and {known[1]} rows do not fit"
-            f"{at(user_origin())}"
-        )
+    fits = sizes[column] == dims_tensor(dense.dims[0], dtypes.int64)
+    checked(fits, "sparse_dense_matmul: the sizes of the matrices do not fit")
     terms = values[:, None] * gather(dense, x.indices[:, column])
     return unsorted_segment_sum(terms, x.indices[:, row], sizes[row])
 
