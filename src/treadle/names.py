@@ -69,7 +69,6 @@ _INSTEAD = {
     "CriticalSection": "Use threading.Lock around calls: inside a program effects keep their order",
     "RegisterGradient": "Use td.custom_gradient",
     "Operation": "A tensor's node is tensor.op: td.inspect.stages shows the graph",
-    "raw_ops": "Use the public functions, such as td.add for raw_ops.AddV2",
     **dict.fromkeys(
         ("mlir", "xla"),
         "Programs are compiled by treadle itself: td.inspect.stages and `treadle inspect` show how",

@@ -1,5 +1,7 @@
 """``td.strings``: operations on tensors of strings."""
 
+from typing import TYPE_CHECKING
+
 from treadle.core.refusals import explain_errors
 from treadle.names import provided
 from treadle.ops.strings.parts import (
@@ -33,6 +35,16 @@ from treadle.ops.strings.unicode import (
     unicode_encode,
     unicode_transcode,
 )
+
+if TYPE_CHECKING:
+    from treadle.ragged.strings import (
+        bytes_split,
+        split,
+        unicode_decode,
+        unicode_decode_with_offsets,
+        unicode_split,
+        unicode_split_with_offsets,
+    )
 
 __all__ = [
     "as_string",

@@ -22,7 +22,11 @@ def random_matrix(rows, columns, seed):
 def test_a_trace_serves_all_sizes():
     @td.function(input_signature=[td.SparseTensorSpec([None, None]), td.TensorSpec([None, None])])
     def f(x, y):
-        return td.sparse.sparse_dense_matmul(x, y), td.sparse.reduce_sum(x, 1), td.sparse.to_dense(x)
+        return (
+            td.sparse.sparse_dense_matmul(x, y),
+            td.sparse.reduce_sum(x, 1),
+            td.sparse.to_dense(x),
+        )
 
     for rows, columns, width in ((3, 4, 2), (1, 1, 1), (7, 5, 3)):
         dense = random_matrix(rows, columns, rows)

@@ -15,7 +15,7 @@ from treadle.core.errors import DtypeError
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import Claimed
 from treadle.core.tensor import Tensor
-from treadle.ops import dims, operators as _operators  # noqa: F401  (completes Tensor)
+from treadle.ops import dims
 from treadle.ops.collections import mapping
 from treadle.ops.control import io
 from treadle.ops.conversion import convert_to_tensor, register_converter

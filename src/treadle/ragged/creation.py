@@ -83,9 +83,7 @@ def _nothing(dtype: Any, shape: tuple[int, ...]) -> Tensor:
 
 def _length(row: Any) -> int:
     if not isinstance(row, list):
-        raise ValueError(
-            f"constant: {row!r} stands where a list is needed{at(user_origin())}"
-        )
+        raise ValueError(f"constant: {row!r} stands where a list is needed{at(user_origin())}")
     return len(row)
 
 
@@ -151,7 +149,9 @@ def ragged_range(
     parts = _of_one_dtype([starts, limits, deltas], dtype)
     sizes = [p.dims[0] for p in parts if p.ndim]
     if any(p.ndim > 1 for p in parts):
-        raise ValueError(f"range: starts, limits and deltas are scalars or vectors{at(user_origin())}")
+        raise ValueError(
+            f"range: starts, limits and deltas are scalars or vectors{at(user_origin())}"
+        )
     count = dims_tensor(sizes[0], dtypes.int64) if sizes else cast(1, dtypes.int64)
     first, last, step = (p if p.ndim else broadcast_to(p, [count]) for p in parts)
     offsets = dtypes.as_dtype(row_splits_dtype)
@@ -181,9 +181,7 @@ def _ceil(x: Tensor) -> Tensor:
     return -((-x) // 1)
 
 
-def row_splits_to_segment_ids(
-    splits: Any, name: str | None = None, out_type: Any = None
-) -> Tensor:
+def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """The row of each value, from the offsets of the rows."""
     offsets = partitions.as_offsets(splits, None, "splits")
     ids = partitions.row_ids(offsets, offsets[-1])

@@ -135,8 +135,8 @@ def _spread(flat: Tensor, x: RaggedTensor, level: int) -> Tensor:
     """Axes of `flat` that are ragged in x, taken at the places of x's elements.
 
     Args:
-        flat: its first axis are the rows of x at a level of its partitions, the next ones those that
-            x has beyond that level.
+        flat: its first axis are the rows of x at a level of its partitions, the next ones are those
+            that x has beyond that level.
     """
     nested, count = x.nested_row_splits, x.ragged_rank - level
     if all(dim == 1 for dim in flat.dims[: count + 1]):
@@ -152,7 +152,9 @@ def _spread(flat: Tensor, x: RaggedTensor, level: int) -> Tensor:
         size = dims_tensor(flat.dims[axis], dtype)
         if axis:
             splits = nested[level + axis - 1]
-            number = _of_flat(x, level + axis, partitions.positions(splits, _count(x, level + axis)))
+            number = _of_flat(
+                x, level + axis, partitions.positions(splits, _count(x, level + axis))
+            )
             lengths = partitions.lengths_of(splits)
             fits = equal(size, 1) | reduce_all(equal(lengths, size))
         else:

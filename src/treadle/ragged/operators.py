@@ -1,4 +1,4 @@
-"""Python's operators and subscripts on ragged tensors. Importing this module completes the class."""
+"""Operators and subscripts of ragged tensors. Importing this module completes the class."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """How values are shared out among rows: offsets, lengths, and the row of each value.
 
-A partition of n values into r rows is a vector of r + 1 offsets (`row_splits`): row i has the values
-from ``splits[i]`` to ``splits[i + 1]``. Everything here is arithmetic on such vectors, so it runs in
-programs as well.
+A partition of n values into r rows is a vector of r + 1 offsets (`row_splits`): row i has the
+values from ``splits[i]`` to ``splits[i + 1]``. Everything here is arithmetic on such vectors, so it
+runs in programs as well.
 """
 
 from __future__ import annotations

@@ -156,7 +156,10 @@ def gather_rows(x: Any, indices: Tensor) -> Any:
     """The rows of a tensor or ragged tensor with the numbers of a vector."""
     if isinstance(x, Tensor):
         return gather_tensor(x, indices)
-    starts, limits = gather_tensor(x.row_splits[:-1], indices), gather_tensor(x.row_splits[1:], indices)
+    starts, limits = (
+        gather_tensor(x.row_splits[:-1], indices),
+        gather_tensor(x.row_splits[1:], indices),
+    )
     return rows_between(x.values, starts, limits, x._uniform)
 
 
@@ -275,4 +278,3 @@ def row_sums(values: Tensor, splits: Tensor) -> Tensor:
 
 def _either(value: Any, dtype: Any = None) -> Any:
     return value if isinstance(value, RaggedTensor) else convert_to_tensor(value, dtype)
-

@@ -37,11 +37,11 @@ def as_ragged(value: Any, ragged_rank: int, dtype: Any) -> RaggedTensor:
     if not isinstance(value, RaggedTensor):
         tensor = convert_to_tensor(value)
         return RaggedTensor.from_tensor(tensor, ragged_rank=ragged_rank, row_splits_dtype=dtype)
-    value = value.with_row_splits_dtype(dtype)
-    if value.ragged_rank == ragged_rank:
-        return value
-    inner = value.values
-    return value.with_values(as_ragged(inner, ragged_rank - 1, dtype))
+    ragged: RaggedTensor = value.with_row_splits_dtype(dtype)
+    if ragged.ragged_rank == ragged_rank:
+        return ragged
+    deeper = as_ragged(ragged.values, ragged_rank - 1, dtype)
+    return RaggedTensor(deeper, ragged.row_splits, ragged._uniform)
 
 
 def _alike(values: Sequence[Any]) -> list[Any]:
@@ -102,7 +102,9 @@ def stack(values: Any, axis: Any = 0, name: str | None = None) -> Any:
         lengths = [partitions.count_of(p, dtypes.int64) for p in alike]
         below = _joined(alike, 0)
         dtype = below.row_splits.dtype
-        return RaggedTensor(below, cast(partitions.splits_of_lengths(joining.stack(lengths)), dtype))
+        return RaggedTensor(
+            below, cast(partitions.splits_of_lengths(joining.stack(lengths)), dtype)
+        )
     return concat([expand_dims(p, where_) for p in parts], where_)
 
 
@@ -110,11 +112,11 @@ def _any_ragged(parts: Sequence[Any]) -> bool:
     return any(isinstance(p, RaggedTensor) for p in parts)
 
 
-def _rows_of_tensors(parts: Sequence[Tensor]) -> list[RaggedTensor]:
+def _rows_of_tensors(parts: Sequence[Any]) -> list[RaggedTensor]:
     return [RaggedTensor.from_tensor(p, ragged_rank=len(p.shape) - 1) for p in parts]
 
 
-def _stacked_vectors(parts: Sequence[Tensor]) -> Any:
+def _stacked_vectors(parts: Sequence[Any]) -> Any:
     """Scalars as a vector, vectors of any lengths as the rows of a ragged tensor."""
     if not parts[0].ndim:
         return joining.stack(list(parts))
@@ -142,9 +144,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
     """Without axes of size 1."""
     if axis is None:
-        raise ValueError(
-            f"squeeze: Ragged.squeeze must have an axis argument{at(user_origin())}"
-        )
+        raise ValueError(f"squeeze: Ragged.squeeze must have an axis argument{at(user_origin())}")
     axes = axis if isinstance(axis, list | tuple) else [axis]
     x = input
     for a in sorted({_axis(a, len(input.shape)) for a in axes}, reverse=True):

@@ -83,7 +83,7 @@ def unicode_decode_with_offsets(
         InvalidArgumentError: as of `unicode_decode`.
     """
     how = (input_encoding, errors, replacement_char, replace_control_characters)
-    return _taken_apart(input, lambda x: unicode.characters(x, *how))  # type: ignore[return-value]
+    return _taken_apart(input, lambda x: unicode.characters(x, *how))
 
 
 def unicode_split(
@@ -111,7 +111,7 @@ def unicode_split_with_offsets(
     Raises:
         InvalidArgumentError: as of `unicode_decode`.
     """
-    return _taken_apart(  # type: ignore[return-value]
+    return _taken_apart(
         input,
         lambda x: unicode.characters(x, input_encoding, errors, replacement_char, texts=True),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from treadle.ops.reductions.reduction import reduce_any, reduce_max
 from treadle.ops.shaping.creation import fill
 from treadle.ops.shaping.joining import concat, stack
 from treadle.ops.shaping.ranges import range as range_
-from treadle.ops.shaping.reshaping import broadcast_to, expand_dims, reshape
+from treadle.ops.shaping.reshaping import broadcast_to, reshape
 from treadle.ops.statistics.sequences import sequence_mask
 from treadle.ops.type_specs import type_spec_from_value
 from treadle.ragged import partitions
@@ -52,6 +52,11 @@ class RaggedTensor(CompositeTensor):
     __array_ufunc__ = None  # operators of NumPy's arrays ask this class
     __hash__ = None  # type: ignore[assignment]  # == compares the elements
     __array_priority__ = 100
+
+    if TYPE_CHECKING:  # ragged/operators.py gives these
+
+        def __getitem__(self, key: Any) -> Any: ...
+        def __iter__(self) -> Iterator[Any]: ...
 
     def __init__(self, values: Any, row_splits: Tensor, uniform_row_length: Any = None) -> None:
         if not isinstance(values, Tensor | RaggedTensor) or not isinstance(row_splits, Tensor):
@@ -216,7 +221,9 @@ class RaggedTensor(CompositeTensor):
         """
         tensor, dtype = convert_to_tensor(tensor), dtypes.as_dtype(row_splits_dtype)
         if lengths is not None and padding is not None:
-            raise ValueError(f"Specify argument `lengths` or `padding`, but not both{at(user_origin())}")
+            raise ValueError(
+                f"Specify argument `lengths` or `padding`, but not both{at(user_origin())}"
+            )
         if ragged_rank < 1 or tensor.ndim <= ragged_rank:
             raise ValueError(
                 f"from_tensor: ragged_rank {ragged_rank} for a tensor of {tensor.ndim} axes"
@@ -238,13 +245,17 @@ class RaggedTensor(CompositeTensor):
             if tensor.ndim > 2:
                 used = reduce_any(used, axis=list(range(2, tensor.ndim)))
             lengths = reduce_max(cast(used, dtype) * range_(1, dims_tensor(columns, dtype) + 1), 1)
-            lengths = where(lengths < 0, cast(0, dtype), lengths)  # rows of a tensor without columns
+            lengths = where(
+                lengths < 0, cast(0, dtype), lengths
+            )  # rows of a tensor without columns
         if lengths is None:
             flat = reshape(tensor, _merged(tensor, 1))
             uniform = columns if isinstance(columns, int) else None
             rows = range_(dims_tensor(tensor.dims[0], dtype) + 1)
             return cls(flat, rows * dims_tensor(columns, dtype), uniform)
-        lengths = partitions.clipped(as_offsets(lengths, dtype, "lengths"), dims_tensor(columns, dtype))
+        lengths = partitions.clipped(
+            as_offsets(lengths, dtype, "lengths"), dims_tensor(columns, dtype)
+        )
         kept = boolean_mask(tensor, sequence_mask(lengths, dims_tensor(columns, dtype)))
         return cls(kept, partitions.splits_of_lengths(lengths))
 
@@ -282,7 +293,7 @@ class RaggedTensor(CompositeTensor):
         values = self._values
         while isinstance(values, RaggedTensor):
             values = values._values
-        return values  # type: ignore[no-any-return]
+        return values
 
     @property
     def row_splits(self) -> Tensor:
@@ -350,7 +361,9 @@ class RaggedTensor(CompositeTensor):
             return self.with_values(self._values.row_lengths(axis - 1))
         shape = self._values.dims
         size = dims_tensor(shape[axis - 1], self._row_splits.dtype)
-        return self.with_values(fill([dims_tensor(d, dtypes.int64) for d in shape[: axis - 1]], size))
+        return self.with_values(
+            fill([dims_tensor(d, dtypes.int64) for d in shape[: axis - 1]], size)
+        )
 
     def nested_row_lengths(self, name: str | None = None) -> tuple[Tensor, ...]:
         """The lengths of the rows of all ragged axes, the outermost first."""
@@ -433,7 +446,9 @@ class RaggedTensor(CompositeTensor):
         values = self._values
         if isinstance(values, RaggedTensor):
             values = values.with_row_splits_dtype(dtype)
-        return RaggedTensor(values, as_offsets(self._row_splits, dtype, "row_splits"), self._uniform)
+        return RaggedTensor(
+            values, as_offsets(self._row_splits, dtype, "row_splits"), self._uniform
+        )
 
     def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
         """Neighbouring axes as one, from `outer_axis` to `inner_axis`."""
@@ -456,7 +471,9 @@ class RaggedTensor(CompositeTensor):
 
     # -- to other forms ------------------------------------------------------------------------
 
-    def to_tensor(self, default_value: Any = None, name: str | None = None, shape: Any = None) -> Tensor:
+    def to_tensor(
+        self, default_value: Any = None, name: str | None = None, shape: Any = None
+    ) -> Tensor:
         """A tensor with the rows filled up at their ends.
 
         Args:
@@ -478,7 +495,9 @@ class RaggedTensor(CompositeTensor):
         if isinstance(values, RaggedTensor):
             values = values._padded(default, [None, *sizes[2:]])
         count, dtype = dims_tensor(values.dims[0], splits.dtype), splits.dtype
-        filler = broadcast_to(default, [1, *(dims_tensor(d, dtypes.int64) for d in values.dims[1:])])
+        filler = broadcast_to(
+            default, [1, *(dims_tensor(d, dtypes.int64) for d in values.dims[1:])]
+        )
         starts, lengths = splits[:-1], lengths_of(splits)
         if sizes[0] is not None:
             rows = cast(convert_to_tensor(sizes[0]), dtype)
@@ -502,7 +521,9 @@ class RaggedTensor(CompositeTensor):
     def to_sparse(self, name: str | None = None) -> SparseTensor:
         """The elements with their places, as a sparse tensor of the bounding shape."""
         flat = self.flat_values
-        columns: list[Tensor] = [partitions.positions(self.nested_row_splits[-1], count_of(flat, dtypes.int64))]
+        columns: list[Tensor] = [
+            partitions.positions(self.nested_row_splits[-1], count_of(flat, dtypes.int64))
+        ]
         part: Any = self
         levels = []
         while isinstance(part, RaggedTensor):
@@ -518,7 +539,7 @@ class RaggedTensor(CompositeTensor):
         if flat.ndim > 1:
             inner = dims_tensor(_product(flat.dims[1:]), dtypes.int64)
             number = range_(inner)
-            rest = []
+            rest: list[Tensor] = []
             for size in reversed(flat.dims[1:]):
                 width = dims_tensor(size, dtypes.int64)
                 rest.insert(0, number % width)
@@ -541,14 +562,18 @@ class RaggedTensor(CompositeTensor):
             InvalidArgumentError: an element is missing before another one.
         """
         if not isinstance(st_input, SparseTensor):
-            raise TypeError(f"from_sparse: Expected SparseTensor, got {st_input!r}{at(user_origin())}")
+            raise TypeError(
+                f"from_sparse: Expected SparseTensor, got {st_input!r}{at(user_origin())}"
+            )
         if len(st_input.shape) != 2:
             raise ValueError(f"from_sparse: rank(st_input) must be 2{at(user_origin())}")
         dtype = dtypes.as_dtype(row_splits_dtype)
         rows, columns = (cast(st_input.indices[:, i], dtype) for i in (0, 1))
         splits = partitions.splits_of_row_ids(rows, cast(st_input.dense_shape[0], dtype))
         found = partitions.positions(splits, count_of(st_input.values, dtype))
-        require(~reduce_any(not_equal(found, columns)), "from_sparse: SparseTensor is not right-ragged")
+        require(
+            ~reduce_any(not_equal(found, columns)), "from_sparse: SparseTensor is not right-ragged"
+        )
         return cls(st_input.values, splits)
 
     def to_list(self) -> list[Any]:
@@ -594,9 +619,7 @@ class RaggedTensor(CompositeTensor):
 
     def __repr__(self) -> str:
         if self.is_symbolic:
-            return (
-                f"tf.RaggedTensor(values={self._values!r}, row_splits={self._row_splits!r})"
-            )
+            return f"tf.RaggedTensor(values={self._values!r}, row_splits={self._row_splits!r})"
         return f"<tf.RaggedTensor {self.to_list()}>"
 
     def __bool__(self) -> bool:
@@ -684,8 +707,8 @@ class RaggedTensorSpec(CompositeTensorSpec):
     Args:
         shape: None for the axes whose rows differ in length.
         dtype: of the elements.
-        ragged_rank: how many axes are partitioned; all but the first if it is omitted. 0 is the type
-            of tensors that are rows of a ragged tensor, so that batches of them are ragged.
+        ragged_rank: how many axes are partitioned; all but the first if it is omitted. 0 is the
+            type of tensors that are rows of a ragged tensor, so that batches of them are ragged.
         row_splits_dtype: of the offsets.
         flat_values_spec: the spec of the elements, in place of `dtype`.
 
@@ -704,7 +727,9 @@ class RaggedTensorSpec(CompositeTensorSpec):
         whole = TensorShape(shape)
         if ragged_rank is None:
             if whole.rank is None:
-                raise ValueError(f"RaggedTensorSpec needs a shape or a ragged_rank{at(user_origin())}")
+                raise ValueError(
+                    f"RaggedTensorSpec needs a shape or a ragged_rank{at(user_origin())}"
+                )
             ragged_rank = whole.rank - 1
         if whole.rank is not None and ragged_rank >= whole.rank:
             raise ValueError(
@@ -809,7 +834,11 @@ class RaggedTensorSpec(CompositeTensorSpec):
     def unbatched(self) -> RaggedTensorSpec:
         """The type of the rows."""
         inner = _opened(self.values)
-        return inner if isinstance(inner, RaggedTensorSpec) else RaggedTensorSpec.of_rows(inner, self.offsets)
+        return (
+            inner
+            if isinstance(inner, RaggedTensorSpec)
+            else RaggedTensorSpec.of_rows(inner, self.offsets)
+        )
 
     def sliced(self, arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """The rows of a value."""

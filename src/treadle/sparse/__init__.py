@@ -23,6 +23,9 @@ from treadle.sparse.segments import (
 from treadle.sparse.tensor import (
     SparseTensor,
 )
+from treadle.sparse.tensor import (
+    SparseTensorSpec as SparseTensorSpec,
+)
 from treadle.sparse.values import (
     add,
     eye,

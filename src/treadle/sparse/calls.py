@@ -17,8 +17,8 @@ from treadle.ops.dims import rank, shape, size
 from treadle.ops.elementwise import arithmetic, casting, unary
 from treadle.ops.nn.activations import relu
 from treadle.ops.reductions.reduction import reduce_prod
-from treadle.sparse.values import with_dense
 from treadle.sparse.tensor import SparseTensor
+from treadle.sparse.values import with_dense
 
 # Functions that give zero for zero: of the elements alone.
 _OF_ELEMENTS = (

@@ -43,7 +43,7 @@ def as_sparse(value: Any) -> SparseTensor:
 
 def rank_of(x: SparseTensor) -> int:
     """How many axes there are; ValueError where that is not known."""
-    size = x.dense_shape.shape[0]
+    size: int | None = x.dense_shape.shape[0]
     if size is None:
         raise ValueError(f"The rank of the sparse tensor is not known{at(user_origin())}")
     return size
@@ -108,7 +108,9 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
     order = list(range(rank))[::-1] if perm is None else [int(a) for a in _numbers(perm)]
     sizes = sizes_of(x)
     indices = stack([x.indices[:, a] for a in order], 1)
-    return reorder(_shaped(indices, x.values, [sizes[a] for a in order], [x.shape[a] for a in order]))
+    return reorder(
+        _shaped(indices, x.values, [sizes[a] for a in order], [x.shape[a] for a in order])
+    )
 
 
 def _numbers(value: Any) -> list[Any]:
@@ -285,4 +287,3 @@ def fill_empty_rows(
         x.dense_shape,
     )  # fmt: skip
     return reorder(joined._shaped_like(x)), empty
-

@@ -108,9 +108,7 @@ def embedding_lookup_sparse(
         weights = ones_like(cast(ids, rows.dtype))
     else:
         weights = cast(sp_weights.values, rows.dtype)
-    total = unsorted_segment_sum(
-        rows * reshape(weights, [-1, *[1] * (rows.ndim - 1)]), ids, count
-    )
+    total = unsorted_segment_sum(rows * reshape(weights, [-1, *[1] * (rows.ndim - 1)]), ids, count)
     if combiner == "sum":
         return total
     if combiner == "mean":
@@ -142,5 +140,3 @@ def safe_embedding_lookup_sparse(
         wide = reshape(empty, [-1, *[1] * (found.ndim - 1)])
         found = where(wide, cast(0, found.dtype), found)
     return found
-
-

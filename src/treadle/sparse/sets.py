@@ -38,7 +38,9 @@ def _elements(x: Any) -> tuple[Tensor, Tensor, list[Tensor]]:
 def _check_rank(rank: int) -> None:
     if rank < 2:
         raise InvalidArgumentError(
-            None, None, f"Sets are along the last of at least two axes, not {rank}{at(user_origin())}"
+            None,
+            None,
+            f"Sets are along the last of at least two axes, not {rank}{at(user_origin())}",
         )
 
 
@@ -73,9 +75,7 @@ def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     return _combination("union", a, b)
 
 
-def difference(
-    a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True
-) -> SparseTensor:
+def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
     """What is in the first of two sets alone; see `intersection`.
 
     Args:

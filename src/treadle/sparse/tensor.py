@@ -140,7 +140,9 @@ class SparseTensor(CompositeTensor):
         return SparseTensorSpec(self.shape, self.dtype)
 
     def _count(self) -> Tensor:
-        raise TypeError(f"A sparse tensor is not iterated over: use td.sparse.split{at(user_origin())}")
+        raise TypeError(
+            f"A sparse tensor is not iterated over: use td.sparse.split{at(user_origin())}"
+        )
 
     def _elements(self) -> Tensor:
         return self._values

@@ -14,9 +14,10 @@ from treadle.ops.elementwise.arithmetic import maximum as maximum_of
 from treadle.ops.elementwise.arithmetic import minimum as minimum_of
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.comparison import not_equal
+from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import abs as abs_of
-from treadle.ops.elementwise.unary import conj, exp
+from treadle.ops.elementwise.unary import exp
 from treadle.ops.indexing.gather import gather, unsorted_segment_sum
 from treadle.ops.indexing.scatter import gather_nd, tensor_scatter_nd_add, tensor_scatter_nd_update
 from treadle.ops.indexing.segments import unsorted_segment_max
@@ -26,7 +27,6 @@ from treadle.ops.shaping.creation import fill, ones_like, zeros
 from treadle.ops.shaping.joining import concat, stack
 from treadle.ops.shaping.ranges import range as range_
 from treadle.ops.shaping.reshaping import broadcast_to, reshape
-
 from treadle.sparse.places import (
     as_sparse,
     axis_of,
@@ -170,9 +170,7 @@ def _both(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     return joined._shaped_like(a)
 
 
-def _paired(
-    function: Callable[[Tensor, Tensor], Tensor], a: Any, b: Any
-) -> SparseTensor:
+def _paired(function: Callable[[Tensor, Tensor], Tensor], a: Any, b: Any) -> SparseTensor:
     """`function` where one of two sparse tensors has an element, the other being zero there."""
     x, y = as_sparse(a), as_sparse(b)
     mine = summed(_both(x, y.with_values(y.values * 0)))
@@ -211,7 +209,7 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 def _groups(x: SparseTensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """For each element the number of its place without some axes; how many such places there are."""
+    """The number of each element's place without some axes, and how many such places there are."""
     sizes = sizes_of(x)
     kept = [a for a in range(len(sizes)) if a not in axes]
     count = cast(1, dtypes.int64)
@@ -299,5 +297,3 @@ def sparse_dense_matmul(
     checked(fits, "sparse_dense_matmul: the sizes of the matrices do not fit")
     terms = values[:, None] * gather(dense, x.indices[:, column])
     return unsorted_segment_sum(terms, x.indices[:, row], sizes[row])
-
-

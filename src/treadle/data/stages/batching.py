@@ -114,8 +114,8 @@ class PaddedBatch(Stage):
         self.size = batch_size(size, "padded_batch")
         if holds_composites(inner.spec):
             raise TypeError(
-                "padded_batch: ragged and sparse tensors are not padded: use batch, or make tensors "
-                f"of them in a map{at(user_origin())}"
+                "padded_batch: ragged and sparse tensors are not padded: use batch, or make tensors"
+                f" of them in a map{at(user_origin())}"
             )
         specs = leaves_of(inner.spec)
         self.shapes = _padded_shapes(inner.spec, specs, shapes)

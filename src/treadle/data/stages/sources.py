@@ -21,7 +21,15 @@ from treadle.data.rows import Rows, Store, all_rows
 from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage, integer, known
 from treadle.experimental import ExtensionTypeSpec
-from treadle.iteration import CompositeTensorSpec, NDArray, at, call_user, is_symbolic, static_part, user_origin
+from treadle.iteration import (
+    CompositeTensorSpec,
+    NDArray,
+    at,
+    call_user,
+    is_symbolic,
+    static_part,
+    user_origin,
+)
 
 
 def leaf_value(leaf: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Sets of elements side by side: what two sets have in common, either of them, or the first alone."""
+"""Sets of elements side by side: what two have in common, what either has, or the first alone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def _combined(
     if x.dtype != y.dtype or x.dtype.kind not in "iuO":
         raise TypeError("sets are of integers or strings of one dtype")
     mine, theirs = _by_group(x, x_ids), _by_group(y, y_ids)
-    values, ids, places = [], [], []
+    values: list[Any] = []
+    ids: list[int] = []
+    places: list[int] = []
     for number in sorted({*mine, *theirs}):
         found = _OPERATIONS[kind](mine.get(number, set()), theirs.get(number, set()))
         values += sorted(found)
