@@ -32,6 +32,8 @@ ALLOWED = {
     "signal": {"core", "names", "ops", "numpy_staging"},
     "image": {"core", "names", "ops"},
     "linear_operators": {"core", "names", "ops"},
+    "sparse": {"core", "names", "ops"},
+    "ragged": {"core", "names", "ops", "sparse"},
     "graph": {"core", "kernel", "ops"},
     "autodiff": FRONT,
     "autograph": FRONT,

@@ -68,3 +68,16 @@ def test_in_a_function():
         loss = td.reduce_sum(f(x))
     grads = tape.gradient(loss, net.layers[1].trainable_variables)
     np.testing.assert_allclose(grads[0], [1, 1])
+
+
+def test_libraries_can_ask_whether_the_constructor_has_run():
+    """Sonnet does."""
+
+    class Forgetful(td.Module):
+        def __init__(self):
+            self.had_a_scope = hasattr(self, "_scope_name")
+            super().__init__("m")
+
+    module = Forgetful()
+    assert not module.had_a_scope
+    assert module._scope_name == "m/"

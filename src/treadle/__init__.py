@@ -304,9 +304,13 @@ if TYPE_CHECKING:
         passes,
         profiler,
         queue,
+        ragged,
+        raw_ops,
         saved_model,
+        sets,
         shared_object,
         signal,
+        sparse,
         strings,
         summary,
         sysconfig,
@@ -405,7 +409,9 @@ if TYPE_CHECKING:
     from treadle.ops.type_specs import (
         type_spec_from_value,
     )
+    from treadle.ragged import RaggedTensor, RaggedTensorSpec
     from treadle.signal import fftnd, ifftnd, irfftnd, rfftnd
+    from treadle.sparse import SparseTensor, SparseTensorSpec
     from treadle.strings import as_string
 
 install_hook()
@@ -421,7 +427,8 @@ explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
         audio autodiff autograph compat data distribute image inspect io keras lookup onnx passes
-        profiler queue saved_model shared_object signal strings summary sysconfig test train
+        profiler queue ragged raw_ops saved_model sets shared_object signal sparse strings summary
+        sysconfig test train
         """,
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
@@ -464,7 +471,9 @@ __getattr__ = provided(__name__, {
     "treadle.ops.statistics.uniques": "unique unique_with_counts",
     "treadle.ops.strings.fingerprints": "fingerprint",
     "treadle.ops.type_specs": "type_spec_from_value",
+    "treadle.ragged": "RaggedTensor RaggedTensorSpec",
     "treadle.signal": "fftnd ifftnd irfftnd rfftnd",
+    "treadle.sparse": "SparseTensor SparseTensorSpec",
     "treadle.strings": "as_string",
 })  # fmt: skip
 explain_methods(Tensor, Variable)
@@ -482,7 +491,11 @@ __all__ = [
     "IndexedSlicesSpec",
     "Module",
     "OptionalSpec",
+    "RaggedTensor",
+    "RaggedTensorSpec",
     "RetraceError",
+    "SparseTensor",
+    "SparseTensorSpec",
     "Tensor",
     "TensorArray",
     "TensorArraySpec",
@@ -652,10 +665,12 @@ __all__ = [
     "profiler",
     "py_function",
     "queue",
+    "ragged",
     "random",
     "random_index_shuffle",
     "range",
     "rank",
+    "raw_ops",
     "realdiv",
     "recompute_grad",
     "reduce_all",
@@ -682,6 +697,7 @@ __all__ = [
     "scatter_nd",
     "searchsorted",
     "sequence_mask",
+    "sets",
     "shape",
     "shape_n",
     "shared_object",
@@ -695,6 +711,7 @@ __all__ = [
     "sort",
     "space_to_batch",
     "space_to_batch_nd",
+    "sparse",
     "split",
     "sqrt",
     "square",

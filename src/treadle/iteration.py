@@ -1,8 +1,9 @@
 """What a package beside the core needs so that functions can iterate over its objects."""
 
 from treadle.core.arrays import empty
+from treadle.core.composite_spec import CompositeTensor, CompositeTensorSpec
 from treadle.core.context import context, placed, recording, taping
-from treadle.core.nest import children, rebuild, register_node, static_part
+from treadle.core.nest import children, rebuild, register_node, seen_as, static_part
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import NDArray, SymbolicTensor, from_array, from_buffer
 from treadle.ops.collections.iterators import (
@@ -34,6 +35,8 @@ def global_seed() -> int | None:
 
 
 __all__ = [
+    "CompositeTensor",
+    "CompositeTensorSpec",
     "HANDLE",
     "ElementSource",
     "GraphElements",
@@ -68,6 +71,7 @@ __all__ = [
     "rebuild",
     "recording",
     "register_node",
+    "seen_as",
     "source_length",
     "specs_of_parts",
     "static_part",

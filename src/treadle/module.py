@@ -81,6 +81,14 @@ class Module:
         return name_scope(getattr(self, "_scope", "") + self.name + "/")
 
     @property
+    def _scope_name(self) -> str:
+        """The scope that `name_scope` opens. Libraries written for TensorFlow ask for it, to learn
+        whether the constructor of this class has run; before that there is none."""
+        if "_scope" not in self.__dict__:
+            raise AttributeError("_scope_name")
+        return f"{self._scope}{self.name}/"
+
+    @property
     def variables(self) -> tuple[Variable, ...]:
         """All variables of the module and its submodules."""
         return tuple(_unique(_leaves(self, Variable)))

@@ -32,28 +32,20 @@ _PLACES = (
     "treadle.summary.experimental", "treadle.profiler.experimental", "treadle.saved_model",
 )  # fmt: skip
 
-_NO_SPARSE = "Sparse tensors are not provided: use dense ones, or td.IndexedSlices for rows"
-_NO_RAGGED = (
-    "Ragged tensors are not provided: pad to one length (Dataset.padded_batch, td.sequence_mask), "
-    "or use a td.TensorArray with infer_shape=False"
-)
+_NO_RAGGED = "Use td.RaggedTensor, with its row_splits, row_lengths() and bounding_shape()"
 _NO_QUANTIZED = (
     "Quantized numbers are not provided: use bfloat16 or float16, or td.round and td.clip_by_value"
 )
 
 # TensorFlow's names that are not provided, and what to use instead.
 _INSTEAD = {
-    "sparse": "Sparse tensors are not provided: use dense ones, td.IndexedSlices for rows, or "
-    "scipy.sparse before tensors are made",
-    **dict.fromkeys(("SparseTensor", "SparseTensorSpec"), _NO_SPARSE),
     **dict.fromkeys(
         (
-            "ragged", "RaggedTensor", "RaggedTensorSpec", "DynamicRaggedShape", "RowPartition",
+            "DynamicRaggedShape", "RowPartition",
             "StructuredTensor", "ragged_fill_empty_rows", "ragged_fill_empty_rows_grad",
         ),
         _NO_RAGGED,
     ),
-    "sets": "Use td.unique, np.intersect1d, np.setdiff1d and np.union1d on vectors",
     **dict.fromkeys(
         ("MutableHashTable", "DenseHashTable"),
         "Tables that change are not provided: use a dict while data is prepared, and "
@@ -77,7 +69,6 @@ _INSTEAD = {
     "CriticalSection": "Use threading.Lock around calls: inside a program effects keep their order",
     "RegisterGradient": "Use td.custom_gradient",
     "Operation": "A tensor's node is tensor.op: td.inspect.stages shows the graph",
-    "raw_ops": "Use the public functions, such as td.add for raw_ops.AddV2",
     **dict.fromkeys(
         ("mlir", "xla"),
         "Programs are compiled by treadle itself: td.inspect.stages and `treadle inspect` show how",
@@ -140,10 +131,6 @@ _INSTEAD = {
     "ctc_greedy_decoder": "CTC decoders are not provided: use td.argmax and drop repetitions",
     "learned_unigram_candidate_sampler": "Shares of classes are not learned from calls: use "
     "td.random.fixed_unigram_candidate_sampler with their numbers",
-    "embedding_lookup_sparse": "Sparse tensors are not provided: use td.nn.embedding_lookup on "
-    "padded ids and a weighted td.reduce_sum",
-    "safe_embedding_lookup_sparse": "Sparse tensors are not provided: use td.nn.embedding_lookup "
-    "on padded ids and a weighted td.reduce_sum",
     "conv": "Use td.nn.convolution",
     "conv2d_backprop_input_v2": "Use td.nn.conv2d_transpose, or a td.GradientTape",
     "conv2d_backprop_filter_v2": "Use a td.GradientTape",

@@ -1,20 +1,19 @@
-"""``td.strings``: operations on tensors of strings. Where TensorFlow gives ragged tensors, rows are
-filled up with empty strings, or zeros."""
+"""``td.strings``: operations on tensors of strings."""
+
+from typing import TYPE_CHECKING
 
 from treadle.core.refusals import explain_errors
-from treadle.names import missing_in
+from treadle.names import provided
 from treadle.ops.strings.parts import (
     join,
     length,
     lower,
     reduce_join,
-    split,
     strip,
     substr,
     upper,
 )
 from treadle.ops.strings.pieces import (
-    bytes_split,
     ngrams,
     unsorted_segment_join,
 )
@@ -33,13 +32,19 @@ from treadle.ops.strings.texts import (
     format,
 )
 from treadle.ops.strings.unicode import (
-    unicode_decode,
-    unicode_decode_with_offsets,
     unicode_encode,
-    unicode_split,
-    unicode_split_with_offsets,
     unicode_transcode,
 )
+
+if TYPE_CHECKING:
+    from treadle.ragged.strings import (
+        bytes_split,
+        split,
+        unicode_decode,
+        unicode_decode_with_offsets,
+        unicode_split,
+        unicode_split_with_offsets,
+    )
 
 __all__ = [
     "as_string",
@@ -70,4 +75,9 @@ __all__ = [
 ]
 
 explain_errors(__name__)
-__getattr__ = missing_in(__name__)
+__getattr__ = provided(__name__, {
+    "treadle.ragged.strings": """
+        bytes_split split unicode_decode unicode_decode_with_offsets unicode_split
+        unicode_split_with_offsets
+        """,
+})  # fmt: skip

@@ -6,7 +6,8 @@ A line of a file of `calls/` names functions and lists argument sets, separated 
 
 A set is the text between a call's parentheses. It is evaluated with the names of `namespace`:
 ``f(2, 3)`` is a float32 tensor of shape [2, 3] whose elements follow a formula, ``t([1, 2])`` a
-tensor of given elements, ``float64`` the dtype, and ``tf`` the library. An indented line goes on
+tensor of given elements, ``r([[1], []])`` a ragged one, ``s([[0, 1]], [5], [2, 3])`` a sparse one,
+``float64`` the dtype, and ``tf`` the library. An indented line goes on
 with the sets of the line before. Where a name has a ``~`` before it, only dtypes and shapes are
 compared: draws, and factors whose signs are a matter of taste.
 
@@ -93,7 +94,16 @@ def namespace(library: Any, give: Callable[[Any], Any]) -> dict[str, Any]:
         steps = (pattern("int32", shape) + 5.5) / 11
         return give(library.constant(low + (high - low) * steps.astype(dtype), dtype))
 
+    def ragged(value: Any, dtype: Any = None, **options: Any) -> Any:
+        return give(library.ragged.constant(value, dtype, **options))
+
+    def sparse(indices: Any, values: Any, shape: Any) -> Any:
+        if not indices:
+            indices = np.zeros((0, len(shape)), np.int64)
+        return give(library.sparse.SparseTensor(indices, library.constant(values), shape))
+
     return {
+        "r": ragged, "s": sparse,
         "_": lambda *args, **kwargs: (args, kwargs),
         "tf": library, "np": np, "inf": math.inf, "nan": math.nan, "t": tensor,
         **{letter: functools.partial(elements, dtype) for letter, dtype in _LETTERS.items()},

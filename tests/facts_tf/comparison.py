@@ -50,8 +50,9 @@ def differences(expected: Any, actual: Any, path: str = "") -> Differences:
 
 
 def _is_leaf(value: dict[str, Any]) -> bool:
-    """Whether this is a tensor, variable or array: ``{"int32[2]": [1, 2]}``."""
-    return len(value) == 1 and next(iter(value)).endswith((")", "]"))
+    """Whether this is a tensor, variable or array: ``{"int32[2]": [1, 2]}``, or a ragged one."""
+    key = next(iter(value), "")
+    return len(value) == 1 and (key.endswith((")", "]")) or key.startswith("ragged "))
 
 
 def _of_leaves(expected: dict[str, Any], actual: dict[str, Any], path: str) -> Differences:

@@ -92,7 +92,14 @@ def _described_array(value: Any) -> Any:
         return f"dtype {value.name}"
     if kind == "TensorShape":
         return f"shape {_dims(value)}"
-    if not hasattr(value, "dtype") or kind == "RaggedTensor":
+    if kind == "RaggedTensor":
+        splits = f"rank {value.ragged_rank} {value.row_splits.dtype.name}"
+        return {f"ragged {value.dtype.name}{_dims(value.shape)} {splits}": _listed(value)}
+    if kind == "SparseTensor":
+        places, elements = value.indices.numpy().tolist(), _elements(value.values.numpy())
+        key = f"sparse {value.dtype.name}{_dims(value.dense_shape.numpy().tolist())}"
+        return {key: [places, elements]}
+    if not hasattr(value, "dtype") or kind == "DynamicRaggedShape":
         return f"object {kind}"
     if isinstance(value, np.ndarray | np.generic):
         return {f"array {value.dtype.name}{_dims(value.shape)}": _elements(value)}
@@ -102,6 +109,14 @@ def _described_array(value: Any) -> Any:
         return f"symbolic {value.dtype.name}{_dims(value.shape)}"
     what = "variable " if hasattr(value, "assign") else ""
     return {f"{what}{value.dtype.name}{_dims(value.shape)}": _elements(elements)}
+
+
+def _listed(ragged: Any) -> Any:
+    """The rows of a ragged tensor; while it has none, what it is."""
+    try:
+        return _plain(ragged.to_list())
+    except Exception:
+        return "symbolic"
 
 
 def _dims(shape: Any) -> str:

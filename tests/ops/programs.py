@@ -405,7 +405,8 @@ def characters(s: Any) -> Any:
         t.bytes_split("abc"), t.unicode_transcode(flat, "UTF-8", "UTF-16-BE"),
         t.unicode_decode("aé", "UTF-8"), t.unicode_encode(td.constant([97, 233]), "UTF-8"),
         t.ngrams(flat, 2), t.unsorted_segment_join(flat, [0, 1, 0, 1, 0, 1], 2),
-        td.fingerprint(flat),
+        td.fingerprint(flat), t.unicode_encode(t.unicode_decode(flat, "UTF-8"), "UTF-8"),
+        t.split(flat, "b").flat_values, td.sets.union([[1, 2]], [[2, 3]]).values,
     ]  # fmt: skip
 
 

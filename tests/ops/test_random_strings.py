@@ -41,12 +41,17 @@ VECTORS = [
 ]  # fmt: skip
 
 
+def _pieces(x):
+    pieces = td.strings.split(x, "-")
+    return pieces if isinstance(pieces, td.Tensor) else pieces.to_tensor()
+
+
 def choice(rng, x):
     known = [*ANY_RANK]
     if x.ndim:
         known += VECTORS
     if x.ndim < 3:
-        known.append(lambda x: td.strings.split(x, "-"))
+        known.append(lambda x: _pieces(x))
     return rng.choice(known)
 
 

@@ -22,6 +22,7 @@ from treadle.autodiff.values import (
     zeros_for,
 )
 from treadle.core import nest
+from treadle.core.composite_spec import of_elements, with_elements
 from treadle.core.context import add_tape, context, set_tapes
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
@@ -199,7 +200,7 @@ class GradientTape:
             ValueError: something is neither a tensor nor a variable.
         """
         self._is_asked()
-        for x in nest.flatten(tensor):
+        for x in nest.flatten(with_elements(tensor)):
             if not isinstance(x, Tensor | Variable):
                 raise ValueError(
                     f"Passed in object {x!r} of type {type(x).__name__!r}, not td.Tensor or "
@@ -272,8 +273,9 @@ class GradientTape:
                 f"to be differentiated, but received None.{at(user_origin())}"
             )
         zero = wants_zeros(unconnected_gradients)
-        targets = leaves(target, values_of)
-        flat = nest.flatten(sources)
+        targets = leaves(with_elements(target), values_of)
+        parts = with_elements(sources)
+        flat = nest.flatten(parts)
         check_differentiable(targets, "target")
         check_sources(flat)
         seeds = seeds_for(targets, output_gradients)
@@ -283,7 +285,7 @@ class GradientTape:
             gradients = [
                 zeros_for(x) if g is None else g for g, x in zip(gradients, flat, strict=True)
             ]
-        return nest.pack(sources, gradients)
+        return of_elements(sources, nest.pack(parts, gradients))
 
     @contextmanager
     def used_once(self) -> Iterator[None]:

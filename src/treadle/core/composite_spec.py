@@ -9,6 +9,59 @@ from treadle.core import nest
 from treadle.core.trace_types import TypeSpec
 
 
+class CompositeTensor:
+    """Base of what is one tensor to users and several tensors to programs, such as ragged ones."""
+
+    __slots__ = ()
+
+    is_symbolic: Any  # whether it is a value of a function that is being traced
+
+    def _count(self) -> Any:
+        """How many slices there are along the first axis, for loops over them.
+
+        Raises:
+            TypeError: it is not iterated over.
+        """
+        raise NotImplementedError
+
+    def _elements(self) -> Any:
+        """The tensor of the elements, through which gradients go."""
+        raise NotImplementedError
+
+    def _with_elements(self, elements: Any) -> Any:
+        """The same with other elements."""
+        raise NotImplementedError
+
+
+def with_elements(structure: Any) -> Any:
+    """A structure with the elements of composite tensors in their places."""
+    if isinstance(structure, CompositeTensor):
+        return structure._elements()
+    parts = nest.children(structure)
+    if parts is None or not holds_composites(structure):
+        return structure
+    return nest.rebuild(structure, [with_elements(part) for _, part in parts])
+
+
+def holds_composites(structure: Any) -> bool:
+    """Whether a composite tensor is somewhere in a structure."""
+    if isinstance(structure, CompositeTensor):
+        return True
+    return any(holds_composites(part) for _, part in nest.children(structure) or ())
+
+
+def of_elements(structure: Any, elements: Any) -> Any:
+    """What `with_elements` made of a structure, changed, as composite tensors again; None stays."""
+    if isinstance(structure, CompositeTensor):
+        return None if elements is None else structure._with_elements(elements)
+    parts = nest.children(structure)
+    if parts is None or not holds_composites(structure):
+        return elements
+    changed = [part for _, part in nest.children(elements) or ()]
+    pairs = zip((part for _, part in parts), changed, strict=True)
+    return nest.rebuild(structure, [of_elements(part, given) for part, given in pairs])
+
+
 class CompositeSpec(TypeSpec):
     """The type of an object that is a structure (`core.nest`): the same structure of specs.
 
@@ -62,3 +115,26 @@ def _common(part: Any, others: Sequence[Any]) -> Any:
         found = part.most_specific_common_supertype(others)
         return _NONE if found is None else found
     return part if all(part == other for other in others) else _NONE
+
+
+class CompositeTensorSpec(CompositeSpec):
+    """The type of a `CompositeTensor`, which knows how pipelines batch its values.
+
+    The values are given as the tuples of their arrays, in the order of the parts.
+    """
+
+    def batched(self, size: int | None) -> Any:
+        """The type of a batch; `size`: how many values it has, where that is known."""
+        raise NotImplementedError
+
+    def joined(self, values: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+        """A batch of values."""
+        raise NotImplementedError
+
+    def unbatched(self) -> Any:
+        """The type of the slices along the first axis."""
+        raise NotImplementedError
+
+    def sliced(self, arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """The slices of a value along its first axis."""
+        raise NotImplementedError

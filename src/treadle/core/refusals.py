@@ -25,8 +25,9 @@ from treadle.core.origin import at, is_internal, user_origin
 # Packages of functions of tensors: what they export under a public name is explained.
 _EXPLAINED = (
     "treadle.ops.", "treadle.numpy_staging.", "treadle.signal.", "treadle.image.",
-    "treadle.debugging", "treadle.graph.vectorized", "treadle.core.tensor", "treadle.core.dtypes",
-    "treadle.io.", "treadle.train.", "treadle.summary.", "treadle.profiler.",
+    "treadle.ragged.", "treadle.sparse.", "treadle.debugging", "treadle.graph.vectorized",
+    "treadle.core.tensor", "treadle.core.dtypes", "treadle.io.", "treadle.train.",
+    "treadle.summary.", "treadle.profiler.",
 )  # fmt: skip
 _LOCATED = re.compile(r"\n  at .+:\d+")
 _BELOW = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (np, os))

@@ -15,6 +15,7 @@ from treadle.data.elements import (
     DatasetSpec,
     as_structure,
     as_value,
+    holds_composites,
     host_tensor,
     leaves_of,
     on_host,
@@ -39,7 +40,7 @@ from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage, symbols_in
 from treadle.experimental import ExtensionTypeSpec
 from treadle.io.streams import compression
-from treadle.iteration import GraphIterable, at, context, user_origin
+from treadle.iteration import CompositeTensorSpec, GraphIterable, at, context, user_origin
 
 
 class _DatasetType(ABCMeta):
@@ -86,12 +87,16 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         """The slices of tensors along their first dimension.
 
         Args:
-            tensors: an array or tensor, or tuples and dicts of them, with equal first dimensions.
+            tensors: an array or tensor, a ragged or sparse one, or tuples and dicts of them, with
+                equal first dimensions.
 
         Raises:
             ValueError: a scalar, or different first dimensions.
         """
-        return Dataset(sources.FromSlices(tensors))
+        value = as_structure(tensors)
+        if holds_composites(value):
+            return Dataset(batching.SlicesOfComposites(sources.FromTensors(value)))
+        return Dataset(sources.FromSlices(value))
 
     @staticmethod
     def range(*args: Any, output_type: Any = None, name: str | None = None) -> Dataset:
@@ -476,6 +481,18 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         """
         return self._then(batching.Batch(self._stage, batch_size, bool(drop_remainder)))
 
+    def ragged_batch(
+        self, batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = td.int64,
+        name: str | None = None,
+    ) -> Dataset:  # fmt: skip
+        """`batch_size` elements as the rows of ragged tensors; those of one shape are stacked.
+
+        Args:
+            row_splits_dtype: of the offsets of the rows.
+        """
+        stage = batching.AsRows(self._stage, row_splits_dtype)
+        return self._then(batching.Batch(stage, batch_size, bool(drop_remainder)))
+
     def padded_batch(
         self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None,
         drop_remainder: bool = False, name: str | None = None,
@@ -767,7 +784,7 @@ def spec_of_signature(signature: Any) -> Any:
         return {k: spec_of_signature(v) for k, v in signature.items()}
     if isinstance(signature, tuple):
         return signature
-    if not isinstance(signature, td.TensorSpec | ExtensionTypeSpec):
+    if not isinstance(signature, td.TensorSpec | ExtensionTypeSpec | CompositeTensorSpec):
         raise TypeError(
             f"output_signature must hold TensorSpecs, got {signature!r}{at(user_origin())}"
         )

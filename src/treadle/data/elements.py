@@ -1,8 +1,9 @@
 """Elements of datasets: their structures, their specs, and arrays to and from tensors.
 
 Inside a pipeline an element is a tuple of leaves, in the order of `leaves_of`: arrays, and datasets
-where elements hold those (`Dataset.window`). Tuples, mappings and extension types are structure;
-lists are not: they become tensors.
+where elements hold those (`Dataset.window`). Tuples, mappings, extension types, ragged and sparse
+tensors are structure; lists are not: they become tensors. What ragged and sparse tensors are in a
+batch their specs say, so stages that batch take them as the whole *components* that they are.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import numpy as np
 import treadle as td
 from treadle.experimental import ExtensionType, ExtensionTypeSpec
 from treadle.iteration import (
+    CompositeTensor,
+    CompositeTensorSpec,
     NDArray,
     at,
     children,
@@ -24,14 +27,18 @@ from treadle.iteration import (
     from_array,
     from_buffer,
     rebuild,
+    seen_as,
     static_part,
     user_origin,
 )
 
 Leaves: TypeAlias = tuple[Any, ...]
 
-_EXTENSION = ExtensionType | ExtensionTypeSpec
-_STRUCTURES = (tuple, Mapping, ExtensionType, ExtensionTypeSpec)
+_COMPOSITE = CompositeTensor | CompositeTensorSpec
+_EXTENSION = ExtensionType | ExtensionTypeSpec | _COMPOSITE
+_STRUCTURES = (
+    tuple, Mapping, ExtensionType, ExtensionTypeSpec, CompositeTensor, CompositeTensorSpec
+)  # fmt: skip
 
 
 class DatasetSpec:
@@ -96,38 +103,63 @@ def host_tensor(value: Any) -> td.Tensor:
 
 def is_element(value: Any) -> bool:
     """Whether a value is part of an element as it is: a tensor, a dataset, an extension type."""
-    return isinstance(value, td.Tensor | ExtensionType) or getattr(value, "is_dataset", False)
+    kinds = td.Tensor | ExtensionType | CompositeTensor
+    return isinstance(value, kinds) or getattr(value, "is_dataset", False)
 
 
-def leaves_of(value: Any) -> list[Any]:
+def leaves_of(value: Any, whole: bool = False) -> list[Any]:
     """The leaves of a structure, dicts in the order of their keys.
 
     For `td.nest`, datasets and their specs have handles as leaves; here they are leaves.
+
+    Args:
+        whole: ragged and sparse tensors are leaves, too.
     """
     if isinstance(value, tuple):
-        return [leaf for part in value for leaf in leaves_of(part)]
+        return [leaf for part in value for leaf in leaves_of(part, whole)]
     if isinstance(value, Mapping):
-        return [leaf for key in sorted(value) for leaf in leaves_of(value[key])]
-    if isinstance(value, _EXTENSION):
-        return [leaf for _, part in children(value) or () for leaf in leaves_of(part)]
+        return [leaf for key in sorted(value) for leaf in leaves_of(value[key], whole)]
+    if isinstance(value, _EXTENSION) and not (whole and isinstance(value, _COMPOSITE)):
+        return [leaf for _, part in children(value) or () for leaf in leaves_of(part, whole)]
     return [value]
 
 
-def packed(structure: Any, leaves: Iterable[Any]) -> Any:
-    """The structure with other leaves."""
-    return _packed(structure, iter(leaves))
+def packed(structure: Any, leaves: Iterable[Any], whole: bool = False) -> Any:
+    """The structure with other leaves; see `leaves_of`."""
+    return _packed(structure, iter(leaves), whole)
 
 
-def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
+def _packed(structure: Any, leaves: Iterator[Any], whole: bool) -> Any:
     if isinstance(structure, tuple):
-        parts = [_packed(part, leaves) for part in structure]
+        parts = [_packed(part, leaves, whole) for part in structure]
         return type(structure)(*parts) if hasattr(structure, "_fields") else tuple(parts)
     if isinstance(structure, Mapping):
-        found = {key: _packed(structure[key], leaves) for key in sorted(structure)}
+        found = {key: _packed(structure[key], leaves, whole) for key in sorted(structure)}
         return mapping_like(structure, {key: found[key] for key in structure})
-    if isinstance(structure, _EXTENSION):
-        return rebuild(structure, [_packed(p, leaves) for _, p in children(structure) or ()])
+    if isinstance(structure, _EXTENSION) and not (whole and isinstance(structure, _COMPOSITE)):
+        parts = [_packed(p, leaves, whole) for _, p in children(structure) or ()]
+        return rebuild(structure, parts)
     return next(leaves)
+
+
+def holds_composites(structure: Any) -> bool:
+    """Whether a structure, of values or specs, has ragged or sparse tensors."""
+    return any(isinstance(part, _COMPOSITE) for part in leaves_of(structure, whole=True))
+
+
+def map_components(fn: Callable[[Any], Any], structure: Any) -> Any:
+    """`fn` of each tensor or composite tensor, or of each of their specs."""
+    return packed(structure, map(fn, leaves_of(structure, whole=True)), whole=True)
+
+
+def by_components(spec: Any, leaves: Leaves) -> list[tuple[Any, Leaves]]:
+    """The spec of each component of an element, with its leaves."""
+    found, place = [], 0
+    for part in leaves_of(spec, whole=True):
+        count = len(leaves_of(part))
+        found.append((part, tuple(leaves[place : place + count])))
+        place += count
+    return found
 
 
 def map_leaves(fn: Callable[[Any], Any], structure: Any) -> Any:
@@ -141,16 +173,19 @@ def form_of(structure: Any) -> Any:
     if isinstance(structure, Mapping):
         return ("dict", *((key, form_of(structure[key])) for key in sorted(structure)))
     if isinstance(structure, _EXTENSION):
-        return (static_part(structure), *(form_of(p) for _, p in children(structure) or ()))
+        parts = (form_of(p) for _, p in children(structure) or ())
+        return (seen_as(structure), static_part(structure), *parts)
     return None
 
 
 def spec_of(value: Any) -> Any:
     """The spec of a structure that `as_structure` gave; symbolic dims are unknown."""
-    return map_leaves(_leaf_spec, value)
+    return map_components(_leaf_spec, value)
 
 
 def _leaf_spec(leaf: Any) -> Any:
+    if isinstance(leaf, CompositeTensor):
+        return td.type_spec_from_value(leaf)
     if getattr(leaf, "is_dataset", False):
         return DatasetSpec(leaf.element_spec)
     return td.TensorSpec(leaf.shape, leaf.dtype)
@@ -207,7 +242,8 @@ def relaxed(a: Any, b: Any, what: str) -> Any:
     try:
         if form_of(a) != form_of(b):
             raise TypeError
-        return packed(a, map(_relaxed_leaf, leaves_of(a), leaves_of(b)))
+        pairs = map(_relaxed_leaf, leaves_of(a, whole=True), leaves_of(b, whole=True))
+        return packed(a, pairs, whole=True)
     except (TypeError, ValueError, AttributeError):
         raise TypeError(
             f"{what}: incompatible dataset elements: {a!r} vs. {b!r}{at(user_origin())}"
@@ -215,6 +251,11 @@ def relaxed(a: Any, b: Any, what: str) -> Any:
 
 
 def _relaxed_leaf(a: Any, b: Any) -> Any:
+    if isinstance(a, CompositeTensorSpec) or isinstance(b, CompositeTensorSpec):
+        found = a.most_specific_common_supertype([b])
+        if found is None:
+            raise TypeError
+        return found
     if isinstance(a, DatasetSpec) and isinstance(b, DatasetSpec):
         return DatasetSpec(relaxed(a.element_spec, b.element_spec, "datasets"))
     if a.dtype is b.dtype and not (a.has_rank and b.has_rank):

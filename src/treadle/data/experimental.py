@@ -34,6 +34,7 @@ __all__ = [
     "cardinality",
     "choose_from_datasets",
     "copy_to_device",
+    "dense_to_ragged_batch",
     "enumerate_dataset",
     "from_list",
     "get_next_as_optional",
@@ -63,6 +64,13 @@ __all__ = [
 def Counter(start: Any = 0, step: Any = 1, dtype: Any = td.int64) -> Dataset:
     """See `Dataset.counter`."""
     return Dataset.counter(start, step, dtype)
+
+
+def dense_to_ragged_batch(
+    batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = td.int64
+) -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`; see `Dataset.ragged_batch`."""
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
 def sample_from_datasets(

@@ -124,6 +124,7 @@ if TYPE_CHECKING:
         approx_min_k,
         top_k,
     )
+    from treadle.sparse.segments import embedding_lookup_sparse, safe_embedding_lookup_sparse
 
 __all__ = [
     "all_candidate_sampler",
@@ -160,6 +161,7 @@ __all__ = [
     "dropout",
     "elu",
     "embedding_lookup",
+    "embedding_lookup_sparse",
     "erosion2d",
     "experimental",
     "fixed_unigram_candidate_sampler",
@@ -186,6 +188,7 @@ __all__ = [
     "pool",
     "relu",
     "relu6",
+    "safe_embedding_lookup_sparse",
     "sampled_softmax_loss",
     "scale_regularization_loss",
     "selu",
@@ -241,4 +244,5 @@ __getattr__ = provided(__name__, {
         all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler
         """,
     "treadle.ops.statistics.sorting": "approx_max_k approx_min_k top_k",
+    "treadle.sparse.segments": "embedding_lookup_sparse safe_embedding_lookup_sparse",
 })  # fmt: skip

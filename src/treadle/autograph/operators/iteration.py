@@ -8,6 +8,7 @@ from typing import Any
 from treadle.autograph.operators.elements import is_pulled
 from treadle.autograph.operators.values import GraphIteration, Staged
 from treadle.core import dtypes
+from treadle.core.composite_spec import CompositeTensor
 from treadle.core.context import context
 from treadle.core.errors import OperatorNotAllowedInGraphError
 from treadle.core.origin import at, user_origin
@@ -63,7 +64,12 @@ def number_range(start: Any, stop: Any, step: Any = 1) -> NumberRange:
 def is_graph_iterable(value: Any) -> bool:
     """Whether only a loop of the graph can iterate over `value`."""
     kinds = GraphIteration | SymbolicTensor | GraphList
-    return isinstance(value, kinds) or _is_read(value) or is_pulled(value)
+    return isinstance(value, kinds) or _is_read(value) or is_pulled(value) or _is_composite(value)
+
+
+def _is_composite(value: Any) -> bool:
+    """Whether it is a ragged tensor, or another of its kind, of a graph."""
+    return isinstance(value, CompositeTensor) and bool(value.is_symbolic)
 
 
 def _is_read(value: Any) -> bool:
@@ -79,6 +85,8 @@ def as_staged(iterable: Any) -> Staged | None:
         return iterable.staged()
     if isinstance(iterable, GraphList):
         return Staged(iterable.length(), lambda i: iterable[i])
+    if _is_composite(iterable):
+        return Staged(iterable._count(), lambda i: iterable[i])
     if _is_read(iterable):
         iterable = iterable.read_value()
     if not isinstance(iterable, SymbolicTensor):

@@ -12,8 +12,11 @@ import treadle as td
 from treadle.data.elements import (
     DatasetSpec,
     Leaves,
+    by_components,
+    holds_composites,
     holds_datasets,
     leaves_of,
+    map_components,
     map_leaves,
     packed,
     stack,
@@ -21,7 +24,7 @@ from treadle.data.elements import (
 from treadle.data.rows import Block, Rows, Store, regrouped, skipped
 from treadle.data.stages.failures import Failure, carried, released
 from treadle.data.stages.stage import UNKNOWN, Stage, integer, invalid, known, scaled
-from treadle.iteration import NDArray, at, recording, user_origin
+from treadle.iteration import CompositeTensorSpec, NDArray, at, recording, user_origin
 
 
 def batch_size(size: Any, what: str) -> Any:
@@ -52,19 +55,24 @@ class Batch(Stage):
                 f"batch: elements that are datasets cannot be batched{at(user_origin())}"
             )
         first = self.size if drop and known(self.size) else None
-        self.spec = map_leaves(lambda s: td.TensorSpec([first] + s.shape, s.dtype), inner.spec)
+        self.spec = map_components(lambda s: _batched(s, first), inner.spec)
+        self.has_composites = holds_composites(inner.spec)
 
     def open(self) -> Iterator[Leaves]:
-        rows = self.inner.rows()
+        rows = self._rows()
         if rows is None:
             return batches_of(self.inner.open(), int(self.size), self.drop, self._stacked)
         return self._gathered(rows)
 
     def resume(self, count: int) -> Iterator[Leaves]:
-        size, rows = int(self.size), self.inner.rows()
+        size, rows = int(self.size), self._rows()
         if rows is None:
             return batches_of(self.inner.resume(count * size), size, self.drop, self._stacked)
         return self._gathered(rows.with_blocks(skipped(rows.blocks, count * size)))
+
+    def _rows(self) -> Rows | None:
+        """The elements as rows of arrays; ragged and sparse tensors are none."""
+        return None if self.has_composites else self.inner.rows()
 
     def _gathered(self, rows: Rows) -> Iterator[Leaves]:
         size, gather = int(self.size), rows.store.gather
@@ -73,7 +81,17 @@ class Batch(Stage):
                 yield tuple(gather(block))
 
     def _stacked(self, group: list[Leaves]) -> Leaves:
-        return tuple([stack(leaves) for leaves in zip(*group, strict=True)])
+        if not self.has_composites:
+            return tuple([stack(leaves) for leaves in zip(*group, strict=True)])
+        elements = [by_components(self.inner.spec, leaves) for leaves in group]
+        found: list[Any] = []
+        for column in zip(*elements, strict=True):
+            spec, values = column[0][0], [value for _, value in column]
+            if isinstance(spec, CompositeTensorSpec):
+                found += spec.joined(values)
+            else:
+                found.append(stack([leaf for (leaf,) in values]))
+        return tuple(found)
 
     def cardinality(self) -> int:
         if not known(self.size):
@@ -82,12 +100,23 @@ class Batch(Stage):
         return scaled(self.inner.cardinality(), lambda n: n // size if drop else -(-n // size))
 
 
+def _batched(spec: Any, size: int | None) -> Any:
+    if isinstance(spec, CompositeTensorSpec):
+        return spec.batched(size)
+    return td.TensorSpec([size] + spec.shape, spec.dtype)
+
+
 class PaddedBatch(Stage):
     """Batches of elements whose shapes differ, filled up to the largest or to given shapes."""
 
     def __init__(self, inner: Stage, size: Any, shapes: Any, values: Any, drop: bool) -> None:
         self.inner, self.drop = inner, drop
         self.size = batch_size(size, "padded_batch")
+        if holds_composites(inner.spec):
+            raise TypeError(
+                "padded_batch: ragged and sparse tensors are not padded: use batch, or make tensors"
+                f" of them in a map{at(user_origin())}"
+            )
         specs = leaves_of(inner.spec)
         self.shapes = _padded_shapes(inner.spec, specs, shapes)
         self.values = _padding_values(inner.spec, specs, values)
@@ -189,28 +218,123 @@ class Unbatch(Stage):
 
     def __init__(self, inner: Stage) -> None:
         self.inner = inner
-        if any(isinstance(s, DatasetSpec) or s.rank == 0 for s in leaves_of(inner.spec)):
+        parts = leaves_of(inner.spec, whole=True)
+        if any(isinstance(s, DatasetSpec) or s.rank == 0 for s in parts):
             raise ValueError(
                 f"unbatch: elements with scalar components cannot be unbatched{at(user_origin())}"
             )
-        self.spec = map_leaves(lambda s: td.TensorSpec(s.shape[1:], s.dtype), inner.spec)
+        self.spec = map_components(_unbatched, inner.spec)
 
     def open(self) -> Iterator[Leaves]:
         return released(self._slices())
 
     def _slices(self) -> Iterator[Any]:
+        if holds_composites(self.inner.spec):
+            yield from self._slices_of_composites()
+            return
         for found in carried(map(_store_of, self.inner.open())):
             if type(found) is Failure:
                 yield found
             else:
                 yield from map(found.row, range(found.size))
 
+    def _slices_of_composites(self) -> Iterator[Any]:
+        for found in carried(self.inner.open()):
+            if type(found) is Failure:
+                yield found
+            else:
+                yield from slices_of(self.inner.spec, found)
+
     def cardinality(self) -> int:
-        firsts = {s.shape[0] for s in leaves_of(self.inner.spec)} - {None}
+        firsts = {s.shape[0] for s in leaves_of(self.inner.spec, whole=True)} - {None}
         count = self.inner.cardinality()
         if not firsts:
             return UNKNOWN if count > 0 else count
         return scaled(count, lambda n: n * firsts.pop())
+
+
+def _unbatched(spec: Any) -> Any:
+    if isinstance(spec, CompositeTensorSpec):
+        return spec.unbatched()
+    return td.TensorSpec(spec.shape[1:], spec.dtype)
+
+
+def slices_of(spec: Any, leaves: Leaves) -> list[Leaves]:
+    """The slices of an element with ragged or sparse tensors.
+
+    Raises:
+        InvalidArgumentError: its components have different numbers of slices.
+    """
+    columns = []
+    for part, own in by_components(spec, leaves):
+        if isinstance(part, CompositeTensorSpec):
+            columns.append(part.sliced(own))
+        else:
+            columns.append([(np.asarray(row, own[0].dtype),) for row in own[0]])
+    if len({len(column) for column in columns}) != 1:
+        raise td.errors.InvalidArgumentError(
+            None, None, f"the components have {[len(c) for c in columns]} slices"
+        )
+    return [tuple(leaf for part in row for leaf in part) for row in zip(*columns, strict=True)]
+
+
+class AsRows(Stage):
+    """Elements whose tensors of open shapes are taken for rows of ragged tensors."""
+
+    def __init__(self, inner: Stage, offsets: Any) -> None:
+        self.inner, self.offsets = inner, td.as_dtype(offsets)
+        self.ranks = [_open_axes(s) for s in leaves_of(inner.spec, whole=True)]
+        specs = zip(leaves_of(inner.spec, whole=True), self.ranks, strict=True)
+        self.spec = packed(inner.spec, [self._row_spec(s, n) for s, n in specs], whole=True)
+
+    def _row_spec(self, spec: Any, axes: int) -> Any:
+        if axes == 0:
+            return spec
+        return td.RaggedTensorSpec(spec.shape, spec.dtype, axes - 1, self.offsets)
+
+    def open(self) -> Iterator[Leaves]:
+        return map(self._rows_of, self.inner.open())
+
+    def _rows_of(self, leaves: Leaves) -> Leaves:
+        found: list[Any] = []
+        parts = zip(by_components(self.inner.spec, leaves), self.ranks, strict=True)
+        for (_, own), axes in parts:
+            found += own if axes < 2 else self._partitioned(own[0], axes)
+        return tuple(found)
+
+    def _partitioned(self, array: NDArray, axes: int) -> Leaves:
+        """An array as a ragged tensor with one ragged axis less than `axes`."""
+        sizes, offsets = array.shape, []
+        for axis in range(axes - 1, 0, -1):
+            rows = int(np.prod(sizes[:axis]))
+            offsets.append((np.arange(rows + 1) * sizes[axis]).astype(self.offsets.as_numpy_dtype))
+        return (array.reshape(-1, *sizes[axes:]), *offsets)
+
+    def cardinality(self) -> int:
+        return self.inner.cardinality()
+
+
+def _open_axes(spec: Any) -> int:
+    """How many axes of an element are rows in a batch: those up to the last one of open size."""
+    if isinstance(spec, CompositeTensorSpec | DatasetSpec):
+        return 0
+    return max((axis + 1 for axis, size in enumerate(spec.shape) if size is None), default=0)
+
+
+class SlicesOfComposites(Stage):
+    """The slices of tensors of which some are ragged or sparse, along their first axis."""
+
+    def __init__(self, inner: Stage) -> None:
+        self.inner = inner
+        self.spec = map_components(_unbatched, inner.spec)
+
+    def open(self) -> Iterator[Leaves]:
+        for leaves in self.inner.open():
+            yield from slices_of(self.inner.spec, leaves)
+
+    def cardinality(self) -> int:
+        sizes = {s.shape[0] for s in leaves_of(self.inner.spec, whole=True)} - {None}
+        return sizes.pop() if len(sizes) == 1 else UNKNOWN
 
 
 def _store_of(leaves: Leaves) -> Store:
@@ -250,6 +374,11 @@ class Window(Stage):
         for number, name in zip(self.numbers, names, strict=True):
             if known(number) and number < 1:
                 raise invalid(f"window: {name} must be greater than zero, got {number}")
+        if holds_composites(inner.spec):
+            raise TypeError(
+                "window: elements with ragged or sparse tensors have no windows: use batch"
+                f"{at(user_origin())}"
+            )
         self.parts = leaves_of(inner.spec)
         self.spec = map_leaves(DatasetSpec, inner.spec)
 

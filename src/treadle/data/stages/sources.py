@@ -21,7 +21,15 @@ from treadle.data.rows import Rows, Store, all_rows
 from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage, integer, known
 from treadle.experimental import ExtensionTypeSpec
-from treadle.iteration import NDArray, at, call_user, is_symbolic, static_part, user_origin
+from treadle.iteration import (
+    CompositeTensorSpec,
+    NDArray,
+    at,
+    call_user,
+    is_symbolic,
+    static_part,
+    user_origin,
+)
 
 
 def leaf_value(leaf: Any) -> Any:
@@ -236,6 +244,10 @@ def _flatten_like(spec: Any, value: Any, out: list[Any]) -> bool:
         if not isinstance(value, dict) or set(value) != set(spec):
             return False
         return all(_flatten_like(spec[k], value[k], out) for k in sorted(spec))
+    if isinstance(spec, CompositeTensorSpec):
+        found = leaves_of(value)
+        out += found
+        return len(found) == len(leaves_of(spec))
     if isinstance(spec, ExtensionTypeSpec):
         out += leaves_of(value)
         return bool(static_part(value) == static_part(spec))

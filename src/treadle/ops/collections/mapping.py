@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core import dtypes, errors, nest
+from treadle.core.composite_spec import CompositeTensor
 from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
@@ -31,6 +32,8 @@ class _Elements:
     def __init__(self, what: str, fn: Any, elems: Any) -> None:
         self.fn = traceable(what, fn=fn)
         self.structure = elems
+        if isinstance(elems, CompositeTensor):  # which has a form of the function of its own
+            convert_to_tensor(elems)
         tensors = [convert_to_tensor(x) for x in nest.flatten(elems)]
         if not tensors:
             raise ValueError(f"{what}: elems holds no tensor{at(user_origin())}")

@@ -11,13 +11,14 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.arrays import broadcast_arrays
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import TensorShape, broadcast, fresh_symbol
+from treadle.core.shapes import TensorShape, broadcast
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis, reduced_dims
 from treadle.ops.conversion import constant, convert_to_tensor
 from treadle.ops.registry import Op, register, run
 from treadle.ops.scalars import as_bytes
+from treadle.ops.strings.listed import listed_pieces, with_pieces
 from treadle.ops.strings.texts import STRINGS, elementwise, invalid, string_tensor
 
 _UNITS = ("BYTE", "UTF8_CHAR")
@@ -138,13 +139,8 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     return run(SUBSTR, string_tensor(input), begin, count, unit=_unit(unit))  # type: ignore[no-any-return]
 
 
-def _split(x: NDArray, *, sep: bytes, most: int) -> NDArray:
-    rows = [_pieces(s, sep, most) for s in x.reshape(-1).tolist()]
-    width = max(map(len, rows), default=0)
-    found = np.full((len(rows), width), b"", object)
-    for row, pieces in zip(found, rows, strict=True):
-        row[: len(pieces)] = pieces
-    return found.reshape((*x.shape, width))
+def _split(x: NDArray, *, sep: bytes, most: int) -> tuple[NDArray, NDArray]:
+    return listed_pieces([_pieces(s, sep, most) for s in x.reshape(-1).tolist()], x.shape, b"")
 
 
 def _pieces(s: bytes, sep: bytes, most: int) -> list[bytes]:
@@ -152,25 +148,19 @@ def _pieces(s: bytes, sep: bytes, most: int) -> list[bytes]:
 
 
 SPLIT = register(
-    Op(
-        "string_split", lambda x, **attrs: TensorSpec((*x.dims, fresh_symbol("pieces")), x.dtype),
-        _split, tags=STRINGS | {"dynamic"},
-    )
+    Op("string_split", lambda x, **attrs: with_pieces(x), _split, tags=STRINGS | {"dynamic"})
 )  # fmt: skip
 
 
-def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Tensor:
-    """The pieces of each string along a new last axis, filled up with empty strings.
-
-    The axis has room for the most pieces that a string has. That is what TensorFlow's
-    ``tf.strings.split(...).to_tensor()`` gives; there are no ragged tensors.
+def split_pieces(input: Tensor, sep: Any = None, maxsplit: int = -1) -> tuple[Tensor, Tensor]:
+    """The pieces of all strings one after another, and how many each string has.
 
     Args:
         sep: what stands between pieces; without it any number of blanks.
         maxsplit: how often to split a string; -1 for as often as possible.
     """
     between = b"" if sep is None else as_bytes("split: sep", sep)
-    return run(SPLIT, string_tensor(input), sep=between, most=int(maxsplit))  # type: ignore[no-any-return]
+    return run(SPLIT, input, sep=between, most=int(maxsplit))  # type: ignore[no-any-return]
 
 
 # -- joining -------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import size_of
 from treadle.ops.registry import Op, register, run
 from treadle.ops.scalars import as_bytes
+from treadle.ops.strings.listed import listed_pieces, with_pieces
 from treadle.ops.strings.texts import STRINGS, invalid, string_tensor
 
 
@@ -29,14 +30,9 @@ def filled_rows(rows: Sequence[Sequence[Any]], shape: tuple[int, ...], fill: Any
     return found.reshape((*shape, width))
 
 
-def with_pieces(x: Spec, dtype: dtypes.DType = dtypes.string) -> TensorSpec:
-    """The spec of `filled_rows` for the strings of a tensor."""
-    return TensorSpec((*x.dims, fresh_symbol("pieces")), dtype)
-
-
-def _bytes_split(x: NDArray) -> NDArray:
+def _bytes_split(x: NDArray) -> tuple[NDArray, NDArray]:
     rows = [[s[i : i + 1] for i in range(len(s))] for s in x.reshape(-1).tolist()]
-    return filled_rows(rows, x.shape, b"")
+    return listed_pieces(rows, x.shape, b"")
 
 
 BYTES_SPLIT = register(
@@ -44,13 +40,9 @@ BYTES_SPLIT = register(
 )  # fmt: skip
 
 
-def bytes_split(input: Any, name: str | None = None) -> Tensor:
-    """The bytes of each string along a new last axis, filled up with empty strings.
-
-    That is what TensorFlow's ``tf.strings.bytes_split(...).to_tensor()`` gives; there are no ragged
-    tensors.
-    """
-    return run(BYTES_SPLIT, string_tensor(input))  # type: ignore[no-any-return]
+def bytes_pieces(input: Tensor) -> tuple[Tensor, Tensor]:
+    """The bytes of all strings one after another, and how many each string has."""
+    return run(BYTES_SPLIT, input)  # type: ignore[no-any-return]
 
 
 # -- neighbours ----------------------------------------------------------------------------------

@@ -1,8 +1,4 @@
-"""Unicode: strings as numbers of characters, as characters, and in other encodings.
-
-What gives ragged tensors in TensorFlow fills up rows here, as ``to_tensor()`` does there: with
-empty strings, and numbers with 0.
-"""
+"""Unicode: strings as numbers of characters, as characters, and in other encodings."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.registry import Op, register, run
-from treadle.ops.strings.pieces import filled_rows, with_pieces
+from treadle.ops.strings.listed import listed_pieces, with_pieces
 from treadle.ops.strings.texts import STRINGS, elementwise, invalid, string_tensor
 
 _OUTPUTS = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
@@ -114,91 +110,45 @@ def _output_encoding(name: str) -> str:
 # -- numbers of characters -----------------------------------------------------------------------
 
 
-def _infer_decode(x: Spec, *, how: Any, texts: str | None) -> tuple[TensorSpec, TensorSpec]:
-    values = with_pieces(x, dtypes.int32 if texts is None else dtypes.string)
-    return values, TensorSpec(values.dims, dtypes.int64)
+def _infer_decode(
+    x: Spec, *, how: Any, texts: str | None
+) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+    pieces, counts = with_pieces(x, dtypes.int32 if texts is None else dtypes.string)
+    return pieces, TensorSpec(pieces.dims, dtypes.int64), counts
 
 
-def _decode(x: NDArray, *, how: Any, texts: str | None) -> tuple[NDArray, NDArray]:
+def _decode(x: NDArray, *, how: Any, texts: str | None) -> tuple[NDArray, NDArray, NDArray]:
     """`texts`: the encoding of the characters; None: give their numbers."""
     rows = [_decoded(s, *how) for s in x.reshape(-1).tolist()]
-    places = filled_rows([[place for _, place in row] for row in rows], x.shape, np.int64(0))
+    places, counts = listed_pieces([[p for _, p in row] for row in rows], x.shape, np.int64(0))
     if texts is not None:
         characters = [[chr(c).encode(texts) for c, _ in row] for row in rows]
-        return filled_rows(characters, x.shape, b""), places
+        return listed_pieces(characters, x.shape, b"")[0], places, counts
     numbers = [[c for c, _ in row] for row in rows]
-    return filled_rows(numbers, x.shape, np.int32(0)), places
+    return listed_pieces(numbers, x.shape, np.int32(0))[0], places, counts
 
 
 DECODE = register(Op("unicode_decode", _infer_decode, _decode, tags=STRINGS | {"dynamic"}))
 
 
-def _parts(
-    x: Any, encoding: str, errors: str, other: int, control: bool, texts: str | None = None
-) -> tuple[Tensor, Tensor]:
-    how = (_input_encoding(encoding), errors, _checked(errors, other), bool(control))
-    return run(DECODE, string_tensor(x), how=how, texts=texts)  # type: ignore[no-any-return]
-
-
-def unicode_decode(
-    input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
-    replace_control_characters: bool = False, name: str | None = None,
-) -> Tensor:  # fmt: skip
-    """The numbers of the characters of each string, int32 along a new last axis, filled up with 0.
+def characters(
+    x: Tensor, encoding: str, errors: str, other: int, control: bool = False, texts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The characters of all strings, the byte where each begins, and how many each string has.
 
     Args:
-        input: strings of any shape.
-        input_encoding: "UTF-8", "UTF-16-BE", "UTF-32-BE" or another that Python knows.
+        encoding: "UTF-8", "UTF-16-BE", "UTF-32-BE"; to numbers any that Python knows.
         errors: what is done about bytes that are no character: "replace", "ignore", or "strict".
-        replacement_char: the number that stands for them.
-        replace_control_characters: it stands for characters below 32, too.
+        other: the number that stands for them.
+        control: it stands for characters below 32, too.
+        texts: whether characters are strings in the encoding; else they are their numbers, int32.
 
     Raises:
         InvalidArgumentError: an unknown encoding or way; with "strict" bytes that are no character.
     """
-    return _parts(input, input_encoding, errors, replacement_char, replace_control_characters)[0]
-
-
-def unicode_decode_with_offsets(
-    input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
-    replace_control_characters: bool = False, name: str | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(what `unicode_decode` gives, the number of the byte where each character begins, int64).
-
-    Raises:
-        InvalidArgumentError: as of `unicode_decode`.
-    """
-    return _parts(input, input_encoding, errors, replacement_char, replace_control_characters)
-
-
-def unicode_split(
-    input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
-    name: str | None = None,
-) -> Tensor:  # fmt: skip
-    """The characters of each string, along a new last axis filled up with empty strings.
-
-    Args:
-        input, errors, replacement_char: as in `unicode_decode`.
-        input_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE", which the characters keep.
-
-    Raises:
-        InvalidArgumentError: as of `unicode_decode`.
-    """
-    texts = _output_encoding(input_encoding)
-    return _parts(input, input_encoding, errors, replacement_char, False, texts)[0]
-
-
-def unicode_split_with_offsets(
-    input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(what `unicode_split` gives, the number of the byte where each character begins, int64).
-
-    Raises:
-        InvalidArgumentError: as of `unicode_decode`.
-    """
-    texts = _output_encoding(input_encoding)
-    return _parts(input, input_encoding, errors, replacement_char, False, texts)
+    kept = _output_encoding(encoding) if texts else None
+    how = (_input_encoding(encoding), errors, _checked(errors, other), bool(control))
+    return run(DECODE, x, how=how, texts=kept)  # type: ignore[no-any-return]
 
 
 def _infer_encode(x: Spec, **attrs: Any) -> TensorSpec:
@@ -239,6 +189,34 @@ def unicode_encode(
     encoding = _output_encoding(output_encoding)
     x = convert_to_tensor(input, dtype_hint=dtypes.int32)
     return run(ENCODE, x, encoding=encoding, errors=errors, other=other)  # type: ignore[no-any-return]
+
+
+def _infer_encode_rows(x: Spec, counts: Spec, **attrs: Any) -> TensorSpec:
+    if x.dtype is not dtypes.int32:
+        raise TypeError(f"the characters are {x.dtype.name}, not int32")
+    return TensorSpec(counts.dims, dtypes.string)
+
+
+def _encode_rows(x: NDArray, counts: NDArray, *, encoding: str, errors: str, other: int) -> NDArray:
+    found, place = np.empty(counts.shape, object), 0
+    numbers = x.tolist()
+    for row, count in enumerate(counts.tolist()):
+        found[row] = _encoded(numbers[place : place + count], encoding, errors, other)
+        place += count
+    return found
+
+
+ENCODE_ROWS = register(Op("unicode_encode_rows", _infer_encode_rows, _encode_rows, tags=STRINGS))
+
+
+def encode_rows(x: Tensor, counts: Tensor, encoding: str, errors: str, other: int) -> Tensor:
+    """Strings of characters whose numbers are one after another, so many of each string.
+
+    Raises:
+        InvalidArgumentError: as of `unicode_encode`.
+    """
+    how = {"encoding": _output_encoding(encoding), "errors": errors}
+    return run(ENCODE_ROWS, x, counts, **how, other=_checked(errors, other))  # type: ignore[no-any-return]
 
 
 def _transcoded(s: bytes, how: Any, encoding: str) -> bytes:

@@ -1,0 +1,274 @@
+"""What public functions do with ragged tensors: ``td.concat``, ``td.reduce_sum``, ``td.add`` ...
+
+A ragged tensor is no tensor, so the conversion that all functions begin with hands their call over
+to `call`, which knows the form of the function for ragged tensors.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from treadle.core import dtypes
+from treadle.core.errors import DtypeError
+from treadle.core.origin import at, user_origin
+from treadle.core.refusals import Claimed
+from treadle.core.tensor import Tensor
+from treadle.ops import dims
+from treadle.ops.collections import mapping
+from treadle.ops.control import io
+from treadle.ops.conversion import convert_to_tensor, register_converter
+from treadle.ops.elementwise import arithmetic, selection, unary
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.function_names import BINARY, UNARY
+from treadle.ops.indexing import gather, scatter
+from treadle.ops.nn import compositions, softmax
+from treadle.ops.reductions import reduction
+from treadle.ops.shaping import creation, joining, permuting, ranges, reshaping
+from treadle.ops.statistics import sequences
+from treadle.ops.strings import parts, texts, unicode
+from treadle.ragged import reductions, rows, shaping, strings
+from treadle.ragged.elementwise import binary, broadcast_like, map_flat_values
+from treadle.ragged.tensor import RaggedTensor, RaggedTensorSpec
+
+_UNARY, _BINARY = frozenset(UNARY.split()), frozenset(BINARY.split())
+_FORMS: dict[Any, Callable[..., Any]] = {
+    joining.concat: shaping.concat,
+    joining.stack: shaping.stack,
+    reshaping.expand_dims: shaping.expand_dims,
+    reshaping.squeeze: shaping.squeeze,
+    reshaping.tile: shaping.tile,
+    permuting.reverse: shaping.reverse,
+    reduction.reduce_sum: reductions.reduce_sum,
+    reduction.reduce_prod: reductions.reduce_prod,
+    reduction.reduce_max: reductions.reduce_max,
+    reduction.reduce_min: reductions.reduce_min,
+    reduction.reduce_mean: reductions.reduce_mean,
+    reduction.reduce_all: reductions.reduce_all,
+    reduction.reduce_any: reductions.reduce_any,
+    reduction.reduce_variance: reductions.reduce_variance,
+    reduction.reduce_std: reductions.reduce_std,
+    parts.reduce_join: strings.reduce_join,
+    unicode.unicode_encode: strings.unicode_encode,
+}
+
+
+def form_of(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: calls of a public function with a ragged tensor are calls of the decorated one."""
+
+    def decorate(form: Callable[..., Any]) -> Callable[..., Any]:
+        _FORMS[function] = form
+        return form
+
+    return decorate
+
+
+def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A public function's call with a ragged tensor among its arguments.
+
+    Raises:
+        DtypeError: the function has no form for ragged tensors.
+    """
+    own = inspect.unwrap(function)
+    form = _FORMS.get(own)
+    if form is not None:
+        return form(*args, **kwargs)
+    if own.__name__ in _UNARY:
+        return map_flat_values(function, *args, **kwargs)
+    if own.__name__ in _BINARY:
+        given = inspect.signature(own).bind(*args, **kwargs).arguments
+        (_, x), (_, y), *rest = given.items()
+        return binary(function, x, y, **dict(rest))
+    raise DtypeError(
+        None, None,
+        f"{own.__name__} does not take ragged tensors: use x.to_tensor(), or "
+        f"td.ragged.map_flat_values for a function of elements{at(user_origin())}",
+    )  # fmt: skip
+
+
+def _claim(value: RaggedTensor, dtype: Any) -> Any:
+    raise Claimed(
+        "A ragged tensor is no tensor: use x.to_tensor(), x.flat_values, or "
+        f"td.ragged.map_flat_values{at(user_origin())}",
+        call,
+    )
+
+
+register_converter(RaggedTensor, _claim)
+
+
+# -- functions with forms of their own -------------------------------------------------------------
+
+
+@form_of(gather.gather)
+def _gather(
+    params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    return rows.gather(params, indices, batch_dims if axis is None else int(axis), batch_dims)
+
+
+@form_of(scatter.gather_nd)
+def _gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Any:
+    if batch_dims or not isinstance(params, RaggedTensor):
+        raise TypeError(
+            "gather_nd does not take ragged indices, or batches of ragged tensors: use td.gather"
+            f"{at(user_origin())}"
+        )
+    numbers = convert_to_tensor(indices)
+    depth = numbers.shape[-1]
+    outer = reshaping.reshape(numbers, [-1, depth])
+    found: Any = params
+    place = outer[:, 0]
+    for axis in range(1, depth or 0):
+        if isinstance(found, RaggedTensor):
+            splits = cast(found.row_splits, place.dtype)
+            place, found = gather.gather(splits, place) + outer[:, axis], found.values
+        else:
+            rest = [dims.dims_tensor(d, dtypes.int64) for d in found.dims[2:]]
+            width = dims.dims_tensor(found.dims[1], place.dtype)
+            place, found = place * width + outer[:, axis], reshaping.reshape(found, [-1, *rest])
+    chosen = rows.gather_rows(found, place)
+    if numbers.ndim == 2:
+        return chosen
+    if isinstance(chosen, RaggedTensor) or numbers.ndim > 2:
+        raise TypeError(f"gather_nd of a ragged tensor takes a list of indices{at(user_origin())}")
+    return chosen[0]
+
+
+@form_of(selection.where)
+def _where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    if x is None and y is None:
+        return _places(condition)
+    like = next(v for v in (condition, x, y) if isinstance(v, RaggedTensor))
+    given = [_spread(v, like) for v in (condition, x, y)]
+    return like.with_flat_values(selection.where(*given))
+
+
+def _spread(value: Any, like: RaggedTensor) -> Any:
+    if isinstance(value, RaggedTensor):
+        return broadcast_like(value, like)
+    tensor = convert_to_tensor(value)
+    return value if not tensor.ndim else broadcast_like(tensor, like)
+
+
+def _places(condition: RaggedTensor) -> Tensor:
+    """The indices of the True elements."""
+    flat = selection.where(condition.flat_values)
+    columns = [flat[:, 0]]
+    values: list[RaggedTensor] = [condition]
+    while isinstance(values[-1].values, RaggedTensor):
+        values.append(values[-1].values)
+    for part in reversed(values):
+        place = columns[0]
+        row = gather.gather(part.value_rowids(), place)
+        start = gather.gather(part.row_splits, row)
+        columns[:1] = [cast(row, dtypes.int64), place - cast(start, dtypes.int64)]
+    rest = [flat[:, i] for i in range(1, flat.shape[1] or 1)]
+    return joining.stack([*columns, *rest], 1)
+
+
+@form_of(dims.rank)
+def _rank(input: RaggedTensor, name: str | None = None) -> Tensor:
+    return convert_to_tensor(len(input.shape))
+
+
+@form_of(dims.size)
+def _size(input: RaggedTensor, out_type: Any = None, name: str | None = None) -> Tensor:
+    return dims.size(input.flat_values, dtypes.int32 if out_type is None else out_type)
+
+
+@form_of(dims.shape)
+def _shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
+    raise TypeError(
+        "The shape of a ragged tensor is no tensor: use x.bounding_shape(), x.row_lengths() or "
+        f"x.nrows(){at(user_origin())}"
+    )
+
+
+@form_of(unary.identity)
+def _identity(input: RaggedTensor, name: str | None = None) -> RaggedTensor:
+    return input
+
+
+@form_of(compositions.embedding_lookup)
+def _embedding_lookup(
+    params: Any, ids: RaggedTensor, max_norm: Any = None, name: str | None = None
+) -> RaggedTensor:
+    found = compositions.embedding_lookup(params, ids.flat_values, max_norm)
+    return ids.with_flat_values(found)
+
+
+@form_of(compositions.dropout)
+def _dropout(x: RaggedTensor, *args: Any, **kwargs: Any) -> RaggedTensor:
+    return map_flat_values(compositions.dropout, x, *args, **kwargs)  # type: ignore[no-any-return]
+
+
+@form_of(creation.one_hot)
+def _one_hot(indices: RaggedTensor, *args: Any, **kwargs: Any) -> RaggedTensor:
+    return map_flat_values(creation.one_hot, indices, *args, **kwargs)  # type: ignore[no-any-return]
+
+
+@form_of(arithmetic.add_n)
+def _add_n(inputs: Any, name: str | None = None) -> Any:
+    return map_flat_values(arithmetic.add_n, inputs)
+
+
+@form_of(parts.join)
+def _join(inputs: Any, separator: Any = "", name: str | None = None) -> Any:
+    return map_flat_values(parts.join, inputs, separator)
+
+
+@form_of(texts.as_string)
+def _as_string(input: Any, *args: Any, **kwargs: Any) -> Any:
+    return map_flat_values(texts.as_string, input, *args, **kwargs)
+
+
+@form_of(softmax.softmax)
+def _softmax(logits: RaggedTensor, axis: Any = None, name: str | None = None) -> RaggedTensor:
+    rank = len(logits.shape)
+    number = (-1 if axis is None else int(axis)) % rank
+    if number > logits.ragged_rank:
+        found = softmax.softmax(logits.flat_values, number - logits.ragged_rank)
+        return logits.with_flat_values(found)
+    largest = reductions.reduce_max(logits, number, keepdims=True)
+    powers = binary(lambda a, b: unary.exp(a - b), logits, largest)
+    total = reductions.reduce_sum(powers, number, keepdims=True)
+    return binary(arithmetic.divide, powers, total)  # type: ignore[no-any-return]
+
+
+@form_of(mapping.map_fn)
+def _map_fn(
+    fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_iterations: Any = None,
+    back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True,
+    name: str | None = None, fn_output_signature: Any = None,
+) -> Any:  # fmt: skip
+    signature = fn_output_signature if fn_output_signature is not None else dtype
+    if not isinstance(elems, RaggedTensor):
+        raise TypeError(
+            f"map_fn takes one ragged tensor, or tensors in nested structures{at(user_origin())}"
+        )
+    if isinstance(signature, RaggedTensorSpec):
+        if elems.is_symbolic:
+            raise TypeError(
+                "map_fn gives ragged tensors outside of functions only: use td.ragged functions on "
+                f"all rows at once{at(user_origin())}"
+            )
+        return shaping.stack([fn(row) for row in elems])
+    if signature is None:
+        signature = elems.dtype
+    return mapping.map_fn(
+        lambda i: fn(elems[i]), ranges.range(elems.nrows()), fn_output_signature=signature
+    )
+
+
+@form_of(sequences.sequence_mask)
+def _sequence_mask(lengths: Any, *args: Any, **kwargs: Any) -> Any:
+    raise TypeError(f"sequence_mask takes x.row_lengths(){at(user_origin())}")
+
+
+@form_of(io.print)
+def _print(*inputs: Any, **kwargs: Any) -> None:
+    shown = [str(v) if isinstance(v, RaggedTensor) and not v.is_symbolic else v for v in inputs]
+    io.print(*(v.flat_values if isinstance(v, RaggedTensor) else v for v in shown), **kwargs)

@@ -1,0 +1,161 @@
+"""Functions of strings whose results are rows of different lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.core import dtypes
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.ops.dims import dims_tensor
+from treadle.ops.shaping.reshaping import reshape
+from treadle.ops.strings import parts, pieces, unicode
+from treadle.ops.strings.texts import string_tensor
+from treadle.ragged import partitions
+from treadle.ragged.tensor import RaggedTensor
+
+
+def _taken_apart(input: Any, function: Callable[[Tensor], tuple[Tensor, ...]]) -> tuple[Any, ...]:
+    """The parts of strings along a new last axis, which is ragged; a vector for a scalar.
+
+    Args:
+        function: gives the parts of all strings, several tensors of them, and how many each has.
+    """
+    if isinstance(input, RaggedTensor):
+        return tuple(map(input.with_flat_values, _taken_apart(input.flat_values, function)))
+    x = string_tensor(input)
+    *found, counts = function(x)
+    if not x.ndim:
+        return tuple(found)
+    splits = partitions.splits_of_lengths(reshape(counts, [-1]))
+    rows = [RaggedTensor(values, splits) for values in found]
+    for axis in range(x.ndim - 1, 0, -1):
+        size = dims_tensor(x.dims[axis], dtypes.int64)
+        rows = [RaggedTensor.from_uniform_row_length(r, size, validate=False) for r in rows]
+    return tuple(rows)
+
+
+def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
+    """The pieces of each string, as rows of a ragged tensor; a vector for a single string.
+
+    Args:
+        input: strings of any shape, or ragged ones.
+        sep: what stands between pieces; without it any number of blanks.
+        maxsplit: how often to split a string; -1 for as often as possible.
+    """
+    return _taken_apart(input, lambda x: parts.split_pieces(x, sep, maxsplit))[0]
+
+
+def bytes_split(input: Any, name: str | None = None) -> Any:
+    """The bytes of each string, as rows of a ragged tensor; a vector for a single string."""
+    return _taken_apart(input, pieces.bytes_pieces)[0]
+
+
+def unicode_decode(
+    input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
+    replace_control_characters: bool = False, name: str | None = None,
+) -> Any:  # fmt: skip
+    """The numbers of the characters of each string, int32, as rows of a ragged tensor.
+
+    Args:
+        input: strings of any shape; a single string gives a vector.
+        input_encoding: "UTF-8", "UTF-16-BE", "UTF-32-BE" or another that Python knows.
+        errors: what is done about bytes that are no character: "replace", "ignore", or "strict".
+        replacement_char: the number that stands for them.
+        replace_control_characters: it stands for characters below 32, too.
+
+    Raises:
+        InvalidArgumentError: an unknown encoding or way; with "strict" bytes that are no character.
+    """
+    return unicode_decode_with_offsets(
+        input, input_encoding, errors, replacement_char, replace_control_characters
+    )[0]
+
+
+def unicode_decode_with_offsets(
+    input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
+    replace_control_characters: bool = False, name: str | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """(what `unicode_decode` gives, the number of the byte where each character begins, int64).
+
+    Raises:
+        InvalidArgumentError: as of `unicode_decode`.
+    """
+    how = (input_encoding, errors, replacement_char, replace_control_characters)
+    return _taken_apart(input, lambda x: unicode.characters(x, *how))
+
+
+def unicode_split(
+    input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The characters of each string, as rows of a ragged tensor; a vector for a single string.
+
+    Args:
+        input, errors, replacement_char: as in `unicode_decode`.
+        input_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE", which the characters keep.
+
+    Raises:
+        InvalidArgumentError: as of `unicode_decode`.
+    """
+    return unicode_split_with_offsets(input, input_encoding, errors, replacement_char)[0]
+
+
+def unicode_split_with_offsets(
+    input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
+    name: str | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """(what `unicode_split` gives, the number of the byte where each character begins, int64).
+
+    Raises:
+        InvalidArgumentError: as of `unicode_decode`.
+    """
+    return _taken_apart(
+        input,
+        lambda x: unicode.characters(x, input_encoding, errors, replacement_char, texts=True),
+    )
+
+
+def unicode_encode(
+    input: Any, output_encoding: str, errors: str = "replace", replacement_char: int = 65533,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """A string of each row of numbers of characters.
+
+    Raises:
+        InvalidArgumentError: as of `td.strings.unicode_encode`.
+    """
+    if len(input.shape) > 2:
+        inner = unicode_encode(input.values, output_encoding, errors, replacement_char)
+        return input.with_values(inner)
+    rows, counts = input.flat_values, partitions.lengths_of(input.row_splits)
+    return unicode.encode_rows(rows, counts, output_encoding, errors, replacement_char)
+
+
+def reduce_join(
+    inputs: Any, axis: Any = None, keepdims: bool = False, separator: Any = "",
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The strings of each row joined, with `separator` between them.
+
+    Raises:
+        ValueError: another axis than the last one, which is ragged.
+    """
+    rank = len(inputs.shape)
+    if axis is None:
+        if rank > 2:
+            inputs = inputs.merge_dims(0, rank - 2)
+        joined = reduce_join(inputs, -1, separator=separator)
+        return parts.reduce_join(joined, 0, separator=separator)
+    number = int(axis) % rank
+    if number != inputs.ragged_rank or keepdims:
+        raise ValueError(
+            f"reduce_join joins the rows of ragged tensors: axis {inputs.ragged_rank}"
+            f"{at(user_origin())}"
+        )
+    if inputs.ragged_rank > 1:
+        return inputs.with_values(reduce_join(inputs.values, -1, separator=separator))
+    return pieces.unsorted_segment_join(
+        inputs.values, inputs.value_rowids(), inputs.nrows(), separator
+    )

@@ -1,0 +1,142 @@
+"""Sums over groups of chosen rows: ``td.sparse.segment_sum`` and lookups in tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.elementwise.arithmetic import divide_no_nan, maximum
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import sqrt, square
+from treadle.ops.indexing.gather import gather, unsorted_segment_sum
+from treadle.ops.nn.compositions import embedding_lookup
+from treadle.ops.reductions.reduction import reduce_max
+from treadle.ops.shaping.creation import ones_like
+from treadle.ops.shaping.joining import concat
+from treadle.ops.shaping.reshaping import reshape
+from treadle.sparse.places import fill_empty_rows, retain
+from treadle.sparse.tensor import SparseTensor
+
+
+def _grouped(data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, ...]:
+    """The chosen rows, their groups, how many groups there are, and the size of each."""
+    ids = convert_to_tensor(segment_ids)
+    rows = gather(convert_to_tensor(data), convert_to_tensor(indices))
+    if num_segments is None:
+        count = reduce_max(concat([ids[-1:] + 1, cast([0], ids.dtype)], 0))
+    else:
+        count = cast(convert_to_tensor(num_segments), ids.dtype)
+    sizes = unsorted_segment_sum(ones_like(ids), ids, count)
+    return rows, ids, count, sizes
+
+
+def _divided(total: Tensor, by: Tensor) -> Tensor:
+    """Rows divided by one number each; 0 where that is 0."""
+    ones = [1] * (total.ndim - 1)
+    return divide_no_nan(total, reshape(by, [-1, *ones]))
+
+
+def segment_sum(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:  # fmt: skip
+    """The sums of groups of rows of a tensor.
+
+    Args:
+        data: the tensor.
+        indices: the numbers of rows.
+        segment_ids: the group of each of these, never decreasing.
+        num_segments: how many groups there are.
+        sparse_gradient: accepted for TensorFlow programs.
+    """
+    rows, ids, count, _ = _grouped(data, indices, segment_ids, num_segments)
+    return unsorted_segment_sum(rows, ids, count)
+
+
+def segment_mean(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:  # fmt: skip
+    """The means of groups of rows; see `segment_sum`."""
+    rows, ids, count, sizes = _grouped(data, indices, segment_ids, num_segments)
+    least = cast(maximum(sizes, cast(1, sizes.dtype)), rows.dtype)
+    return _divided(unsorted_segment_sum(rows, ids, count), least)
+
+
+def segment_sqrt_n(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:  # fmt: skip
+    """The sums of groups of rows divided by the root of their number; see `segment_sum`."""
+    rows, ids, count, sizes = _grouped(data, indices, segment_ids, num_segments)
+    least = cast(maximum(sizes, cast(1, sizes.dtype)), rows.dtype)
+    return _divided(unsorted_segment_sum(rows, ids, count), sqrt(least))
+
+
+def embedding_lookup_sparse(
+    params: Any, sp_ids: Any, sp_weights: Any = None, combiner: str | None = None,
+    max_norm: Any = None, name: str | None = None, allow_fast_lookup: bool = False,
+) -> Tensor:  # fmt: skip
+    """One row for the ids of each row of a sparse matrix: the combined rows of a table.
+
+    Args:
+        params: the table.
+        sp_ids: a sparse matrix of numbers of rows of it.
+        sp_weights: weights at the same places; 1 without them.
+        combiner: "mean" (if omitted), "sum", or "sqrtn" for the sum divided by the root of the sum
+            of squared weights.
+        max_norm: rows are scaled to this norm at most.
+        allow_fast_lookup: accepted for TensorFlow programs.
+
+    Raises:
+        ValueError: another combiner.
+    """
+    combiner = combiner or "mean"
+    if combiner not in ("mean", "sqrtn", "sum"):
+        raise ValueError(
+            f"combiner must be one of 'mean', 'sqrtn' or 'sum', not {combiner!r}{at(user_origin())}"
+        )
+    if not isinstance(sp_ids, SparseTensor):
+        raise TypeError(f"sp_ids must be a SparseTensor{at(user_origin())}")
+    ids = sp_ids.indices[:, 0]
+    rows = embedding_lookup(params, sp_ids.values, max_norm)
+    count = reduce_max(concat([ids[-1:] + 1, cast([0], ids.dtype)], 0))
+    if sp_weights is None:
+        weights = ones_like(cast(ids, rows.dtype))
+    else:
+        weights = cast(sp_weights.values, rows.dtype)
+    total = unsorted_segment_sum(rows * reshape(weights, [-1, *[1] * (rows.ndim - 1)]), ids, count)
+    if combiner == "sum":
+        return total
+    if combiner == "mean":
+        return _divided(total, unsorted_segment_sum(weights, ids, count))
+    return _divided(total, sqrt(unsorted_segment_sum(square(weights), ids, count)))
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any, sparse_ids: Any, sparse_weights: Any = None, combiner: str = "mean",
+    default_id: Any = None, max_norm: Any = None, name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:  # fmt: skip
+    """`embedding_lookup_sparse` for any ids: negative ones and those without weight do not count.
+
+    Args:
+        default_id: whose row stands for no ids; zeros without it.
+    """
+    kept = sparse_ids.values >= 0
+    if sparse_weights is not None:
+        if combiner != "sum":
+            kept = kept & (sparse_weights.values > 0)
+        sparse_weights = retain(sparse_weights, kept)
+    ids = retain(sparse_ids, kept)
+    filled, empty = fill_empty_rows(ids, 0 if default_id is None else default_id)
+    if sparse_weights is not None:
+        sparse_weights, _ = fill_empty_rows(sparse_weights, 1.0)
+    found = embedding_lookup_sparse(embedding_weights, filled, sparse_weights, combiner, max_norm)
+    if default_id is None:
+        wide = reshape(empty, [-1, *[1] * (found.ndim - 1)])
+        found = where(wide, cast(0, found.dtype), found)
+    return found
