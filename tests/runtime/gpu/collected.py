@@ -105,6 +105,7 @@ class Collection(Shimmed):
             are kept.
         forms: the kernels, in the order in which they were met.
         launches: how many launches the programs have altogether.
+        planned: the programs, with their kernels.
         programs: how many there are.
         sources: how many were asked for programs.
         unsupported: why a source has no program.
@@ -117,7 +118,7 @@ class Collection(Shimmed):
     most_calls: int = CALLS
     forms: dict[Form, None] = field(default_factory=dict)
     launches: int = 0
-    programs: int = 0
+    planned: list[tuple[Planned, list[Form]]] = field(default_factory=list)
     sources: int = 0
     calls: list[Call] = field(default_factory=list)
     unsupported: dict[str, str] = field(default_factory=dict)
@@ -126,7 +127,7 @@ class Collection(Shimmed):
         found = list(forms(planned.block))
         self.forms |= dict.fromkeys(found)
         self.launches += len(found)
-        self.programs += 1
+        self.planned.append((planned, found))
         return _Recorded(planned, self)
 
     def keep(
@@ -151,6 +152,23 @@ class Collection(Shimmed):
                 run()
         except Exception as error:
             self.unsupported[source] = f"{type(error).__name__}: {error}"
+
+    @property
+    def programs(self) -> int:
+        return len(self.planned)
+
+    def not_run(self, kernels: Kernels) -> dict[str, str]:
+        """Why no call has run a kernel, by its name."""
+        called = {id(call.planned) for call in self.calls}
+        reasons: dict[str, str] = {}
+        for planned, found in self.planned:
+            is_called = id(planned) in called
+            reason = "in branches and loops that no call takes" if is_called else "no call is done"
+            for form in found:
+                name = kernels.codes[form].name
+                if name not in kernels.ran and (is_called or name not in reasons):
+                    reasons[name] = reason
+        return reasons
 
     def differences(self, kernels: Kernels) -> dict[str, str]:
         """What goes wrong with the calls, by their sources."""

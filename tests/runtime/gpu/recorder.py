@@ -19,7 +19,7 @@ import numpy as np
 from tests.runtime.gpu import made_up_cudnn, products
 from tests.runtime.gpu.clique import Clique, Joined
 from tests.runtime.gpu.on_processor import GPU, Fault, Held, compiled, launch, size, text_of, words
-from treadle.core import errors
+from treadle.core import dtypes, errors
 from treadle.core.devices import Device, add_device, remove_device
 from treadle.runtime.gpu.cudnn import Convolution, Cudnn
 from treadle.runtime.gpu.finish import Ends
@@ -189,6 +189,8 @@ class RecordingDriver:
 
     def array(self, address: int, dtype: Any, shape: Any, strides: Any = None) -> Any:
         dtype = np.dtype(dtype)
+        if dtype == dtypes.bfloat16.np_dtype:  # as functions of the library get them
+            dtype = np.dtype(np.uint16)
         if not math.prod(shape):
             return np.empty(shape, dtype)
         made = strides or np.empty(shape, dtype).strides
@@ -198,7 +200,7 @@ class RecordingDriver:
         return np.ndarray(shape, dtype, data, 0, strides)
 
     def exported(self, owner: Any, address: int, dtype: Any, shape: Any) -> Any:
-        made = self.array(address, dtype, shape).view(Exported)
+        made = self.array(address, dtype, shape).view(dtype).view(Exported)
         made.owner = owner
         return made
 

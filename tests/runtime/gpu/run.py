@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -52,6 +53,7 @@ class Examination:
     Attributes:
         kernels: those met, by name; equal ones have one name.
         ran: the names of those that calls ran.
+        not_run: why calls did not run others, by their names.
         compiled: how many compile, by compiler.
         refused: what compilers say of kernels that they do not compile.
         unsupported: why a source has no program for the device.
@@ -63,6 +65,7 @@ class Examination:
         self.sources = self.programs = self.calls = self.launches = 0
         self.kernels: set[str] = set()
         self.ran: set[str] = set()
+        self.not_run: dict[str, str] = {}
         self.compiled: dict[str, int] = {}
         self.refused: list[str] = []
         self.unsupported: dict[str, str] = {}
@@ -79,6 +82,7 @@ class Examination:
             for source, words in new.items():
                 print(f"--- {source}\n{words[:3000]}", flush=True)
         self.ran |= kernels.ran
+        self.not_run |= found.not_run(kernels)
         self.sources += found.sources
         self.programs += found.programs
         self.calls += len(found.calls)
@@ -104,11 +108,16 @@ class Examination:
                 done = sum(pool.map(count, batches))
             self.compiled[compiler.name] = self.compiled.get(compiler.name, 0) + done
 
+    def _reasons(self) -> dict[str, int]:
+        """How many kernels no call ran, by the reason."""
+        return dict(Counter(why for name, why in self.not_run.items() if name not in self.ran))
+
     def table(self) -> dict[str, Any]:
         return {
             "sources": self.sources, "programs": self.programs, "launches": self.launches,
             "kernels": len(self.kernels), "compiled": self.compiled, "refused": self.refused,
-            "kernels run": len(self.ran), "calls compared": self.calls,
+            "kernels run": len(self.ran), "kernels not run": self._reasons(),
+            "calls compared": self.calls,
             "differing": self.differing, "unsupported": self.unsupported,
         }  # fmt: skip
 

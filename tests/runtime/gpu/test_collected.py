@@ -44,6 +44,9 @@ def test_kernels_give_what_the_interpreter_gives(collected: Collected) -> None:
     found, kernels = collected
     assert found.differences(kernels) == {}
     assert len(kernels.ran) > 0.8 * len(kernels.distinct)
+    left = found.not_run(kernels)
+    assert set(left) == kernels.distinct.keys() - kernels.ran
+    assert set(left.values()) <= {"in branches and loops that no call takes"}
 
 
 @pytest.mark.skipif(not compilers(), reason="there is no compiler of CUDA C")
