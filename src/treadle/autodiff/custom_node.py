@@ -103,8 +103,8 @@ def _gradient(call: OpCall, *output_grads: Any) -> list[Any]:
     count, sources, label = (call.attrs[k] for k in ("count", "sources", "gradient"))
     if getattr(label, "region", None) is None:
         raise NotImplementedError(
-            f"the custom gradient {label!r} was not traced: parsed graphs have none, and a function "
-            f"whose gradient calls it has {ORDERS} derivatives in a td.function, and any number "
+            f"the custom gradient {label!r} was not traced: parsed graphs have none, and functions "
+            f"whose gradients call them have {ORDERS} derivatives in a td.function, and any number "
             f"outside of one{at(user_origin())}"
         )
     captured = call.inputs[count + sources :]

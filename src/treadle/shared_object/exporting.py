@@ -116,7 +116,8 @@ def _invalid(text: str) -> InvalidArgumentError:
 
 def _path(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike):
-        text = f"shared_object.export: the path of the library is expected, not {path!r}"
+        kind = type(path).__name__
+        text = f"shared_object.export: the path of the library is expected, not an object of {kind}"
         raise TypeError(f"{text}{at(user_origin())}")
     return Path(path)
 
@@ -124,7 +125,8 @@ def _path(path: Any) -> Path:
 def _workers(threads: int | None) -> int:
     count = planned_workers() if threads is None else threads
     if not isinstance(count, int) or not 1 <= count <= MOST_THREADS:
-        raise _invalid(f"threads must be from 1 to {MOST_THREADS}, not {threads!r}")
+        what = count if isinstance(count, int) else f"an object of {type(count).__name__}"
+        raise _invalid(f"threads must be from 1 to {MOST_THREADS}, not {what}")
     return count
 
 

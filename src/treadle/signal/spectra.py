@@ -10,14 +10,19 @@ import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.complex_numbers import imag, real
 from treadle.ops.elementwise.unary import square
-from treadle.ops.indexing.gather import gather
 from treadle.ops.linalg.matrices import matmul
 from treadle.ops.reductions.reduction import reduce_sum
+from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.padding import pad
+from treadle.ops.shaping.permuting import reverse
+from treadle.ops.shaping.ranges import range as number_range
 from treadle.ops.shaping.reshaping import expand_dims, reshape, squeeze
 from treadle.signal.frames import frame, overlap_and_add
 from treadle.signal.transforms import irfft, rfft
@@ -112,22 +117,23 @@ def _check_dct(name: str, input: Any, kind: int, n: Any, axis: int, norm: str | 
         or kind not in (1, 2, 3, 4)
         or norm not in (None, "ortho")
         or (n is not None and not 1 <= n <= dtypes.int32.max)
-        or not isinstance(size, int)
         or x.ndim < 1
     ):
         text = (
             f"{name}: type {kind}, n={n}, axis={axis}, norm={norm!r} for shape {x.shape}; "
-            f"the types are 1 to 4, the norms None and 'ortho', the axis the last, of known size"
+            f"the types are 1 to 4, the norms None and 'ortho', the axis the last"
         )
         raise ValueError(f"{text}{at(user_origin())}")
-    if kind == 1 and (norm is not None or (n or size) < 2):
+    least = n or (size if isinstance(size, int) else 2)
+    if kind == 1 and (norm is not None or least < 2):
         text = f"{name}: type 1 has no norm, and at least two elements{at(user_origin())}"
         raise ValueError(text)
-    if n is not None and n < size:
-        x = x[..., :n]
-    elif n is not None and n > size:
-        x = pad(x, [[0, 0]] * (x.ndim - 1) + [[0, n - size]])
-    return x
+    if n is None or n == size:
+        return x
+    more = max(n - size, 0) if isinstance(size, int) else n
+    if more:
+        x = pad(x, [[0, 0]] * (x.ndim - 1) + [[0, more]])
+    return x[..., :n]
 
 
 def dct(
@@ -137,7 +143,7 @@ def dct(
     """The discrete cosine transform of type 1, 2, 3 or 4 over the last axis.
 
     Args:
-        input: [..., size] floats; the size must be known.
+        input: [..., size] floats.
         n: the size is cut off or zeros are appended to have this one.
         norm: None, or "ortho", which makes types 2, 3 and 4 orthonormal.
 
@@ -146,42 +152,57 @@ def dct(
     """
     x = _check_dct("dct", input, type, n, axis, norm)
     size = x.dims[-1]
-    assert isinstance(size, int)
     if type == 1:
-        mirrored = [*range(size), *range(size - 2, 0, -1)]
-        found = rfft(gather(x, mirrored, axis=-1))
-        return cast(found, x.dtype)
+        return cast(rfft(concat([x, reverse(x[..., 1:-1], [-1])], -1)), x.dtype)
     if type == 2:
-        # 2 sum x cos: the real part of a transform of twice the size, turned by half a step.
-        turned = 2 * np.exp(-1j * np.pi / 2 / size * np.arange(size))
-        found = rfft(x, [2 * size])[..., :size] * turned.astype(x.dtype.complex_dtype.np_dtype)
-        y = cast(found, x.dtype)
-        if norm == "ortho":
-            weights = np.full(size, math.sqrt(0.5 / size))
-            weights[0] = math.sqrt(0.25 / size)
-            y = y * weights.astype(x.dtype.np_dtype)
-        return y
+        return _of_transform(x, size, norm)
     return _by_matrix(x, _cosines(type, size, norm))
 
 
-def _cosines(kind: int, size: int, norm: str | None) -> Any:
-    """The matrix of types 3 and 4, by definition."""
-    k, j = np.arange(size)[:, None], np.arange(size)[None, :]
-    if kind == 4:
-        matrix = 2 * np.cos(np.pi / size * (k + 0.5) * (j + 0.5))
-        return matrix * math.sqrt(0.5 / size) if norm else matrix
-    matrix = 2 * np.cos(np.pi / size * j * (k + 0.5))
-    matrix[:, 0] = 1.0
+def _numbers(size: Dim) -> tuple[Any, Any]:
+    """The positions along an axis and their number, as floats: of NumPy, or tensors where only a
+    run knows the size."""
+    if isinstance(size, int):
+        return np.arange(size, dtype=np.float64), size
+    count = dims_tensor(size, dtypes.int64)
+    return cast(number_range(count), dtypes.float64), cast(count, dtypes.float64)
+
+
+def _of_transform(x: Tensor, size: Dim, norm: str | None) -> Tensor:
+    """Type 2, 2 sum x cos: the real part of a transform of twice the size, turned by half a
+    step."""
+    positions, count = _numbers(size)
+    length = 2 * size if isinstance(size, int) else 2 * dims_tensor(size, dtypes.int32)
+    found = rfft(x, [length])
+    stop = size if isinstance(size, int) else dims_tensor(size, dtypes.int64)
+    found = found[..., :stop]
+    angle = np.pi / 2 / count * positions
+    weights: Any = 2.0
     if norm:
-        matrix *= math.sqrt(0.5 / size)
-        matrix[:, 0] = math.sqrt(1 / size)
-    return matrix
+        weights = np.where(positions == 0, 1.0, math.sqrt(2)) / np.sqrt(count)
+    cosine, sine = (
+        cast(convert_to_tensor(weights * f(angle)), x.dtype) for f in (np.cos, np.sin)
+    )
+    return real(found) * cosine + imag(found) * sine
+
+
+def _cosines(kind: int, size: Dim, norm: str | None) -> Any:
+    """The matrix of types 3 and 4, by definition."""
+    j, count = _numbers(size)
+    k = j[:, None]
+    if kind == 4:
+        matrix = 2 * np.cos(np.pi / count * (k + 0.5) * (j + 0.5))
+        return matrix * np.sqrt(0.5 / count) if norm else matrix
+    matrix = 2 * np.cos(np.pi / count * j * (k + 0.5))
+    if norm:
+        return np.where(j == 0, np.sqrt(1 / count), matrix * np.sqrt(0.5 / count))
+    return np.where(j == 0, 1.0, matrix)
 
 
 def _by_matrix(x: Tensor, matrix: Any) -> Tensor:
     if x.ndim == 1:
         return squeeze(_by_matrix(expand_dims(x, 0), matrix), 0)
-    return matmul(x, convert_to_tensor(matrix.T.astype(x.dtype.np_dtype)))
+    return matmul(x, cast(convert_to_tensor(matrix), x.dtype), transpose_b=True)
 
 
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}

@@ -38,12 +38,15 @@ def confusion_matrix(
     kind = count_dtype("confusion_matrix", dtype)
     wanted, given = _vectors(labels, predictions)
     counted = ones(wanted.dims, kind) if weights is None else cast(weights, kind)
+    length = None if num_classes is None else cast(num_classes, dtypes.int64)
+    if length is not None and length.ndim:
+        text = f"confusion_matrix: num_classes is a number, not of shape {length.shape}"
+        raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
     for numbers, what in ((wanted, "labels"), (given, "predictions")):
         Assert(reduce_all(numbers >= 0), [f"confusion_matrix: negative {what}:", numbers])
-    if num_classes is None:
+    if length is None:
         length = maximum(reduce_max(wanted), reduce_max(given)) + 1
     else:
-        length = cast(num_classes, dtypes.int64)
         for numbers, what in ((wanted, "labels"), (given, "predictions")):
             text = f"confusion_matrix: {what} beyond the classes:"
             Assert(reduce_all(numbers < length), [text, numbers])
