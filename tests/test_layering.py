@@ -86,7 +86,8 @@ FACADES = {
 # below them and on their own level. Packages without folders need no levels.
 LEVELS = {
     "compat": (
-        "graph_messages tensorflow_ops tensorflow_state",
+        "corner_sampling graph_messages texts",
+        "tensorflow_ops tensorflow_state",
         "graph_nodes tensorflow_gradients",
         "tensorflow_types",
         "v1",

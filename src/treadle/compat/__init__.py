@@ -1,7 +1,8 @@
-"""``td.compat``: TensorFlow 1."""
+"""``td.compat``: TensorFlow 1, and texts for both Pythons."""
 
 from typing import TYPE_CHECKING
 
+from treadle.compat.texts import as_bytes, as_str, as_str_any, as_text, path_to_str
 from treadle.names import provided
 
 if TYPE_CHECKING:
@@ -9,4 +10,4 @@ if TYPE_CHECKING:
 
 __getattr__ = provided(__name__, {"treadle.compat": "v1"})
 
-__all__ = ["v1"]
+__all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "path_to_str", "v1"]
