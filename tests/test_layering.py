@@ -88,7 +88,8 @@ FACADES = {
 # below them and on their own level. Packages without folders need no levels.
 LEVELS = {
     "compat": (
-        "graph_messages python_values tensorflow_ops tensorflow_state v2",
+        "corner_sampling graph_messages python_values v2",
+        "tensorflow_ops tensorflow_state",
         "graph_nodes tensorflow_gradients",
         "tensorflow_types",
         "v1",

@@ -125,6 +125,11 @@ _INSTEAD = {
         ("ctc_loss", "ctc_batch_cost"),
         "CTC losses are not provided: torch.nn.functional.ctc_loss takes arrays",
     ),
+    **dict.fromkeys(
+        ("fixed_size_partitioner", "variable_axis_size_partitioner",
+         "min_max_variable_partitioner"),
+        "Variables are not divided into parts: leave the partitioner out",
+    ),
     "ctc_decode": "CTC decoders are not provided: use td.argmax and drop repetitions",
     "ctc_label_dense_to_sparse": "Sparse tensors are not provided",
     "ctc_beam_search_decoder": "CTC decoders are not provided",

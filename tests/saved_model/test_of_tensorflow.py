@@ -308,6 +308,11 @@ def function_named(graph, name):
     return next(f for f in found if "wrapper" not in f.signature.name)
 
 
+def node_of(graph, type_):
+    nodes = function_named(graph, "__inference_scores").node_def
+    return next(n for n in nodes if n.op == type_)
+
+
 def test_a_function_that_calls_itself(folder):
     files = folder("classifier")
 
@@ -327,7 +332,7 @@ def test_a_cycle_of_operations(folder):
     files = folder("classifier")
 
     def edit(_, graph):
-        node = next(n for n in function_named(graph, "__inference_scores").node_def if n.op == "MatMul")
+        node = node_of(graph, "MatMul")
         node.input[0] = f"{node.name}:product:0"
 
     changed(files, edit)
@@ -339,8 +344,7 @@ def test_a_constant_that_is_too_large(folder):
     files = folder("classifier")
 
     def edit(_, graph):
-        (node, *_) = (n for n in function_named(graph, "__inference_scores").node_def if n.op == "Const")
-        shape = node.attr["value"].tensor.tensor_shape
+        shape = node_of(graph, "Const").attr["value"].tensor.tensor_shape
         del shape.dim[:]
         shape.dim.add(size=1 << 40)
 
@@ -353,7 +357,7 @@ def test_types_that_are_not_known(folder):
     files = folder("classifier")
 
     def edit(_, graph):
-        next(n for n in function_named(graph, "__inference_scores").node_def if n.op == "Relu").op = "Relu9"
+        node_of(graph, "Relu").op = "Relu9"
 
     changed(files, edit)
     model = td.saved_model.load(files)

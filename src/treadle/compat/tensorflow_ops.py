@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import treadle as td
+from treadle.compat import corner_sampling
 from treadle.core.shapes import ANY
 from treadle.core.spec import ListSpec
 from treadle.ops.collections import lists
@@ -476,11 +477,22 @@ def _loss(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return loss, td.nn.softmax(logits) - labels
 
 
-@rule("ResizeBilinear", "ResizeNearestNeighbor")
-def _resize(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    if attrs.get("align_corners") or not attrs.get("half_pixel_centers"):
-        raise td.errors.UnimplementedError(None, None, "images are resized by pixels' centres only")
-    return td.image.resize(*inputs)
+@rule("ResizeBilinear")
+def _resize_bilinear(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    images, size = inputs
+    if attrs.get("half_pixel_centers"):
+        return td.image.resize(images, size)
+    corners = attrs.get("align_corners", False)
+    return corner_sampling.bilinear(images, td.unstack(size, 2), corners)
+
+
+@rule("ResizeNearestNeighbor")
+def _resize_nearest(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    images, size = inputs
+    if attrs.get("half_pixel_centers"):
+        return td.image.resize(images, size, "nearest")
+    corners = attrs.get("align_corners", False)
+    return corner_sampling.nearest(images, td.unstack(size, 2), corners)
 
 
 # -- random numbers --------------------------------------------------------------------------------
@@ -620,7 +632,8 @@ def _strip(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 @rule("Substr")
 def _substr(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return td.strings.substr(*inputs, attrs.get("unit", "BYTE"))
+    text, begin, length = inputs
+    return td.strings.substr(text, begin, length, attrs.get("unit", "BYTE"))
 
 
 @rule("StaticRegexReplace")
@@ -690,7 +703,8 @@ def _list_stack(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 @rule("TensorListGetItem")
 def _list_get(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return lists.list_get(*inputs[:2], _element_dims(inputs[2:3]))
+    items, index = inputs[:2]
+    return lists.list_get(items, index, _element_dims(inputs[2:3]))
 
 
 @rule("TensorListSetItem")

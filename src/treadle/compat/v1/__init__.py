@@ -19,6 +19,7 @@ from treadle.compat.v1 import (
     flags,
     gfile,
     graph_util,
+    image,
     initializers,
     io,
     layers,
@@ -241,6 +242,7 @@ from treadle.compat.v1.variables import (
 from treadle.version import GIT_VERSION, VERSION, __version__
 
 __git_version__ = GIT_VERSION
+initialize_all_tables = tables_initializer
 python_io = io
 
 __all__ = [
@@ -352,7 +354,9 @@ __all__ = [
     "group",
     "hessians",
     "identity_initializer",
+    "image",
     "import_graph_def",
+    "initialize_all_tables",
     "initialize_all_variables",
     "initialize_local_variables",
     "initialize_variables",

@@ -633,4 +633,32 @@ class inputs:
 
         return input_fn
 
+    @classmethod
+    def pandas_input_fn(cls, x: Any, y: Any = None, batch_size: int = 128,
+                        num_epochs: int | None = 1, shuffle: bool | None = None,
+                        queue_capacity: int = 1000, num_threads: int = 1,
+                        target_column: str = "target") -> Callable[[], Any]:  # fmt: skip
+        """A function that gives batches of the columns of a DataFrame.
+
+        Args:
+            y: a Series, or a DataFrame of several columns; None for no labels.
+        """
+        columns = {str(name): np.asarray(x[name]) for name in x.columns}
+        labels = y
+        if y is not None:
+            several = hasattr(y, "columns")
+            labels = {n: np.asarray(y[n]) for n in y.columns} if several else np.asarray(y)
+        return cls.numpy_input_fn(
+            columns, labels, batch_size, num_epochs, shuffle, queue_capacity, num_threads
+        )
+
+
+CheckpointSaverHook, FeedFnHook = training.CheckpointSaverHook, training.FeedFnHook
+FinalOpsHook, GlobalStepWaiterHook = training.FinalOpsHook, training.GlobalStepWaiterHook
+LoggingTensorHook, NanTensorHook = training.LoggingTensorHook, training.NanTensorHook
+SessionRunArgs, SessionRunContext = training.SessionRunArgs, training.SessionRunContext
+SessionRunHook, SessionRunValues = training.SessionRunHook, training.SessionRunValues
+StepCounterHook, StopAtStepHook = training.StepCounterHook, training.StopAtStepHook
+SummarySaverHook = training.SummarySaverHook
+
 

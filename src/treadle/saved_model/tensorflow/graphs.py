@@ -7,6 +7,7 @@ Values of nodes are tensors, lists of tensors, and what nodes name by handles: v
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from treadle.autodiff.custom import custom_gradient
@@ -23,7 +24,7 @@ from treadle.core import errors
 from treadle.core.spec import ListSpec
 from treadle.core.tensor import Tensor
 from treadle.ops.control.control_flow import cond, while_loop
-from treadle.ops.elementwise.comparison import not_equal
+from treadle.ops.elementwise.comparison import equal, not_equal
 from treadle.ops.elementwise.unary import identity
 from treadle.ops.state import Variable
 
@@ -166,24 +167,26 @@ class Library:
         if pred.dtype.name != "bool":
             pred = not_equal(pred, "" if pred.dtype.name == "string" else 0)
         bodies = [
-            lambda name=attrs[key]: tuple(self.call(name, operands, within))
+            partial(self._body, attrs[key], operands, within)
             for key in ("then_branch", "else_branch")
         ]
-        found: Sequence[Any] = cond(pred, *bodies)
+        found: Sequence[Any] = cond(pred, bodies[0], bodies[1])
         return found
+
+    def _body(self, name: str, operands: list[Any], within: tuple[str, ...]) -> tuple[Any, ...]:
+        return tuple(self.call(name, operands, within))
 
     def _case(
         self, names: Sequence[str], inputs: list[Any], within: tuple[str, ...]
     ) -> Sequence[Any]:
         """Branches one within the other; a number that none has is the last one's."""
         which, *operands = inputs
-        found = lambda: tuple(self.call(names[-1], operands, within))
-        for number, name in reversed(list(enumerate(names[:-1]))):
-            found = lambda number=number, name=name, others=found: cond(
-                which == number, lambda: tuple(self.call(name, operands, within)), others
-            )
-        results: Sequence[Any] = found()
-        return results
+        bodies = [partial(self._body, name, operands, within) for name in names]
+        chosen: Callable[[], Any] = bodies[-1]
+        for number in reversed(range(len(names) - 1)):
+            chosen = partial(cond, equal(which, number), bodies[number], chosen)
+        found: Sequence[Any] = chosen()
+        return found
 
     def _loop(self, attrs: Any, inputs: list[Any], within: tuple[str, ...]) -> Sequence[Any]:
         """What the body passes on as it is, handles among it, is no variable of the loop."""

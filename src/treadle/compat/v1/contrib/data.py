@@ -5,3 +5,5 @@ from treadle.compat.v1.data import FixedLengthRecordDataset as FixedLengthRecord
 from treadle.compat.v1.data import Iterator as Iterator
 from treadle.compat.v1.data import TextLineDataset as TextLineDataset
 from treadle.compat.v1.data import TFRecordDataset as TFRecordDataset
+from treadle.data.experimental import map_and_batch as map_and_batch
+from treadle.data.experimental import shuffle_and_repeat as shuffle_and_repeat

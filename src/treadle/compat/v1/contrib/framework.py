@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from treadle import nest as nest
 from treadle.compat.v1 import functions, scopes
 from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import get_default_graph
@@ -14,6 +15,9 @@ from treadle.compat.v1.train.saver import Saver
 from treadle.compat.v1.train.schedules import create_global_step as create_global_step
 from treadle.compat.v1.train.schedules import get_global_step as get_global_step
 from treadle.compat.v1.train.schedules import get_or_create_global_step as get_or_create_global_step
+from treadle.train import list_variables as list_variables
+from treadle.train import load_checkpoint as load_checkpoint
+from treadle.train import load_variable as load_variable
 
 _scopes: list[dict[Any, dict[str, Any]]] = [{}]
 

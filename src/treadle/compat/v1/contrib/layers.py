@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,8 @@ def fully_connected(
         return _finished(outputs, normalizer_fn, normalizer_params, activation_fn)
 
 
-linear = fully_connected
+linear = functools.partial(fully_connected, activation_fn=None)
+relu = fully_connected
 
 
 @add_arg_scope
@@ -165,6 +167,87 @@ def conv2d(
 
 
 convolution2d = convolution = conv2d
+
+
+@add_arg_scope
+def conv2d_transpose(
+    inputs: Any, num_outputs: int, kernel_size: Any, stride: Any = 1, padding: str = "SAME",
+    data_format: Any = None, activation_fn: Any = _relu, normalizer_fn: Any = None,
+    normalizer_params: Any = None, weights_initializer: Any = None, weights_regularizer: Any = None,
+    biases_initializer: Any = initializers.zeros_initializer(), biases_regularizer: Any = None,  # noqa: B008
+    reuse: Any = None, variables_collections: Any = None, outputs_collections: Any = None,
+    trainable: bool = True, scope: Any = None,
+) -> Any:  # fmt: skip
+    """A convolution of images in the other direction."""
+    with scopes.variable_scope(
+        scope, "Conv2d_transpose", reuse=reuse, custom_getter=_renaming
+    ) as opened:
+        layer = layers.Conv2DTranspose(
+            num_outputs, kernel_size, stride, padding.lower(),
+            "channels_first" if data_format == "NCHW" else "channels_last",
+            use_bias=biases_initializer is not None and normalizer_fn is None,
+            kernel_initializer=weights_initializer or xavier_initializer(),
+            bias_initializer=biases_initializer, kernel_regularizer=weights_regularizer,
+            bias_regularizer=biases_regularizer, trainable=trainable, _scope=opened,
+        )  # fmt: skip
+        outputs = layer(inputs)
+        _named(layer)
+        return _finished(outputs, normalizer_fn, normalizer_params, activation_fn)
+
+
+convolution2d_transpose = conv2d_transpose
+
+
+def stack(
+    inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], scope: Any = None,
+    **kwargs: Any,
+) -> Any:  # fmt: skip
+    """A layer for each element of `stack_args`, its arguments, one after the other."""
+    with scopes.variable_scope(scope, "Stack", [inputs]):
+        name = scope or getattr(layer, "__name__", "stack")
+        for number, given in enumerate(stack_args):
+            args = given if isinstance(given, list | tuple) else [given]
+            inputs = layer(inputs, *args, scope=f"{name}_{number + 1}", **kwargs)
+        return inputs
+
+
+def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any,
+           scope: Any = None, **kwargs: Any) -> Any:  # fmt: skip
+    """A layer several times, one after the other."""
+    with scopes.variable_scope(scope, "Repeat", [inputs]):
+        name = scope or getattr(layer, "__name__", "repeat")
+        for number in range(repetitions):
+            inputs = layer(inputs, *args, scope=f"{name}_{number + 1}", **kwargs)
+        return inputs
+
+
+@add_arg_scope
+def layer_norm(
+    inputs: Any, center: bool = True, scale: bool = True, activation_fn: Any = None,
+    reuse: Any = None, variables_collections: Any = None, outputs_collections: Any = None,
+    trainable: bool = True, begin_norm_axis: int = 1, begin_params_axis: int = -1,
+    scope: Any = None,
+) -> Any:  # fmt: skip
+    """Normalizes each example: over the axes from `begin_norm_axis` on."""
+    with scopes.variable_scope(scope, "LayerNorm", [inputs], reuse=reuse):
+        shape = inputs.shape[begin_params_axis:]
+        made = [
+            scopes.get_variable(name, shape, initializer=first, trainable=trainable)
+            if wanted else None
+            for name, wanted, first in (
+                ("beta", center, initializers.zeros_initializer()),
+                ("gamma", scale, initializers.ones_initializer()),
+            )
+        ]  # fmt: skip
+        for variable in made:
+            if variable is not None:
+                get_default_graph().add_to_collection(GraphKeys.MODEL_VARIABLES, variable)
+        axes = list(range(begin_norm_axis, inputs.shape.ndims))
+        mean, variance = graph_function(td.nn.moments)(inputs, axes, keepdims=True)
+        outputs = graph_function(td.nn.batch_normalization)(
+            inputs, mean, variance, made[0], made[1], 1e-12
+        )
+        return outputs if activation_fn is None else activation_fn(outputs)
 
 
 @add_arg_scope

@@ -82,6 +82,11 @@ class Saver:
                 raise ValueError(f"At least two variables have the same name: {name}")
             self._names[name] = variable
 
+    @property
+    def _var_list(self) -> list[Any]:
+        """The variables that are saved, as programs of TensorFlow list them."""
+        return list(self._chosen().values())
+
     def _chosen(self) -> dict[str, Any]:
         if self._names is None:
             self.build()

@@ -1,0 +1,108 @@
+"""``td.compat.v1.image``: images with TensorFlow 1's arguments; other names are `td.image`'s."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import treadle as td
+from treadle.compat import corner_sampling
+from treadle.compat.v1.functions import convert_to_tensor
+from treadle.compat.v1.mirrored import fallback, graph_function
+from treadle.compat.v1.recording import in_graphs, recorded
+from treadle.core.origin import at, user_origin
+
+
+class ResizeMethod:
+    """How images are resized."""
+
+    BILINEAR, NEAREST_NEIGHBOR, BICUBIC, AREA = 0, 1, 2, 3
+
+
+_METHODS = {
+    0: "bilinear", 1: "nearest", 2: "bicubic", 3: "area",
+    "bilinear": "bilinear", "nearest": "nearest", "bicubic": "bicubic", "area": "area",
+}  # fmt: skip
+
+
+def _resize(images: Any, size: Any, method: str, align_corners: bool, centres: bool) -> Any:
+    x = td.convert_to_tensor(images)
+    single = len(x.shape) == 3
+    batch = x[None] if single else x
+    if centres or method == "area":
+        found = td.image.resize(batch, size, method)
+    elif method == "nearest":
+        found = corner_sampling.nearest(batch, td.unstack(size, 2), align_corners)
+    else:
+        found = corner_sampling.bilinear(batch, td.unstack(size, 2), align_corners)
+    return found[0] if single else found
+
+
+_resized = recorded(_resize, "resize", "ResizeBilinear")
+
+
+def resize_images(
+    images: Any, size: Any, method: Any = ResizeMethod.BILINEAR, align_corners: bool = False,
+    preserve_aspect_ratio: bool = False, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Images of another height and width, sampled as TensorFlow 1 does.
+
+    Args:
+        images: [batch, height, width, channels] or [height, width, channels].
+        size: the new (height, width).
+        method: one of `ResizeMethod`.
+        align_corners: whether the pixels of the corners stay those of the corners.
+        preserve_aspect_ratio: False only.
+
+    Returns:
+        float32, but for the method "nearest" the dtype of the images; the images where they have
+        the size already.
+
+    Raises:
+        ValueError: another method.
+        NotImplementedError: ``preserve_aspect_ratio``, or bicubic samples, which `td.image.resize`
+            has.
+    """
+    method = getattr(method, "value", method)
+    if method not in _METHODS:
+        raise ValueError("Resize method is not implemented.")
+    if preserve_aspect_ratio or _METHODS[method] == "bicubic":
+        what = "bicubic samples" if not preserve_aspect_ratio else "preserve_aspect_ratio"
+        raise NotImplementedError(
+            f"resize_images: {what} of TensorFlow 1 are not provided: use td.image.resize"
+            f"{at(user_origin())}"
+        )
+    images = convert_to_tensor(images)
+    if images.shape.rank in (3, 4) and images.shape.as_list()[-3:-1] == _listed(size):
+        return images
+    return _resized(images, size, _METHODS[method], align_corners, False, name=name)
+
+
+def _listed(size: Any) -> list[int] | None:
+    """A size that is known, as a list."""
+    static = isinstance(size, list | tuple) and all(isinstance(n, int) for n in size)
+    return list(size) if static else None
+
+
+resize = resize_images
+
+
+def resize_bilinear(images: Any, size: Any, align_corners: bool = False, name: str | None = None,
+                    half_pixel_centers: bool = False) -> Any:  # fmt: skip
+    """Images [batch, height, width, channels] of another size, interpolated."""
+    return _resized(images, size, "bilinear", align_corners, half_pixel_centers, name=name)
+
+
+def resize_nearest_neighbor(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Any:  # fmt: skip
+    """Images [batch, height, width, channels] of another size, of the nearest pixels."""
+    return _resized(images, size, "nearest", align_corners, half_pixel_centers, name=name)
+
+
+resize_image_with_crop_or_pad = graph_function(td.image.resize_with_crop_or_pad)
+resize_image_with_pad = graph_function(td.image.resize_with_pad)
+
+in_graphs(_resize)
+
+__getattr__ = fallback(__name__, "treadle.image")
