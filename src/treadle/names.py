@@ -33,12 +33,24 @@ _PLACES = (
 )  # fmt: skip
 
 _NO_RAGGED = "Use td.RaggedTensor, with its row_splits, row_lengths() and bounding_shape()"
+# What is said elsewhere than in td, which has these names.
+_DENSE_GRAPHS = (
+    "are not provided in graphs of TensorFlow 1: use dense ones, or td.{} in td.function"
+)
 _NO_QUANTIZED = (
     "Quantized numbers are not provided: use bfloat16 or float16, or td.round and td.clip_by_value"
 )
 
 # TensorFlow's names that are not provided, and what to use instead.
 _INSTEAD = {
+    **dict.fromkeys(
+        ("sparse", "SparseTensor", "SparseTensorSpec", "SparseTensorValue"),
+        "Sparse tensors " + _DENSE_GRAPHS.format("SparseTensor"),
+    ),
+    **dict.fromkeys(
+        ("ragged", "RaggedTensor", "RaggedTensorSpec"),
+        "Ragged tensors " + _DENSE_GRAPHS.format("RaggedTensor"),
+    ),
     **dict.fromkeys(
         (
             "DynamicRaggedShape", "RowPartition",

@@ -220,7 +220,6 @@ def without_end(dataset: Any) -> Any:
             RuntimeError,
             "inside a function",
         ),
-        (lambda d: d.ragged_batch(2), AttributeError, "padded_batch"),
         (lambda d: d.sparse_batch(2), AttributeError, "not supported"),
         (lambda d: td.data.experimental.SqlDataset, AttributeError, "SqlDataset"),
         (lambda d: d.window(2).cache("file"), TypeError, "cannot be kept in files"),

@@ -614,3 +614,23 @@ def test_ufuncs_of_numpy():
     x = td.constant([0.0, 1.0])
     np.testing.assert_allclose(td.function(np.exp)(x), np.exp(np.float32([0, 1])), rtol=1e-6)
     assert td.function(np.add)(x, np.ones(2, np.float32)).numpy().tolist() == [1, 2]
+
+
+def test_the_function_may_be_wrapped_before_the_first_call():
+    """As Sonnet does for methods of its modules."""
+
+    def doubled(f):
+        @functools.wraps(f)
+        def g(*args, **kwargs):
+            return 2 * f(*args, **kwargs)
+
+        return g
+
+    @td.function
+    def f(x, y=1):
+        return x + y
+
+    f._decorate(doubled)
+    assert int(f(td.constant(3), y=2)) == 10
+    with pytest.raises(RuntimeError, match="decorated any more"):
+        f._decorate(doubled)

@@ -740,8 +740,7 @@ def missing_name(name: str) -> AttributeError:
 
 
 _MISSING = {
-    "ragged_batch": "there are no ragged tensors; use padded_batch",
-    "sparse_batch": "there are no sparse tensors; use padded_batch",
+    "sparse_batch": "use ragged_batch, or td.sparse.from_dense in a map and batch",
     "make_one_shot_iterator": "it is TensorFlow 1's; use iter(dataset)",
     "make_initializable_iterator": "it is TensorFlow 1's; use iter(dataset)",
 }

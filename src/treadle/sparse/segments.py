@@ -77,7 +77,7 @@ def segment_sqrt_n(
 
 
 def embedding_lookup_sparse(
-    params: Any, sp_ids: Any, sp_weights: Any = None, combiner: str | None = None,
+    params: Any, sp_ids: Any, sp_weights: Any, combiner: str | None = None,
     max_norm: Any = None, name: str | None = None, allow_fast_lookup: bool = False,
 ) -> Tensor:  # fmt: skip
     """One row for the ids of each row of a sparse matrix: the combined rows of a table.
@@ -85,7 +85,7 @@ def embedding_lookup_sparse(
     Args:
         params: the table.
         sp_ids: a sparse matrix of numbers of rows of it.
-        sp_weights: weights at the same places; 1 without them.
+        sp_weights: weights at the same places; None for 1.
         combiner: "mean" (if omitted), "sum", or "sqrtn" for the sum divided by the root of the sum
             of squared weights.
         max_norm: rows are scaled to this norm at most.

@@ -135,7 +135,7 @@ def _values_of(x: Any) -> Any:
 # -- arithmetic ----------------------------------------------------------------------------------
 
 
-def add(a: Any, b: Any, threshold: Any = 0, name: str | None = None) -> Any:
+def add(a: Any, b: Any, threshold: Any = 0) -> Any:
     """The sum of sparse tensors, which is one, or of a sparse tensor and a tensor, which is none.
 
     Args:

@@ -374,6 +374,20 @@ class Function:
         self._traced[arguments.family] = arguments.without_values()
         return arguments
 
+    def _decorate(self, decorator: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """Trace ``decorator(function)`` in place of the function. Libraries written for TensorFlow
+        wrap the methods of their classes so.
+
+        Raises:
+            RuntimeError: it was traced before.
+        """
+        if self._traced_once:
+            raise RuntimeError(f"{self._name!r} was traced: it cannot be decorated any more")
+        given = self._signature.input_signature
+        self.python_function = decorator(self.python_function)
+        self._signature = FunctionSignature(self.python_function, given, self._name)
+        self._converted = None
+
     def _target(self) -> Callable[..., Any]:
         """The function to trace: converted by AutoGraph unless switched off."""
         if not self._autograph:

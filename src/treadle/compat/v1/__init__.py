@@ -239,6 +239,7 @@ from treadle.compat.v1.variables import (
     trainable_variables,
     variables_initializer,
 )
+from treadle.names import missing_name
 from treadle.version import GIT_VERSION, VERSION, __version__
 
 __git_version__ = GIT_VERSION
@@ -467,8 +468,16 @@ _elsewhere = fallback(
     "treadle.debugging", "treadle.nn", "treadle.image", aliases=ALIASES,
 )
 
+# Classes of several tensors, and their functions: graphs of TensorFlow 1 have dense tensors only.
+_WITHOUT_GRAPHS = frozenset({
+    "RaggedTensor", "RaggedTensorSpec", "SparseTensor", "SparseTensorSpec", "ragged", "sets",
+    "sparse",
+})  # fmt: skip
+
 
 def __getattr__(name: str) -> Any:
+    if name in _WITHOUT_GRAPHS:
+        raise missing_name(__name__, name)
     if name in summary.MESSAGES:
         return summary.message(name)
     return message(name) if name in _MESSAGES else _elsewhere(name)
