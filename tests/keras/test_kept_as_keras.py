@@ -35,10 +35,25 @@ def test_a_threshold_itself_is_below():
      lambda: layers.Normalization(mean=[1.0], variance=[1.0], axis=None),
      lambda: keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(), clipnorm=1.0),
      lambda: keras.config.set_dtype_policy(None), lambda: keras.DTypePolicy("mixed_float15"),
+     lambda: layers.Dropout(0.5, noise_shape=(2, 0)), lambda: layers.Reshape((-1, -1, 2)),
+     lambda: layers.Dropout(0.5, noise_shape="2"), lambda: layers.Cropping1D((1,)),
+     lambda: layers.ZeroPadding1D([2]), lambda: layers.Softmax()(X, mask=np.ones((3, 3), bool)),
+     lambda: layers.TimeDistributed(layers.Dense(2))(X, mask=np.ones((2, 4), bool)),
+     lambda: layers.MultiHeadAttention(2, 3).compute_output_shape((2, 4, 8), (2, 2, 8), (2, 1, 8)),
+     lambda: layers.InputLayer(shape=(2,), batch_shape=(None, 2)),
      lambda: layers.Add().compute_mask([X, X], X), lambda: layers.Add().compute_mask(X, [X])],
 )  # fmt: skip
 def test_wrong_settings_are_value_errors(make):
     with pytest.raises(ValueError):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: layers.RepeatVector("3"), lambda: layers.UnitNormalization("last"),
+             lambda: layers.LayerNormalization(axis=1.5), lambda: keras.DTypePolicy(3)],
+)  # fmt: skip
+def test_settings_of_wrong_types_are_type_errors(make):
+    with pytest.raises(TypeError):
         make()
 
 
@@ -102,6 +117,16 @@ def test_what_results_will_be():
     assert spec.shape == (2, 3, 4)
     assert layers.Hashing(5, output_mode="multi_hot").compute_output_shape((None, 4)) == (None, 5)
     assert layers.Concatenate().compute_output_shape([(2, 3), (2, 4)]) == (2, 7)
+
+    class Two(layers.Layer):
+        def call(self, x):
+            raise AssertionError("shapes are computed without a call")
+
+        def compute_output_shape(self, shape):
+            return {"a": shape, "b": [shape, (5,)]}
+
+    pair = Two().compute_output_spec(keras.KerasTensor((2, 3)))
+    assert pair["a"].shape == (2, 3) and pair["b"][1].shape == (5,)
     half = layers.UpSampling2D(2, interpolation="bilinear", dtype="mixed_float16")
     assert half(np.ones((1, 2, 2, 1), "f")).dtype == td.float16
     with pytest.raises(NotImplementedError, match="sparse"):

@@ -125,3 +125,14 @@ def test_masked_recurrent_layers_have_one_trace_for_all_lengths():
         part = IDS[:, :length]
         np.testing.assert_allclose(run(part), layer(table(part)), rtol=1e-5, atol=1e-6)
     assert run.experimental_get_tracing_count() == 1
+
+
+def test_masks_of_what_a_model_will_compute():
+    inputs = keras.Input((None,), dtype="int32")
+    embedded = keras.layers.Embedding(5, 3, mask_zero=True)(inputs)
+    assert inputs._keras_mask is None
+    mask = keras.layers.Dropout(0.5)(embedded)._keras_mask
+    assert mask.dtype == td.bool and tuple(mask.shape) == (None, None)
+    assert keras.layers.Flatten()(keras.layers.Dense(2)(keras.Input((2,))))._keras_mask is None
+    counted = keras.Model(inputs, keras.ops.sum(keras.ops.cast(mask, "int32"), axis=1))
+    np.testing.assert_array_equal(counted(np.array([[1, 0, 2], [0, 0, 4]])), [2, 1])

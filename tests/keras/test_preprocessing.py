@@ -156,7 +156,7 @@ def test_unknown_tokens_without_a_place_are_refused():
         (lambda: layers.CategoryEncoding(), "num_tokens"),
         (lambda: layers.Hashing(0), "num_bins"),
         (lambda: layers.Normalization(axis=0), "batch axis"),
-        (lambda: layers.Normalization(mean=1.0), "both mean and variance"),
+        (lambda: layers.Normalization(mean=1.0), "both `mean` and `variance`"),
         (lambda: layers.Resizing(2, 2, interpolation="area"), "interpolation is one of"),
         (lambda: layers.RandomRotation(2.0), "factor is a number or a pair"),
     ],

@@ -72,7 +72,6 @@ class TensorBoard(Callback):
         self._writers = {}
         self._graph_is_due = self.write_graph
         # Keras's names of weights begin with that of the model in which they are built.
-        self._prefix = "" if _is_functional(model) else f"{model.name}/"
         if self.write_graph and (_is_functional(model) or type(model) is td.keras.Sequential):
             self._write_layers()
         if self.embeddings_freq:
@@ -134,7 +133,7 @@ class TensorBoard(Callback):
         with self._writer("train").as_default():
             for layer in self.model.layers:
                 for weight in layer.weights:
-                    name = self._prefix + path_of(weight).replace(":", "_")
+                    name = path_of(weight).replace(":", "_")
                     td.summary.histogram(f"{name}/histogram", weight, step=epoch)
                     if self.write_images:
                         _write_image(f"{name}/image", np.squeeze(weight.numpy()), epoch)

@@ -271,13 +271,16 @@ class MultiHeadAttention(_Heads):
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"output_shape": self._result_shape}
 
+    def _check_shapes(self, value_shape: Any, key_shape: Any) -> None:
+        if tuple(value_shape[1:-1]) != tuple(key_shape[1:-1]):
+            raise ValueError(
+                f'Layer "{self.name}" (MultiHeadAttention): all axes of value and key but the last '
+                f"must be equal, got shapes {tuple(value_shape)} and {tuple(key_shape)}"
+            )
+
     def build(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:  # type: ignore[override]
         key_shape = value_shape if key_shape is None else key_shape
-        if value_shape[1:-1] != key_shape[1:-1]:
-            raise ValueError(
-                f'Layer "{self.name}" (MultiHeadAttention): value and key have the same steps, got '
-                f"shapes {tuple(value_shape)} and {tuple(key_shape)}"
-            )
+        self._check_shapes(value_shape, key_shape)
 
         def into_heads(name: str, shape: Any, size: int, activation: Any = None) -> EinsumDense:
             free = string.ascii_lowercase[: len(shape) - 1]
@@ -337,6 +340,7 @@ class MultiHeadAttention(_Heads):
     def compute_output_shape(  # type: ignore[override]
         self, query_shape: Any, value_shape: Any, key_shape: Any = None
     ) -> Any:
+        self._check_shapes(value_shape, value_shape if key_shape is None else key_shape)
         return (*query_shape[:-1], *(self._result_shape or query_shape[-1:]))
 
 

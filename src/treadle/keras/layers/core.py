@@ -379,7 +379,9 @@ class RepeatVector(Layer):
 
     def __init__(self, n: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not isinstance(n, int) or n < 1:
+        if not isinstance(n, int):
+            raise TypeError(f"Expected an integer value for `n`, got {type(n)}.")
+        if n < 1:
             raise ValueError(f"RepeatVector: n must be a positive int, got {n!r}")
         self.n = n
         self.input_spec = InputSpec(ndim=2)
@@ -487,6 +489,13 @@ class Reshape(Layer):
     def __init__(self, target_shape: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.target_shape = tuple(target_shape)
+        if any(d is not None and d < -1 for d in self.target_shape) or (
+            self.target_shape.count(-1) > 1
+        ):
+            raise ValueError(
+                "Reshape: the entries of `target_shape` are non-negative integers, or -1 for at "
+                f"most one unknown dimension. Received: target_shape={self.target_shape}"
+            )
         self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:

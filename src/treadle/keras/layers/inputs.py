@@ -26,6 +26,10 @@ class InputLayer(Layer):
                 )
             batch_shape = tuple(input_tensor.shape) if batch_shape is None else batch_shape
             dtype = input_tensor.dtype if dtype is None else dtype
+        if batch_shape is not None and (shape is not None or batch_size is not None):
+            raise ValueError(
+                "You cannot pass `shape` or `batch_size` together with `batch_shape`."
+            )
         given = kwargs.pop("input_shape", None) if shape is None else shape
         if batch_shape is not None:
             batch_size, *given = batch_shape

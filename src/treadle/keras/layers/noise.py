@@ -38,6 +38,20 @@ class _Disturbing(Layer):
         return value
 
 
+def _checked_noise_shape(shape: Any) -> tuple[int | None, ...]:
+    wrong = "Invalid value received for argument `noise_shape`. Expected "
+    if not isinstance(shape, list | tuple):
+        raise ValueError(f"{wrong}a tuple or list of integers. Received: {shape!r}")
+    sizes = [d for d in shape if d is not None]
+    if not all(isinstance(d, int) for d in sizes):
+        raise ValueError(f"{wrong}all elements to be integers or None. Received: {shape!r}")
+    if any(d < 1 for d in sizes):
+        raise ValueError(
+            f"{wrong}all dimensions to be positive integers or None. Received: {shape!r}"
+        )
+    return tuple(shape)
+
+
 class Dropout(_Disturbing):
     """While training, zeroes a fraction `rate` of the inputs and scales the rest up.
 
@@ -54,7 +68,7 @@ class Dropout(_Disturbing):
     ) -> None:
         super().__init__(seed, **kwargs)
         self.rate = self._check_fraction(rate, "rate")
-        self.noise_shape = None if noise_shape is None else tuple(noise_shape)
+        self.noise_shape = None if noise_shape is None else _checked_noise_shape(noise_shape)
 
     def _disturbed(self, inputs: td.Tensor) -> td.Tensor:
         if self.rate == 0:

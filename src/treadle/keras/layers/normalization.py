@@ -385,6 +385,12 @@ class UnitNormalization(Layer):
 
     def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        given = [axis] if isinstance(axis, int) else axis
+        if not isinstance(given, list | tuple) or not all(isinstance(a, int) for a in given):
+            raise TypeError(
+                "Invalid value for `axis` argument: expected an int or a list/tuple of ints. "
+                f"Received: axis={axis}"
+            )
         self.axis = axis if isinstance(axis, int) else list(axis)
         self._build_at_init()
 

@@ -12,6 +12,8 @@ def _margins(given: Any, rank: int, what: str) -> tuple[tuple[int, int], ...]:
     """(before, after) for each axis: from an int, from an int for each axis, or from pairs. For
     one axis, (before, after) itself."""
     parts = (given,) * rank if isinstance(given, int) else tuple(given)
+    if rank == 1 and not isinstance(given, int) and len(parts) != 2:
+        raise ValueError(f"{what} must be an int or a pair of them, got {given!r}")
     if rank == 1 and len(parts) == 2:
         parts = (parts,)
     pairs = tuple((m, m) if isinstance(m, int) else tuple(m) for m in parts)

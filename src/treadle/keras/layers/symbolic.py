@@ -148,7 +148,16 @@ def _by_rule(layer: Layer, source: KerasTensor) -> Any:
     if not layer.built:
         layer.build(shape)
         layer.built = True
-    return KerasTensor(layer.compute_output_shape(shape), layer.compute_dtype)
+    return _specs_of(layer.compute_output_shape(shape), layer.compute_dtype)
+
+
+def _specs_of(shape: Any, dtype: Any) -> Any:
+    """KerasTensors for a shape, or for a structure of shapes."""
+    if isinstance(shape, dict):
+        return {name: _specs_of(inner, dtype) for name, inner in shape.items()}
+    if isinstance(shape, list | tuple) and any(isinstance(d, list | tuple) for d in shape):
+        return type(shape)(_specs_of(inner, dtype) for inner in shape)
+    return KerasTensor(shape, dtype)
 
 
 def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

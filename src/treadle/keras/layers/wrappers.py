@@ -47,6 +47,11 @@ class TimeDistributed(Wrapper):
         super().build((input_shape[0], *input_shape[2:]))
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> td.Tensor:
+        if mask is not None and not mask.shape[:2].is_compatible_with(inputs.shape[:2]):
+            raise ValueError(
+                "`TimeDistributed` layer was passed a mask of shape "
+                f"{mask.shape}, whose batch and time axes do not fit inputs of shape {inputs.shape}"
+            )
         if self.layer.non_trainable_weights and inputs.shape[1] is not None:
             masks = (None,) * inputs.shape[1] if mask is None else td.unstack(mask, axis=1)
             pairs = zip(td.unstack(inputs, axis=1), masks, strict=True)
@@ -200,6 +205,7 @@ class SpectralNormalization(Wrapper):
         power_iterations: steps of the power method for each call.
     """
 
+    has_shape_rule: ClassVar[bool] = False
     _settings: ClassVar[tuple[str, ...]] = ("power_iterations",)
 
     def __init__(self, layer: Any, power_iterations: int = 1, **kwargs: Any) -> None:

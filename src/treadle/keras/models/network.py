@@ -8,7 +8,8 @@ from typing import Any
 import treadle as td
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.functions import Operation
-from treadle.keras.layers.symbolic import KerasTensor, Node
+from treadle.keras.layers.symbolic import KerasTensor, Node, get_source_inputs
+from treadle.keras.masks import mask_of
 
 
 class Network:
@@ -162,3 +163,28 @@ class Function(Operation):
                  for shape, source in zip(shapes, self.inputs, strict=True)]  # fmt: skip
         found = self(td.nest.pack_sequence_as(self._network.inputs, given))
         return td.nest.map_structure(lambda x: tuple(x.shape), found)
+
+
+class _Mask(Operation):
+    """The mask of a value."""
+
+    def call(self, x: Any) -> Any:
+        return mask_of(x)
+
+
+def _mask(tensor: KerasTensor) -> KerasTensor | None:
+    """What programs of Keras read as `_keras_mask`: the mask that the value will have, or None."""
+    if tensor.node is None or not tensor.node.sources:
+        return None
+    sources = get_source_inputs(tensor)
+    network = Network(sources, [tensor])
+    specs = [td.TensorSpec(source.shape, source.dtype) for source in sources]
+    traced = td.function(autograph=False)(lambda *values: mask_of(network.run(list(values))))
+    found = traced.get_concrete_function(*specs).structured_outputs
+    if found is None:
+        return None
+    made: KerasTensor = Node(_Mask(), (tensor,), {}, KerasTensor(found.shape, found.dtype)).outputs
+    return made
+
+
+KerasTensor._keras_mask = property(_mask)  # type: ignore[attr-defined]
