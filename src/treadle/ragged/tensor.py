@@ -330,7 +330,7 @@ class RaggedTensor(CompositeTensor):
         rows = self._row_splits.dims[0]
         first: Dim = rows - 1 if isinstance(rows, int) else ANY
         second: Dim = ANY if self._uniform is None else self._uniform
-        return TensorShape((first, second, *self._values.shape.dims[1:]))
+        return TensorShape((first, second, *self._values.shape.exact[1:]))
 
     def get_shape(self) -> TensorShape:
         """See `shape`."""

@@ -60,7 +60,7 @@ def sizes_of(x: SparseTensor) -> list[Tensor]:
     """The size of each axis: as constants where they are known."""
     known = x.shape
     return [
-        x.dense_shape[i] if known.rank is None or known.dims[i] is None or known[i] is None
+        x.dense_shape[i] if known.rank is None or known.exact[i] is None or known[i] is None
         else cast(convert_to_tensor(known[i]), dtypes.int64)
         for i in range(rank_of(x))
     ]  # fmt: skip

@@ -123,7 +123,7 @@ class SparseTensor(CompositeTensor):
         mine = self.shape
         if not mine.is_compatible_with(shape):
             raise ValueError(f"Shapes {mine} and {shape} are not compatible{at(user_origin())}")
-        self._dims = mine.merge_with(shape).dims
+        self._dims = mine.merge_with(shape).exact
 
     @property
     def device(self) -> str:
@@ -276,11 +276,11 @@ class SparseTensorSpec(CompositeTensorSpec):
         return (
             isinstance(other, SparseTensorSpec)
             and self.dtype is other.dtype
-            and self._shape.dims == other._shape.dims
+            and self._shape.exact == other._shape.exact
         )
 
     def __hash__(self) -> int:
-        return hash((SparseTensorSpec, self.dtype, self._shape.dims))
+        return hash((SparseTensorSpec, self.dtype, self._shape.exact))
 
     def __repr__(self) -> str:
         return f"SparseTensorSpec({self._shape!r}, {self.dtype!r})"
@@ -305,7 +305,7 @@ def _of_parts(like: Any, parts: list[Any]) -> Any:
         return SparseTensorSpec.of(parts, known if known is not None else open_)
     made = object.__new__(SparseTensor)
     made._indices, made._values, made._dense_shape = parts
-    made._dims = known.dims if known is not None and known.rank is not None else None
+    made._dims = known.exact if known is not None and known.rank is not None else None
     return made
 
 

@@ -197,10 +197,7 @@ from treadle.compat.v1.settings import (
     RunMetadata,
     RunOptions,
 )
-from treadle.compat.v1.shapes import (
-    Dimension,
-    TensorShape,
-)
+from treadle.compat.v1.shapes import TensorShape
 from treadle.compat.v1.tensor_array import TensorArray
 from treadle.compat.v1.values import IndexedSlices, Operation, Tensor
 from treadle.compat.v1.variables import (
@@ -239,6 +236,7 @@ from treadle.compat.v1.variables import (
     trainable_variables,
     variables_initializer,
 )
+from treadle.core.dimension import Dimension
 from treadle.names import missing_name
 from treadle.version import GIT_VERSION, VERSION, __version__
 
