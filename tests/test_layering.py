@@ -254,6 +254,7 @@ ON_DEMAND = {
     ("runtime.cpu.program_emitters", "runtime.cpu.program_control"): FEW,
     ("runtime.cpu.program_emitters", "runtime.cpu.program_library"): FEW,
     ("runtime.cpu.program_emitters", "runtime.cpu.program_ragged"): FEW,
+    ("runtime.cpu.library", "runtime.cpu.routines.compiler"): LLVM,
     ("runtime.cpu.routines.entry", "runtime.cpu.routines.compiler"): LLVM,
     ("runtime.cpu.rows", "runtime.cpu.library"): FEW,
     ("runtime.cpu.rows", "runtime.cpu.library_code"): LLVM,
