@@ -272,6 +272,7 @@ ON_DEMAND = {
     ("tracing.concrete", "tracing.gradient"): START,
     ("tracing.concrete", "tracing.replicated"): FEW,
     ("tracing.programs", "graph.families"): FEW,
+    ("tracing.programs", "graph.families.generalize"): FEW,
     ("tracing.programs", "runtime.schedule.facts"): START,
     ("tracing.function", "tracing.native_plans"): START,
     ("tracing.python_effects", "autograph.parsing"): GAST,
