@@ -100,9 +100,10 @@ def test_times_are_those_of_the_work(tmp_path):
 
     f(x)
     found = profile(tmp_path, lambda: [f(x) for _ in range(4)])
-    program, product = found["program"][-1], found["kernel"][-1]
-    assert "matmul" in product["args"]["step"]
-    assert product["dur"] > 0.5 * program["dur"]
+    products = [e for e in found["kernel"] if "matmul" in e["args"].get("step", "")]
+    assert len(products) == 4 and found["kernel"][-1] is products[-1]
+    shares = [a["dur"] / b["dur"] for a, b in zip(products, found["program"], strict=True)]
+    assert max(shares) > 0.5  # the thread may have waited for a processor beside the product
     fastest = min(_seconds(lambda: f(x)) for _ in range(10))
     assert min(e["dur"] for e in found["kernel"] if e["name"] != found["kernel"][0]["name"]) > (
         0.2e6 * fastest

@@ -116,8 +116,8 @@ def test_passes_over_loops_leave_other_graphs_alone() -> None:
     """They are not even asked there."""
     over_loops = [name for name in vars(loops) if any(p.run.__name__ == name for p in PIPELINE)]
     others = 0
-    for seed in range(60):
-        graph = clone_graph(RandomGraph(seed).graph)
+    for seed in range(120):
+        graph = clone_graph(RandomGraph(seed, size=8).graph)
         if any(node.op is WHILE for node in graph.walk()):
             continue
         others, before = others + 1, str(graph)

@@ -54,8 +54,11 @@ def begin_compilation(graph: Graph) -> None:
         background.submit(f"library {id(graph)}", lambda: _prepare_library(graph))
 
 
-# What compiles a graph.
-_COMPILER = ("treadle.runtime.compiler", "treadle.runtime.cpu.build_program")
+# What compiles a graph, one with loops, and one that differs in dims only from an earlier one.
+_COMPILER = (
+    "treadle.runtime.compiler", "treadle.runtime.cpu.build_program", "treadle.graph.families",
+    "treadle.graph.passes.loops", "treadle.runtime.passes.loops",
+)  # fmt: skip
 # Whole graphs wait here, so that parts of programs that somebody needs now do not wait for them.
 _graphs = Background(lambda: 1)
 

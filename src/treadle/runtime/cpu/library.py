@@ -13,6 +13,7 @@ dims alone.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -119,6 +120,8 @@ def _rows(node: Node, lower: Rows) -> Routine | None:
     call = row_call(node)
     if call is None:
         return None
+    # What writes the routine, maybe on another thread: that thread is not to import it.
+    importlib.import_module("treadle.runtime.cpu.routines.compiler")
     symbol = row_symbol(lower.routine, call)
     numbers = row_numbers(lower.routine, call, host().tuning)
     return Routine(symbol, numbers, row_space(call), epilogue=False)
