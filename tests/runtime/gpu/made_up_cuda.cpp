@@ -274,6 +274,10 @@ cudaError_t cudaMemcpyAsync(void *target, const void *source, size_t size, cudaM
   Guard guard(lock);
   Stream *stream;
   if (stream_of(__func__, given, stream)) return last;
+  if (kind == cudaMemcpyDefault) {                   // as the addresses tell
+    bool from = overlaps(source, size) && !is_host(source, size), to = overlaps(target, size) && !is_host(target, size);
+    kind = from ? to ? cudaMemcpyDeviceToDevice : cudaMemcpyDeviceToHost : to ? cudaMemcpyHostToDevice : cudaMemcpyHostToHost;
+  }
   bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   if (!(from_device ? on_device(source, size, current) : is_host(source, size)))

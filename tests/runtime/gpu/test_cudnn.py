@@ -93,6 +93,25 @@ def test_plans_are_kept_and_recorded(gpu: Device) -> None:
     assert counts["submissions"] == 1 and not counts["launches"]
 
 
+def test_a_branch_that_no_call_has_taken_is_recorded(gpu: Device) -> None:
+    """Its plan is built before: that takes memory."""
+    x, f, _ = given("same", "float32")
+
+    @td.function
+    def chosen(x: Any) -> Any:
+        y = x[..., :1]
+        if td.reduce_max(x) > 100.0:
+            y = td.reduce_sum(td.nn.conv2d(x, td.constant(f), 1, "SAME"), 3, keepdims=True)
+        return y
+
+    small, large = on(gpu, x), on(gpu, x * np.float32(1000.0))
+    for _ in range(4):
+        same(chosen(small), x[..., :1])
+    assert program_of(chosen, small).is_recorded and len(made_up_cudnn.built) == 1
+    same(chosen(large), chosen(td.constant(x * np.float32(1000.0))), 1e-4)
+    assert driver_of(gpu).counts["convolutions"]
+
+
 def test_each_batch_size_has_a_plan(gpu: Device) -> None:
     x, f, attrs = given("same", "float32")
     convolve = td.function(
