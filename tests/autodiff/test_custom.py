@@ -251,3 +251,50 @@ def test_second_order_of_a_custom_gradient_in_a_loop():
     x = np.array([0.3, -1.0])
     check_gradients(fn, x, order=2, wrap=traced, rtol=1e-4)
     check_gradients(traced(fn), x, order=2, rtol=1e-4)
+
+
+@td.custom_gradient
+def sine(x):
+    return td.sin(x), lambda dy: dy * cosine(x)
+
+
+@td.custom_gradient
+def cosine(x):
+    return td.cos(x), lambda dy: -dy * sine(x)
+
+
+def derivatives(fn, x, orders):
+    """The function's value and its derivatives."""
+    if not orders:
+        return [fn(x)]
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        found = derivatives(fn, x, orders - 1)
+    return [*found, tape.gradient(found[-1], x)]
+
+
+@pytest.mark.parametrize("way", [lambda f: f, traced])
+def test_a_custom_gradient_that_calls_its_own_function(way):
+    x = td.constant(0.7, td.float64)
+    found = way(lambda x: derivatives(sine, x, 3))(x)
+    np.testing.assert_allclose([y.numpy() for y in found], [np.sin(0.7), np.cos(0.7), -np.sin(0.7), -np.cos(0.7)])
+
+
+def test_derivatives_of_such_a_function_that_are_not_traced_are_refused():
+    x = td.constant(0.7, td.float64)
+    with pytest.raises(NotImplementedError, match="derivatives in a td.function"):
+        traced(lambda x: derivatives(sine, x, 8))(x)
+    np.testing.assert_allclose(derivatives(sine, x, 4)[-1].numpy(), np.sin(0.7))
+
+
+def test_such_a_function_in_a_loop_and_for_each_example():
+    def loop(x):
+        return td.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, sine(y)), (0, x))[1]
+
+    x = td.constant([0.3, 0.7], td.float64)
+    for fn in (loop, lambda x: td.vectorized_map(sine, x)):
+        value, first, second = traced(lambda x, fn=fn: derivatives(fn, x, 2))(x)
+        plain = (lambda x: td.sin(td.sin(x))) if fn is loop else td.sin
+        expected = derivatives(plain, x, 2)
+        for a, b in zip((value, first, second), expected, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import treadle as td
 from tests.ops import cases, cases_arrays, cases_linalg, cases_nn, cases_special
 from tests.ops.cases import TOLERANCE, Case
 from tests.ops.traced import check_lowering, run_traced
@@ -80,3 +81,12 @@ def test_lowered_is_eager(case: Case) -> None:
         for symbolic in (False, True) if case.symbolic else (False,):
             count += check_lowering(case.fn, arrays, symbolic, tolerance)
     assert count or not case.kernels
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_powers_of_a_half_are_no_roots(dtype):
+    x = np.array([-np.inf, -0.0, np.inf, -1.0, 4.0], dtype)
+    expected = np.array([np.inf, 0.0, np.inf, np.nan, 2.0], dtype)
+    for found in (td.pow(x, 0.5), td.function(lambda x: x**0.5)(x)):
+        np.testing.assert_array_equal(found, expected)
+        assert not np.signbit(found[1])

@@ -60,6 +60,9 @@ CASES: dict[str, tuple[Any, Any, type[Exception], str]] = {
         lambda x: td.pad(x, [[2, 0], [0, 0]], "REFLECT"), F, Invalid,
         r"paddings\[0\]\[0\] must be in \[0, 1\], not 2",
     ),
+    "broadcast_to less axes": (
+        lambda x: td.broadcast_to(x[:, :1], [2]), F, Invalid, r"broadcast_to.*\(2,\)",
+    ),
     "broadcast_to": (lambda x: td.broadcast_to(x, [3, 2]), F, Invalid, r"broadcast_to.*\(3, 2\)"),
     "gather_float": (lambda x: td.gather(x, x), F, TypeError, "gather.*integer"),
     "gather_axis": (lambda x: td.gather(x, [0], axis=3), F, Invalid, "axis 3 is out of range"),

@@ -230,3 +230,9 @@ def test_symbolic_length() -> None:
         assert len(x[0]) == 3
         with pytest.raises(TypeError, match=r"td.shape\(x\)\[0\]"):
             len(x)
+
+
+def test_operators_that_stand_ins_forward():
+    names = td.Tensor.OVERLOADABLE_OPERATORS
+    assert {"__add__", "__rsub__", "__getitem__", "__neg__", "__eq__", "__rmatmul__"} <= names
+    assert all(callable(getattr(td.Tensor, name)) for name in names)

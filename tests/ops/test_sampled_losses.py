@@ -164,3 +164,5 @@ def test_what_samplers_refuse():
     ):  # fmt: skip
         with pytest.raises(td.errors.InvalidArgumentError, match=text):
             call()
+    with pytest.raises(td.errors.NotFoundError, match="no/file; No such file"):
+        r.fixed_unigram_candidate_sampler([[0]], 1, 2, True, 4, "no/file")

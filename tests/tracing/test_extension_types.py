@@ -263,3 +263,10 @@ def test_dispatched_functions_may_leave_out_the_name():
         assert td.stack([x.values, x.values]).shape == (2, 2)  # tensors alone: not handed over
     finally:
         td.experimental.unregister_dispatch_for(stack_any)
+
+
+def test_fields_as_a_dict() -> None:
+    made = batch()
+    fields = td.experimental.extension_type.as_dict(made)
+    assert list(fields) == ["parts", "named", "weight", "note"]
+    assert fields["parts"] is made.parts and fields["note"] is None

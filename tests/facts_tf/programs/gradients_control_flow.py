@@ -89,6 +89,28 @@ def custom_gradient(tf):
 
 
 @program
+def custom_gradients_that_call_their_functions(tf):
+    @tf.custom_gradient
+    def sine(x):
+        return tf.sin(x), lambda dy: dy * cosine(x)
+
+    @tf.custom_gradient
+    def cosine(x):
+        return tf.cos(x), lambda dy: -dy * sine(x)
+
+    def slopes(x):
+        with tf.GradientTape() as second:
+            second.watch(x)
+            with tf.GradientTape() as first:
+                first.watch(x)
+                y = sine(x)
+            slope = first.gradient(y, x)
+        return y, slope, second.gradient(slope, x)
+
+    return slopes(tf.constant(0.5)), tf.function(slopes)(tf.constant(0.5))
+
+
+@program
 def custom_gradient_of_two(tf):
     @tf.custom_gradient
     def f(a, b):

@@ -19,6 +19,30 @@ def pairs(tf, what):
 
 
 @program
+def dimensions(tf):
+    a, b = tf.TensorShape([2, None]).dims
+    numbers = [a.value, b.value, int(a), str(a), str(b), a == 2, b == 2, (a + 1).value, (a * b).value]
+    names = ("dimension_value", "dimension_at_index")
+    value, at = (getattr(tf.compat, name) for name in names)
+    return [numbers, value(a), value(b), value(3), value(None), at(tf.TensorShape(None), 1).value,
+            at(tf.TensorShape([2, 3]), 1).value, tf.TensorShape([a, b]),
+            len(tf.zeros([2, 3]).shape.dims)]  # fmt: skip
+
+
+@program
+def python_values(tf):
+    c = tf.compat
+    return [
+        c.as_bytes("a"), c.as_bytes(b"a"), c.as_text(b"a"), c.as_text("a"), c.as_str(b"a"),
+        c.as_str_any(b"a"), c.as_str_any(3), c.path_to_str("a"), c.path_to_str(3),
+        raised(c.as_bytes, 3), raised(c.as_text, 3), isinstance(3, c.integral_types),
+        isinstance(3.0, c.real_types), isinstance(3j, c.complex_types),
+        isinstance("a", c.bytes_or_text_types), c.forward_compatible(2020, 1, 1),
+        c.v2.reduce_sum([1, 2]),
+    ]  # fmt: skip
+
+
+@program
 def attributes(tf):
     found = []
     for what in (

@@ -110,6 +110,20 @@ def cosine_transforms(tf):
 
 
 @program
+def cosine_transforms_of_open_sizes(tf):
+    def transformed(x):
+        s = tf.signal
+        return [
+            s.dct(x, 1), s.dct(x), s.dct(x, norm="ortho"), s.dct(x, 3), s.dct(x, 3, norm="ortho"),
+            s.dct(x, 4), s.dct(x, n=3), s.dct(x, n=9), s.idct(x),
+        ]  # fmt: skip
+
+    return tf.function(transformed, input_signature=[tf.TensorSpec([None, None])])(
+        tf.constant(REAL, tf.float32)
+    )
+
+
+@program
 def mel(tf):
     return [
         tf.signal.linear_to_mel_weight_matrix(4, 9),

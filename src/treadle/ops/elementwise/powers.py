@@ -21,6 +21,9 @@ from treadle.ops.registry import run
 def _eager_pow(x: NDArray, y: NDArray) -> NDArray:
     if x.dtype.kind == "i" and y.size and y.min() < 0:
         raise errors.InvalidArgumentError(None, None, "integers to negative integer powers")
+    if y.ndim == 0 and x.dtype.kind == "f" and y == 0.5:
+        # NumPy takes the root, which differs from the power at -0 and at -infinity.
+        return np.where(x == -np.inf, -x, np.sqrt(x + x.dtype.type(0)))
     return np.power(x, y)
 
 
