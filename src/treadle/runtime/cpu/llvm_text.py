@@ -380,14 +380,14 @@ class Function:
         self._count(k, head, step, [])
 
     def carried(
-        self, start: Word, stop: Word, step: int, kinds: Sequence[str], state: list[str],
+        self, start: Word, stop: Word, step: Word, kinds: Sequence[str], state: list[str],
         body: Callable[[Word, list[str]], list[str]], most: int = 1,
     ) -> list[str]:  # fmt: skip
         """``for i in range(start, stop, step): state = body(i, state)`` with state in registers.
 
         Loops of up to `most` known trips are written out.
         """
-        if isinstance(start, int) and isinstance(stop, int):
+        if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
             trips = max(0, -(-(stop - start) // step))
             if trips <= most:
                 for i in range(trips):

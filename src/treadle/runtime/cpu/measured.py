@@ -15,7 +15,7 @@ from treadle.core.plain_data import DamagedError, from_bytes, to_bytes
 from treadle.runtime.tuning import Measured
 
 VARIABLE = "TREADLE_TUNE"
-VERSION = 1  # of the probes: others are measured anew
+VERSION = 2  # of the probes: others are measured anew
 KIND = "measured"  # of objects on disk
 
 

@@ -31,6 +31,7 @@ STEPS = 20_000
 ADDITIONS = 16  # a step of the loop that shows the cycle
 SUMS = 12  # independent ones: more than latency times units of most machines, in 16 registers
 FOLLOWED = 8  # pointers a step
+LINE = 64  # bytes from whose multiples on memory is measured: a vector, and most machines' line
 PAGE = 4160  # bytes between pointers in memory: pages and lines apart
 MOST_FOLLOWED = 8 << 20  # of the block in the last cache
 MOST_MEMORY = 64 << 20  # of the block that no cache holds
@@ -192,7 +193,8 @@ class Measurement:
         self._best[title] = min(taken, self._best.get(title, taken))
 
     def _arithmetic(self) -> Iterator[None]:
-        memory = np.full(256, 0.5, np.float32)
+        memory = _memory_of(1024).view(np.float32)
+        memory[:] = 0.5
         for _ in range(ROUNDS):
             self._time("cycle", memory, "additions", STEPS, 3)
             self._time("fma", memory, "sums", STEPS)
@@ -208,7 +210,8 @@ class Measurement:
     def _caches(self) -> Iterator[None]:
         t = self.tuning
         half = t.l2.size // 4 // (4 * t.vector_bytes) * (4 * t.vector_bytes)
-        memory = np.zeros(2 * half // 8, np.int64)
+        memory = _memory_of(2 * half)
+        memory[:] = 0
         for _ in range(ROUNDS):
             self._time("copy", memory, "copy", 8, half)
             yield
@@ -227,7 +230,7 @@ class Measurement:
         """Lines of memory: copied one after another, which puts the first ones out of the caches,
         and then found one by one."""
         half = min(self.tuning.l3.size, MOST_MEMORY // 2) // PAGE * PAGE
-        memory = np.empty(2 * half // 8, np.int64)
+        memory = _memory_of(2 * half)
         found = range(half // 2 // PAGE)
         places = memory.ctypes.data + PAGE * np.random.default_rng(1).permutation(len(found))
         starts = (places - memory.ctypes.data) // 8
@@ -262,6 +265,14 @@ class Measurement:
             "nanoseconds": cycle * 1e9,
         }
         return Measured(**{name: round(value, 3) for name, value in values.items()})
+
+
+def _memory_of(size: int) -> NDArray:
+    """So many bytes from the beginning of a cache line on, as numbers of 64 bits: programs' memory
+    begins at one, too, and vectors across two lines take twice as long."""
+    memory = np.empty(size + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start : start + size].view(np.int64)
 
 
 def _chain(size: int, line: int) -> NDArray:

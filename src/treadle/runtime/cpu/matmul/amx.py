@@ -26,7 +26,7 @@ from treadle.runtime.cpu.lanes import transposed
 from treadle.runtime.cpu.library_text import first_lanes, masked_store
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.pairs import HALF, MATRIX_ROWS, MATRIX_SUMS, interleaved
-from treadle.runtime.cpu.matmul.tiles import Tile
+from treadle.runtime.cpu.matmul.tiles import PREFETCH, Tile
 
 PAIR, ROW_BYTES = 2 * HALF, 64  # bytes of a pair and of a sum, and of a row of a matrix register
 ACROSS = ROW_BYTES // PAIR  # columns of C, and pairs of k, in a register
@@ -49,7 +49,7 @@ class MatrixTile:
             "void @llvm.x86.tilezero(i8 immarg)",
             "void @llvm.x86.tileloadd64(i8 immarg, ptr, i64)",
             "void @llvm.x86.tilestored64(i8 immarg, ptr, i64)",
-            "void @llvm.x86.tdpbf16ps(i8 immarg, i8 immarg, i8 immarg)",
+            "void @llvm.x86.tdpbf16ps(i8 immarg, i8 immarg, i8 immarg)", PREFETCH,
         ):  # fmt: skip
             fn.module.declare(text)
 
@@ -59,9 +59,11 @@ class MatrixTile:
         whole = fn.mul(fn.divide("%k", ACROSS), ACROSS)
         rest = fn.sub("%k", whole)
         self._configure(ACROSS)
+        self._fetch_result()
         for key in self.keys:
             fn.emit(f"call void @llvm.x86.tilezero(i8 {self._sum(*key)})")
         with self._segments() as (a, b), fn.loop(0, whole, ACROSS) as step:
+            self._fetch_ahead(a, fn.add(step, ACROSS))
             self._multiply(a, b, step)
         self._move("tilestored64", sums)
         with fn.when(fn.compare("sgt", rest, 0)):
@@ -147,6 +149,23 @@ class MatrixTile:
                 registers = self._sum(i, j), self._of_a(i), self._of_b(j)
                 operands = ", ".join(f"i8 {r}" for r in registers)
                 fn.emit(f"call void @llvm.x86.tdpbf16ps({operands})")
+
+    def _fetch_result(self) -> None:
+        """Ask for the lines of C: they have the whole sum to arrive."""
+        for row in range(self.tile.height):
+            place = self.fn.offset("%c", self.fn.mul("%ldc", row), "i8")
+            for start in range(0, self.tile.vectors * ACROSS * HALF, ROW_BYTES):
+                self._fetch(self.fn.offset(place, start, "i8"), write=True)
+
+    def _fetch_ahead(self, a: str, step: Word) -> None:
+        """Ask for A's lines of later pairs of k. Its rows are far apart, so no hardware prefetcher
+        follows them; B's panels are copies that follow one another."""
+        first = self.fn.offset(a, self.fn.mul(step, PAIR), "i8")
+        for row in range(self.tile.height):
+            self._fetch(self.fn.offset(first, self.fn.mul("%lda", row), "i8"), write=False)
+
+    def _fetch(self, place: str, write: bool) -> None:
+        self.fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 {int(write)}, i32 3, i32 1)")
 
     def _finish(self, sums: str) -> None:
         """Round the sums, and store them in C."""

@@ -6,10 +6,10 @@ from treadle.runtime.cpu.lanes import transposed
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.pairs import add_pair_packer, has_matrix_registers
+from treadle.runtime.cpu.matmul.panel_rows import copy_rows
 from treadle.runtime.cpu.matmul.tiles import lanes, most_rows
 from treadle.runtime.cpu.target import Target
 
-ROWS_AHEAD = 4  # rows of B that are fetched before they are copied: whole rows take long anywhere
 _ARGUMENTS = "ptr %b, i64 %ldb, ptr %panel, i64 %row, i64 %k, i64 %n"
 _TILE_ARGUMENTS = "ptr %a, i64 %lda, ptr %tile, i64 %height, i64 %k"
 
@@ -61,33 +61,24 @@ class _Packer:
         self.kind = f"<{self.width} x {element}>"
 
     def copy_panels(self) -> None:
-        fn = self.fn
-        columns = fn.divide("%row", self.size)
-        ahead = fn.mul("%ldb", ROWS_AHEAD)
-        with fn.loop(0, "%k") as i:
-            source = fn.offset("%b", fn.mul(i, "%ldb"), "i8")
-            self._prefetch_row(fn.offset(source, ahead, "i8"), columns)
-            target = fn.offset("%panel", fn.mul(i, "%row"), "i8")
-            with fn.loop(0, "%n", columns) as column:
-                panel = fn.mul(fn.divide(column, columns), "%bytes")
-                part = fn.offset(source, column, self.element)
-                count = fn.min(columns, fn.sub("%n", column))
-                self._copy_row(part, fn.offset(target, panel, "i8"), count)
-        fn.emit("ret void")
-
-    def _prefetch_row(self, row: str, columns: Word) -> None:
-        fn = self.fn
-        with fn.loop(0, "%n", fn.module.target.tuning.line // self.size) as column:
-            place = fn.offset(row, column, self.element)
-            fn.module.declare("void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)")
-            fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
+        columns = self.fn.divide("%row", self.size)
+        copy_rows(self.fn, self.element, self.size, columns, 1, self._copy_row)
+        self.fn.emit("ret void")
 
     def _copy_row(self, source: str, target: str, count: Word) -> None:
+        """Copy so many elements; where masks are free, the last vector is filled up with zeros."""
         fn, width = self.fn, self.width
         whole = fn.mul(fn.divide(count, width), width)
         with fn.loop(0, whole, width) as j:
             x = fn.value(f"load {self.kind}, {self._at(source, j)}")
             fn.emit(f"store {self.kind} {x}, {self._at(target, j)}")
+        if not self.masks_cost:
+            with fn.when(fn.compare("slt", whole, count)):
+                mask = first_lanes(fn, fn.sub(count, whole), width)
+                place = fn.offset(source, whole, self.element)
+                x = masked_load(fn, place, self.element, width, mask)
+                fn.emit(f"store {self.kind} {x}, {self._at(target, whole)}")
+            return
         with fn.loop(whole, count) as j:
             x = fn.value(f"load {self.element}, {self._at(source, j)}")
             fn.emit(f"store {self.element} {x}, {self._at(target, j)}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from treadle.runtime.cpu.library_text import first_lanes, masked_load, masked_store
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.matmul.panel_rows import copy_rows
 from treadle.runtime.cpu.matmul.tiles import Body, Tile, lanes
 from treadle.runtime.cpu.target import AMX_FEATURES, Target
 
@@ -67,14 +68,12 @@ def add_pair_packer(module: Module, name: str) -> None:
 def _define_panels(module: Module) -> None:
     fn = Function(module)
     columns = fn.divide("%row", 2 * HALF)
-    with fn.loop(0, "%k") as i:
-        source = fn.offset("%b", fn.mul(i, "%ldb"), "i8")
-        target = fn.offset("%panel", fn.mul(i, "%row"), "i8")
-        with fn.loop(0, "%n", columns) as column:
-            panel = fn.offset(target, fn.mul(fn.divide(column, columns), "%bytes"), "i8")
-            count = fn.min(columns, fn.sub("%n", column))
-            part = fn.offset(source, column, "i16")
-            _interleave(fn, part, fn.divide("%ldb", 2), panel, count)
+    apart = fn.divide("%ldb", 2)
+
+    def copy(source: str, target: str, count: Word) -> None:
+        _interleave(fn, source, apart, target, count)
+
+    copy_rows(fn, "i16", HALF, columns, 2, copy)
     fn.emit("ret void")
     fn.define(
         "pair_panels_i32",
@@ -98,20 +97,28 @@ def _interleave(fn: Function, source: str, stride: Word, target: str, count: Wor
     """Pairs of the first `count` elements of two rows, `stride` bytes apart; writes up to the end
     of the last vector."""
     width = lanes(fn.module.target, "i32")
-    with fn.loop(0, count, width) as j:
-        mask = first_lanes(fn, fn.sub(count, j), width)
+
+    def write(j: Word, mask: str) -> None:
         pair = interleaved(fn, fn.offset(source, j, "i16"), stride, mask)
         place = fn.offset(target, j, "i32")
         fn.emit(f"store <{width} x i32> {pair}, ptr {place}, align 4")
 
+    whole = fn.mul(fn.divide(count, width), width)
+    with fn.loop(0, whole, width) as j:
+        write(j, "")
+    with fn.when(fn.compare("slt", whole, count)):
+        write(whole, first_lanes(fn, fn.sub(count, whole), width))
+
 
 def interleaved(fn: Function, first: str, stride: Word, mask: str) -> str:
-    """A vector of pairs of elements of two rows, `stride` bytes apart; zeros beyond the mask."""
+    """A vector of pairs of elements of two rows, `stride` bytes apart; zeros beyond the mask, where
+    there is one."""
     width = lanes(fn.module.target, "i32")
-    halves = [
-        masked_load(fn, place, "i16", width, mask)
-        for place in (first, fn.offset(first, stride, "i8"))
-    ]
+    places = first, fn.offset(first, stride, "i8")
+    if mask:
+        halves = [masked_load(fn, place, "i16", width, mask) for place in places]
+    else:
+        halves = [fn.value(f"load <{width} x i16>, ptr {place}, align 2") for place in places]
     low, high = (fn.value(f"zext <{width} x i16> {h} to <{width} x i32>") for h in halves)
     shift = ", ".join(["i32 16"] * width)
     high = fn.value(f"shl <{width} x i32> {high}, <{shift}>")

@@ -172,7 +172,10 @@ def _define_block(module: Module, element: str) -> None:
     w["codes"] = tile_codes(fn, "%table", element, along)
     w["epilogue"] = "%epilogue"
     with_epilogue = fn.value("icmp ne ptr %epilogue, null")
-    w["run"] = fn.select(with_epilogue, w["run"], fn.select(dots, 1, ALL_TILES))
+    alone = fn.select(dots, 1, ALL_TILES)
+    if has_matrix_registers(module.target):  # A's rows are wide: all panels take them in turn
+        alone = fn.select(_has_pairs(fn, w, element), w["run"], alone)
+    w["run"] = fn.select(with_epilogue, w["run"], alone)
     even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])
     w["packed"] = fn.offset("%space", fn.mul(w["tile_space"], w["block"]), "i8")
     w["panel_bytes"] = fn.mul(w["row_bytes"], fn.add(w["depth"], width))

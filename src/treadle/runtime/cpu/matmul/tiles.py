@@ -21,7 +21,7 @@ from treadle.runtime.cpu.target import Target
 
 MOST_HEIGHT, MOST_VECTORS = 32, 8  # extents of the table of tiles
 ALONG = ("rows", "columns", "dots", "pairrows", "paircolumns")
-_PREFETCH = "void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
+PREFETCH = "void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
 _GROUP = 5  # rows that one address register reaches: 0, 1, 2, 3, 4 times the stride
 # Products of vectors beside which counting steps and moving pointers cost little, and steps of k
 # that are written out for them at most: the code of a tile grows with them on any machine.
@@ -122,7 +122,7 @@ class Body:
 
     def _fetch(self, c: str) -> None:
         """Ask for the lines of C: they have the whole sum to arrive."""
-        self.fn.module.declare(_PREFETCH)
+        self.fn.module.declare(PREFETCH)
         for (_, j), place in self._places(c).items():
             if j * self.width * self.c_size % self.line == 0:
                 self.fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
@@ -273,7 +273,7 @@ class Body:
         if self.tile.along not in ("rows", "columns") or self.vectors > 2:
             return
         fn, size = self.fn, self.vectors * self.width * self.size
-        fn.module.declare(_PREFETCH)
+        fn.module.declare(PREFETCH)
         with fn.when(fn.compare("ne", "%ahead", 0)):
             later = fn.offset(row, "%ahead", "i8")
             for step in range(steps):

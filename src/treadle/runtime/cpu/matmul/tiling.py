@@ -56,6 +56,8 @@ class Blocks:
         tiles: the copies of A's tiles that are in use together, in the last-level cache: a little
             less than half of the share of each of eight cores.
         panels: the copies of B's panels that are made together.
+        matrix_panels: the same for matrix registers, which read A as fast as B: the more panels a
+            row of A's tiles meets while it is near, the fewer times it comes from afar.
         run: the part of C that the epilogue takes at once.
         least_apart: the smallest result whose blocks are kept apart; the caches hold smaller ones.
         least_run: a row of a block that is kept apart: as many lines as are fetched ahead.
@@ -67,6 +69,7 @@ class Blocks:
 
     tiles: int
     panels: int
+    matrix_panels: int
     run: int
     least_apart: int
     least_run: int
@@ -83,6 +86,7 @@ class Blocks:
         return Blocks(
             tiles=tuning.l3.size // 15,
             panels=near // 4,
+            matrix_panels=near // 2,
             run=near // 16,
             least_apart=2 * near,
             least_run=16 * tuning.line,
@@ -185,7 +189,8 @@ class Tiling:
         parts: threads that the product is worth.
         chunk: panels that are packed together.
         block: tiles that are copied together; without copies, all of them.
-        run: tiles that are computed for all panels of a chunk before the epilogue takes them.
+        run: tiles that are computed for all panels of a chunk before the epilogue takes them; in
+            matrix registers, before the next tiles are, with an epilogue or not.
         space: bytes of a thread's workspace: A's tiles, then B's panels.
         tile_space: bytes of the copy of one of A's tiles.
         needs: the tiles that may be called.
@@ -232,7 +237,8 @@ def tiling_of(
     tall, panels, depth = grid(product, vectors, target)
     rows = _tiles(m, tall, choice.by_rows) if tiles is None else tiles
     panel_bytes = (depth + width) * vectors * width * size
-    chunk = max(1, blocks.panels // panel_bytes) if isinstance(panel_bytes, int) else 1
+    together = blocks.matrix_panels if in_matrices(product, target) else blocks.panels
+    chunk = max(1, together // panel_bytes) if isinstance(panel_bytes, int) else 1
     packed = panel_bytes * chunk if pack in (COPY, TRANSPOSE) else 0
     tile_space = _lines((depth * tall + 2 * width) * size) if pack_a else 0
     most_k = MOST_PAIRS if product.pairs else MOST_K
