@@ -66,12 +66,19 @@ def test_sample_weights_and_validation_batches() -> None:
     np.testing.assert_allclose(a.history["loss"], b.history["loss"], rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["y", "batch_size", "sample_weight"])
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
 def test_what_datasets_have_already_is_refused(name: str) -> None:
     rows = Dataset.from_tensor_slices((X, Y)).batch(30)
-    given = {"y": Y, "batch_size": 3, "sample_weight": X[:, 0]}
+    given = {"y": Y, "sample_weight": X[:, 0]}
     with pytest.raises(ValueError, match=f"{name} must not be given with a Dataset"):
         model().fit(rows, **{name: given[name]})
+
+
+def test_a_size_of_batches_says_nothing_of_datasets() -> None:
+    rows = Dataset.from_tensor_slices((X, Y)).batch(30)
+    plain, sized = model(), model()
+    expected = plain.fit(rows, verbose=0).history["loss"]
+    assert sized.fit(rows, batch_size=3, verbose=0).history["loss"] == expected
 
 
 def test_validation_split_is_refused() -> None:

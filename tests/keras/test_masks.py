@@ -136,3 +136,22 @@ def test_masks_of_what_a_model_will_compute():
     assert keras.layers.Flatten()(keras.layers.Dense(2)(keras.Input((2,))))._keras_mask is None
     counted = keras.Model(inputs, keras.ops.sum(keras.ops.cast(mask, "int32"), axis=1))
     np.testing.assert_array_equal(counted(np.array([[1, 0, 2], [0, 0, 4]])), [2, 1])
+
+
+def test_layers_of_programs_see_masks_when_a_model_is_made():
+    seen = []
+
+    class Needs(layers.Layer):
+        supports_masking = True
+
+        def call(self, x, mask=None):
+            seen.append(mask is not None)
+            return x * td.cast(mask, x.dtype)[..., None]
+
+    inputs = keras.Input((None,), dtype="int32")
+    embedded = layers.Embedding(5, 3, mask_zero=True, embeddings_initializer="ones")(inputs)
+    outputs = Needs()(layers.Dense(3, kernel_initializer="identity")(embedded))
+    model = keras.Model(inputs, layers.LSTM(2, return_sequences=True)(outputs))
+    assert all(seen) and model.output._keras_mask is not None
+    found = keras.Model(inputs, outputs)(np.array([[1, 0, 2]]))
+    np.testing.assert_array_equal(found, [[[1] * 3, [0] * 3, [1] * 3]])

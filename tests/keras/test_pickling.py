@@ -49,3 +49,14 @@ def test_optimizers():
     assert float(pickle.loads(pickle.dumps(rate)).learning_rate) == 0.25
     slots = trained().optimizer
     assert len(copy.deepcopy(slots).variables) == len(slots.variables) == 2 + 2 * 3
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_metrics_keep_what_they_have_seen(copied):
+    for metric in (keras.metrics.MeanSquaredError(name="own"), keras.metrics.AUC(num_thresholds=5),
+                   keras.metrics.Recall()):  # fmt: skip
+        metric.update_state([[0.0, 1.0]], [[0.2, 0.4]])
+        twin = copied(metric)
+        assert twin.name == metric.name and float(twin.result()) == float(metric.result())
+        twin.update_state([[1.0, 1.0]], [[0.9, 0.1]])
+        assert float(twin.result()) != float(metric.result())

@@ -122,8 +122,10 @@ _flash_attention: bool | None = None
 
 
 def is_flash_attention_enabled() -> bool | None:
-    """What programs have set; None where they have not. It changes nothing: attention is fused by
-    the compiler, whatever it is called."""
+    """What programs have set; None where they have not.
+
+    It changes nothing: attention is fused by the compiler, whatever it is called.
+    """
     return _flash_attention
 
 

@@ -10,8 +10,7 @@ from treadle.names import missing_in
 
 
 class Constraint:
-    """Base: ``constraint(weight)`` gives the value to keep, the same one unless a class says
-    otherwise."""
+    """Base: ``constraint(weight)`` gives the value to keep; here the same one."""
 
     def __call__(self, w: Any) -> td.Tensor:
         return td.convert_to_tensor(w)

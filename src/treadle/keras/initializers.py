@@ -206,8 +206,11 @@ class RandomUniform(_Random):
 
 
 def fans(shape: Shape, inputs: Any = None, outputs: Any = None) -> tuple[float, float]:
-    """The numbers of inputs and outputs of a unit: convolution kernels end in (in, out). Or the
-    sizes of the axes that are said to be of inputs and of outputs."""
+    """The numbers of inputs and outputs of a unit: convolution kernels end in (in, out).
+
+    Args:
+        inputs, outputs: the axes of inputs and of outputs, where they are known.
+    """
     if inputs is not None and outputs is not None:
         fan_in, fan_out = (math.prod(shape[a] for a in axes) for axes in (inputs, outputs))
         return float(fan_in), float(fan_out)

@@ -99,8 +99,7 @@ def _unnamed() -> str:
 
 
 class name_scope:
-    """``with keras.name_scope("block"):`` the names of operations and the paths of variables begin
-    with it.
+    """``with keras.name_scope("block"):`` names of operations and paths of variables begin with it.
 
     Raises:
         ValueError: the name is no string, or has a slash in it.

@@ -536,6 +536,10 @@ class Layer(td.Module):
         """What a call gives, as KerasTensors: for arguments that are KerasTensors."""
         return symbolic.outputs_of(self, args, kwargs)
 
+    def _makes_masks(self) -> bool:
+        """Whether results have another mask than the inputs."""
+        return self.supports_masking and type(self).compute_mask is not Layer.compute_mask
+
     def _has_rule(self) -> bool:
         """Whether `compute_output_shape` speaks for the layer: not where a user's layer inherits
         it."""

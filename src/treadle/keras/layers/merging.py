@@ -104,8 +104,10 @@ class Add(_Elementwise):
 
 
 class Multiply(_Elementwise):
-    """The product of the inputs. What a mask leaves out of one input counts as 1; where all are
-    left out the result is 0."""
+    """The product of the inputs.
+
+    What a mask leaves out of one input counts as 1; where all are left out the result is 0.
+    """
 
     _function = staticmethod(td.multiply)
 

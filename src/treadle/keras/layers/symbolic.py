@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import treadle as td
+from treadle.keras.masks import mask_of, set_mask
 
 if TYPE_CHECKING:
     from treadle.keras.layers.base import Layer
@@ -32,6 +33,7 @@ class KerasTensor:
         self.dtype = td.as_dtype(dtype)
         self._name = name
         self.node: Node | None = None
+        self.mask: td.TensorSpec | None = None  # of the mask that its value will have
 
     @property
     def name(self) -> str:
@@ -135,8 +137,12 @@ def call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def outputs_of(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """KerasTensors for the results of a layer."""
-    if len(args) == 1 and not kwargs and isinstance(args[0], KerasTensor) and layer._has_rule():
-        return _by_rule(layer, args[0])
+    alone = len(args) == 1 and not kwargs and isinstance(args[0], KerasTensor)
+    if alone and layer._has_rule() and not layer._makes_masks():
+        outputs = _by_rule(layer, args[0])
+        if layer.supports_masking and isinstance(outputs, KerasTensor):
+            outputs.mask = args[0].mask
+        return outputs
     return _by_tracing(layer, args, kwargs)
 
 
@@ -165,20 +171,28 @@ def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     leaves = td.nest.flatten((args, kwargs))
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, KerasTensor)]
 
-    def traced(*tensors: Any) -> Any:
+    def traced(tensors: list[Any], masks: list[Any]) -> Any:
         filled = list(leaves)
-        for place, tensor in zip(places, tensors, strict=True):
+        for place, tensor, mask in zip(places, tensors, masks, strict=True):
             filled[place] = tensor
+            if mask is not None:
+                set_mask(tensor, mask)
         given, named = td.nest.pack_sequence_as((args, kwargs), filled)
-        return layer(*given, **named)
+        results = layer(*given, **named)
+        return results, [mask_of(result) for result in td.nest.flatten(results)]
 
     specs = [td.TensorSpec(leaves[i].shape, leaves[i].dtype) for i in places]
-    trace = td.function(autograph=False)(traced).get_concrete_function(*specs)
+    masks = [leaves[i].mask for i in places]
+    trace = td.function(autograph=False)(traced).get_concrete_function(specs, masks)
     layer._forget_losses()  # they belong to the trace
-    return td.nest.map_structure(
-        lambda x: KerasTensor(list(x.shape), x.dtype) if hasattr(x, "shape") else x,
-        trace.structured_outputs,
+    results, found = trace.structured_outputs
+    outputs = td.nest.map_structure(
+        lambda x: KerasTensor(list(x.shape), x.dtype) if hasattr(x, "shape") else x, results
     )
+    for output, mask in zip(td.nest.flatten(outputs), found, strict=True):
+        if isinstance(output, KerasTensor) and mask is not None:
+            output.mask = td.TensorSpec(mask.shape, mask.dtype)
+    return outputs
 
 
 def output_shape(layer: Layer, shape: Any) -> Any:

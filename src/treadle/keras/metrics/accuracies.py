@@ -45,8 +45,11 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> td.Tens
 def sparse_top_k_categorical_accuracy(
     y_true: Any, y_pred: Any, k: int = 5, from_sorted_ids: bool = False
 ) -> td.Tensor:
-    """1 where the class number is among the k highest scores; or among the first k of the numbers
-    of classes that the predictions are."""
+    """1 where the class number is among the k highest scores.
+
+    Args:
+        from_sorted_ids: the predictions are numbers of classes, the best first.
+    """
     true, pred = td.convert_to_tensor(y_true), td.convert_to_tensor(y_pred)
     if from_sorted_ids:
         first = td.cast(pred[..., :k], td.int64)

@@ -6,7 +6,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras import dtype_policies, initializers, naming, serialization
-from treadle.keras.variables import owned
+from treadle.keras.variables import copied, owned
 
 
 class Metric:
@@ -106,8 +106,24 @@ class Metric:
         """A metric from what `get_config` gave."""
         return cls(**{key: serialization.deserialize_keras_object(v) for key, v in config.items()})
 
+    def __reduce__(self) -> Any:
+        """Pickled are the arguments and the state."""
+        return _unpickled, (type(self), self.get_config(), [v.numpy() for v in self.variables])
+
+    def __deepcopy__(self, memo: Any) -> Metric:
+        made: Metric = copied(self, memo)
+        return made
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}>"
+
+
+def _unpickled(kind: type[Metric], config: dict[str, Any], values: list[Any]) -> Metric:
+    """The metric that was pickled."""
+    made = kind.from_config(config)
+    for variable, value in zip(made.variables, values, strict=False):
+        variable.assign(value)
+    return made
 
 
 def numbers(value: Any, dtype: Any) -> td.Tensor:

@@ -122,9 +122,9 @@ def _listless(part: Any) -> Any:
     return part
 
 
-def _check_dataset(y: Any, sample_weight: Any, batch_size: int | None) -> None:
-    given = {"y": y, "sample_weight": sample_weight, "batch_size": batch_size}
-    for name, value in given.items():
+def _check_dataset(y: Any, sample_weight: Any) -> None:
+    """Refuse what a Dataset has in its elements. A size of batches says nothing, as in Keras."""
+    for name, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
             raise ValueError(
                 f"{name} must not be given with a Dataset: its elements are batches of "
@@ -174,11 +174,11 @@ class Continued:
 def batches(x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle: bool) -> Any:
     """An iterable of (x, y, sample_weight) tuples."""
     if isinstance(x, td.data.Dataset):
-        _check_dataset(y, sample_weight, batch_size)
+        _check_dataset(y, sample_weight)
         td.distribute.get_strategy().extended.agree_on_seeds(x)
         return x
     if isinstance(x, PyDataset):
-        _check_dataset(y, sample_weight, batch_size)
+        _check_dataset(y, sample_weight)
         return Items(x, shuffle)
     if is_arrays(x):
         parts = tuple(p for p in (x, y, sample_weight) if p is not None)

@@ -8,7 +8,7 @@ from typing import Any
 import treadle as td
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.functions import Operation
-from treadle.keras.layers.symbolic import KerasTensor, Node, get_source_inputs
+from treadle.keras.layers.symbolic import KerasTensor, Node
 from treadle.keras.masks import mask_of
 
 
@@ -174,16 +174,10 @@ class _Mask(Operation):
 
 def _mask(tensor: KerasTensor) -> KerasTensor | None:
     """What programs of Keras read as `_keras_mask`: the mask that the value will have, or None."""
-    if tensor.node is None or not tensor.node.sources:
+    if tensor.mask is None:
         return None
-    sources = get_source_inputs(tensor)
-    network = Network(sources, [tensor])
-    specs = [td.TensorSpec(source.shape, source.dtype) for source in sources]
-    traced = td.function(autograph=False)(lambda *values: mask_of(network.run(list(values))))
-    found = traced.get_concrete_function(*specs).structured_outputs
-    if found is None:
-        return None
-    made: KerasTensor = Node(_Mask(), (tensor,), {}, KerasTensor(found.shape, found.dtype)).outputs
+    spec = KerasTensor(tensor.mask.shape, tensor.mask.dtype)
+    made: KerasTensor = Node(_Mask(), (tensor,), {}, spec).outputs
     return made
 
 

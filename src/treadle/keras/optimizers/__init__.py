@@ -47,8 +47,7 @@ def deserialize(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | N
 
 
 def get(identifier: Any) -> Any:
-    """An optimizer from its name, its class's name, its class, a configuration, or itself; None
-    stays None."""
+    """An optimizer from its name, its class, a configuration, or itself; None stays None."""
     if identifier is None:
         return None
     identifier = custom(identifier)
