@@ -230,6 +230,7 @@ def layer_norm(
 ) -> Any:  # fmt: skip
     """Normalizes each example: over the axes from `begin_norm_axis` on."""
     with scopes.variable_scope(scope, "LayerNorm", [inputs], reuse=reuse):
+        inputs = functions.convert_to_tensor(inputs)
         shape = inputs.shape[begin_params_axis:]
         made = [
             scopes.get_variable(name, shape, initializer=first, trainable=trainable)
@@ -242,7 +243,7 @@ def layer_norm(
         for variable in made:
             if variable is not None:
                 get_default_graph().add_to_collection(GraphKeys.MODEL_VARIABLES, variable)
-        axes = list(range(begin_norm_axis, inputs.shape.ndims))
+        axes = list(range(begin_norm_axis, inputs.shape.rank))
         mean, variance = graph_function(td.nn.moments)(inputs, axes, keepdims=True)
         outputs = graph_function(td.nn.batch_normalization)(
             inputs, mean, variance, made[0], made[1], 1e-12

@@ -1,0 +1,98 @@
+"""Layers as functions: names of variables as TensorFlow 1 gives them, arguments by scopes."""
+
+import numpy as np
+import pytest
+
+import treadle.compat.v1 as tf
+
+slim = tf.contrib.slim
+
+
+def test_slim():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 8, 8, 3])
+        penalty = slim.l2_regularizer(0.01)
+        with slim.arg_scope(
+            [slim.conv2d, slim.fully_connected],
+            weights_regularizer=penalty, normalizer_fn=slim.batch_norm,
+        ):  # fmt: skip
+            net = slim.repeat(x, 2, slim.conv2d, 4, [3, 3], scope="conv1")
+            net = slim.max_pool2d(net, [2, 2], scope="pool1")
+            net = slim.flatten(net)
+            net = slim.stack(net, slim.fully_connected, [8, 4], scope="fc")
+        y = slim.fully_connected(net, 2, activation_fn=None, scope="out")
+        names = [v.op.name for v in slim.get_model_variables() if v.op.name.endswith("weights")]
+        assert names == [
+            "conv1/conv1_1/weights", "conv1/conv1_2/weights", "fc/fc_1/weights", "fc/fc_2/weights",
+            "out/weights",
+        ]  # fmt: skip
+        assert len(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)) == 4
+        session.run(tf.global_variables_initializer())
+        assert session.run(y, {x: np.zeros((5, 8, 8, 3))}).shape == (5, 2)
+
+
+def test_layer_norm():
+    x = np.random.default_rng(0).normal(3.0, 2.0, (4, 6)).astype(np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        y = tf.contrib.layers.layer_norm(x)
+        assert [v.op.name for v in tf.trainable_variables()] == [
+            "LayerNorm/beta", "LayerNorm/gamma",
+        ]  # fmt: skip
+        session.run(tf.global_variables_initializer())
+        found = session.run(y)
+    wanted = (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_convolution_in_the_other_direction():
+    with tf.Graph().as_default(), tf.Session() as session:
+        y = tf.contrib.layers.conv2d_transpose(np.ones((1, 4, 4, 2), np.float32), 3, [3, 3], 2)
+        shapes = {v.op.name: v.shape.as_list() for v in tf.trainable_variables()}
+        assert shapes == {
+            "Conv2d_transpose/weights": [3, 3, 3, 2], "Conv2d_transpose/biases": [3],
+        }  # fmt: skip
+        session.run(tf.global_variables_initializer())
+        assert session.run(y).shape == (1, 8, 8, 3) and session.run(y).min() >= 0.0
+
+
+def test_a_linear_layer_has_no_activation():
+    with tf.Graph().as_default(), tf.Session() as session:
+        y = tf.contrib.layers.linear(np.eye(3, dtype=np.float32), 40)
+        session.run(tf.global_variables_initializer())
+        assert session.run(y).min() < 0.0
+
+
+def test_texts_of_both_pythons():
+    assert tf.compat.as_bytes("é") == "é".encode() and tf.compat.as_text(b"a") == "a"
+    assert tf.compat.as_str_any(3) == "3" and tf.compat.as_str(b"x") == "x"
+    with pytest.raises(TypeError, match="Expected binary or unicode string"):
+        tf.compat.as_text(3)
+
+
+def test_partitioners_are_refused():
+    with pytest.raises(AttributeError, match="not divided into parts"):
+        tf.fixed_size_partitioner(2)
+
+
+def test_a_saver_makes_the_folder(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=3.0)
+        session.run(tf.global_variables_initializer())
+        saver = tf.train.Saver()
+        path = saver.save(session, str(tmp_path / "some" / "where" / "model.ckpt"))
+        session.run(v.assign(4.0))
+        saver.restore(session, path)
+        assert session.run(v) == 3.0
+
+
+def test_batches_of_dataframes():
+    pandas = pytest.importorskip("pandas")
+    x = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4, 5, 6]})
+    give = tf.estimator.inputs.pandas_input_fn(
+        x, pandas.Series([0, 1, 0]), batch_size=2, shuffle=False
+    )
+    with tf.Graph().as_default(), tf.Session() as session:
+        features, labels = session.run(give())
+    np.testing.assert_array_equal(features["a"], [1.0, 2.0])
+    np.testing.assert_array_equal(features["b"], [4, 5])
+    np.testing.assert_array_equal(labels, [0, 1])
