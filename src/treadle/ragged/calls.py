@@ -252,8 +252,8 @@ def _map_fn(
     if signature is None or isinstance(signature, RaggedTensorSpec):  # rows of lengths of their own
         if elems.is_symbolic:
             raise TypeError(
-                "map_fn gives ragged tensors outside of functions only: use fn_output_signature for "
-                f"tensors of one shape, or functions of all rows at once{at(user_origin())}"
+                "map_fn gives ragged tensors outside of functions only: use fn_output_signature "
+                f"for tensors of one shape, or functions of all rows at once{at(user_origin())}"
             )
         return shaping.stack([fn(row) for row in elems])
     return mapping.map_fn(
