@@ -11,6 +11,7 @@ The names and their meaning are TensorFlow 2's.
 
 from __future__ import annotations
 
+import sys as _sys
 from typing import TYPE_CHECKING
 
 # NumPy comes before treadle's own modules. Python keeps its frames in pieces of 16 KiB, and frees a
@@ -83,6 +84,7 @@ from treadle.devices import (
     DeviceSpec,
     device,
 )
+from treadle.graph import ir as _ir
 from treadle.module import (
     Module,
 )
@@ -477,6 +479,8 @@ __getattr__ = provided(__name__, {
     "treadle.strings": "as_string",
 })  # fmt: skip
 explain_methods(Tensor, Variable)
+# What makes messages of graphs needs the package tensorboard, so it is imported when it is asked.
+_ir.Graph.message = lambda graph: _sys.modules[__name__].summary.graphs.graph_def(graph)
 newaxis = None
 guarantee_const = identity
 realdiv = truediv

@@ -157,13 +157,8 @@ _INSTEAD = {
     "generate_bounding_box_proposals": "Use td.image.non_max_suppression on boxes made of anchors "
     "and deltas",
     "decode_jxl": "JPEG XL files are not read: convert them to PNG or JPEG",
-    **dict.fromkeys(
-        ("VarLenFeature", "SparseFeature"),
-        "Sparse tensors are not provided: use td.io.FixedLenSequenceFeature with "
-        "allow_missing=True, whose rows are filled up",
-    ),
-    "RaggedFeature": "Ragged tensors are not provided: use td.io.FixedLenSequenceFeature with "
-    "allow_missing=True, whose rows are filled up",
+    "SparseFeature": "Read indices and values as a td.io.VarLenFeature each, and make a "
+    "td.SparseTensor of them",
     **dict.fromkeys(
         ("deserialize_many_sparse", "serialize_many_sparse", "serialize_sparse"),
         "Sparse tensors are not provided: np.savez keeps dense ones",

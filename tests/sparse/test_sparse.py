@@ -99,7 +99,8 @@ def test_datasets_of_sparse_tensors():
     dataset = td.data.Dataset.from_tensor_slices(td.sparse.from_dense(dense))
     assert dataset.element_spec == td.SparseTensorSpec([4])
     batches = list(dataset.batch(2))
-    assert [b.shape.as_list() for b in batches] == [[2, 4], [2, 4], [1, 4]]
+    assert [b.dense_shape.numpy().tolist() for b in batches] == [[2, 4], [2, 4], [1, 4]]
+    assert batches[0].shape.as_list() == [2, 4]
     whole = np.concatenate([td.sparse.to_dense(b) for b in batches])
     np.testing.assert_array_equal(whole, dense)
     rows = [td.sparse.to_dense(r).numpy() for r in dataset.batch(3).unbatch()]

@@ -201,3 +201,11 @@ def test_traces_see_other_threads(tmp_path, writer):
         td.summary.trace_export("t")
     message = config_pb2.RunMetadata.FromString(entries(tmp_path)[0].value.item())
     assert len(message.function_graphs) == 1
+
+
+def test_the_graph_of_a_function_as_a_message():
+    """As tutorials print it."""
+    f = td.function(lambda x: td.nn.relu(x) + 1.0)
+    made = f.get_concrete_function(td.TensorSpec([2])).graph.as_graph_def()
+    assert {"Relu", "AddV2"} <= {node.op for node in made.node}
+    assert "Relu" in str(made)

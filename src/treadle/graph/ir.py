@@ -173,6 +173,7 @@ class Graph(Region):
 
     text: ClassVar[Callable[[Graph], str]]  # set by `printer`
     elements: ClassVar[Callable[[Graph], Any]]  # set by `builder`
+    message: ClassVar[Callable[[Graph], Any]]  # set by `treadle`
 
     def __init__(self, name: str, device: Device = HOST) -> None:
         super().__init__()
@@ -182,6 +183,14 @@ class Graph(Region):
         self.captures: list[Any] = []
         self.names: Any = None
         self.recorder: Callable[[], Any] = lambda: None
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """TensorFlow's message GraphDef, with the names and types of the operations, to look at.
+
+        Args:
+            from_version, add_shapes: accepted for TensorFlow programs.
+        """
+        return Graph.message(self)
 
     def get_operations(self) -> list[Any]:
         """The operations in program order, those for parameters first; without those inside of

@@ -32,19 +32,25 @@ if TYPE_CHECKING:
     from treadle.ops.strings.examples import (
         FixedLenFeature,
         FixedLenSequenceFeature,
+        RaggedFeature,
+        VarLenFeature,
+    )
+    from treadle.ops.strings.json_examples import decode_json_example
+    from treadle.ops.strings.tensors import parse_tensor, serialize_tensor
+    from treadle.ragged.examples import (
         parse_example,
         parse_sequence_example,
         parse_single_example,
         parse_single_sequence_example,
     )
-    from treadle.ops.strings.json_examples import decode_json_example
-    from treadle.ops.strings.tensors import parse_tensor, serialize_tensor
 
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "RaggedFeature",
     "TFRecordOptions",
     "TFRecordWriter",
+    "VarLenFeature",
     "decode_and_crop_jpeg",
     "decode_base64",
     "decode_bmp",
@@ -82,10 +88,12 @@ __getattr__ = provided(
         "treadle.compat.v1.train.writing": "write_graph",
         "treadle.io.records": "TFRecordOptions TFRecordWriter",
         "treadle.ops.strings.examples": """
-            FixedLenFeature FixedLenSequenceFeature parse_example parse_sequence_example
-            parse_single_example parse_single_sequence_example
+            FixedLenFeature FixedLenSequenceFeature RaggedFeature VarLenFeature
             """,
         "treadle.ops.strings.json_examples": "decode_json_example",
         "treadle.ops.strings.tensors": "parse_tensor serialize_tensor",
+        "treadle.ragged.examples": """
+            parse_example parse_sequence_example parse_single_example parse_single_sequence_example
+            """,
     },
 )

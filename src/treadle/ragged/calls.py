@@ -249,15 +249,13 @@ def _map_fn(
         raise TypeError(
             f"map_fn takes one ragged tensor, or tensors in nested structures{at(user_origin())}"
         )
-    if isinstance(signature, RaggedTensorSpec):
+    if signature is None or isinstance(signature, RaggedTensorSpec):  # rows of lengths of their own
         if elems.is_symbolic:
             raise TypeError(
-                "map_fn gives ragged tensors outside of functions only: use td.ragged functions on "
-                f"all rows at once{at(user_origin())}"
+                "map_fn gives ragged tensors outside of functions only: use fn_output_signature "
+                f"for tensors of one shape, or functions of all rows at once{at(user_origin())}"
             )
         return shaping.stack([fn(row) for row in elems])
-    if signature is None:
-        signature = elems.dtype
     return mapping.map_fn(
         lambda i: fn(elems[i]), ranges.range(elems.nrows()), fn_output_signature=signature
     )

@@ -104,10 +104,10 @@ class SparseTensor(CompositeTensor):
     @property
     def shape(self) -> TensorShape:
         """The static shape: None for sizes that only a run can tell."""
+        if not getattr(self._dense_shape, "is_symbolic", True):
+            return TensorShape(self._dense_shape.numpy().tolist())
         if self._dims is not None:
             return TensorShape(self._dims)
-        if not self._dense_shape.is_symbolic:
-            return TensorShape(self._dense_shape.numpy().tolist())
         return TensorShape(partial_dims(self._dense_shape))
 
     def get_shape(self) -> TensorShape:

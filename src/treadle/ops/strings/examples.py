@@ -54,6 +54,41 @@ class FixedLenSequenceFeature(NamedTuple):
     default_value: Any = None
 
 
+class VarLenFeature(NamedTuple):
+    """A feature with any number of values, which becomes a sparse tensor.
+
+    Attributes:
+        dtype: float32, int64 or string.
+    """
+
+    dtype: Any
+
+
+class RaggedFeature(NamedTuple):
+    """A feature with any number of values, which becomes the rows of a ragged tensor.
+
+    Attributes:
+        dtype: float32, int64 or string.
+        value_key: the name of the feature; that of the result without it.
+        partitions: must be empty: further ragged axes are not read.
+        row_splits_dtype: of the offsets of the rows.
+        validate: accepted for TensorFlow programs.
+    """
+
+    dtype: Any
+    value_key: str | None = None
+    partitions: Any = ()
+    row_splits_dtype: Any = dtypes.int32
+    validate: bool = False
+
+
+class Listed(NamedTuple):
+    """The values of all examples one after another, and how many each example has (int64)."""
+
+    values: Tensor
+    counts: Tensor
+
+
 class _Wanted(NamedTuple):
     """What is read of an example.
 
@@ -64,6 +99,7 @@ class _Wanted(NamedTuple):
             value that fills up rows.
         many: whether there may be any number of parts.
         required: whether an example without it is refused.
+        listed: whether its values are given as a `Listed`.
     """
 
     name: str
@@ -72,6 +108,7 @@ class _Wanted(NamedTuple):
     default: tuple[Any, ...]
     many: bool
     required: bool
+    listed: bool = False
 
     @property
     def size(self) -> int:
@@ -87,6 +124,8 @@ def _wanted(name: Any, feature: Any, steps: bool) -> _Wanted:
     Args:
         steps: it is a list of features of a sequence example.
     """
+    if isinstance(feature, VarLenFeature | RaggedFeature) and not steps:
+        return _any_number(name, feature)
     if not isinstance(feature, FixedLenFeature | FixedLenSequenceFeature):
         raise ValueError(
             f"Unsupported {type(feature).__name__} {feature!r} for key {name!r}: use "
@@ -102,12 +141,7 @@ def _wanted(name: Any, feature: Any, steps: bool) -> _Wanted:
             "Unsupported: FixedLenSequenceFeature requires allow_missing to be True, for key "
             f"{name!r}{at(user_origin())}"
         )
-    dtype = dtypes.as_dtype(feature.dtype)
-    if dtype not in _FIELDS:
-        raise invalid(
-            f"Feature {name!r}: examples hold float32, int64 and string, not {dtype.name}: read "
-            f"int64 or float32 and use td.cast{at(user_origin())}"
-        )
+    dtype = _stored_dtype(name, feature.dtype)
     shape = TensorShape([feature.shape] if isinstance(feature.shape, int) else feature.shape)
     if shape.rank is None or None in shape.as_list():
         raise ValueError(
@@ -120,6 +154,29 @@ def _wanted(name: Any, feature: Any, steps: bool) -> _Wanted:
     if steps:
         required = not feature.allow_missing  # type: ignore[union-attr]
     return _Wanted(str(name), dtype, dims, default, many, required)
+
+
+def _stored_dtype(name: Any, wanted: Any) -> DType:
+    dtype = dtypes.as_dtype(wanted)
+    if dtype not in _FIELDS:
+        raise invalid(
+            f"Feature {name!r}: examples hold float32, int64 and string, not {dtype.name}: read "
+            f"int64 or float32 and use td.cast{at(user_origin())}"
+        )
+    return dtype
+
+
+def _any_number(name: Any, feature: VarLenFeature | RaggedFeature) -> _Wanted:
+    """A feature with any number of values, which fill up nothing."""
+    if isinstance(feature, RaggedFeature):
+        if feature.partitions:
+            raise NotImplementedError(
+                f"Feature {name!r}: partitions of ragged features are not read: read their offsets "
+                f"as another RaggedFeature, and use td.RaggedTensor{at(user_origin())}"
+            )
+        name = feature.value_key or name
+    dtype = _stored_dtype(name, feature.dtype)
+    return _Wanted(str(name), dtype, (), (), True, False, True)
 
 
 def _default(
@@ -270,6 +327,15 @@ def _column(values: list[Any], wanted: _Wanted, scalar: bool) -> NDArray:
     return array[0] if scalar else array
 
 
+def _list_of(values: list[Any], wanted: _Wanted, scalar: bool) -> list[NDArray]:
+    """The values of a feature in all examples, and their numbers."""
+    flat = [value for row in values for value in row]
+    array = np.empty(len(flat), wanted.dtype.np_dtype)
+    array[:] = flat
+    counts = np.array([len(row) for row in values], np.int64)
+    return [array, counts[0] if scalar else counts]
+
+
 def _failed(fault: object, name: bytes, place: int) -> Exception:
     named = f"Name: {name.decode('utf-8', 'replace')}, " if name else ""
     return invalid(f"{named}{fault} (example {place})")
@@ -302,7 +368,11 @@ def _parse(
             raise _failed(fault, label, place) from None
         except wire.WireError as error:
             raise _failed(f"Could not parse example input: {error}", label, place) from None
-    results = [_column(v, w, scalar) for v, w in zip(columns, features, strict=True)]
+    results = []
+    for column, wanted in zip(columns, features, strict=True):
+        results += _list_of(column, wanted, scalar) if wanted.listed else [
+            _column(column, wanted, scalar)
+        ]  # fmt: skip
     for column, wanted in zip(lists, steps, strict=True):
         flat = [[x for step in row for x in step] for row in column]
         lengths = np.array([len(row) for row in column], np.int64)
@@ -348,6 +418,10 @@ def _infer(
     batch = tuple(serialized.dims)
     specs = []
     for wanted in features:
+        if wanted.listed:
+            specs += [TensorSpec([fresh_symbol("values")], wanted.dtype)]
+            specs += [TensorSpec(batch, dtypes.int64)]
+            continue
         parts = (fresh_symbol("parts"),) if wanted.many else ()
         specs.append(TensorSpec((*batch, *parts, *wanted.dims), wanted.dtype))
     for wanted in steps:
@@ -359,9 +433,9 @@ def _infer(
 PARSE = register(Op("parse_examples", _infer, _parse, tags=STRINGS))
 
 
-def _run(
+def parsed(
     serialized: Any, names: Any, features: Mapping[Any, Any], steps: Mapping[Any, Any]
-) -> tuple[dict[Any, Tensor], dict[Any, Tensor], dict[Any, Tensor]]:
+) -> tuple[dict[Any, Any], dict[Any, Tensor], dict[Any, Tensor]]:
     """The features, the lists of features and the lengths of these."""
     labels = string_tensor([] if names is None else names)
     wanted = {k: _wanted(k, features[k], False) for k in sorted(features)}
@@ -372,106 +446,28 @@ def _run(
         PARSE, string_tensor(serialized), labels, features=tuple(map(tuple, wanted.values())),
         steps=tuple(map(tuple, lists.values())),
     )  # fmt: skip
-    given = list(found) if isinstance(found, tuple | list) else [found]
-    rest = given[len(wanted) :]
+    given = iter(found if isinstance(found, tuple | list) else [found])
+    own: dict[Any, Any] = {
+        key: Listed(next(given), next(given)) if w.listed else next(given)
+        for key, w in wanted.items()
+    }
+    rest = list(given)
     return (
-        dict(zip(wanted, given, strict=False)),
+        own,
         dict(zip(lists, rest[::2], strict=True)),
         dict(zip(lists, rest[1::2], strict=True)),
     )
 
 
-def _scalar(serialized: Any, what: str) -> Tensor:
+def scalar_string(serialized: Any, what: str) -> Tensor:
     tensor = string_tensor(serialized)
     if len(tensor.dims) != 0:
         raise ValueError(f"{what}: Input serialized must be a scalar{at(user_origin())}")
     return tensor
 
 
-def _features_of(features: Any, what: str) -> Mapping[Any, Any]:
+def features_of(features: Any, what: str) -> Mapping[Any, Any]:
     if not isinstance(features, Mapping) or not features:
         found = "None" if features is None else "empty"
         raise ValueError(f"Invalid argument: {what} cannot be {found}.{at(user_origin())}")
     return features
-
-
-def parse_example(
-    serialized: Any, features: Any, example_names: Any = None, name: str | None = None
-) -> dict[Any, Tensor]:
-    """The features of a batch of examples.
-
-    Args:
-        serialized: a vector of examples, as ``Example.SerializeToString`` gives them; or a scalar.
-        features: a dict from names to FixedLenFeature or FixedLenSequenceFeature.
-        example_names: names of the examples, for errors.
-
-    Returns:
-        a tensor [batch, *shape] for each name, [batch, parts, *shape] for a
-        FixedLenSequenceFeature, whose shorter rows are filled up.
-
-    Raises:
-        ValueError: no features, or of another kind: sparse and ragged tensors are not provided.
-        InvalidArgumentError: an example that is damaged, lacks a feature without a default, or has
-            it with another dtype or number of values.
-    """
-    return _run(serialized, example_names, _features_of(features, "features"), {})[0]
-
-
-def parse_single_example(
-    serialized: Any, features: Any, example_names: Any = None, name: str | None = None
-) -> dict[Any, Tensor]:
-    """The features of one example, a scalar string; see `parse_example`.
-
-    Returns:
-        a tensor of its shape for each name.
-
-    Raises:
-        ValueError: no scalar; no features, or of another kind.
-        InvalidArgumentError: an example that does not fit.
-    """
-    return _run(
-        _scalar(serialized, "parse_single_example"), example_names,
-        _features_of(features, "features"), {},
-    )[0]  # fmt: skip
-
-
-def parse_sequence_example(
-    serialized: Any, context_features: Any = None, sequence_features: Any = None,
-    example_names: Any = None, name: str | None = None,
-) -> tuple[dict[Any, Tensor], dict[Any, Tensor], dict[Any, Tensor]]:  # fmt: skip
-    """The features of a batch of sequence examples.
-
-    Args:
-        serialized: a vector of sequence examples, or a scalar.
-        context_features: a dict of features of the whole examples, as for `parse_example`.
-        sequence_features: a dict of FixedLenSequenceFeatures, one part for each step.
-        example_names: names of the examples, for errors.
-
-    Returns:
-        the context's tensors [batch, *shape]; the sequences' tensors [batch, steps, *shape],
-        filled up; and the lengths of these, int64 [batch].
-
-    Raises:
-        ValueError, InvalidArgumentError: as for `parse_example`.
-    """
-    return _run(serialized, example_names, context_features or {}, sequence_features or {})
-
-
-def parse_single_sequence_example(
-    serialized: Any, context_features: Any = None, sequence_features: Any = None,
-    example_name: Any = None, name: str | None = None,
-) -> tuple[dict[Any, Tensor], dict[Any, Tensor]]:  # fmt: skip
-    """The features of one sequence example, a scalar string; see `parse_sequence_example`.
-
-    Returns:
-        the context's tensors and the sequences' tensors [steps, *shape].
-
-    Raises:
-        ValueError, InvalidArgumentError: as for `parse_example`.
-    """
-    context, lists, _ = _run(
-        _scalar(serialized, "parse_single_sequence_example"),
-        None if example_name is None else [example_name], context_features or {},
-        sequence_features or {},
-    )  # fmt: skip
-    return context, lists
