@@ -96,7 +96,7 @@ def test_taps_beyond_the_sides_are_left_out_where_that_pays() -> None:
 
 
 def test_input_gradients_of_few_channels_are_dot_products() -> None:
-    """They read the filters where they are; nothing changes where channels fill much of a vector."""
+    """They read the filters where they are; others are as they were."""
 
     def dots(op: str, *extents: int, level: int = 4) -> bool:
         target, g = baseline(level), geometry(*extents)
