@@ -53,7 +53,7 @@ def start(
     )  # fmt: skip
 
 
-def finish(started: subprocess.Popen[str], seconds: float = 100) -> tuple[int, str, str]:
+def finish(started: subprocess.Popen[str], seconds: float = 300) -> tuple[int, str, str]:
     """(exit status, output, errors) of a program; it must end in that time."""
     try:
         out, err = started.communicate(timeout=seconds)
