@@ -96,3 +96,19 @@ def test_batches_of_dataframes():
     np.testing.assert_array_equal(features["a"], [1.0, 2.0])
     np.testing.assert_array_equal(features["b"], [4, 5])
     np.testing.assert_array_equal(labels, [0, 1])
+
+
+@pytest.mark.parametrize("shapes", [((4, 7), (1, 4, 7)), ((1, 4, 7), (4, 7)), ((2, 2, 7), (4, 7))])
+def test_labels_in_axes_of_another_number(shapes):
+    """TensorFlow takes logits and labels as rows of classes; the loss has the axes of logits."""
+    draw = np.random.default_rng(0)
+    logits = draw.normal(size=(4, 7)).astype(np.float32)
+    labels = np.eye(7, dtype=np.float32)[[0, 3, 6, 3]]
+    wanted = np.log(np.exp(logits).sum(1)) - logits[np.arange(4), [0, 3, 6, 3]]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, *shapes[0][1:]])
+        given = tf.constant(labels.reshape(shapes[1]))
+        loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=given, logits=x)
+        found = session.run(loss, {x: logits.reshape(shapes[0])})
+    assert found.shape == shapes[0][:-1]
+    np.testing.assert_allclose(found.reshape(-1), wanted, 1e-5)

@@ -33,6 +33,7 @@ from treadle.ops.op_makers import needs, require_kinds
 from treadle.ops.properties import Refusal
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping.reshaping import reshape_to
 from treadle.ops.sizes import Pairs
 
 # -- sparse labels: one class number a row ---------------------------------------------------------
@@ -279,7 +280,8 @@ def softmax_cross_entropy_with_logits(
     """``-sum(labels * log(softmax(logits)), axis)``; gradients flow to both.
 
     Args:
-        labels: distributions along `axis`, of logits' shape (or broadcast to it) and dtype.
+        labels: distributions along `axis`, of logits' shape (or broadcast to it) and dtype; as many
+            of them in axes of another number.
         logits: floats.
         axis: the class axis.
         name: accepted for TensorFlow programs.
@@ -291,6 +293,8 @@ def softmax_cross_entropy_with_logits(
     place = normal_axis(axis, x.ndim)
     if place != x.ndim - 1:
         x, y = _class_axis_last(x, place), _class_axis_last(y, place)
+    if y.ndim > 1 < x.ndim != y.ndim and y.dims[-1] == x.dims[-1]:
+        y = reshape_to(y, x.dims)  # both are rows of classes, as TensorFlow takes them
     return run(DENSE, x, y)  # type: ignore[no-any-return]
 
 
