@@ -192,7 +192,7 @@ class Arguments:
             mine.with_dims(
                 TensorShape(
                     [a if a == b else None for a, b in zip(mine.dims, old.dims, strict=True)]
-                ).dims
+                ).exact
             )
             for mine, old in zip(self._specs(), earlier._specs(), strict=True)
         )

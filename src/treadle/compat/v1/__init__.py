@@ -197,7 +197,6 @@ from treadle.compat.v1.settings import (
     RunOptions,
 )
 from treadle.compat.v1.shapes import (
-    Dimension,
     TensorShape,
 )
 from treadle.compat.v1.tensor_array import TensorArray
@@ -238,6 +237,7 @@ from treadle.compat.v1.variables import (
     trainable_variables,
     variables_initializer,
 )
+from treadle.core.dimension import Dimension
 from treadle.version import GIT_VERSION, VERSION, __version__
 
 __git_version__ = GIT_VERSION

@@ -24,7 +24,7 @@ import numpy as np
 
 import treadle as td
 from treadle.compat.v1.registered_gradients import override_gradient
-from treadle.compat.v1.shapes import Dimension, plain
+from treadle.compat.v1.shapes import plain
 from treadle.compat.v1.values import (
     ANY_RANKS,
     POSSIBLE_RANKS,
@@ -45,6 +45,7 @@ from treadle.compat.v1.values import (
     thread,
 )
 from treadle.core.context import recording, taping
+from treadle.core.dimension import Dimension
 from treadle.core.origin import at, attributed_to, user_origin
 from treadle.graph.builder import GraphBuilder
 from treadle.ops.tensorflow_names import operation_name, operation_type
