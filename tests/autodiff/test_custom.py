@@ -277,7 +277,8 @@ def derivatives(fn, x, orders):
 def test_a_custom_gradient_that_calls_its_own_function(way):
     x = td.constant(0.7, td.float64)
     found = way(lambda x: derivatives(sine, x, 3))(x)
-    np.testing.assert_allclose([y.numpy() for y in found], [np.sin(0.7), np.cos(0.7), -np.sin(0.7), -np.cos(0.7)])
+    expected = [np.sin(0.7), np.cos(0.7), -np.sin(0.7), -np.cos(0.7)]
+    np.testing.assert_allclose([y.numpy() for y in found], expected)
 
 
 def test_derivatives_of_such_a_function_that_are_not_traced_are_refused():

@@ -21,7 +21,8 @@ def pairs(tf, what):
 @program
 def dimensions(tf):
     a, b = tf.TensorShape([2, None]).dims
-    numbers = [a.value, b.value, int(a), str(a), str(b), a == 2, b == 2, (a + 1).value, (a * b).value]
+    sums = [(a + 1).value, (a * b).value]
+    numbers = [a.value, b.value, int(a), str(a), str(b), a == 2, b == 2, *sums]
     names = ("dimension_value", "dimension_at_index")
     value, at = (getattr(tf.compat, name) for name in names)
     return [numbers, value(a), value(b), value(3), value(None), at(tf.TensorShape(None), 1).value,
