@@ -6,6 +6,7 @@ import threading
 
 from treadle.runtime.cpu.background import Background
 from treadle.runtime.cpu.jit import jit
+from treadle.runtime.cpu.target import host, process_host, this_machine, using
 
 
 def blocked(background):
@@ -98,3 +99,35 @@ def test_a_forked_child_runs_jobs():
         background.submit("b", done.set)
         os._exit(0 if done.wait(60) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+OTHER = this_machine().without("avx512f")
+
+
+def looks_twice(background, seen):
+    """Submit a job that looks at the machine when it begins and again a while later."""
+    started, go = threading.Event(), threading.Event()
+
+    def job():
+        seen.append(host())
+        started.set()
+        go.wait(60)
+        seen.append(host())
+
+    background.submit("job", job)
+    assert started.wait(60)
+    threading.Timer(0.1, go.set).start()
+
+
+def test_another_machine_is_used_when_jobs_have_ended():
+    background, seen = Background(lambda: 1), []
+    looks_twice(background, seen)
+    with using(OTHER):
+        assert seen == [process_host(), process_host()]
+
+
+def test_a_machine_is_used_until_its_jobs_have_ended():
+    background, seen = Background(lambda: 1), []
+    with using(OTHER):
+        looks_twice(background, seen)
+    assert seen == [OTHER, OTHER]

@@ -13,6 +13,7 @@ from treadle.core.safe_thread import SafeThread
 
 Job = Callable[[], None]
 
+_all: weakref.WeakSet[Background] = weakref.WeakSet()
 _SWITCH = 0.0002  # seconds: jobs are short stretches of Python around long calls without the GIL
 
 
@@ -28,6 +29,7 @@ class Background:
     def __init__(self, threads: Callable[[], int]) -> None:
         self._threads = threads
         self._forget()
+        _all.add(self)
         if hasattr(os, "register_at_fork"):
             this = weakref.ref(self)
             os.register_at_fork(
@@ -87,6 +89,12 @@ class Background:
                         return
                     job = self._jobs.pop(next(iter(self._jobs)))
                 job()
+
+
+def settle() -> None:
+    """Drop all jobs that have not begun and wait for the others: what they read may change now."""
+    for background in list(_all):
+        background.drain()
 
 
 def _if_alive(reference: weakref.ref[Background], method: Callable[[Background], None]) -> None:

@@ -15,6 +15,7 @@ from treadle.core import locks
 from treadle.core.object_cache import default_cache
 from treadle.core.records import record
 from treadle.runtime.cpu.amx_permission import may_use_amx
+from treadle.runtime.cpu.background import settle
 from treadle.runtime.cpu.caches import (
     DEFAULTS,
     Caches,
@@ -205,7 +206,8 @@ class using:
     """``with using(target):`` programs are made for another machine.
 
     It holds for the whole process, and for programs that are made and first called within it; where
-    code is only written, it holds for this thread.
+    code is only written, it holds for this thread. Compilations in the background have ended where
+    it begins and ends: one that another machine overtook would mix the code of both.
     """
 
     def __init__(self, target: Target, run: bool = True) -> None:
@@ -218,11 +220,17 @@ class using:
         self._list = _in_use if run else _written.targets
 
     def __enter__(self) -> Target:
+        self._settle()
         self._list.append(self.target)
         return self.target
 
     def __exit__(self, *exc: object) -> None:
+        self._settle()
         self._list.remove(self.target)
+
+    def _settle(self) -> None:
+        if self._list is _in_use:
+            settle()
 
 
 def is_only_written() -> bool:
