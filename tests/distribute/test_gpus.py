@@ -334,13 +334,14 @@ import treadle as td
 from mpi4py import MPI
 from tests.runtime.gpu.recorder import recorded_gpu
 from treadle.core.context import set_home
+from treadle.distribute import workers
 
 rank = MPI.COMM_WORLD.rank
 stack = contextlib.ExitStack()
 gpu = stack.enter_context(recorded_gpu(0, physical=rank))
 gpu.storage.driver.has_nccl = "no nccl" not in sys.argv
 set_home(gpu)
-td.distribute.workers.default_devices = lambda: [gpu.name]
+workers.default_devices = lambda: [gpu.name]
 
 def tell(*values):
     line = json.dumps([np.asarray(v).tolist() for v in values])
