@@ -301,7 +301,7 @@ class _Program:
     def _rewrite_name(self, name: _Name) -> None:
         path = name.path
         if path in _IGNORED or (
-            path not in old_names.NAMES and _known_part(self.root, path) == path
+            not _has_newer_name(path) and _known_part(self.root, path) == path
         ):
             return
         place, new = self._moved(path)
@@ -501,17 +501,22 @@ def _known_part(root: str, path: str) -> str:
     return ""
 
 
+def _has_newer_name(path: str) -> bool:
+    """Whether programs of today call it otherwise, although the old name may be there, too."""
+    return path.startswith("compat.v2.") or any(p in old_names.NAMES for p in _prefixes(path))
+
+
 @functools.cache
 def _new_path(root: str, path: str) -> str | None:
     """Where treadle has what TensorFlow calls by a path; None where it has not."""
-    if path not in old_names.NAMES and _has(root, path):
-        return path
     if path.startswith("compat.v2.") and root == V2:
         return _new_path(root, path.removeprefix("compat.v2."))
     for part in _prefixes(path):
         new = old_names.NAMES.get(part)
         if new is not None and _has(root, new + path[len(part) :]):
             return new + path[len(part) :]
+    if path not in old_names.NAMES and _has(root, path):
+        return path
     first, _, last = path.rpartition(".")
     if not first and last:  # such as FixedLenFeature, which is in tf.io now
         for module in ("math", "linalg", "io", "strings", "nn", "image", "random", "debugging"):

@@ -43,8 +43,10 @@ class _Translation:
 
     def _captured(self, graph: Graph, param: Value, captured: Any) -> str:
         """Tensors and variables that a function uses are constants of the model."""
-        known = isinstance(captured, Variable)
-        name = captured.name if known else self._names.of(graph, param)
+        if isinstance(captured, Variable):  # those of Keras share short names
+            name = captured.path or captured.name
+        else:
+            name = self._names.of(graph, param)
         array = np.asarray(captured.numpy())
         return self.block.constants.constant(array, name.removesuffix(":0"), merged=False)
 
