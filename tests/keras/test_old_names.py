@@ -10,13 +10,15 @@ import pytest
 
 import treadle as td
 from treadle import keras
-from treadle.keras import layers
+from treadle.keras import dtype_policies, layers
 
 X = np.ones((4, 2), np.float32)
 
 
 @pytest.fixture
-def float64() -> Iterator[None]:
+def float64(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Layers have the dtype that floatx says: no earlier test has set a policy."""
+    monkeypatch.setattr(dtype_policies, "_global", None)
     keras.backend.set_floatx("float64")
     yield
     keras.backend.set_floatx("float32")
