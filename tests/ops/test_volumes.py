@@ -68,9 +68,10 @@ def test_conv3d(case):
     eager = conv(VOLUME, FILTERS)
     np.testing.assert_allclose(eager, expected, rtol=1e-12, atol=1e-12)
     spec = [td.TensorSpec([None] * 4 + [4], td.float64), td.TensorSpec(FILTERS.shape, td.float64)]
-    np.testing.assert_array_equal(td.function(conv)(VOLUME, FILTERS), eager)
+    compiled = td.function(conv)(VOLUME, FILTERS)  # NumPy's BLAS adds in an order of its own
+    np.testing.assert_allclose(compiled, expected, rtol=1e-12, atol=1e-12)
     opened = td.function(conv, input_signature=spec)
-    np.testing.assert_array_equal(opened(VOLUME, FILTERS), eager)
+    np.testing.assert_array_equal(opened(VOLUME, FILTERS), compiled)
     np.testing.assert_allclose(
         opened(VOLUME[:1, :, :, 1:], FILTERS), convolved(VOLUME[:1, :, :, 1:], FILTERS, case),
         rtol=1e-12, atol=1e-12,
