@@ -87,7 +87,7 @@ def test_values_of_old_readers():
 def test_long_programs_take_linear_time_in_llvm():
     """LLVM's own passes are left out where a program is long: they are not linear."""
     x, texts = argument("scatters"), []
-    for n in (20, 200):
+    for n in (2, 200):
         f = td.function(lambda u, n=n: CHAINS["scatters"](u, n))
         with disabled("rolled_loops"):
             texts.append(td.inspect.stages(f, x)["llvm"])
