@@ -285,7 +285,8 @@ class GradientTape:
             gradients = [
                 zeros_for(x) if g is None else g for g, x in zip(gradients, flat, strict=True)
             ]
-        return of_elements(sources, nest.pack(parts, gradients))
+        found = nest.pack(parts, gradients)
+        return found if parts is sources else of_elements(sources, found)
 
     @contextmanager
     def used_once(self) -> Iterator[None]:

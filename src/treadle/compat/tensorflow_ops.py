@@ -551,13 +551,6 @@ def _algorithm(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.constant(1, td.int32)  # Philox
 
 
-@rule("StatelessRandomUniformV2")
-def _stateless_uniform(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    shape, key, counter = inputs[:3]
-    seed = _seed(key, counter)
-    return td.random.stateless_uniform(shape, seed, dtype=attrs.get("dtype", td.float32))
-
-
 @rule("StatelessRandomUniformIntV2")
 def _stateless_integers(inputs: Sequence[Any], attrs: Attrs) -> Any:
     shape, key, counter, _, low, high = inputs
@@ -565,18 +558,17 @@ def _stateless_integers(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.random.stateless_uniform(shape, seed, low, high, attrs["dtype"])
 
 
-@rule("StatelessRandomNormalV2")
-def _stateless_normal(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    shape, key, counter = inputs[:3]
-    seed = _seed(key, counter)
-    return td.random.stateless_normal(shape, seed, dtype=attrs.get("dtype", td.float32))
+def _floats(draw: Callable[..., Any]) -> Callable[..., Any]:
+    def drawn(inputs: Sequence[Any], attrs: Attrs) -> Any:
+        shape, key, counter = inputs[:3]
+        return draw(shape, _seed(key, counter), dtype=attrs.get("dtype", td.float32))
+
+    return drawn
 
 
-@rule("StatelessTruncatedNormalV2")
-def _stateless_truncated(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    shape, key, counter = inputs[:3]
-    seed = _seed(key, counter)
-    return td.random.stateless_truncated_normal(shape, seed, dtype=attrs.get("dtype", td.float32))
+rule("StatelessRandomUniformV2")(_floats(td.random.stateless_uniform))
+rule("StatelessRandomNormalV2")(_floats(td.random.stateless_normal))
+rule("StatelessTruncatedNormalV2")(_floats(td.random.stateless_truncated_normal))
 
 
 # -- strings ---------------------------------------------------------------------------------------

@@ -34,20 +34,15 @@ class CompositeTensor:
 
 
 def with_elements(structure: Any) -> Any:
-    """A structure with the elements of composite tensors in their places."""
+    """A structure with the elements of composite tensors in their places: itself where there are
+    none."""
     if isinstance(structure, CompositeTensor):
         return structure._elements()
-    parts = nest.children(structure)
-    if parts is None or not holds_composites(structure):
+    parts = [part for _, part in nest.children(structure) or ()]
+    found = [with_elements(part) for part in parts]
+    if all(new is part for new, part in zip(found, parts, strict=True)):
         return structure
-    return nest.rebuild(structure, [with_elements(part) for _, part in parts])
-
-
-def holds_composites(structure: Any) -> bool:
-    """Whether a composite tensor is somewhere in a structure."""
-    if isinstance(structure, CompositeTensor):
-        return True
-    return any(holds_composites(part) for _, part in nest.children(structure) or ())
+    return nest.rebuild(structure, found)
 
 
 def of_elements(structure: Any, elements: Any) -> Any:
@@ -55,11 +50,10 @@ def of_elements(structure: Any, elements: Any) -> Any:
     if isinstance(structure, CompositeTensor):
         return None if elements is None else structure._with_elements(elements)
     parts = nest.children(structure)
-    if parts is None or not holds_composites(structure):
+    if parts is None:
         return elements
-    changed = [part for _, part in nest.children(elements) or ()]
-    pairs = zip((part for _, part in parts), changed, strict=True)
-    return nest.rebuild(structure, [of_elements(part, given) for part, given in pairs])
+    pairs = zip(parts, nest.children(elements) or (), strict=True)
+    return nest.rebuild(structure, [of_elements(part, given) for (_, part), (_, given) in pairs])
 
 
 class CompositeSpec(TypeSpec):
