@@ -4,6 +4,9 @@ import os
 import sys
 import threading
 
+import pytest
+
+from tests.runtime.interrupts.inject import at_place, count_places
 from treadle.runtime.cpu.background import Background
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.target import host, process_host, this_machine, using
@@ -131,3 +134,30 @@ def test_a_machine_is_used_until_its_jobs_have_ended():
     with using(OTHER):
         looks_twice(background, seen)
     assert seen == [OTHER, OTHER]
+
+
+def test_jobs_are_done_after_an_interrupt_anywhere_in_submitting_one():
+    def submits():
+        background = Background(lambda: 1)
+        return background, lambda: background.submit("first", lambda: None)
+
+    places, _ = count_places(submits()[1])
+    assert places > 5
+    for number in range(places):
+        background, submit = submits()
+        assert at_place(submit, number, delicate=False)
+        done = threading.Event()
+        background.submit("second", done.set)
+        assert done.wait(60), number
+        background.drain()
+        assert not background.is_working
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_job_that_ends_its_thread_does_not_keep_others_from_being_done():
+    background = Background(lambda: 1)
+    background.submit("leaves", sys.exit)
+    background.drain()
+    done = threading.Event()
+    background.submit("other", done.set)
+    assert done.wait(60)

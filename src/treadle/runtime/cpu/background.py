@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -40,9 +41,16 @@ class Background:
     def _forget(self) -> None:
         self._lock = locks.lock()
         self._jobs: dict[str, Job] = {}
-        self._working = 0  # threads that will look for another job
+        # Threads that will look for another job. Those that are not alive do not count: an
+        # interrupt may have kept one from beginning.
+        self._working: set[threading.Thread] = set()
         self._most = 0
         self._alive: list[threading.Thread] = []
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a thread works on jobs, or will look for another one."""
+        return any(thread.is_alive() for thread in list(self._working))
 
     def submit(self, key: str, job: Job) -> None:
         """Let a thread do the job, unless one of that key waits already."""
@@ -52,15 +60,14 @@ class Background:
             if self._most < 1:
                 return
             self._jobs.setdefault(key, job)
-            if self._working >= self._most:
+            self._working = {t for t in self._working if t.is_alive()}
+            if len(self._working) >= self._most:
                 return
             thread = SafeThread(target=self._work, name="treadle-compiler")
-            self._working += 1
+            self._working.add(thread)
             self._alive = [t for t in self._alive if t.is_alive()] + [thread]
-            try:
+            with contextlib.suppress(RuntimeError):  # at the interpreter's end, or too many threads
                 thread.start()
-            except RuntimeError:  # the interpreter is ending, or there are too many
-                self._working -= 1
 
     def take(self, key: str | None = None) -> Job | None:
         """The job of a key (None: the next one), which the caller then does; None: no such job."""
@@ -79,13 +86,15 @@ class Background:
                 thread.join()
 
     def _work(self) -> None:
+        this = threading.current_thread()
         with _quick_switches:
             while True:
                 with self._lock:
+                    self._working.add(this)  # it was dropped where its start was interrupted
                     if not threading.main_thread().is_alive():
                         self._jobs.clear()  # the process is about to end
                     if not self._jobs:
-                        self._working -= 1
+                        self._working.discard(this)
                         return
                     job = self._jobs.pop(next(iter(self._jobs)))
                 job()
