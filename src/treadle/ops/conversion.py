@@ -25,7 +25,7 @@ _converters: list[tuple[type, Callable[[Any, DType | None], Any]]] = []
 _typed: tuple[type, ...] = (Tensor,)  # Tensor and the types with converters
 # The same for types without a dtype of their own, as Python's numbers have none.
 _weak: dict[type, Callable[[Any, DType | None], Tensor]] = {}
-_pack: Callable[[list[Tensor]], Tensor]
+_pack: Callable[[list[Tensor], DType | None], Tensor]
 # Conversion functions of users, with their priorities.
 _users: list[tuple[int, type, Callable[..., Any]]] = []
 
@@ -83,15 +83,16 @@ def register_weak(kind: type, fn: Callable[[Any, DType | None], Tensor]) -> None
     _weak[kind] = fn
 
 
-def register_stack(fn: Callable[[list[Tensor]], Tensor]) -> None:
-    """`convert_to_tensor` packs a list that holds tensors with ``fn(parts)``."""
+def register_stack(fn: Callable[[list[Tensor], DType | None], Tensor]) -> None:
+    """`convert_to_tensor` packs a list that holds tensors with ``fn(parts, dtype)``, which casts
+    them where a dtype is given."""
     global _pack
     _pack = fn
 
 
-def pack(parts: list[Tensor]) -> Tensor:
-    """Tensors of one shape as the parts of a new first axis."""
-    return _pack(parts)
+def pack(parts: list[Tensor], dtype: DType | None = None) -> Tensor:
+    """Tensors of one shape as the parts of a new first axis, cast where a dtype is given."""
+    return _pack(parts, dtype)
 
 
 def _const_infer(*, value: NDArray) -> TensorSpec:
@@ -171,7 +172,8 @@ def convert_to_tensor(
 
     Args:
         value: a tensor, variable, array, number or nested lists.
-        dtype: required dtype: a tensor of another one is refused (use `cast`).
+        dtype: required dtype: a tensor of another one is refused (use `cast`), those in lists are
+            cast.
         dtype_hint: preferred dtype for values without one of their own; ignored where it fails.
         name: accepted for TensorFlow programs.
     """
@@ -259,10 +261,10 @@ def _holds_tensor(value: Any, axes: int = 0) -> bool:
 
 
 def _stack(values: Any, dtype: DType | None, hint: Any) -> Tensor:
-    """Nested lists that contain tensors: packed with `stack`, in the tensors' dtype."""
+    """Nested lists that contain tensors: packed with `stack`, in the tensors' dtype or cast."""
     found = dtype or _dtype_of(values) or _dtype_of_numbers(values)
     parts = [convert_to_tensor(v, None if _has_strong(v) else found, hint) for v in values]
-    return pack(parts)
+    return pack(parts, dtype)
 
 
 def _has_strong(value: Any) -> bool:

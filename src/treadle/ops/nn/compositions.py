@@ -309,7 +309,8 @@ def compute_average_loss(
         raise ValueError(f"{text}{at(user_origin())}")
     kind = losses.dtype
     if sample_weight is not None:
-        losses = losses * cast(sample_weight, kind)
+        wide = dtypes.float32 if kind.is_integer else kind  # weights have fractions
+        losses = cast(cast(losses, wide) * cast(sample_weight, wide), kind)
     batch = losses.dims[0] * replicas_in_sync("compute_average_loss")
     if global_batch_size is not None:
         batch = size_of(global_batch_size, "compute_average_loss: global_batch_size")
