@@ -33,10 +33,6 @@ _PLACES = (
 )  # fmt: skip
 
 _NO_RAGGED = "Use td.RaggedTensor, with its row_splits, row_lengths() and bounding_shape()"
-# What is said elsewhere than in td, which has these names.
-_DENSE_GRAPHS = (
-    "are not provided in graphs of TensorFlow 1: use dense ones, or td.{} in td.function"
-)
 _NO_QUANTIZED = (
     "Quantized numbers are not provided: use bfloat16 or float16, or td.round and td.clip_by_value"
 )
@@ -44,12 +40,9 @@ _NO_QUANTIZED = (
 # TensorFlow's names that are not provided, and what to use instead.
 _INSTEAD = {
     **dict.fromkeys(
-        ("sparse", "SparseTensor", "SparseTensorSpec", "SparseTensorValue"),
-        "Sparse tensors " + _DENSE_GRAPHS.format("SparseTensor"),
-    ),
-    **dict.fromkeys(
         ("ragged", "RaggedTensor", "RaggedTensorSpec"),
-        "Ragged tensors " + _DENSE_GRAPHS.format("RaggedTensor"),
+        "Ragged tensors are not provided in graphs of TensorFlow 1: use dense or sparse ones, or "
+        "td.RaggedTensor in td.function",
     ),
     **dict.fromkeys(
         (

@@ -30,8 +30,8 @@ def test_name(name: str) -> None:
 def test_a_name_that_is_not_there_says_so() -> None:
     with pytest.raises(AttributeError, match="has no 'nonesuch'"):
         tf.nonesuch
-    with pytest.raises(AttributeError, match="Sparse tensors are not provided"):
-        tf.SparseTensor
+    with pytest.raises(AttributeError, match="Ragged tensors are not provided"):
+        tf.RaggedTensor
 
 
 def test_programs_compare_versions() -> None:

@@ -30,6 +30,7 @@ from treadle.compat.v1 import (
     nn,
     random,
     saved_model,
+    sparse,
     summary,
     test,
     train,
@@ -198,6 +199,7 @@ from treadle.compat.v1.settings import (
     RunOptions,
 )
 from treadle.compat.v1.shapes import TensorShape
+from treadle.compat.v1.sparse import SparseTensor, string_split
 from treadle.compat.v1.tensor_array import TensorArray
 from treadle.compat.v1.values import IndexedSlices, Operation, Tensor
 from treadle.compat.v1.variables import (
@@ -238,11 +240,18 @@ from treadle.compat.v1.variables import (
 )
 from treadle.core.dimension import Dimension
 from treadle.names import missing_name
+from treadle.sparse.tensor import SparseTensorValue
 from treadle.version import GIT_VERSION, VERSION, __version__
 
 __git_version__ = GIT_VERSION
 initialize_all_tables = tables_initializer
 python_io = io
+
+# Functions of sparse tensors: their old names -> those in `sparse`.
+_OF_SPARSE = {
+    f"sparse_{name}": name
+    for name in ["add", "concat", "fill_empty_rows", "mask", "maximum", "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse", "reduce_sum", "reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax", "split", "to_indicator", "transpose"]
+} | {"sparse_tensor_dense_matmul": "matmul", "sparse_tensor_to_dense": "to_dense"}
 
 __all__ = [
     "FIFOQueue",
@@ -276,6 +285,8 @@ __all__ = [
     "RunMetadata",
     "RunOptions",
     "Session",
+    "SparseTensor",
+    "SparseTensorValue",
     "Tensor",
     "TensorArray",
     "TensorShape",
@@ -427,8 +438,11 @@ __all__ = [
     "scatter_update",
     "set_random_seed",
     "space_to_batch",
+    "sparse",
+    *_OF_SPARSE,
     "sparse_to_dense",
     "squeeze",
+    "string_split",
     "sub",
     "summary",
     "tables_initializer",
@@ -466,16 +480,15 @@ _elsewhere = fallback(
     "treadle.debugging", "treadle.nn", "treadle.image", aliases=ALIASES,
 )
 
-# Classes of several tensors, and their functions: graphs of TensorFlow 1 have dense tensors only.
-_WITHOUT_GRAPHS = frozenset({
-    "RaggedTensor", "RaggedTensorSpec", "SparseTensor", "SparseTensorSpec", "ragged", "sets",
-    "sparse",
-})  # fmt: skip
+# Rows of different lengths: graphs of TensorFlow 1 have dense and sparse tensors only.
+_WITHOUT_GRAPHS = frozenset({"RaggedTensor", "RaggedTensorSpec", "ragged"})
 
 
 def __getattr__(name: str) -> Any:
     if name in _WITHOUT_GRAPHS:
         raise missing_name(__name__, name)
+    if name in _OF_SPARSE:
+        return getattr(sparse, _OF_SPARSE[name])
     if name in summary.MESSAGES:
         return summary.message(name)
     return message(name) if name in _MESSAGES else _elsewhere(name)

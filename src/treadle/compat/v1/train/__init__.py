@@ -81,6 +81,7 @@ from treadle.compat.v1.train.schedules import (
     piecewise_constant_decay,
     polynomial_decay,
 )
+from treadle.compat.v1.train.warm_starts import VocabInfo, init_from_checkpoint, warm_start
 from treadle.compat.v1.train.writing import write_graph
 
 __all__ = [
@@ -132,6 +133,7 @@ __all__ = [
     "SummarySaverHook",
     "Supervisor",
     "SyncReplicasOptimizer",
+    "VocabInfo",
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
@@ -147,6 +149,7 @@ __all__ = [
     "get_or_create_global_step",
     "global_step",
     "import_meta_graph",
+    "init_from_checkpoint",
     "inverse_time_decay",
     "latest_checkpoint",
     "natural_exp_decay",
@@ -156,6 +159,7 @@ __all__ = [
     "remove_checkpoint",
     "start_queue_runners",
     "update_checkpoint_state",
+    "warm_start",
     "write_graph",
 ]
 
