@@ -250,8 +250,13 @@ python_io = io
 # Functions of sparse tensors: their old names -> those in `sparse`.
 _OF_SPARSE = {
     f"sparse_{name}": name
-    for name in ["add", "concat", "fill_empty_rows", "mask", "maximum", "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse", "reduce_sum", "reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax", "split", "to_indicator", "transpose"]
-} | {"sparse_tensor_dense_matmul": "matmul", "sparse_tensor_to_dense": "to_dense"}
+    for name in [
+        "add", "concat", "fill_empty_rows", "mask", "maximum", "merge", "minimum", "placeholder",
+        "reduce_max", "reduce_max_sparse", "reduce_sum", "reduce_sum_sparse", "reorder",
+        "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum",
+        "slice", "softmax", "split", "to_indicator", "transpose",
+    ]
+} | {"sparse_tensor_dense_matmul": "matmul", "sparse_tensor_to_dense": "to_dense"}  # fmt: skip
 
 __all__ = [
     "FIFOQueue",

@@ -39,7 +39,8 @@ def accuracy(labels: Any, predictions: Any, weights: Any = None, metrics_collect
              updates_collections: Any = None, name: str | None = None) -> tuple[Any, Any]:
     """How often predictions are labels."""
     same = recorded(_equal, "Equal", "Equal")(labels, predictions)
-    return weighted_mean(name or "accuracy", same, weights, metrics_collections, updates_collections)
+    kind = name or "accuracy"
+    return weighted_mean(kind, same, weights, metrics_collections, updates_collections)
 
 
 def _squared(labels: Any, predictions: Any) -> Any:

@@ -82,7 +82,7 @@ from treadle.compat.v1.train.schedules import (
     polynomial_decay,
 )
 from treadle.compat.v1.train.warm_starts import VocabInfo, init_from_checkpoint, warm_start
-from treadle.compat.v1.train.writing import write_graph
+from treadle.compat.v1.train.writing import summary_iterator, write_graph
 
 __all__ = [
     "batch",
@@ -158,6 +158,7 @@ __all__ = [
     "polynomial_decay",
     "remove_checkpoint",
     "start_queue_runners",
+    "summary_iterator",
     "update_checkpoint_state",
     "warm_start",
     "write_graph",
