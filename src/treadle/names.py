@@ -231,6 +231,11 @@ _INSTEAD = {
 }
 
 
+def explain_missing(hints: Mapping[str, str]) -> None:
+    """Say what to use instead of names, each behind the module in which it is looked for."""
+    _INSTEAD.update(hints)
+
+
 def missing_name(module: str, name: str, more: str = "") -> AttributeError:
     """The error for ``module.name``, with where the name is, or what is near it.
 
@@ -241,8 +246,9 @@ def missing_name(module: str, name: str, more: str = "") -> AttributeError:
     if name.startswith("__") and name.endswith("__"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     hint = (
-        more
-        or _INSTEAD.get(f"{here.removeprefix('td.')}.{_family(name)}", _INSTEAD.get(_family(name)))
+        _INSTEAD.get(f"{here.removeprefix('td.')}.{_family(name)}")
+        or more
+        or _INSTEAD.get(_family(name))
         or _elsewhere(module, name)
         or _near(module, name)
     )

@@ -27,6 +27,7 @@ from treadle.compat.v1 import (
     lookup,
     losses,
     metrics,
+    missing,  # noqa: F401  (says what to use instead)
     nn,
     random,
     saved_model,
@@ -49,18 +50,24 @@ from treadle.compat.v1.functions import (
     arg_min,
     argmax,
     argmin,
+    batch_gather,
     batch_matmul,
     batch_to_space,
     case,
     cast,
     check_numerics,
+    clip_by_average_norm,
     colocate_with,
     cond,
     container,
     control_dependencies,
     convert_to_tensor,
+    convert_to_tensor_or_indexed_slices,
+    convert_to_tensor_or_sparse_tensor,
     count_nonzero,
     device,
+    dimension_at_index,
+    dimension_value,
     disable_control_flow_v2,
     disable_eager_execution,
     disable_resource_variables,
@@ -113,6 +120,7 @@ from treadle.compat.v1.functions import (
     reduce_sum,
     resource_variables_enabled,
     set_random_seed,
+    setdiff1d,
     space_to_batch,
     sparse_to_dense,
     squeeze,
@@ -156,6 +164,7 @@ from treadle.compat.v1.inputs import (
 from treadle.compat.v1.lookup import tables_initializer
 from treadle.compat.v1.mirrored import (
     fallback,
+    of_aliases,
 )
 from treadle.compat.v1.queues import (
     FIFOQueue,
@@ -246,6 +255,7 @@ from treadle.version import GIT_VERSION, VERSION, __version__
 __git_version__ = GIT_VERSION
 initialize_all_tables = tables_initializer
 python_io = io
+manip, spectral = of_aliases(f"{__name__}.manip"), of_aliases(f"{__name__}.spectral")
 
 # Functions of sparse tensors: their old names -> those in `sparse`.
 _OF_SPARSE = {
@@ -309,6 +319,7 @@ __all__ = [
     "app",
     "arg_max",
     "arg_min",
+    "batch_gather",
     "argmax",
     "argmin",
     "assert_variables_initialized",
@@ -320,6 +331,7 @@ __all__ = [
     "case",
     "cast",
     "check_numerics",
+    "clip_by_average_norm",
     "colocate_with",
     "cond",
     "constant_initializer",
@@ -327,10 +339,14 @@ __all__ = [
     "contrib",
     "control_dependencies",
     "convert_to_tensor",
+    "convert_to_tensor_or_indexed_slices",
+    "convert_to_tensor_or_sparse_tensor",
     "count_nonzero",
     "count_up_to",
     "data",
     "device",
+    "dimension_at_index",
+    "dimension_value",
     "disable_control_flow_v2",
     "disable_eager_execution",
     "disable_resource_variables",
@@ -387,6 +403,7 @@ __all__ = [
     "lookup",
     "losses",
     "make_template",
+    "manip",
     "matmul",
     "metrics",
     "mod",
@@ -442,10 +459,12 @@ __all__ = [
     "scatter_sub",
     "scatter_update",
     "set_random_seed",
+    "setdiff1d",
     "space_to_batch",
     "sparse",
     *_OF_SPARSE,
     "sparse_to_dense",
+    "spectral",
     "squeeze",
     "string_split",
     "sub",

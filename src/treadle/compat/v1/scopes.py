@@ -331,7 +331,7 @@ class variable_scope:
             prefix, store.counts = given.name, dict(store.counts)
         elif isinstance(given, str):
             # The name scope makes a default name unique by itself: others may have it, too.
-            label = given if self._name is not None else self._default
+            label = given if self._name is not None else str(self._default)
             prefix = f"{before.name}/{given}" if before.name else given
             scope = before.copied(name=prefix, **self._changes)
             reuse = before.reuse or self._reuse or False

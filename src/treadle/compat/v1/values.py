@@ -500,8 +500,10 @@ class Composite:
         of: the class of treadle.
         fields: the attributes of both classes that are its tensors.
         value: makes what runs give and take for it, of the arrays of its parts.
+        values: its elements, which all such classes have.
     """
 
+    values: Any
     of: ClassVar[Any]
     fields: ClassVar[tuple[str, ...]]
     value: ClassVar[Callable[..., Any]]

@@ -133,8 +133,8 @@ def crf_log_likelihood(
         transition_params: a variable of the name ``transitions`` where omitted.
     """
     if transition_params is None:
-        tensor = element(inputs)
-        count = int((inputs if tensor is None else tensor).shape.as_list()[2])
+        given: Any = element(inputs)
+        count = int((inputs if given is None else given).shape.as_list()[2])
         transition_params = get_variable("transitions", [count, count])
     score = crf_sequence_score(inputs, tag_indices, sequence_lengths, transition_params)
     return score - crf_log_norm(inputs, sequence_lengths, transition_params), transition_params

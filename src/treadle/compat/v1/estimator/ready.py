@@ -30,14 +30,15 @@ class _Part:
     Args:
         optimizer: an optimizer, a function that gives one, or the name of one.
         rate: the learning rate of an optimizer that is named.
-        parameters: how the logits are made.
+        make: ``make(features, columns, mode, width, **parameters)`` gives the logits.
     """
 
     def __init__(
-        self, scope: str, columns: Any, optimizer: Any, rate: float, **parameters: Any
-    ) -> None:
+        self, scope: str, make: Callable[..., Any], columns: Any, optimizer: Any, rate: float,
+        **parameters: Any,
+    ) -> None:  # fmt: skip
         columns = [columns] if hasattr(columns, "name") else list(columns or ())
-        self.scope, self.columns, self.rate = scope, columns, rate
+        self.scope, self.columns, self.rate, self._make = scope, columns, rate, make
         self._optimizer, self._parameters = optimizer, parameters
         if isinstance(optimizer, str) and optimizer not in _OPTIMIZERS:
             raise ValueError(
@@ -54,57 +55,50 @@ class _Part:
     def logits(self, features: Any, mode: str, width: int) -> Any:
         """The logits of a batch."""
         with scopes.variable_scope(self.scope):
-            return self._logits(features, mode, width, **self._parameters)
-
-    def _logits(self, features: Any, mode: str, width: int, **parameters: Any) -> Any:
-        raise NotImplementedError
+            return self._make(features, self.columns, mode, width, **self._parameters)
 
     def variables(self) -> list[Any]:
         graph = get_default_graph()
         return graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, f"{self.scope}/")
 
 
-class _Dense(_Part):
-    """Dense layers on the columns."""
-
-    def _logits(
-        self, features: Any, mode: str, width: int, *, hidden: Sequence[int], activation: Any,
-        dropout: float | None, batch_norm: bool,
-    ) -> Any:  # fmt: skip
-        start = initializers.glorot_uniform_initializer()
-        is_training = mode == ModeKeys.TRAIN
-        with scopes.variable_scope("input_from_feature_columns"):
-            net = feature_column.input_layer(features, self.columns)
-        for index, units in enumerate(hidden):
-            net = layers.dense(
-                net, units, activation, kernel_initializer=start, name=f"hiddenlayer_{index}"
+def _layers(
+    features: Any, columns: Any, mode: str, width: int, *, hidden: Sequence[int], activation: Any,
+    dropout: float | None, batch_norm: bool,
+) -> Any:  # fmt: skip
+    """The logits of dense layers on the columns."""
+    start = initializers.glorot_uniform_initializer()
+    is_training = mode == ModeKeys.TRAIN
+    with scopes.variable_scope("input_from_feature_columns"):
+        net = feature_column.input_layer(features, columns)
+    for index, units in enumerate(hidden):
+        net = layers.dense(
+            net, units, activation, kernel_initializer=start, name=f"hiddenlayer_{index}"
+        )
+        if dropout is not None and is_training:
+            net = layers.dropout(net, dropout, training=True)
+        if batch_norm:
+            net = layers.batch_normalization(
+                net, momentum=0.999, training=is_training, name=f"batchnorm_{index}"
             )
-            if dropout is not None and is_training:
-                net = layers.dropout(net, dropout, training=True)
-            if batch_norm:
-                net = layers.batch_normalization(
-                    net, momentum=0.999, training=is_training, name=f"batchnorm_{index}"
-                )
-        return layers.dense(net, width, None, kernel_initializer=start, name="logits")
+    return layers.dense(net, width, None, kernel_initializer=start, name="logits")
 
 
-class _Linear(_Part):
-    """The weighted sum of the columns."""
-
-    def _logits(self, features: Any, mode: str, width: int, *, combiner: str) -> Any:
-        return feature_column.linear_model(features, self.columns, width, combiner)
+def _sums(features: Any, columns: Any, mode: str, width: int, *, combiner: str) -> Any:
+    """The weighted sums of the columns."""
+    return feature_column.linear_model(features, columns, width, combiner)
 
 
-def _linear(columns: Any, optimizer: Any, combiner: str) -> _Linear:
+def _linear(columns: Any, optimizer: Any, combiner: str) -> _Part:
     count = 1 if hasattr(columns, "name") else len(list(columns or ()))
     rate = min(0.2, 1.0 / max(count, 1) ** 0.5)
-    return _Linear("linear", columns, optimizer, rate, combiner=combiner)
+    return _Part("linear", _sums, columns, optimizer, rate, combiner=combiner)
 
 
 def _dense(columns: Any, optimizer: Any, hidden: Any, activation: Any, dropout: Any,
-           batch_norm: bool) -> _Dense:  # fmt: skip
-    return _Dense(
-        "dnn", columns, optimizer, 0.05, hidden=list(hidden or ()), batch_norm=batch_norm,
+           batch_norm: bool) -> _Part:  # fmt: skip
+    return _Part(
+        "dnn", _layers, columns, optimizer, 0.05, hidden=list(hidden or ()), batch_norm=batch_norm,
         activation=activation or graph_function(td.nn.relu), dropout=dropout,
     )  # fmt: skip
 
@@ -197,7 +191,7 @@ class LinearRegressor(_Ready):
 class _Combined(_Ready):
     """Dense layers and a weighted sum, each with an optimizer of its own."""
 
-    def __init__(self, head: Head, linear: _Linear, dense: _Dense, model_dir: Any, config: Any,
+    def __init__(self, head: Head, linear: _Part, dense: _Part, model_dir: Any, config: Any,
                  warm_start_from: Any, partitioner: Any) -> None:  # fmt: skip
         if not linear.columns and not dense.columns:
             raise ValueError(

@@ -1,5 +1,7 @@
 """``td.compat.v1.train``: optimizers, Saver, sessions that save by themselves."""
 
+from types import SimpleNamespace
+
 from treadle.compat.v1.mirrored import fallback
 from treadle.compat.v1.train.averages import ExponentialMovingAverage
 from treadle.compat.v1.train.coordinator import Coordinator, LooperThread, QueueRunner
@@ -70,12 +72,14 @@ from treadle.compat.v1.train.saver import (
 from treadle.compat.v1.train.schedules import (
     assert_global_step,
     cosine_decay,
+    cosine_decay_restarts,
     create_global_step,
     exponential_decay,
     get_global_step,
     get_or_create_global_step,
     global_step,
     inverse_time_decay,
+    linear_cosine_decay,
     natural_exp_decay,
     piecewise_constant,
     piecewise_constant_decay,
@@ -140,6 +144,7 @@ __all__ = [
     "basic_train_loop",
     "checkpoint_exists",
     "cosine_decay",
+    "cosine_decay_restarts",
     "create_global_step",
     "exponential_decay",
     "export_meta_graph",
@@ -152,10 +157,12 @@ __all__ = [
     "init_from_checkpoint",
     "inverse_time_decay",
     "latest_checkpoint",
+    "linear_cosine_decay",
     "natural_exp_decay",
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
+    "queue_runner",
     "remove_checkpoint",
     "start_queue_runners",
     "summary_iterator",
@@ -163,5 +170,10 @@ __all__ = [
     "warm_start",
     "write_graph",
 ]
+
+queue_runner = SimpleNamespace(
+    QueueRunner=QueueRunner, add_queue_runner=add_queue_runner,
+    start_queue_runners=start_queue_runners,
+)  # fmt: skip
 
 __getattr__ = fallback(__name__, "treadle.train")

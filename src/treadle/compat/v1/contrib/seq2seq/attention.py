@@ -17,8 +17,7 @@ from treadle.core.origin import at, user_origin
 
 
 def _width(value: Any) -> int:
-    tensor = element(value)
-    assert tensor is not None
+    tensor: Any = element(value)
     return int(tensor.shape.as_list()[-1])
 
 
@@ -263,11 +262,11 @@ class AttentionWrapper(RNNCell):
         return tuple(parts) if self._is_multi else parts[0]
 
     @property
-    def output_size(self) -> Any:  # type: ignore[override]
+    def output_size(self) -> Any:
         return self._width if self._outputs else self._cell.output_size
 
     @property
-    def state_size(self) -> Any:  # type: ignore[override]
+    def state_size(self) -> Any:
         sizes = self._given([m.alignments_size for m in self._mechanisms])
         return AttentionWrapperState(
             self._cell.state_size, self._width, td.TensorShape([]), sizes,

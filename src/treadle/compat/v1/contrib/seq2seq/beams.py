@@ -173,16 +173,16 @@ class BeamSearchDecoder(Decoder):
         self._initial = td.nest.map_structure(self._split, initial_state)
 
     @property
-    def batch_size(self) -> Any:  # type: ignore[override]
+    def batch_size(self) -> Any:
         return self._count
 
     @property
-    def output_size(self) -> Any:  # type: ignore[override]
+    def output_size(self) -> Any:
         size = td.TensorShape([self.beam_width])
         return BeamSearchDecoderOutput(size, size, size)
 
     @property
-    def output_dtype(self) -> Any:  # type: ignore[override]
+    def output_dtype(self) -> Any:
         return BeamSearchDecoderOutput(td.float32, td.int32, td.int32)
 
     def _split(self, x: Any) -> Any:

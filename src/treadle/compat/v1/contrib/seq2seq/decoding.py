@@ -151,16 +151,16 @@ class BasicDecoder(Decoder):
         self._layer = output_layer
 
     @property
-    def batch_size(self) -> Any:  # type: ignore[override]
+    def batch_size(self) -> Any:
         return self._helper.batch_size
 
     @property
-    def output_size(self) -> Any:  # type: ignore[override]
+    def output_size(self) -> Any:
         units = self._cell.output_size if self._layer is None else self._layer.units
         return BasicDecoderOutput(units, self._helper.sample_ids_shape)
 
     @property
-    def output_dtype(self) -> Any:  # type: ignore[override]
+    def output_dtype(self) -> Any:
         dtype = next(
             element(x).dtype  # type: ignore[union-attr]
             for x in td.nest.flatten(self._initial)

@@ -68,7 +68,7 @@ class CustomHelper(Helper):
         self.sample_ids_dtype = sample_ids_dtype or td.int32
 
     @property
-    def batch_size(self) -> Any:  # type: ignore[override]
+    def batch_size(self) -> Any:
         if self._size is None:
             raise ValueError("batch_size accessed before initialize was called")
         return self._size
