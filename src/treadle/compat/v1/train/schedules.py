@@ -176,11 +176,11 @@ def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: 
 
 
 def _restarts(
-    rate: Any, step: Any, first_steps: Any, growth: float, shrink: float, alpha: Any
+    rate: Any, step: Any, first_steps: Any, growth: Any, shrink: Any, alpha: Any
 ) -> Any:
     rate = td.convert_to_tensor(rate)
     done = td.cast(step, rate.dtype) / td.cast(first_steps, rate.dtype)
-    growth, shrink = td.cast(growth, rate.dtype), td.cast(shrink, rate.dtype)
+    growth, shrink = (td.cast(x, rate.dtype) for x in (growth, shrink))
     period = td.floor(done)
     longer = td.floor(td.math.log(1.0 - done * (1.0 - growth)) / td.math.log(growth))
     begun = (1.0 - growth**longer) / (1.0 - growth)
