@@ -313,6 +313,27 @@ def values_of_checkpoints(tf: Any) -> Any:
         return [*found, warm]
 
 
+@program
+def decays_and_other_names(tf: Any) -> Any:
+    step, t = tf.placeholder(tf.int32, []), tf.train
+    rates = [
+        t.cosine_decay_restarts(0.1, step, 10),
+        t.cosine_decay_restarts(0.1, step, 10, 1.0, 0.5, 0.1),
+        t.cosine_decay_restarts(0.1, step, 5, 1.5, 0.9), t.linear_cosine_decay(0.1, step, 40),
+        t.linear_cosine_decay(0.1, step, 40, 2.0, 0.1, 0.01),
+    ]
+    found = [
+        tf.batch_gather([[1, 2, 3], [4, 5, 6]], [[2, 0], [1, 1]]),
+        tf.clip_by_average_norm([3.0, 4.0], 1.0), *tf.setdiff1d([1, 2, 3, 2, 5], [2, 7]),
+        tf.real(tf.spectral.fft([1 + 0j, 2, 3])), tf.manip.roll([1, 2, 3], 1, 0),
+        tf.tensor_scatter_update([1, 2, 3], [[1]], [9]), tf.debugging.is_nan([1.0, float("nan")]),
+        tf.image.resize_area(tf.reshape(tf.range(16.0), [1, 4, 4, 1]), [2, 2]),
+    ]
+    with tf.Session() as s:
+        return [plain([s.run(rates, {step: n}) for n in (0, 3, 10, 17, 33, 60)]),
+                plain(s.run(found))]  # fmt: skip
+
+
 if __name__ == "__main__":
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow.compat.v1 as tf

@@ -558,12 +558,12 @@ class BaseSession:
             InvalidArgumentError: a placeholder is not fed; the exceptions of operations.
         """
         form = type(fetches)
-        if type(feed_dict) is dict and any(isinstance(key, _OF_SEVERAL) for key in feed_dict):
-            feed_dict = _flat(feed_dict)
         try:
             key = tuple(fetches) if form is list else fetches
             found = self._programs[key, form, tuple(feed_dict) if feed_dict else None]
         except (KeyError, TypeError):
+            if isinstance(feed_dict, Mapping) and any(isinstance(k, _OF_SEVERAL) for k in feed_dict):
+                return self.run(fetches, _flat(feed_dict), options, run_metadata)
             found = self._prepared(fetches, feed_dict)
         fetch, program = found
         if self._is_closed:
