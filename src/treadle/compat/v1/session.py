@@ -562,7 +562,8 @@ class BaseSession:
             key = tuple(fetches) if form is list else fetches
             found = self._programs[key, form, tuple(feed_dict) if feed_dict else None]
         except (KeyError, TypeError):
-            if isinstance(feed_dict, Mapping) and any(isinstance(k, _OF_SEVERAL) for k in feed_dict):
+            keys = feed_dict if isinstance(feed_dict, Mapping) else ()
+            if any(isinstance(key, _OF_SEVERAL) for key in keys):
                 return self.run(fetches, _flat(feed_dict), options, run_metadata)
             found = self._prepared(fetches, feed_dict)
         fetch, program = found
