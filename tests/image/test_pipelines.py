@@ -122,6 +122,13 @@ def test_files_of_images(tmp_path):
     np.testing.assert_allclose(images[1], exact, rtol=1e-4, atol=1e-5)
 
 
+def test_a_dtype_of_no_numbers_is_refused_before_the_file_is_read():
+    """Eagerly as in functions, where the file is not there yet."""
+    for call in (td.io.decode_image, td.function(td.io.decode_image)):
+        with pytest.raises(TypeError, match="dtype must be either floating point or integer"):
+            call("no image", dtype=td.bool)
+
+
 def test_pillow_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     for call in (

@@ -21,6 +21,14 @@ from treadle.ops.reductions.reduction import reduce_mean, reduce_std
 from treadle.ops.scalars import number
 
 
+def image_dtype(dtype: Any) -> dtypes.DType:
+    """The dtype that images are to have, refused where it has no numbers."""
+    target = dtypes.as_dtype(dtype)
+    if not (target.is_floating or target.is_integer):
+        raise AttributeError("dtype must be either floating point or integer")
+    return target
+
+
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
 ) -> Tensor:
@@ -34,9 +42,7 @@ def convert_image_dtype(
     Raises:
         AttributeError: one of the dtypes is neither floating nor an integer.
     """
-    x, target = convert_to_tensor(image), dtypes.as_dtype(dtype)
-    if not (target.is_floating or target.is_integer):
-        raise AttributeError("dtype must be either floating point or integer")
+    x, target = convert_to_tensor(image), image_dtype(dtype)
     if not (x.dtype.is_floating or x.dtype.is_integer):
         raise AttributeError("image dtype must be either floating point or integer")
     if target is x.dtype:

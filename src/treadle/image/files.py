@@ -6,7 +6,7 @@ from typing import Any
 
 from treadle.core import dtypes
 from treadle.core.tensor import Tensor
-from treadle.image.adjusting import convert_image_dtype
+from treadle.image.adjusting import convert_image_dtype, image_dtype
 from treadle.image.batches import refusal
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.image.codecs import decode_jpeg, decode_pixels, encode_jpeg
@@ -31,10 +31,11 @@ def decode_image(
             first picture.
 
     Raises:
+        AttributeError: a dtype that is neither floating nor an integer.
         InvalidArgumentError: contents that are no such file.
         ImportError: there is no Pillow.
     """
-    target = dtypes.as_dtype(dtype)
+    target = image_dtype(dtype)
     own = target in (dtypes.uint8, dtypes.uint16, dtypes.float32)
     kind = target if own else dtypes.uint16
     found = decode_pixels(contents, channels, kind, expand_animations)
