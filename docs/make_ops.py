@@ -11,6 +11,7 @@ from treadle.core.dtypes import DType
 from treadle.ops.batching.families import rule_of
 from treadle.ops.lowering import ListForm
 from treadle.ops.onnx.forms import give_forms
+from treadle.ops.python_functions import USER_CODE
 from treadle.ops.registry import Op
 
 INTRODUCTION = """\
@@ -23,7 +24,7 @@ Every op of the registry, and what running its samples (`tests/ops/`) tells of i
 - **eager**: runs outside of functions; what does not is written while functions are traced, or by
   a pass.
 - **gradient**: of first and second order, against finite differences; "rule": there is one, which
-  no sample checks here.
+  no sample checks here; "—": there is none, for the reason below the table.
 - **batched**: computed for all examples of a batch at once; "loop": one by one, with a notice, for
   the reason below the table; "—": no example is given to it.
 - **CPU**: "native": code of the program, or replaced by such; "callback": the program calls the
@@ -60,6 +61,36 @@ def gradient_text(op: Op, known: Facts) -> str:
     if op.gradient is None:
         return "—"
     return ("rule", "first", "first, second")[known.order]
+
+
+def why_no_gradient(op: Op) -> str | None:
+    """Why an op stops gradients; None where it has one, or regions that do."""
+    if op.gradient is not None or op.regions:
+        return None
+    if op.no_gradient is not None:
+        return op.no_gradient
+    if op.why_called == USER_CODE:
+        return "what Python does in it is not known"
+    if "draws" in op.tags:
+        return "what it draws depends on no tensor of numbers but the state, or only in steps"
+    if op.effect is not None:
+        return "it acts on something outside of the program"
+    if "strings" in op.tags:
+        return "it reads or writes strings"
+    call = calls().get(op.name)
+    if call is None:
+        return "programs have it only after gradients are made, or for sizes and constants"
+    inputs, attrs = call
+    specs = op.infer(*(x.spec for x in inputs), **attrs)
+    if not any(_is_smooth(s.dtype) for s in (specs if isinstance(specs, tuple) else (specs,))):
+        return "its results are whole numbers or bools"
+    if not any(_is_smooth(x.dtype) for x in inputs):
+        return "no tensor among its arguments has floating or complex numbers"
+    raise ValueError(f"the record of {op.name} does not say why it has no gradient")
+
+
+def _is_smooth(dtype: DType) -> bool:
+    return dtype.is_floating or dtype.is_complex
 
 
 def batched_text(op: Op, known: Facts) -> str:
@@ -124,6 +155,14 @@ def section(title: str, ops: list[Op]) -> Iterator[str]:
     if reasons:
         yield "\nPrograms call the NumPy form because\n\n"
     for why, names in reasons.items():
+        yield f"- {why}: {', '.join(names)}\n"
+    constant: dict[str, list[str]] = {}
+    for op in ops:
+        if (why := why_no_gradient(op)) is not None:
+            constant.setdefault(why, []).append(f"`{op.name}`")
+    if constant:
+        yield "\nThere is no gradient because\n\n"
+    for why, names in constant.items():
         yield f"- {why}: {', '.join(names)}\n"
     looped: dict[str, list[str]] = {}
     for op in ops:

@@ -71,7 +71,7 @@ class Op:
             It is the reference for the compiler. None only for ops that own regions.
         gradient: ``gradient(call, *output_grads)`` gives one gradient per input (None where there
             is none), written with public ops so that it can be traced and differentiated again.
-            None: the op is not differentiable and stops gradients.
+            None: the op is not differentiable and stops gradients; see `no_gradient`.
         lower: how the compiler implements the op (see `treadle.ops.lowering`); None means that
             compiled programs call back into `eager`.
         parts: ``parts(call)`` computes the op on complex numbers from their real and imaginary
@@ -98,6 +98,8 @@ class Op:
             `treadle.ops.onnx.call.OnnxCall`. `treadle.onnx` gives ops these forms when it is
             imported. None: ONNX has no counterpart.
         callback: why compiled programs call `eager`, where they do; see `why_called`.
+        no_gradient: why it has none, where its tags and the dtypes of its inputs and results do
+            not tell (docs/ops.md shows it).
         takes_variables: whether variables among its inputs are read: a tape looks for those that
             it watches.
     """
@@ -126,6 +128,7 @@ class Op:
     batch: Batch | None = None
     onnx: Callable[[Any], Any] | None = None
     callback: str | None = None
+    no_gradient: str | None = None
     takes_variables: bool = False
 
     @property

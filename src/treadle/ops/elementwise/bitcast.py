@@ -45,6 +45,7 @@ def _eager(x: NDArray, *, dtype: DType) -> NDArray:
 BITCAST = register(
     Op(
         "bitcast", _infer, _eager, tags=frozenset({"gives_own_arrays"}),
+        no_gradient="the bits of a number have no derivative",
         callback="no scalar function of kernels sees the bytes of a number",
     )
 )  # fmt: skip

@@ -247,7 +247,9 @@ IDENTITY = unary_op(
 )
 # As identity, but that its gradient is a tensor where that of its result is IndexedSlices.
 WHOLE = unary_op("whole", _copy, _TEXTS_TOO, _PASS, lambda x, y, dy: dy, tags=_AS_IT_IS)
-STOP_GRADIENT = unary_op("stop_gradient", _copy, _TEXTS_TOO, _PASS, tags=_AS_IT_IS)
+STOP_GRADIENT = unary_op(
+    "stop_gradient", _copy, _TEXTS_TOO, _PASS, tags=_AS_IT_IS, no_gradient="it is there to stop it"
+)
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:

@@ -95,7 +95,12 @@ def _frame(image: NDArray, box: NDArray, color: NDArray) -> None:
 
 
 _CALLED = "the elements tell which pixels are painted, and how many numbers are drawn"
-DRAW = register(Op("draw_bounding_boxes", _infer_drawing, _draw, callback=_CALLED))
+DRAW = register(
+    Op(
+        "draw_bounding_boxes", _infer_drawing, _draw, callback=_CALLED,
+        no_gradient="which pixels are painted changes in steps",
+    )
+)  # fmt: skip
 
 
 def draw_bounding_boxes(
@@ -247,8 +252,11 @@ def _attempted(
 
 
 SAMPLE = register(
-    Op("sample_distorted_bounding_box", _infer_sample, _sample, callback=_CALLED)
-)
+    Op(
+        "sample_distorted_bounding_box", _infer_sample, _sample, callback=_CALLED,
+        no_gradient="it draws whole numbers of pixels",
+    )
+)  # fmt: skip
 
 
 class SampleDistortedBoundingBoxV2(NamedTuple):

@@ -132,7 +132,10 @@ def _choose(
 
 
 _CALLED = "each choice depends on those before, and the elements tell how many there are"
-CHOOSE = register(Op("non_max_suppression", _infer_choice, _choose, callback=_CALLED))
+_CHOOSES = "which boxes are chosen changes in steps"
+CHOOSE = register(
+    Op("non_max_suppression", _infer_choice, _choose, callback=_CALLED, no_gradient=_CHOOSES)
+)
 
 
 def _run_choice(
@@ -400,8 +403,11 @@ def _choose_classes(
 
 
 CHOOSE_CLASSES = register(
-    Op("combined_non_max_suppression", _infer_classes, _choose_classes, callback=_CALLED)
-)
+    Op(
+        "combined_non_max_suppression", _infer_classes, _choose_classes, callback=_CALLED,
+        no_gradient=_CHOOSES,
+    )
+)  # fmt: skip
 
 
 def combined_non_max_suppression(

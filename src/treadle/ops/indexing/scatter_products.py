@@ -19,14 +19,15 @@ from treadle.ops.shaping.creation import ones_like
 
 
 def _op(name: str, kinds: str, combine: np.ufunc, use: PartUse) -> Op:
-    """Its result is assigned to a variable, which ends the way of gradients: it needs no rule."""
-
     def infer(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
         require_kinds(kinds, x)
         return infer_update(x, indices, updates)
 
     part = Part(PartKind.ROWS, use, 2)
-    return register(Op(name, infer, _eager(combine), sizes=scattered, part=part))
+    why = "its result is assigned to a variable, which ends the way of gradients"
+    return register(
+        Op(name, infer, _eager(combine), sizes=scattered, part=part, no_gradient=why)
+    )
 
 
 def _eager(combine: np.ufunc) -> Callable[..., NDArray]:

@@ -48,6 +48,7 @@ UNIQUE = register(
         "unique", _infer_unique, inferred(_infer_unique, _eager_unique),
         tags=frozenset({"dynamic", "any_elements"}),
         callback="it needs a table of the elements that were seen",
+        no_gradient="an element that changes ever so little is another one",
     )
 )  # fmt: skip
 
