@@ -108,14 +108,14 @@ def test_name_scopes_have_no_slashes():
         keras.name_scope("a/b")
 
 
-def _weights() -> tuple[td.Variable, td.Variable]:
+def _weights():
     """A float one [1, 1] and an integer one 0, as a layer makes them."""
     layer = keras.layers.Dense(2)
     ones = layer.add_weight(shape=(2,), initializer="ones")
     return ones, layer.add_weight(shape=(), initializer="zeros", dtype="int32")
 
 
-def test_assigned_values_take_the_dtype_of_a_variable_of_keras() -> None:
+def test_assigned_values_take_the_dtype_of_a_variable_of_keras():
     floats, number = _weights()
     assert floats.assign_add(td.constant([1, 2])).numpy().tolist() == [2, 3]
     assert floats.assign(np.array([3, 4])).numpy().tolist() == [3, 4]
@@ -126,7 +126,7 @@ def test_assigned_values_take_the_dtype_of_a_variable_of_keras() -> None:
     assert int(number.assign(td.constant(7.9))) == 7
 
     @td.function
-    def step(x: td.Tensor) -> None:
+    def step(x):
         floats.assign_add(x)
         number.assign_sub(td.constant(0.5))
 
@@ -135,7 +135,7 @@ def test_assigned_values_take_the_dtype_of_a_variable_of_keras() -> None:
     assert floats.dtype == "float32" and number.dtype == "int32"
 
 
-def test_operators_of_a_variable_of_keras_promote() -> None:
+def test_operators_of_a_variable_of_keras_promote():
     floats, number = _weights()
     ints = td.constant([1, 2])
     for found in (floats + ints, floats * td.constant(2), floats**td.constant(2), floats / ints):

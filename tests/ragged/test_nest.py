@@ -1,20 +1,16 @@
 """``td.nest`` leaves whole what is one value to users, as TensorFlow 2.21 does."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 import treadle as td
 
 
-class Pair(td.experimental.ExtensionType):  # type: ignore[misc]
+class Pair(td.experimental.ExtensionType):
     a: td.Tensor
     b: td.Tensor
 
 
-def values() -> dict[str, tuple[Any, int]]:
+def values():
     """Each with the number of tensors that it consists of."""
     rows = td.ragged.constant([[1], [2, 3]])
     sparse = td.sparse.from_dense([[1.0, 0.0]])
@@ -29,7 +25,7 @@ def values() -> dict[str, tuple[Any, int]]:
 
 
 @pytest.mark.parametrize("name", list(values()))
-def test_composites_are_leaves_unless_they_are_taken_apart(name: str) -> None:
+def test_composites_are_leaves_unless_they_are_taken_apart(name):
     value, count = values()[name]
     assert not td.nest.is_nested(value)
     whole = td.nest.flatten([value, 1])
@@ -37,7 +33,7 @@ def test_composites_are_leaves_unless_they_are_taken_apart(name: str) -> None:
     assert len(td.nest.flatten([value, 1], expand_composites=True)) == count + 1
 
 
-def test_functions_of_leaves_and_of_parts() -> None:
+def test_functions_of_leaves_and_of_parts():
     pair = Pair(td.constant(1), td.constant(2))
     assert td.nest.map_structure(lambda x: type(x).__name__, [pair]) == ["Pair"]
     raised = td.nest.map_structure(lambda x: x + 1, pair, expand_composites=True)
@@ -47,7 +43,7 @@ def test_functions_of_leaves_and_of_parts() -> None:
     assert int(again[0].b) == 6
 
 
-def test_structures_that_differ_within_composites_only() -> None:
+def test_structures_that_differ_within_composites_only():
     rows = td.ragged.constant([[1], [2, 3]])
     td.nest.assert_same_structure([rows], [1])
     with pytest.raises(ValueError, match="differ"):

@@ -409,6 +409,42 @@ def _named(name: str, function: Any) -> Any:
     return function
 
 
+def promote_as_numpy() -> None:
+    """From now on operators of tensors take operands of different dtypes, in the one that NumPy
+    computes them in: ``td.experimental.numpy.experimental_enable_numpy_behavior``."""
+    for name in [*_ARITHMETIC, *_ORDER]:
+        for method in (f"__{name}__", f"__r{name}__"):
+            known = getattr(Tensor, method, None)
+            if known is not None and not hasattr(known, "promotes"):
+                promoting = _named(method, _promoting(known))
+                promoting.promotes = True
+                setattr(Tensor, method, promoting)
+                setattr(Variable, method, _through_value(promoting))
+
+
+def _promoting(function: Operator) -> Operator:
+    def operator(self: Any, other: Any) -> Any:
+        own, theirs = self.dtype, _numpy_type(other)
+        if theirs is not None and theirs is not own.np_dtype and own is not dtypes.string:
+            wide = np.result_type(theirs, own.np_dtype) if isinstance(theirs, np.dtype) else (
+                np.result_type(theirs(), np.zeros((), own.np_dtype)))  # fmt: skip
+            if wide != own.np_dtype or isinstance(theirs, np.dtype):
+                dtype = dtypes.from_numpy(wide)
+                return function(cast(self, dtype), cast(other, dtype))
+        return function(self, other)
+
+    return operator
+
+
+def _numpy_type(other: Any) -> Any:
+    """The NumPy dtype of an operand, or the type of a Python number; None of another object."""
+    if isinstance(other, Tensor | Variable):
+        return None if other.dtype is dtypes.string else other.dtype.np_dtype
+    if isinstance(other, np.ndarray | np.generic):
+        return other.dtype
+    return type(other) if type(other) in (float, complex) else None
+
+
 def install() -> None:
     """Put operators and printing on Tensor and Variable."""
     printing.install()

@@ -165,7 +165,7 @@ class Concatenate(_Merge):
         super().__init__(**kwargs)
         self.axis = axis
 
-    def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
+    def _merged(self, inputs: list[td.Tensor]) -> Any:
         sparse = [hasattr(x, "dense_shape") for x in inputs]
         if all(sparse):
             return td.sparse.concat(self.axis, inputs)

@@ -46,7 +46,7 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any
     Args:
         sparse, ragged: False: sparse and ragged tensors are made dense; else they stay.
     """
-    found = tensor(x, dtype)
+    found: Any = tensor(x, dtype)
     if sparse is False and hasattr(found, "dense_shape"):
         return td.sparse.to_dense(found)
     if ragged is False and hasattr(found, "row_splits"):

@@ -98,7 +98,7 @@ class CategoryEncoding(Layer):
         self.output_mode = mode_name("CategoryEncoding", output_mode, *MODES[1:])
         self._build_at_init()
 
-    def call(self, inputs: Any, count_weights: Any = None) -> td.Tensor:
+    def call(self, inputs: Any, count_weights: Any = None) -> Any:
         if count_weights is not None and self.output_mode != "count":
             raise ValueError(
                 f'Layer "{self.name}" (CategoryEncoding): count_weights go with output_mode="count"'
@@ -186,7 +186,7 @@ class Discretization(Layer):
         """Forget all batches."""
         self._summary = _NOTHING
 
-    def call(self, inputs: Any) -> td.Tensor:
+    def call(self, inputs: Any) -> Any:
         if self.bin_boundaries is None:
             raise ValueError(
                 f'Layer "{self.name}" (Discretization) has no boundaries: give them, or call '
@@ -256,7 +256,7 @@ class Hashing(Layer):
         self.salt = salt_of("Hashing", salt)
         self._build_at_init()
 
-    def call(self, inputs: Any) -> td.Tensor:
+    def call(self, inputs: Any) -> Any:
         bins = of_elements(self._bins_of, inputs)
         return encoded(bins, self.output_mode, self.num_bins, self.dtype, sparse=self.sparse)
 
@@ -321,7 +321,7 @@ class HashedCrossing(Layer):
         self.num_bins, self.sparse = num_bins, sparse
         self._build_at_init()
 
-    def call(self, inputs: Any) -> td.Tensor:
+    def call(self, inputs: Any) -> Any:
         if not isinstance(inputs, list | tuple) or len(inputs) < 2:
             raise ValueError(
                 f'Layer "{self.name}" (HashedCrossing) takes a list of two inputs or more, got '

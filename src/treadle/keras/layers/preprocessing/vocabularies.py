@@ -260,7 +260,7 @@ class _Lookup(Layer):
     def _autocast(self, tensor: td.Tensor) -> td.Tensor:
         return tensor
 
-    def call(self, inputs: Any) -> td.Tensor:
+    def call(self, inputs: Any) -> Any:
         if self.invert:
             return self._tokens_of(td.cast(inputs, td.int64))
         return self.encoded(of_elements(self._places_of, inputs))
@@ -571,7 +571,7 @@ class TextVectorization(Layer):
             row[: len(tokens)] = tokens[:length]
         return filled
 
-    def call(self, inputs: Any) -> td.Tensor:
+    def call(self, inputs: Any) -> Any:
         texts = self._standardized(inputs if len(inputs.shape) else inputs[None])
         tokens = td.numpy_function(self._token_rows, [texts], td.string)
         tokens = td.ensure_shape(tokens, [texts.shape[0], self.output_sequence_length])
