@@ -26,9 +26,9 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     return nest.flatten(structure, expand_composites)
 
 
-def is_nested(structure: Any) -> bool:
+def is_nested(seq: Any) -> bool:
     """True for structures: lists, tuples, mappings and dataclass instances."""
-    return nest.children_of_users(structure) is not None
+    return nest.children_of_users(seq) is not None
 
 
 def pack(structure: Any, flat: Iterable[Any], expand_composites: bool = False) -> Any:
