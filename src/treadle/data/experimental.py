@@ -17,6 +17,7 @@ from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
 from treadle.data.stages.stage import Stage
 from treadle.data.tables import CsvDataset, make_csv_dataset
 from treadle.iteration import Optional
+from treadle.names import missing_in
 
 __all__ = [
     "AUTOTUNE",
@@ -424,3 +425,6 @@ def enumerate_dataset(start: Any = 0) -> Callable[[Dataset], Dataset]:
 def unbatch() -> Callable[[Dataset], Dataset]:
     """A transformation for `Dataset.apply`: see `Dataset.unbatch`."""
     return lambda dataset: dataset.unbatch()
+
+
+__getattr__ = missing_in(__name__)
