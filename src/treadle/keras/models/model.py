@@ -93,7 +93,8 @@ class Model(Trainer, Layer):
         """The names of the layers that give the outputs of a functional model."""
         if type(self) is Sequential or self._network is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'output_names'")
-        return [str(target.node.layer.name) for target in self._network.targets]
+        nodes = (target.node for target in self._network.targets)
+        return [str(node.layer.name) for node in nodes if node is not None]
 
     @property
     def output_shape(self) -> Any:
