@@ -63,7 +63,7 @@ class Module:
         object.__setattr__(self, name, value)
         if "_restorations" in self.__dict__:  # of td.train.Checkpoint, which wait for variables
             for restoration in self._restorations:
-                restoration.attribute_set(self, value)
+                restoration.attribute_set(self, name, self.__dict__.get(name, value))
 
     def _trackable_children(self) -> dict[str, Any]:
         """What checkpoints look for variables in, by name."""

@@ -75,3 +75,24 @@ def test_numbers_of_the_enumeration_of_tensorflow():
     for number in (0, 11, 24, -1):
         with pytest.raises(TypeError, match="treadle dtype"):
             dtypes.as_dtype(number)
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [("float32", (0, 1)), ("float64", (0, 1)), ("int8", (0, 127)), ("uint8", (0, 255)),
+     ("int32", (0, 2147483647)), ("uint64", (0, 18446744073709551615)), ("bool", (0, True))],
+)  # fmt: skip
+def test_what_tensorflow_says_of_dtypes(name: str, limits: tuple[int, int]) -> None:
+    dtype = dtypes.as_dtype(name)
+    assert dtype.base_dtype is dtype and not dtype.is_quantized and dtype.is_numpy_compatible
+    assert dtype.limits == limits
+    assert dtype.is_compatible_with(name) and not dtype.is_compatible_with("complex64")
+    assert dtype.is_subtype_of(dtype) and not dtype.is_subtype_of(dtypes.string)
+    assert dtype.most_specific_common_supertype([dtype]) is dtype
+    assert dtype.most_specific_common_supertype([dtypes.string]) is None
+
+
+@pytest.mark.parametrize("name", ["complex64", "string", "bfloat16", "float16"])
+def test_dtypes_without_limits(name: str) -> None:
+    with pytest.raises(ValueError, match="does not have defined limits"):
+        _ = dtypes.as_dtype(name).limits

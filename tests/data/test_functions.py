@@ -292,3 +292,36 @@ def test_functions_of_a_pipeline_close_over_tensors_of_the_trace():
     for n in (3, 4):
         expected = sum(w * n @ [i, i] + offset.numpy() for i in range(n))
         assert np.array_equal(total(td.constant(n), w * n), expected)
+
+
+def stacked() -> td.data.Dataset:
+    """Elements [i, i + 1], of whose type a function of Python says the dtype only."""
+
+    def pair(x: td.Tensor) -> td.Tensor:
+        return td.py_function(lambda v: td.stack([v, v + 1]), [x], td.int64)
+
+    return td.data.Dataset.range(4).map(pair)
+
+
+def test_stages_over_elements_of_unknown_rank() -> None:
+    data = stacked()
+    for each in (data, data.unbatch(), data.batch(2), data.batch(2).unbatch()):
+        assert each.element_spec.shape.rank is None
+    assert list(data.unbatch().as_numpy_iterator()) == [0, 1, 1, 2, 2, 3, 3, 4]
+    again = [x.tolist() for x in data.batch(2).unbatch().as_numpy_iterator()]
+    assert again == [[0, 1], [1, 2], [2, 3], [3, 4]]
+    padded = data.padded_batch(2, padded_shapes=[3])
+    assert padded.element_spec.shape.as_list() == [None, 3]
+    assert next(iter(padded)).numpy().tolist() == [[0, 1, 0], [1, 2, 0]]
+
+
+def test_functions_that_must_know_the_rank_of_elements() -> None:
+    data = stacked()
+    totals = data.map(lambda x: td.reduce_sum(x))
+    assert totals.element_spec == td.TensorSpec([], td.int64)
+    assert [int(x) for x in totals] == [1, 3, 5, 7]
+    first = data.map(lambda x: x[0] + x[-1])
+    assert first.element_spec.shape.rank is None and [int(x) for x in first] == [1, 3, 5, 7]
+    wide = data.map(lambda x: td.expand_dims(x, 0) * 2)
+    assert wide.element_spec.shape.rank is None
+    assert [x.numpy().tolist() for x in wide.take(2)] == [[[0, 2]], [[2, 4]]]

@@ -126,12 +126,20 @@ except KeyboardInterrupt:
     "make",
     [
         td.distribute.ParameterServerStrategy, td.distribute.TPUStrategy,
-        td.distribute.experimental.CentralStorageStrategy,
     ],
 )  # fmt: skip
 def test_refused_strategies_say_what_to_use(make: type) -> None:
     with pytest.raises(NotImplementedError, match=r"td.distribute.*is not provided.*Mirrored"):
         make()
+
+
+def test_a_central_storage_has_one_replica_without_gpus() -> None:
+    strategy = td.distribute.experimental.CentralStorageStrategy()
+    assert strategy.num_replicas_in_sync == max(1, len(td.config.list_logical_devices("GPU")))
+    with strategy.scope():
+        weight = td.Variable(1.0)
+    found = strategy.reduce("SUM", strategy.run(lambda: weight + 1.0), axis=None)
+    assert float(found) == 2.0 * strategy.num_replicas_in_sync
 
 
 def test_devices_of_a_mirrored_strategy() -> None:

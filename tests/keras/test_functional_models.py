@@ -143,3 +143,11 @@ def test_lambda_is_converted() -> None:
     start = keras.Input((3,))
     model = keras.Model(start, layers.Lambda(halved)(start))
     np.testing.assert_allclose(model.predict(4.0 * X, verbose=0), X)
+
+
+def test_names_of_outputs():
+    x = keras.Input((3,))
+    y, z = keras.layers.Dense(2, name="d")(x), keras.layers.Dense(2, name="e")(x)
+    assert keras.Model(x, y).output_names == ["d"]
+    assert keras.Model(x, {"q": z, "p": y}).output_names in (["d", "e"], ["e", "d"])
+    assert not hasattr(keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]), "output_names")

@@ -141,3 +141,21 @@ def test_tree() -> None:
         tree.assert_same_structure([1, [2]], [1, 2])
     with pytest.raises(ValueError, match="same paths"):
         tree.assert_same_paths([1, 2], {"a": 1})
+
+
+def test_margins_may_be_a_tensor():
+    x = np.arange(6.0, dtype="f").reshape(1, 2, 3)
+    widths = [[0, 0], [1, 0], [1, 1]]
+    wanted = np.pad(x, widths, mode="reflect")
+    found = keras.ops.pad(x, td.constant(widths), mode="reflect")
+    np.testing.assert_array_equal(found, wanted)
+    traced = td.function(lambda v: keras.ops.pad(v, td.constant(widths), mode="reflect"))
+    np.testing.assert_array_equal(traced(td.constant(x)), wanted)
+    by_argument = td.function(lambda v, w: keras.ops.pad(v, w))
+    np.testing.assert_array_equal(
+        by_argument(td.constant(x), td.constant(widths)), np.pad(x, widths)
+    )
+
+
+def test_a_size_alone_is_the_shape_of_an_input():
+    assert keras.Input(5).shape == (None, 5)

@@ -106,3 +106,44 @@ def test_mirrored_weights_have_paths_too():
 def test_name_scopes_have_no_slashes():
     with pytest.raises(ValueError, match="cannot contain"):
         keras.name_scope("a/b")
+
+
+def _weights():
+    """A float one [1, 1] and an integer one 0, as a layer makes them."""
+    layer = keras.layers.Dense(2)
+    ones = layer.add_weight(shape=(2,), initializer="ones")
+    return ones, layer.add_weight(shape=(), initializer="zeros", dtype="int32")
+
+
+def test_assigned_values_take_the_dtype_of_a_variable_of_keras():
+    floats, number = _weights()
+    assert floats.assign_add(td.constant([1, 2])).numpy().tolist() == [2, 3]
+    assert floats.assign(np.array([3, 4])).numpy().tolist() == [3, 4]
+    assert floats.assign_sub(td.constant([1, 1])).numpy().tolist() == [2, 3]
+    assert int(number.assign_add(1.7)) == 1
+    assert int(number.assign(2.9)) == 2
+    assert int(number.assign_sub(td.constant(0.5))) == 1
+    assert int(number.assign(td.constant(7.9))) == 7
+
+    @td.function
+    def step(x):
+        floats.assign_add(x)
+        number.assign_sub(td.constant(0.5))
+
+    step(td.constant([5, 6]))
+    assert floats.numpy().tolist() == [7, 9] and int(number) == 6
+    assert floats.dtype == "float32" and number.dtype == "int32"
+
+
+def test_operators_of_a_variable_of_keras_promote():
+    floats, number = _weights()
+    ints = td.constant([1, 2])
+    for found in (floats + ints, floats * td.constant(2), floats**td.constant(2), floats / ints):
+        assert found.dtype == td.float32
+    assert (number + 1.5).dtype == td.float32 and (number * td.constant(2.5)).dtype == td.float32
+    assert (floats < ints).numpy().tolist() == [False, True]
+    assert (number / 2).dtype == td.float64 and (number // 2).dtype == td.int32
+    with pytest.raises(TypeError, match="cast"):
+        ints + floats
+    with pytest.raises(TypeError, match="cast"):
+        td.Variable([1.0, 1.0]) + ints

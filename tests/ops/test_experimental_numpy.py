@@ -61,8 +61,7 @@ def test_random_numbers_are_those_of_the_library():
 
 def test_names():
     assert tnp.ndarray is td.Tensor and tnp.float_ is np.float64 and "matmul" in dir(tnp)
-    tnp.experimental_enable_numpy_behavior()
-    with pytest.raises(NotImplementedError, match="prefer_float32"):
-        tnp.experimental_enable_numpy_behavior(prefer_float32=True)
+    with pytest.raises(NotImplementedError, match="dtype_conversion_mode"):
+        tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="all")
     with pytest.raises(AttributeError, match="nothing_like_it"):
         tnp.nothing_like_it

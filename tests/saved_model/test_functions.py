@@ -2,6 +2,7 @@
 
 import collections
 import logging
+from typing import Any
 
 import numpy as np
 import pytest
@@ -374,3 +375,22 @@ def test_clear_caches_and_eager_mode(own_pair):
         assert loaded(td.constant(2.0)) == 12.0
     finally:
         td.config.run_functions_eagerly(False)
+
+
+def test_a_signature_without_a_rank_is_saved_for_all_ranks(tmp_path: Any) -> None:
+    class Scale(td.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.by = td.Variable(100.0)
+
+        @td.function
+        def grow(self, x: Any) -> Any:
+            return x * self.by
+
+    module = Scale()
+    module.grow.get_concrete_function(td.TensorSpec(None, td.float32))
+    td.saved_model.save(module, tmp_path)
+    again = td.saved_model.load(tmp_path)
+    for value in (1.0, [1.0, 2.0], [[3.0]]):
+        found = again.grow(td.constant(value)).numpy()
+        assert found.tolist() == (np.asarray(value) * 100).tolist()

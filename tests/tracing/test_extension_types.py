@@ -58,7 +58,8 @@ def test_structures_of_types_eagerly_and_in_a_function() -> None:
                 compiled(batch(scale), td.constant(n)),
             )
             assert isinstance(staged[0], Batch) and staged[0].parts[1].scale == scale
-            for a, b in zip(td.nest.flatten(eager), td.nest.flatten(staged), strict=True):
+            leaves = (td.nest.flatten(x, expand_composites=True) for x in (eager, staged))
+            for a, b in zip(*leaves, strict=True):
                 assert a.dtype is b.dtype
                 np.testing.assert_array_equal(a, b)
     assert compiled.experimental_get_tracing_count() == 2  # one for each value of `scale`

@@ -1,5 +1,6 @@
 """td.train.Checkpoint: objects saved, restored now or when they come, and what does not fit."""
 
+import copy
 import os
 from collections import namedtuple
 
@@ -363,3 +364,38 @@ def test_moving_averages():
     assert early.average(w).numpy() == 6.0  # decay (1 + 2) / (10 + 2)
     with pytest.raises(TypeError, match="must be half, float, or double"):
         average.apply([td.Variable(1)])
+
+
+def test_lists_and_dicts_that_grow_after_a_restoration(tmp_path):
+    saved = td.train.Checkpoint()
+    saved.listed = [td.Variable(1.0), td.Variable(2.0)]
+    saved.named = {"a": td.Variable(3.0), "b": td.Variable(4.0)}
+    path = saved.save(tmp_path / "ckpt")
+    again = td.train.Checkpoint()
+    status = again.restore(path)
+    again.listed = []
+    first, second = td.Variable(0.0), td.Variable(0.0)
+    again.listed.append(first)
+    assert float(first.numpy()) == 1.0 and again.listed == [first]
+    again.listed += [second]
+    assert float(second.numpy()) == 2.0
+    again.named = {"a": td.Variable(0.0)}
+    again.named["b"] = td.Variable(0.0)
+    assert [float(v.numpy()) for v in again.named.values()] == [3.0, 4.0]
+    status.assert_consumed()
+    assert td.nest.map_structure(type, again.listed) == [td.Variable, td.Variable]
+    assert type(copy.copy(again.listed)) is list
+
+
+def test_a_list_of_a_module_that_grows_after_a_restoration(tmp_path):
+    def module(values):
+        made = td.Module()
+        made.weights = [td.Variable(value) for value in values]
+        return made
+
+    path = td.train.Checkpoint(module=module([5.0, 6.0])).save(tmp_path / "ckpt")
+    fresh = td.Module()
+    td.train.Checkpoint(module=fresh).restore(path)
+    fresh.weights = [td.Variable(0.0)]
+    fresh.weights.extend([td.Variable(0.0)])
+    assert [float(v.numpy()) for v in fresh.variables] == [5.0, 6.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -61,6 +62,21 @@ class DType:
         return self.kind in "fc"
 
     @property
+    def is_quantized(self) -> builtins.bool:
+        """False: there are no quantized dtypes."""
+        return False
+
+    @property
+    def is_numpy_compatible(self) -> builtins.bool:
+        """True: arrays have all dtypes."""
+        return True
+
+    @property
+    def base_dtype(self) -> DType:
+        """The dtype itself: reference dtypes of TensorFlow 1, whose base it would be, are none."""
+        return self
+
+    @property
     def real_dtype(self) -> DType:
         """The dtype of the real part: float32 for complex64, itself for real dtypes."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
@@ -77,6 +93,31 @@ class DType:
     def as_datatype_enum(self) -> int:
         """The number of the dtype in TensorFlow's DataType enumeration."""
         return _ENUM[self]
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """(0, 1) for floats, (0, the largest) for integers and bools: the values of pixels.
+
+        Raises:
+            ValueError: other dtypes have none.
+        """
+        if self.kind in "iub":
+            return 0, self.max
+        if self.size >= 4 and self.is_floating:
+            return 0, 1
+        raise ValueError(f"{self} does not have defined limits.")
+
+    def is_compatible_with(self, other: Any) -> builtins.bool:
+        """Whether `other`, or what it names, is this dtype."""
+        return as_dtype(other) is self
+
+    def is_subtype_of(self, other: Any) -> builtins.bool:
+        """Whether `other` is this dtype."""
+        return other is self
+
+    def most_specific_common_supertype(self, types: Sequence[Any]) -> DType | None:
+        """This dtype where the others are it, too, else None."""
+        return self if all(other is self for other in types) else None
 
     @property
     def min(self) -> Any:

@@ -15,6 +15,7 @@ from treadle.core.origin import at, user_origin
 # Other types that are taken apart: type -> (its children, how to rebuild it with new ones).
 _registered: dict[type, tuple[Callable[[Any], list[Any]], Callable[[Any, list[Any]], Any]]] = {}
 _static: dict[type, Callable[[Any], Hashable]] = {}
+_composites: set[type] = set()  # of these, the types whose objects are leaves to users
 _leaves: set[type] = set()  # types known to be taken apart never, of which most structures are made
 
 
@@ -30,10 +31,17 @@ def register_node(
     parts: Callable[[Any], list[Any]],
     build: Callable[[Any, list[Any]], Any],
     static: Callable[[Any], Hashable] | None = None,
+    composite: bool = True,
 ) -> None:
     """Take instances of `kind` apart: ``parts(x)`` are its children, ``build(x, new)`` is like x
-    with other children, ``static(x)`` is the part of its type that its class does not tell."""
+    with other children, ``static(x)`` is the part of its type that its class does not tell.
+
+    A `composite` is one value to users, as a ragged tensor is: ``td.nest`` leaves it whole where it
+    is not asked to take composites apart.
+    """
     _registered[kind] = parts, build
+    if composite:
+        _composites.add(kind)
     if static is not None:
         _static[kind] = static
 
@@ -101,6 +109,15 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
     return None if names is None else [(name, getattr(value, name)) for name in names]
 
 
+def children_of_users(value: Any) -> list[tuple[Any, Any]] | None:
+    """`children`, to which composites are leaves."""
+    return None if type(value) in _composites else children(value)
+
+
+def _taking(expand_composites: bool) -> Callable[[Any], list[tuple[Any, Any]] | None]:
+    return children if expand_composites else children_of_users
+
+
 def rebuild(like: Any, parts: list[Any]) -> Any:
     """A structure of the same type as `like` with `parts` as its children."""
     if isinstance(like, list):
@@ -133,24 +150,28 @@ def _with_fields(like: Any, fields: dict[str, Any]) -> Any:
     return made
 
 
-def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+def flatten(structure: Any, expand_composites: bool = True) -> list[Any]:
     """The leaves in order; a leaf alone gives a list of one.
 
-    `expand_composites` is accepted for TensorFlow programs: extension types are structures always.
+    Args:
+        expand_composites: whether ragged and sparse tensors, extension types and the like are
+            taken apart, too.
 
     Raises:
         ValueError: the structure contains itself, or is nested too deeply.
     """
     out: list[Any] = []
     try:
-        _flatten_into(structure, out)
+        _flatten_into(structure, out, _taking(expand_composites))
     except RecursionError:
         raise ValueError(f"{ENDLESS}{at(user_origin())}") from None
     return out
 
 
-def _flatten_into(structure: Any, out: list[Any]) -> None:
-    parts = children(structure)
+def _flatten_into(
+    structure: Any, out: list[Any], parts_of: Callable[[Any], list[tuple[Any, Any]] | None]
+) -> None:
+    parts = parts_of(structure)
     if parts is None:
         out.append(structure)
     else:
@@ -158,7 +179,7 @@ def _flatten_into(structure: Any, out: list[Any]) -> None:
             if type(child) in _leaves:
                 out.append(child)
             else:
-                _flatten_into(child, out)
+                _flatten_into(child, out, parts_of)
 
 
 def flatten_with_paths(structure: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -172,7 +193,7 @@ def flatten_with_paths(structure: Any, prefix: str = "") -> Iterator[tuple[str, 
         yield from flatten_with_paths(child, prefix + step)
 
 
-def pack(structure: Any, flat: Iterable[Any]) -> Any:
+def pack(structure: Any, flat: Iterable[Any], expand_composites: bool = True) -> Any:
     """`structure` with its leaves replaced by `flat`, in order.
 
     Raises:
@@ -180,32 +201,34 @@ def pack(structure: Any, flat: Iterable[Any]) -> Any:
     """
     leaves = iter(flat)
     try:
-        result = _pack(structure, leaves)
+        result = _pack(structure, leaves, _taking(expand_composites))
     except StopIteration:
-        raise ValueError(
-            f"Too few leaves for the structure: expected {len(flatten(structure))}"
-        ) from None
+        count = len(flatten(structure, expand_composites))
+        raise ValueError(f"Too few leaves for the structure: expected {count}") from None
     if next(leaves, leaves) is not leaves:
-        raise ValueError(f"Too many leaves for a structure of {len(flatten(structure))}")
+        count = len(flatten(structure, expand_composites))
+        raise ValueError(f"Too many leaves for a structure of {count}")
     return result
 
 
-def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
-    parts = children(structure)
+def _pack(
+    structure: Any, leaves: Iterator[Any],
+    parts_of: Callable[[Any], list[tuple[Any, Any]] | None],
+) -> Any:  # fmt: skip
+    parts = parts_of(structure)
     if parts is None:
         return next(leaves)
     packed = []
     for _, child in parts:  # not a generator: StopIteration must reach `pack`
-        packed.append(next(leaves) if type(child) in _leaves else _pack(child, leaves))
+        leaf = type(child) in _leaves
+        packed.append(next(leaves) if leaf else _pack(child, leaves, parts_of))
     return rebuild(structure, packed)
 
 
 def pack_sequence_as(
-    structure: Any, flat_sequence: Sequence[Any], expand_composites: bool = False
+    structure: Any, flat_sequence: Sequence[Any], expand_composites: bool = True
 ) -> Any:
     """`structure` with its leaves replaced by those of `flat_sequence`, in order.
-
-    `expand_composites` is accepted for TensorFlow programs: extension types are structures always.
 
     Raises:
         TypeError: `flat_sequence` is no sequence.
@@ -213,18 +236,19 @@ def pack_sequence_as(
     """
     if not isinstance(flat_sequence, Sequence):
         raise TypeError(f"flat_sequence must be a sequence, not {type(flat_sequence).__name__}")
-    return pack(structure, flat_sequence)
+    return pack(structure, flat_sequence, expand_composites)
 
 
 def map_structure(
     func: Callable[..., Any], *structure: Any,
-    check_types: bool = True, expand_composites: bool = False,
+    check_types: bool = True, expand_composites: bool = True,
 ) -> Any:  # fmt: skip
     """`func` applied leaf by leaf to structures of the same form.
 
     Args:
         check_types: the kinds of structures must be the same as well, not their forms only.
-        expand_composites: accepted for TensorFlow programs; extension types are structures always.
+        expand_composites: whether ragged and sparse tensors, extension types and the like are
+            taken apart, too.
 
     Raises:
         ValueError: no structure is given, or their forms differ.
@@ -236,31 +260,36 @@ def map_structure(
         raise ValueError("Must provide at least one structure")
     first, *others = structure
     for other in others:
-        assert_same_structure(first, other, check_types)
-    return pack(first, map(func, *(flatten(s) for s in structure)))
+        assert_same_structure(first, other, check_types, expand_composites)
+    leaves = (flatten(each, expand_composites) for each in structure)
+    return pack(first, map(func, *leaves), expand_composites)
 
 
 def assert_same_structure(
-    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = True
 ) -> None:
     """An error where two structures differ, which names the place.
 
     Args:
         check_types: the kinds of structures must be the same as well, not their forms only.
-        expand_composites: accepted for TensorFlow programs; extension types are structures always.
+        expand_composites: whether ragged and sparse tensors, extension types and the like are
+            taken apart, too.
 
     Raises:
         ValueError: their forms differ.
         TypeError: their kinds differ.
     """
     try:
-        _compare(nest1, nest2, check_types, "")
+        _compare(nest1, nest2, check_types, "", _taking(expand_composites))
     except RecursionError:
         raise ValueError(f"{ENDLESS}{at(user_origin())}") from None
 
 
-def _compare(a: Any, b: Any, check_types: bool, path: str) -> None:
-    pa, pb = children(a), children(b)
+def _compare(
+    a: Any, b: Any, check_types: bool, path: str,
+    parts_of: Callable[[Any], list[tuple[Any, Any]] | None],
+) -> None:  # fmt: skip
+    pa, pb = parts_of(a), parts_of(b)
     place = f" at {path}" if path else ""
     if (pa is None) != (pb is None):
         raise ValueError(f"The structures differ{place}: {_kind(a)} against {_kind(b)}")
@@ -275,7 +304,7 @@ def _compare(a: Any, b: Any, check_types: bool, path: str) -> None:
         keys = f"keys {[k for k, _ in pa]} against {[k for k, _ in pb]}"
         raise ValueError(f"The structures differ{place}: {keys}")
     for (key, child_a), (_, child_b) in zip(pa, pb, strict=True):
-        _compare(child_a, child_b, check_types, f"{path}[{key!r}]")
+        _compare(child_a, child_b, check_types, f"{path}[{key!r}]", parts_of)
 
 
 def _kind(value: Any) -> str:

@@ -454,7 +454,7 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
             )
         class_of = functions.Mapped(class_func, functions.argument_specs(self.element_spec))
         spec = class_of.spec
-        if not isinstance(spec, td.TensorSpec) or spec.rank != 0 or not spec.dtype.is_integer:
+        if not isinstance(spec, td.TensorSpec) or spec.shape.rank != 0 or not spec.dtype.is_integer:
             raise ValueError(
                 "rejection_resample: class_func must return an integer scalar, not "
                 f"{spec!r}{at(user_origin())}"

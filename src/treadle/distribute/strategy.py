@@ -654,13 +654,21 @@ class ParameterServerStrategy(_Refused):
     )
 
 
-class CentralStorageStrategy(_Refused):
-    """Not provided: the replicas of a process have the same variables anyway."""
+class CentralStorageStrategy(MirroredStrategy):
+    """A replica on each GPU, or one on the processor where there is none. Variables are as those of
+    `MirroredStrategy`: the results of a program are the same.
 
-    _why = (
-        "CentralStorageStrategy is not provided: use td.distribute.MirroredStrategy, whose "
-        "variables are in the memory of the host once"
-    )
+    Args:
+        compute_devices: names of the replicas' devices.
+        parameter_device: the name of the device that TensorFlow keeps variables on; accepted for
+            its programs.
+    """
+
+    _name = "CentralStorageStrategy"
+
+    def __init__(self, compute_devices: Any = None, parameter_device: Any = None) -> None:
+        gpus = [device.name for device in td.config.list_logical_devices("GPU")]
+        super().__init__(gpus or ["/cpu:0"] if compute_devices is None else compute_devices)
 
 
 class TPUStrategy(_Refused):

@@ -306,4 +306,5 @@ nest.register_node(
     lambda value: list(value.parts),
     lambda like, parts: GrownList(like.template, parts),
     lambda value: (structure_key(value.template.element), value.template.forms),
+    composite=False,
 )

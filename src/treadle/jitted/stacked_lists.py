@@ -250,4 +250,5 @@ nest.register_node(
     lambda value: value.columns if value.items is None else value.items,
     _built,
     _static,
+    composite=False,
 )

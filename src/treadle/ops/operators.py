@@ -20,6 +20,7 @@ from treadle.core.tensor import SymbolicTensor, Tensor, from_array
 from treadle.ops import printing
 from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
 from treadle.ops.elementwise import arithmetic, comparison, logic, powers, unary
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing import variable_parts
 from treadle.ops.indexing.subscripts import getitem
 from treadle.ops.indexing.updates import refuse_assignment, refuse_deletion
@@ -346,9 +347,27 @@ def _arithmetic_of_variable(name: str, method: Operator) -> Operator:
     def operator(self: Variable, other: Any) -> Any:
         if _wants_it(other) and hasattr(type(other), reflected):
             return getattr(other, reflected)(self)
-        return method(self.read_value(), other)
+        value = self.read_value()
+        if self.path is not None:
+            value, other = _as_keras(value, other)
+        return method(value, other)
 
     return operator
+
+
+def _as_keras(value: Tensor, other: Any) -> tuple[Tensor, Any]:
+    """The value of a variable of Keras and another operand, in the dtype that Keras gives them: a
+    float's beside an integer, else the wider one."""
+    if isinstance(other, float) and value.dtype.is_integer:
+        other = convert_to_tensor(other)
+    dtype = other.dtype if isinstance(other, Tensor | Variable) else value.dtype
+    if dtype is value.dtype:
+        return value, other
+    ranks = [(d.is_complex, d.is_floating, not d.is_bool, d.size) for d in (value.dtype, dtype)]
+    if dtypes.string in (dtype, value.dtype) or ranks[0] == ranks[1]:
+        return value, other  # which are refused
+    wide = value.dtype if ranks[0] > ranks[1] else dtype
+    return cast(value, wide), cast(other, wide)
 
 
 # What classes that stand for tensors forward to them, beside arithmetic and comparisons.
@@ -390,6 +409,42 @@ def _named(name: str, function: Any) -> Any:
     return function
 
 
+def promote_as_numpy() -> None:
+    """From now on operators of tensors take operands of different dtypes, in the one that NumPy
+    computes them in: ``td.experimental.numpy.experimental_enable_numpy_behavior``."""
+    for name in [*_ARITHMETIC, *_ORDER]:
+        for method in (f"__{name}__", f"__r{name}__"):
+            known = getattr(Tensor, method, None)
+            if known is not None and not hasattr(known, "promotes"):
+                promoting = _named(method, _promoting(known))
+                promoting.promotes = True
+                setattr(Tensor, method, promoting)
+                setattr(Variable, method, _through_value(promoting))
+
+
+def _promoting(function: Operator) -> Operator:
+    def operator(self: Any, other: Any) -> Any:
+        own, theirs = self.dtype, _numpy_type(other)
+        if theirs is not None and theirs is not own.np_dtype and own is not dtypes.string:
+            wide = np.result_type(theirs, own.np_dtype) if isinstance(theirs, np.dtype) else (
+                np.result_type(theirs(), np.zeros((), own.np_dtype)))  # fmt: skip
+            if wide != own.np_dtype or isinstance(theirs, np.dtype):
+                dtype = dtypes.from_numpy(wide)
+                return function(cast(self, dtype), cast(other, dtype))
+        return function(self, other)
+
+    return operator
+
+
+def _numpy_type(other: Any) -> Any:
+    """The NumPy dtype of an operand, or the type of a Python number; None of another object."""
+    if isinstance(other, Tensor | Variable):
+        return None if other.dtype is dtypes.string else other.dtype.np_dtype
+    if isinstance(other, np.ndarray | np.generic):
+        return other.dtype
+    return type(other) if type(other) in (float, complex) else None
+
+
 def install() -> None:
     """Put operators and printing on Tensor and Variable."""
     printing.install()
@@ -404,7 +459,7 @@ def install() -> None:
             setattr(Variable, name, method)
         elif name == "__iter__":
             setattr(Variable, name, _iter_variable)
-        elif name[2:-2] in _ARITHMETIC:
+        elif name[2:-2] in _ARITHMETIC or name[2:-2] in _ORDER:
             setattr(Variable, name, _arithmetic_of_variable(name[2:-2], method))
         elif name not in ("__getitem__", "item", "tolist", "set_shape"):
             setattr(Variable, name, _through_value(method))

@@ -27,6 +27,7 @@ from treadle.core.tensor import Reference, Tensor, from_buffer, home_of, moved
 from treadle.core.trials import refuse
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor, register_converter
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexed_slices import IndexedSlices
 from treadle.ops.indexing import variable_parts
 from treadle.ops.indexing.extremes import tensor_scatter_nd_max, tensor_scatter_nd_min
@@ -448,6 +449,8 @@ class Variable(metaclass=_CreatedVariable):
             ValueError: the shape differs from the variable's.
             TypeError: the value does not convert to the variable's dtype.
         """
+        if self.path is not None:
+            value = self._cast_as_keras(value)
         tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, self.dtype)
         if context.recorder is None:
             self._assign_now(tensor)
@@ -463,7 +466,8 @@ class Variable(metaclass=_CreatedVariable):
         read_value: bool = True,
     ) -> Variable:
         """Add `delta` to the value."""
-        return self.assign(self.read_value() + self._delta(delta))
+        value, other = self._terms(delta)
+        return self.assign(value + other)
 
     def assign_sub(
         self,
@@ -473,7 +477,21 @@ class Variable(metaclass=_CreatedVariable):
         read_value: bool = True,
     ) -> Variable:
         """Subtract `delta` from the value."""
-        return self.assign(self.read_value() - self._delta(delta))
+        value, other = self._terms(delta)
+        return self.assign(value - other)
+
+    def _cast_as_keras(self, value: Any) -> Any:
+        """A value for a variable of Keras: whatever its dtype is, the variable keeps its own."""
+        tensor = convert_to_tensor(value, dtype_hint=self.dtype)
+        return tensor if tensor.dtype is self.dtype else cast(tensor, self.dtype)
+
+    def _terms(self, delta: Any) -> tuple[Any, Any]:
+        """The value, and what is added to it; for a variable of Keras in their common dtype."""
+        value, other = self.read_value(), self._delta(delta)
+        if self.path is None or other.dtype is value.dtype:
+            return value, other
+        wide = other.dtype if other.dtype.is_floating and value.dtype.is_integer else value.dtype
+        return cast(value, wide), cast(other, wide)
 
     def _delta(self, delta: Any) -> Tensor:
         tensor = convert_to_tensor(delta, dtype_hint=self.dtype)

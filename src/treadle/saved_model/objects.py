@@ -43,8 +43,14 @@ def children(value: Any) -> dict[str, Any]:
 
 def complete(function: Any) -> Any:
     """The concrete function for the input signature of a function; None where there is none. Its
-    first trace may make variables, which are parts of objects from then on."""
+    first trace may make variables, which are parts of objects from then on.
+
+    Of signatures without a rank that the program asked a concrete function for, all ranks are
+    traced.
+    """
     if isinstance(function, Function):
+        for asked in function.of_any_rank:
+            asked.trace_ranks()
         if function.input_signature is None or function._signature.is_unbound:
             return None
         function = function.get_concrete_function()

@@ -469,8 +469,11 @@ def label(name: str, value: Any) -> str:
 
 def shown(value: Any) -> str:
     """A structure of specs and Python values as signatures print it."""
-    text = nest.map_structure(lambda v: _Text(str(v) if isinstance(v, Spec) else repr(v)), value)
-    return repr(text)
+
+    def text(leaf: Any) -> _Text:
+        return _Text(str(leaf) if isinstance(leaf, Spec) else repr(leaf))
+
+    return repr(nest.map_structure(text, value, expand_composites=False))
 
 
 class _Text:

@@ -84,6 +84,7 @@ class Function:
         self._programs = Programs()
         self._traces = 0
         self._unranked: set[Any] = set()  # signatures of unknown ranks that were traced for one
+        self._asked: dict[Any, Arguments] = {}  # signatures of unknown ranks that were asked for
         self._history = History(self._name)
         self._traced: dict[Any, Arguments] = {}  # for reduce_retracing, by family
         self._traced_once = False
@@ -415,10 +416,18 @@ class Function:
                     f"function of an object's method, not of its class{at(user_origin())}"
                 )
             arguments = self._signature.bind(args, kwargs)
-            return self._lookup(arguments) if arguments.has_ranks else self._of_any_rank(arguments)
+            if arguments.has_ranks:
+                return self._lookup(arguments)
+            self._asked[arguments.key] = arguments
+            return self._of_any_rank(arguments)
         except Exception as error:
             show_user_frames(error)
             raise
+
+    @property
+    def of_any_rank(self) -> list[AnyRankFunction]:
+        """What `get_concrete_function` gave for signatures in which ranks are unknown."""
+        return [self._of_any_rank(arguments) for arguments in self._asked.values()]
 
     def _of_any_rank(self, arguments: Arguments) -> AnyRankFunction:
         return AnyRankFunction(

@@ -226,7 +226,7 @@ class Checkpoint:
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
         for restoration in self.__dict__.get("_restorations", ()):
-            restoration.attribute_set(self, value)
+            restoration.attribute_set(self, name, self.__dict__.get(name, value))
 
     def _trackable_children(self) -> dict[str, Any]:
         own = {name: value for name, value in vars(self).items() if name[:1] != "_"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from treadle.core.context import recording
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 from treadle.train import nodes, states, trackable
+from treadle.train.growing import watched
 from treadle.train.nodes import STATE, VALUE, Node
 from treadle.train.reader import File
 from treadle.train.safetensors import Array
@@ -49,8 +51,13 @@ class Restoration:
         """The node of an object that was found."""
         return self._numbers.get(id(value))
 
-    def attribute_set(self, value: Any, new: Any) -> None:
-        """Go on where an object was given an attribute."""
+    def attribute_set(self, value: Any, name: str, new: Any) -> None:
+        """Go on where an object was given an attribute; of a list or dict also when it grows."""
+        if id(new) not in self._numbers:  # one that was found already may have grown in place
+            kept = watched(new, functools.partial(self.extend, value))
+            if kept is not new:
+                object.__setattr__(value, name, kept)
+                new = kept
         if trackable.holds(new):
             self.extend(value)
 

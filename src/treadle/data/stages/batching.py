@@ -169,7 +169,7 @@ def _padded_shapes(structure: Any, specs: list[Any], shapes: Any) -> list[tuple[
         if isinstance(shape, int):
             shape = [shape]
         dims = tuple(None if d == -1 else d for d in td.TensorShape(shape))
-        if len(dims) != spec.rank:
+        if spec.shape.rank not in (None, len(dims)):
             raise ValueError(
                 f"padded_batch: padded_shapes {dims} for elements of shape {spec.shape}: the "
                 f"ranks differ{at(user_origin())}"
@@ -219,7 +219,7 @@ class Unbatch(Stage):
     def __init__(self, inner: Stage) -> None:
         self.inner = inner
         parts = leaves_of(inner.spec, whole=True)
-        if any(isinstance(s, DatasetSpec) or s.rank == 0 for s in parts):
+        if any(isinstance(s, DatasetSpec) or s.shape.rank == 0 for s in parts):
             raise ValueError(
                 f"unbatch: elements with scalar components cannot be unbatched{at(user_origin())}"
             )

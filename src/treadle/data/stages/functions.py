@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CellType, FunctionType
@@ -77,6 +78,7 @@ class Mapped:
     """
 
     seeds: tuple[int | None, ...] = ()
+    by_rank: _ByRank | None = None
 
     def __init__(
         self, fn: Callable[..., Any], specs: tuple[Any, ...], private: tuple[int | None, ...] = ()
@@ -105,7 +107,14 @@ class Mapped:
             concrete = _traced(with_own, (*specs, *(_state() for _ in private)))
         else:
             flat = [part for spec in leaves_of(specs) for part in _part_specs(spec)]
-            concrete = _traced(mapped_parts, flat)
+            try:
+                concrete = _traced(mapped_parts, flat)
+            except (ValueError, TypeError, IndexError):
+                self.by_rank = _ByRank(fn, specs)
+                if not self.by_rank.found:  # then it is no matter of ranks
+                    raise
+                self.spec = self.by_rank.spec()
+                return
         self.spec = map_leaves(_open_dims, concrete.structured_outputs)
         self.gives_ranked = [s.has_rank for s in leaves_of(self.spec)]
         self.concrete = concrete
@@ -118,6 +127,8 @@ class Mapped:
         """The function to call; `captures` has the values of symbolic tensors it closes over."""
         if self.eager:
             return self._call_eagerly
+        if self.by_rank is not None:
+            return self.by_rank
         run = _of_arrays(self.concrete)
         rest = list(captures)
         if all(self.ranked) and all(self.gives_ranked):
@@ -155,6 +166,57 @@ class Mapped:
         with td.device("CPU:0"):
             result = as_result(self.fn(*self.pack(leaves)))
         return tuple(np.asarray(x) if isinstance(x, td.Tensor) else x for x in leaves_of(result))
+
+
+class _ByRank:
+    """A user's function on elements of which some leaves have an unknown rank, where it must know
+    the ranks: traced for those that the elements have.
+
+    Args:
+        fn: the user's function.
+        specs: the specs of its arguments.
+
+    Attributes:
+        found: the function for each combination of ranks that was met, or that the type of its
+            results is made from: those up to `MOST` for which it can be traced.
+    """
+
+    MOST = 5
+
+    def __init__(self, fn: Callable[..., Any], specs: tuple[Any, ...]) -> None:
+        self.fn, self.specs, self.leaves = fn, specs, leaves_of(specs)
+        self.open = [i for i, spec in enumerate(self.leaves) if not spec.has_rank]
+        self.found: dict[tuple[int, ...], Mapped] = {}
+        for rank in range(self.MOST + 1):
+            with contextlib.suppress(Exception):  # this rank may be none of the function's
+                self._of((rank,) * len(self.open))
+
+    def spec(self) -> Any:
+        """The type of the results: without a rank where that depends on the elements."""
+        specs = [mapped.spec for mapped in self.found.values()]
+        leaves = [_common(column) for column in zip(*map(leaves_of, specs), strict=True)]
+        return packer(specs[0])(tuple(leaves))
+
+    def _of(self, ranks: tuple[int, ...]) -> Mapped:
+        if ranks not in self.found:
+            leaves = list(self.leaves)
+            for place, rank in zip(self.open, ranks, strict=True):
+                leaves[place] = td.TensorSpec([None] * rank, leaves[place].dtype)
+            self.found[ranks] = Mapped(self.fn, packer(self.specs)(tuple(leaves)))
+        return self.found[ranks]
+
+    def __call__(self, leaves: Leaves) -> Leaves:
+        mapped = self._of(tuple(leaves[place].ndim for place in self.open))
+        return mapped.bound_to(mapped.captures)(leaves)
+
+
+def _common(specs: Sequence[Any]) -> Any:
+    """The type of leaves of several types: without a rank where theirs differ."""
+    found = specs[0]
+    for spec in specs[1:]:
+        found = relaxed(found, spec, "results") if found.shape.rank == spec.shape.rank else (
+            td.TensorSpec(None, found.dtype))  # fmt: skip
+    return found
 
 
 def _traced(fn: Callable[..., Any], specs: Sequence[Any]) -> Any:

@@ -24,7 +24,7 @@ class Shares(Stage):
 
     def __init__(self, inner: Stage, replicas: int, first: int, count: int) -> None:
         self.inner, self.replicas, self.first, self.count = inner, replicas, first, count
-        if any(s.rank == 0 for s in leaves_of(inner.spec)):
+        if any(s.shape.rank == 0 for s in leaves_of(inner.spec)):
             raise ValueError(
                 "A dataset that replicas share must consist of batches: use dataset.batch(n), n "
                 f"being the examples of all replicas together{at(user_origin())}"

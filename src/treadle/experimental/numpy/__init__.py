@@ -20,6 +20,7 @@ from treadle.names import missing_name
 from treadle.numpy_staging.dtypes import as_array
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.operators import promote_as_numpy
 
 _FUNCTIONS = [
     "abs", "absolute", "add", "all", "allclose", "amax", "amin", "angle", "any", "append", "arange",
@@ -68,7 +69,7 @@ def array(
         copy: accepted for NumPy programs: tensors do not change.
         ndmin: the least number of axes; new ones are in front.
     """
-    found = as_array(val)
+    found = as_array(_plain(val))
     if dtype is not None:
         found = cast(found, dtype)
     missing = ndmin - found.ndim
@@ -98,18 +99,28 @@ asanyarray = ascontiguousarray = asarray
 def experimental_enable_numpy_behavior(
     prefer_float32: bool = False, dtype_conversion_mode: str = "legacy"
 ) -> None:
-    """Does nothing: tensors always have methods as `reshape`, `T` and `astype`, and indices as
-    NumPy's. Operators of tensors of different dtypes stay refused; the functions of this module
-    promote them.
+    """Let operators of tensors promote dtypes as NumPy does, for the rest of the process. Tensors
+    always have methods as `reshape`, `T` and `astype`, and indices as NumPy's.
+
+    Args:
+        prefer_float32: whether Python's floats, and NumPy's scalars of float64, are float32 where
+            the functions of this module take them.
+        dtype_conversion_mode: "legacy".
 
     Raises:
-        NotImplementedError: other settings than the defaults.
+        NotImplementedError: another mode.
     """
-    if prefer_float32 or dtype_conversion_mode != "legacy":
+    global _prefers_float32
+    if dtype_conversion_mode != "legacy":
         raise NotImplementedError(
-            "prefer_float32 and dtype_conversion_mode are not provided: the functions of "
-            f"td.experimental.numpy promote as NumPy does{at(user_origin())}"
+            "dtype_conversion_mode is 'legacy': the functions of td.experimental.numpy promote as "
+            f"NumPy does{at(user_origin())}"
         )
+    promote_as_numpy()
+    _prefers_float32 = prefer_float32
+
+
+_prefers_float32 = False
 
 
 def _of_tensors(function: Any) -> Any:
@@ -124,6 +135,8 @@ def _of_tensors(function: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    if _prefers_float32 and type(value) in (float, np.float64):
+        return np.float32(value)
     return value.np_dtype if isinstance(value, DType) else value
 
 

@@ -697,7 +697,7 @@ class Layer(td.Module):
         if isinstance(inputs, td.Tensor):
             return self._autocast(inputs)
         if isinstance(inputs, list | tuple) and not any(
-            isinstance(x, td.Tensor | np.ndarray | td.Variable) for x in td.nest.flatten(inputs)
+            td.is_tensor(x) or isinstance(x, np.ndarray) for x in td.nest.flatten(inputs)
         ):
             return self._autocast(td.convert_to_tensor(inputs))
         return td.nest.map_structure(self._convert_leaf, inputs)
@@ -711,7 +711,7 @@ class Layer(td.Module):
     def _convert_leaf(self, value: Any) -> Any:
         if isinstance(value, np.ndarray | td.Variable):
             value = td.convert_to_tensor(value)
-        return self._autocast(value) if isinstance(value, td.Tensor) else value
+        return self._autocast(value) if td.is_tensor(value) else value
 
     def _autocast(self, tensor: td.Tensor) -> td.Tensor:
         kind = self.variable_dtype if self.in_float32 else self.compute_dtype

@@ -64,7 +64,9 @@ class Dense(Layer):
         if not inputs.dtype.is_floating:
             inputs = td.cast(inputs, self.dtype)
         kernel = self.kernel.read_value()
-        if len(inputs.shape) == 2:
+        if hasattr(inputs, "dense_shape"):
+            outputs = _sparse_product(inputs, kernel)
+        elif len(inputs.shape) == 2:
             outputs = td.matmul(inputs, kernel)
         else:
             outputs = td.tensordot(inputs, kernel, [[len(inputs.shape) - 1], [0]])
@@ -74,6 +76,16 @@ class Dense(Layer):
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape[:-1], self.units)
+
+
+def _sparse_product(inputs: Any, kernel: td.Tensor) -> td.Tensor:
+    """A sparse tensor's last axis times a matrix."""
+    if len(inputs.shape) == 2:
+        return td.sparse.sparse_dense_matmul(inputs, kernel)
+    rows = td.sparse.reshape(inputs, [-1, kernel.shape[0]])
+    sizes = td.concat([td.shape(inputs)[:-1], [kernel.shape[1]]], 0)
+    found = td.reshape(td.sparse.sparse_dense_matmul(rows, kernel), sizes)
+    return td.ensure_shape(found, [*inputs.shape[:-1], kernel.shape[1]])
 
 
 class Embedding(Layer):

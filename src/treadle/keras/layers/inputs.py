@@ -33,8 +33,8 @@ class InputLayer(Layer):
         given = kwargs.pop("input_shape", None) if shape is None else shape
         if batch_shape is not None:
             batch_size, *given = batch_shape
-        if isinstance(given, int):
-            raise ValueError(f"Input: shape is a tuple of the sizes of one example, got {given!r}")
+        if isinstance(given, int):  # Keras 2
+            given = (given,)
         kind = td.as_dtype(dtype or config.floatx())
         super().__init__(name=name, dtype=kind, input_shape=given, **kwargs)
         self.batch_shape = (batch_size, *(given or ()))
@@ -44,6 +44,7 @@ class InputLayer(Layer):
             if made is None:
                 made = KerasTensor(self.batch_shape, kind, bool(sparse), bool(ragged), name=name)
                 made._name = self.name
+            self.sparse, self.ragged = made.sparse, made.ragged
             Node(self, (), {}, made)
 
     sparse = ragged = False
@@ -52,8 +53,10 @@ class InputLayer(Layer):
         return inputs
 
     def get_config(self) -> dict[str, Any]:
-        """The shape with the batch's size, the dtype and the name."""
-        return {"batch_shape": list(self.batch_shape), "dtype": self.dtype, "name": self.name}
+        """The shape with the batch's size, the dtype, whether it is sparse or ragged, the name."""
+        kinds = {k: True for k in ("sparse", "ragged") if getattr(self, k)}
+        own = {"batch_shape": list(self.batch_shape), "dtype": self.dtype, "name": self.name}
+        return own | kinds
 
 
 def Input(
@@ -68,7 +71,7 @@ def Input(
         batch_size: None stands for any.
         dtype: of the input, that of layers when omitted.
         name: by which a dict of inputs names it.
-        sparse, ragged: taken for Keras's programs; True is refused.
+        sparse, ragged: whether its values are `td.SparseTensor`, or `td.RaggedTensor`.
         batch_shape: the shape with the batch's size, instead of both.
         tensor: a KerasTensor to begin with, instead of a new one.
         optional: taken for Keras's programs.

@@ -165,7 +165,13 @@ class Concatenate(_Merge):
         super().__init__(**kwargs)
         self.axis = axis
 
-    def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
+    def _merged(self, inputs: list[td.Tensor]) -> Any:
+        sparse = [hasattr(x, "dense_shape") for x in inputs]
+        if all(sparse):
+            return td.sparse.concat(self.axis, inputs)
+        if any(sparse):
+            pairs = zip(sparse, inputs, strict=True)
+            inputs = [td.sparse.to_dense(x) if is_sparse else x for is_sparse, x in pairs]
         return td.concat(inputs, self.axis)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:

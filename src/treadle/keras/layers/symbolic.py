@@ -21,14 +21,15 @@ class KerasTensor:
 
     def __init__(
         self, shape: Any, dtype: Any = "float32", sparse: bool = False, ragged: bool = False,
-        record_history: bool = True, name: str | None = None,
+        record_history: bool = True, name: str | None = None, *,
+        ragged_rank: int | None = None, row_splits_dtype: Any = None,
     ) -> None:  # fmt: skip
-        if sparse or ragged:
-            raise NotImplementedError(
-                "KerasTensor: there are no sparse and no ragged tensors: leave out sparse= and "
-                "ragged=, and give a mask or rows of one length"
+        if sparse and ragged:
+            raise ValueError(
+                "KerasTensor cannot have `sparse=True` and `ragged=True` at the same time."
             )
-        self.sparse = self.ragged = False
+        self.sparse, self.ragged = bool(sparse), bool(ragged)
+        self.ragged_rank, self.row_splits_dtype = ragged_rank, row_splits_dtype
         self.shape = td.TensorShape(shape)
         self.dtype = td.as_dtype(dtype)
         self._name = name
@@ -75,7 +76,32 @@ class KerasTensor:
     __int__ = __index__ = __float__
 
     def __repr__(self) -> str:
-        return f"<KerasTensor shape={self.shape.as_list()}, dtype={self.dtype.name}, {self.name}>"
+        kind = ", sparse=True" * self.sparse + ", ragged=True" * self.ragged
+        return (
+            f"<KerasTensor shape={self.shape.as_list()}, dtype={self.dtype.name}{kind}, "
+            f"{self.name}>"
+        )
+
+    @property
+    def spec(self) -> Any:
+        """The type of the values that it stands for."""
+        if self.sparse:
+            return td.SparseTensorSpec(self.shape, self.dtype)
+        if self.ragged:
+            splits = self.row_splits_dtype or td.int64
+            return td.RaggedTensorSpec(self.shape, self.dtype, self.ragged_rank, splits)
+        return td.TensorSpec(self.shape, self.dtype)
+
+    @classmethod
+    def like(cls, value: Any) -> Any:
+        """What stands for a value of a layer's results; what has no shape stands for itself."""
+        if not hasattr(value, "shape"):
+            return value
+        rows = {}
+        if ragged := hasattr(value, "row_splits"):
+            rows = {"ragged_rank": value.ragged_rank, "row_splits_dtype": value.row_splits.dtype}
+        sparse = hasattr(value, "dense_shape") and isinstance(value, td.SparseTensor)
+        return cls(list(value.shape), value.dtype, sparse, ragged, **rows)
 
 
 class Node:
@@ -138,7 +164,8 @@ def call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def outputs_of(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """KerasTensors for the results of a layer."""
     alone = len(args) == 1 and not kwargs and isinstance(args[0], KerasTensor)
-    if alone and layer._has_rule() and not layer._makes_masks():
+    dense = alone and not args[0].sparse and not args[0].ragged
+    if dense and layer._has_rule() and not layer._makes_masks():
         outputs = _by_rule(layer, args[0])
         if layer.supports_masking and isinstance(outputs, KerasTensor):
             outputs.mask = args[0].mask
@@ -170,6 +197,7 @@ def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     """The results of a layer from tracing its `call`."""
     leaves = td.nest.flatten((args, kwargs))
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, KerasTensor)]
+    described: list[Any] = []  # the results, of which a trace's type may know less
 
     def traced(tensors: list[Any], masks: list[Any]) -> Any:
         filled = list(leaves)
@@ -179,16 +207,15 @@ def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
                 set_mask(tensor, mask)
         given, named = td.nest.pack_sequence_as((args, kwargs), filled)
         results = layer(*given, **named)
+        described[:] = [td.nest.map_structure(KerasTensor.like, results)]
         return results, [mask_of(result) for result in td.nest.flatten(results)]
 
-    specs = [td.TensorSpec(leaves[i].shape, leaves[i].dtype) for i in places]
+    specs = [leaves[i].spec for i in places]
     masks = [leaves[i].mask for i in places]
     trace = td.function(autograph=False)(traced).get_concrete_function(specs, masks)
     layer._forget_losses()  # they belong to the trace
-    results, found = trace.structured_outputs
-    outputs = td.nest.map_structure(
-        lambda x: KerasTensor(list(x.shape), x.dtype) if hasattr(x, "shape") else x, results
-    )
+    _, found = trace.structured_outputs
+    (outputs,) = described
     for output, mask in zip(td.nest.flatten(outputs), found, strict=True):
         if isinstance(output, KerasTensor) and mask is not None:
             output.mask = td.TensorSpec(mask.shape, mask.dtype)

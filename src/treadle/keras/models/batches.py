@@ -52,8 +52,14 @@ def is_arrays(x: Any) -> bool:
     if isinstance(x, list) and x and all(isinstance(part, tuple) for part in x):
         return False
     leaves = td.nest.flatten(x)
-    kinds = np.ndarray | td.Tensor | td.Variable | int | float
-    return bool(leaves) and all(isinstance(leaf, kinds) for leaf in leaves)
+    kinds = np.ndarray | int | float
+    return bool(leaves) and all(isinstance(leaf, kinds) or td.is_tensor(leaf) for leaf in leaves)
+
+
+def _has_composites(parts: Any) -> bool:
+    """Whether a ragged or sparse tensor is among the leaves, which is no array."""
+    plain = td.Tensor | td.Variable
+    return any(td.is_tensor(x) and not isinstance(x, plain) for x in td.nest.flatten(parts))
 
 
 class Arrays:
@@ -184,6 +190,11 @@ def batches(x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle:
         parts = tuple(p for p in (x, y, sample_weight) if p is not None)
         if y is None and sample_weight is not None:
             raise ValueError("sample_weight needs y")
+        if _has_composites(parts):
+            given = td.nest.map_structure(_as_argument, pack(*map(_listless, parts)))
+            data = td.data.Dataset.from_tensor_slices(given)
+            data = data.shuffle(max(int(data.cardinality()), 1)) if shuffle else data
+            return data.batch(batch_size or 32)
         return Arrays(parts, batch_size or 32, shuffle)
     if y is not None:
         raise ValueError("y is taken from x when x is an iterable of batches")
@@ -222,7 +233,8 @@ def as_arguments(batch: Any) -> Any:
 
 
 def _as_tensor(leaf: Any) -> Any:
-    return td.convert_to_tensor(_as_argument(leaf))
+    found = _as_argument(leaf)
+    return td.convert_to_tensor(found) if isinstance(found, np.ndarray) else found
 
 
 def _as_argument(leaf: Any) -> Any:
@@ -230,4 +242,9 @@ def _as_argument(leaf: Any) -> Any:
         return np.asarray(leaf, config.floatx()) if leaf.dtype == np.float64 else leaf
     if isinstance(leaf, np.float64):
         leaf = np.asarray(leaf, config.floatx())
+    if td.is_tensor(leaf) and not isinstance(leaf, td.Tensor | td.Variable):
+        return leaf
+    parts = td.nest.flatten(leaf, expand_composites=True)
+    if len(parts) != 1 or parts[0] is not leaf:  # the values of replicas
+        return td.nest.map_structure(_as_tensor, leaf, expand_composites=True)
     return td.convert_to_tensor(leaf)

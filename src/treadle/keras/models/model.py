@@ -89,6 +89,14 @@ class Model(Trainer, Layer):
         return self.layers if self._network is None else list(self._network.called)
 
     @property
+    def output_names(self) -> list[str]:
+        """The names of the layers that give the outputs of a functional model."""
+        if type(self) is Sequential or self._network is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'output_names'")
+        nodes = (target.node for target in self._network.targets)
+        return [str(node.layer.name) for node in nodes if node is not None]
+
+    @property
     def output_shape(self) -> Any:
         """The shapes of the outputs (None where they vary)."""
         if self._network is None:

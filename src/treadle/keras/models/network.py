@@ -81,6 +81,8 @@ class Network:
         values = {}
         for source, value in zip(self.sources, self._listed(inputs), strict=True):
             values[id(source)] = given = fitted(value, source)
+            if source.sparse:
+                given.set_shape(source.shape)
             if not source.shape.is_compatible_with(given.shape):
                 raise ValueError(
                     f'Model: input "{source.name}" has shape {source.shape}, got a tensor of '
@@ -121,15 +123,25 @@ def _checked(structure: Any, what: str) -> list[KerasTensor]:
 
 
 def fitted(value: Any, source: KerasTensor) -> Any:
-    """The value in the dtype of its Input, with a last axis of 1 added or taken away."""
+    """The value in the dtype of its Input, with a last axis of 1 added or taken away; dense where
+    that is."""
     if value.dtype != source.dtype:
         value = td.cast(value, source.dtype)
+    if source.sparse or source.ragged:
+        return value
+    if not isinstance(value, td.Tensor):
+        value = td.sparse.to_dense(value) if hasattr(value, "dense_shape") else value.to_tensor()
     rank, wanted = len(value.shape), len(source.shape)
     if rank == wanted + 1 and value.shape[-1] == 1:
         value = td.squeeze(value, axis=-1)
     elif rank == wanted - 1 and source.shape[-1] == 1:
         value = td.expand_dims(value, -1)
     return value
+
+
+def _tensor(value: Any) -> Any:
+    """A value as a tensor; sparse and ragged ones as they are."""
+    return value if td.is_tensor(value) else td.convert_to_tensor(value)
 
 
 class Function(Operation):
@@ -151,7 +163,7 @@ class Function(Operation):
         self.operations = self._network.called
 
     def call(self, inputs: Any) -> Any:
-        return self._network.run(td.nest.map_structure(td.convert_to_tensor, inputs))
+        return self._network.run(td.nest.map_structure(_tensor, inputs))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shapes of the results for these shapes of the inputs."""

@@ -478,13 +478,13 @@ class Trainer:
         hooks.on_predict_begin({})
         for number, batch in enumerate(first_of(data, steps)):
             hooks.on_predict_batch_begin(number)
-            outputs = td.nest.map_structure(np.asarray, step(prepared(batch)))
+            outputs = td.nest.map_structure(_as_result, step(prepared(batch)))
             parts.append(outputs)
             hooks.on_predict_batch_end(number, {"outputs": outputs})
         hooks.on_predict_end({})
         if not parts:
             raise ValueError("predict: the data has no batches")
-        return td.nest.map_structure(lambda *p: np.concatenate(p), *parts)
+        return td.nest.map_structure(_joined, *parts)
 
     def _hooks(self, callbacks: Any, verbose: Any, steps: int | None) -> cb.CallbackList:
         if isinstance(callbacks, cb.CallbackList):
@@ -526,7 +526,22 @@ class Trainer:
     def predict_on_batch(self, x: Any) -> Any:
         """The model's outputs for one batch, as arrays."""
         outputs = self.make_predict_function()(as_tensors(pack(x)))
-        return td.nest.map_structure(np.asarray, outputs)
+        return td.nest.map_structure(_as_result, outputs)
+
+
+def _as_result(leaf: Any) -> Any:
+    """A result as an array; ragged and sparse ones as they are."""
+    dense = isinstance(leaf, td.Tensor | td.Variable) or not td.is_tensor(leaf)
+    return np.asarray(leaf) if dense else leaf
+
+
+def _joined(*parts: Any) -> Any:
+    """The results of batches, one after the other."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    if hasattr(parts[0], "dense_shape"):
+        return td.sparse.concat(0, parts)
+    return td.concat(parts, 0)
 
 
 def _is_due(epoch: int, frequency: Any) -> bool:

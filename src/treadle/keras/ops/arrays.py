@@ -551,7 +551,12 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
             "Argument `constant_values` can only be provided when `mode == 'constant'`. "
             f"Received: mode={mode}"
         )
-    widths = np.broadcast_to(np.asarray(pad_width), (len(x.shape), 2)).tolist()
+    known = pad_width
+    if isinstance(pad_width, td.Tensor):
+        known = td.get_static_value(pad_width)
+    widths: Any = pad_width  # of a tensor that only a run tells
+    if known is not None:
+        widths = np.broadcast_to(np.asarray(known), (len(x.shape), 2)).tolist()
     value = 0 if constant_values is None else constant_values
     if x.dtype == td.bool and mode == "constant":
         return td.cast(td.pad(td.cast(x, td.int8), widths, "CONSTANT", int(value)), td.bool)

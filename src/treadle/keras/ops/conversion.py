@@ -13,15 +13,25 @@ from treadle.keras.promotion import dtype_of, is_int_dtype, result_type, standar
 
 
 def tensor(x: Any, dtype: Any = None) -> td.Tensor:
-    """A value as a tensor; where a dtype is given, of that dtype, whatever it was before."""
+    """A value as a tensor; where a dtype is given, of that dtype, whatever it was before.
+
+    Sparse and ragged tensors stay what they are.
+    """
     if isinstance(x, td.Tensor) and dtype is None:
         return x
     if dtype is None:
-        return td.convert_to_tensor(x)
+        return x if is_composite(x) else td.convert_to_tensor(x)
     name = standardize_dtype(dtype)
+    if is_composite(x):
+        return td.cast(x, name)
     if isinstance(x, td.Tensor | td.Variable | np.ndarray) or name == "bool" or is_int_dtype(name):
         return td.cast(td.convert_to_tensor(x), name)
     return td.convert_to_tensor(x, name)
+
+
+def is_composite(x: Any) -> bool:
+    """Whether it is a sparse or ragged tensor, which is no array."""
+    return td.is_tensor(x) and not isinstance(x, td.Tensor | td.Variable)
 
 
 def together(*values: Any) -> tuple[td.Tensor, ...]:

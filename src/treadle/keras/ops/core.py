@@ -39,20 +39,19 @@ def saturate_cast(x: Any, dtype: Any) -> Any:
     return td.saturate_cast(x, kind)
 
 
-def _no_sparse(sparse: Any, ragged: Any = None) -> None:
-    if sparse or ragged:
-        raise NotImplementedError("Sparse and ragged tensors are not provided: use dense ones")
-
-
 @_operation("x")
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any = None) -> Any:
     """A value as a tensor.
 
-    Raises:
-        NotImplementedError: `sparse` or `ragged` is True.
+    Args:
+        sparse, ragged: False: sparse and ragged tensors are made dense; else they stay.
     """
-    _no_sparse(sparse, ragged)
-    return tensor(x, dtype)
+    found: Any = tensor(x, dtype)
+    if sparse is False and hasattr(found, "dense_shape"):
+        return td.sparse.to_dense(found)
+    if ragged is False and hasattr(found, "row_splits"):
+        return found.to_tensor()
+    return found
 
 
 def convert_to_numpy(x: Any) -> Any:

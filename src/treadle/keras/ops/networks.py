@@ -330,11 +330,6 @@ def space_to_depth(x: Any, block_size: int, data_format: str = "channels_last") 
 # -- classes ---------------------------------------------------------------------------------------
 
 
-def _dense(name: str, sparse: bool) -> None:
-    if sparse:
-        raise NotImplementedError(f"{name}: sparse tensors are not provided: sparse=False")
-
-
 def _one_hot(x: Any, num_classes: int, axis: int, dtype: Any) -> td.Tensor:
     kind = result_type(dtype) if dtype is not None else "float32"
     found = td.one_hot(tensor(x, td.int64), num_classes, axis=axis, dtype=td.float32)
@@ -345,9 +340,9 @@ def _one_hot(x: Any, num_classes: int, axis: int, dtype: Any) -> td.Tensor:
 def one_hot(
     x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False
 ) -> Any:
-    """Rows that are 1 at the number of a class and else 0."""
-    _dense("one_hot", sparse)
-    return _one_hot(x, num_classes, axis, dtype)
+    """Rows that are 1 at the number of a class and else 0; a `td.SparseTensor` with `sparse`."""
+    found = _one_hot(x, num_classes, axis, dtype)
+    return td.sparse.from_dense(found) if sparse else found
 
 
 @_operation("inputs")
@@ -355,14 +350,15 @@ def multi_hot(
     inputs: Any, num_classes: int | None = None, axis: int = -1, dtype: Any = None,
     sparse: bool = False, **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """Rows that are 1 at the numbers of several classes and else 0."""
+    """Rows that are 1 at the numbers of several classes and else 0; a `td.SparseTensor` with
+    `sparse`."""
     num_classes = kwargs.get("num_tokens", num_classes)
     if num_classes is None:
         raise ValueError("Argument `num_classes` must be specified.")
-    _dense("multi_hot", sparse)
     x = tensor(inputs)
     found = _one_hot(x, num_classes, axis, "float32")
-    return td.cast(td.reduce_max(found, 1 if len(x.shape) > 1 else 0), dtype or "float32")
+    rows = td.cast(td.reduce_max(found, 1 if len(x.shape) > 1 else 0), dtype or "float32")
+    return td.sparse.from_dense(rows) if sparse else rows
 
 
 # -- losses ----------------------------------------------------------------------------------------

@@ -386,12 +386,8 @@ def nancumprod(x: Any, axis: Any = None, dtype: Any = None) -> Any:
 @_operation("x")
 def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = False) -> Any:
     """How often each number from 0 occurs, or the sums of their weights; in each row of a matrix.
-
-    Raises:
-        NotImplementedError: `sparse`.
+    A `td.SparseTensor` with `sparse`.
     """
-    if sparse:
-        raise NotImplementedError("bincount: sparse tensors are not provided: sparse=False")
     x = tensor(x)
     dtype = "int32"
     if weights is not None:
@@ -401,7 +397,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = Fal
             weights = td.cast(weights, td.int32 if weights.dtype.is_integer else td.float32)
     x = x if x.dtype in (td.int32, td.int64) else td.cast(x, td.int32)
     found = td.math.bincount(x, weights=weights, minlength=minlength, axis=-1)
-    return td.cast(found, dtype)
+    counts = td.cast(found, dtype)
+    return td.sparse.from_dense(counts) if sparse else counts
 
 
 @_operation("x")

@@ -330,6 +330,6 @@ def _rebuilt(like: GraphList, parts: list[Any]) -> Any:
     return [nest.pack(like.template, row) for row in zip(*columns, strict=True)]
 
 
-nest.register_node(GraphList, lambda items: items.parts, _rebuilt)
+nest.register_node(GraphList, lambda items: items.parts, _rebuilt, composite=False)
 register_converter(GraphList, lambda items, dtype: items.stacked())
 __all__ = ["GraphList", "graph_list", "template_of"]

@@ -24,6 +24,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if part is not None:
         return part
     items = list(key) if isinstance(key, tuple) else [key]
+    items = [list(item) if type(item) is tuple else item for item in items]
     mask = _only_mask(items)
     if mask is not None:
         return boolean_mask(x, mask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,17 +27,27 @@ def mode_name(layer: str, mode: str, *modes: str) -> str:
 
 
 def encoded(
-    indices: td.Tensor, mode: str, depth: int, dtype: Any, weights: Any = None
-) -> td.Tensor:
+    indices: Any, mode: str, depth: int, dtype: Any, weights: Any = None, sparse: bool = False
+) -> Any:
     """Indices below `depth` as Keras encodes them; others have no place in the results.
 
     Args:
         indices: ints; of several axes the second is that of an example's categories, for
-            "multi_hot" and "count".
+            "multi_hot" and "count". Of a ragged tensor, modes but "int" take each row as it is.
         weights: for "count": what an index counts.
+        sparse: whether the result is a `td.SparseTensor`.
     """
     if mode == "int":
         return td.cast(indices, dtype)
+    if hasattr(indices, "row_splits"):
+        indices = indices.to_tensor(-1)  # which has no place
+    found = _dense_encoded(indices, mode, depth, dtype, weights)
+    return td.sparse.from_dense(found) if sparse else found
+
+
+def _dense_encoded(
+    indices: td.Tensor, mode: str, depth: int, dtype: Any, weights: Any
+) -> td.Tensor:
     if not len(indices.shape):
         indices = td.expand_dims(indices, -1)
     rank = len(indices.shape)
@@ -53,6 +64,15 @@ def encoded(
     return td.reduce_sum(td.one_hot(indices, depth, dtype=dtype), axis)
 
 
+def of_elements(function: Callable[[td.Tensor], td.Tensor], x: Any) -> Any:
+    """A function of each element, of sparse and ragged tensors, too."""
+    if hasattr(x, "row_splits"):
+        return x.with_flat_values(function(x.flat_values))
+    if hasattr(x, "dense_shape"):
+        return td.sparse.map_values(function, x)
+    return function(x)
+
+
 class CategoryEncoding(Layer):
     """Class numbers as rows of 0 and 1, or of counts.
 
@@ -60,37 +80,42 @@ class CategoryEncoding(Layer):
         num_tokens: the number of classes.
         output_mode: "multi_hot": a row for an example, 1 for each class in it; "one_hot": a row
             for each number; "count": how often a class is in an example.
+        sparse: whether results are `td.SparseTensor`.
     """
 
     has_shape_rule: ClassVar[bool] = False
     shape_dtype: ClassVar[str | None] = "int64"
-    _settings: ClassVar[tuple[str, ...]] = ("num_tokens", "output_mode")
+    _settings: ClassVar[tuple[str, ...]] = ("num_tokens", "output_mode", "sparse")
 
     def __init__(
         self, num_tokens: int | None = None, output_mode: str = "multi_hot", sparse: bool = False,
         **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
-        refuse_sparse("CategoryEncoding", sparse)
         if num_tokens is None or num_tokens < 1:
             raise ValueError(f"CategoryEncoding: num_tokens must be positive, got {num_tokens}")
-        self.num_tokens = num_tokens
+        self.num_tokens, self.sparse = num_tokens, sparse
         self.output_mode = mode_name("CategoryEncoding", output_mode, *MODES[1:])
         self._build_at_init()
 
-    def call(self, inputs: Any, count_weights: Any = None) -> td.Tensor:
+    def call(self, inputs: Any, count_weights: Any = None) -> Any:
         if count_weights is not None and self.output_mode != "count":
             raise ValueError(
                 f'Layer "{self.name}" (CategoryEncoding): count_weights go with output_mode="count"'
             )
         indices = td.cast(inputs, td.int64)
-        return encoded(indices, self.output_mode, self.num_tokens, self.dtype, count_weights)
+        return encoded(
+            indices, self.output_mode, self.num_tokens, self.dtype, count_weights, self.sparse
+        )
 
 
-def refuse_sparse(layer: str, sparse: bool) -> None:
-    """Raise where a program asks for sparse results, which are not supported."""
-    if sparse:
-        raise ValueError(f"{layer}: sparse=True is not supported; leave it out")
+def check_sparse(layer: str, sparse: bool, mode: str) -> None:
+    """Raise where a program asks for sparse results of a mode that has no zeros to leave out."""
+    if sparse and mode == "int":
+        raise ValueError(
+            f"{layer}: sparse=True goes with output_mode='one_hot', 'multi_hot' or 'count'. "
+            f"Received: sparse=True and output_mode={mode}"
+        )
 
 
 class Discretization(Layer):
@@ -115,7 +140,7 @@ class Discretization(Layer):
         output_mode: str = "int", sparse: bool = False, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
-        refuse_sparse("Discretization", sparse)
+        check_sparse("Discretization", sparse, output_mode)
         if (bin_boundaries is None) == (num_bins is None):
             raise ValueError("Discretization: give bin_boundaries or num_bins")
         if num_bins is not None and num_bins < 0:
@@ -161,7 +186,7 @@ class Discretization(Layer):
         """Forget all batches."""
         self._summary = _NOTHING
 
-    def call(self, inputs: Any) -> td.Tensor:
+    def call(self, inputs: Any) -> Any:
         if self.bin_boundaries is None:
             raise ValueError(
                 f'Layer "{self.name}" (Discretization) has no boundaries: give them, or call '
@@ -172,7 +197,8 @@ class Discretization(Layer):
         flat = td.searchsorted(limits, td.reshape(values, [-1]), side="right")
         indices = td.reshape(flat, td.shape(values))
         dtype = td.int32 if self.output_mode == "int" else self.dtype
-        return encoded(indices, self.output_mode, len(self.bin_boundaries) + 1, dtype)
+        depth = len(self.bin_boundaries) + 1
+        return encoded(indices, self.output_mode, depth, dtype, sparse=self.sparse)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
@@ -223,19 +249,23 @@ class Hashing(Layer):
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = "int64" if output_mode == "int" else td.keras.config.floatx()
         super().__init__(**kwargs)
-        refuse_sparse("Hashing", sparse)
+        check_sparse("Hashing", sparse, output_mode)
         if not isinstance(num_bins, int) or num_bins < 1:
             raise ValueError(f"Hashing: num_bins must be a positive int, got {num_bins!r}")
         self.num_bins, self.mask_value, self.sparse = num_bins, mask_value, sparse
         self.salt = salt_of("Hashing", salt)
         self._build_at_init()
 
-    def call(self, inputs: Any) -> td.Tensor:
+    def call(self, inputs: Any) -> Any:
+        bins = of_elements(self._bins_of, inputs)
+        return encoded(bins, self.output_mode, self.num_bins, self.dtype, sparse=self.sparse)
+
+    def _bins_of(self, values: td.Tensor) -> td.Tensor:
         masked = self.mask_value is not None and self.num_bins > 1
-        bins = hashed(inputs, self.num_bins - masked, self.salt)
-        if masked:
-            bins = td.where(td.equal(inputs, self.mask_value), td.zeros_like(bins), bins + 1)
-        return encoded(bins, self.output_mode, self.num_bins, self.dtype)
+        bins = hashed(values, self.num_bins - masked, self.salt)
+        if not masked:
+            return bins
+        return td.where(td.equal(values, self.mask_value), td.zeros_like(bins), bins + 1)
 
     def _autocast(self, tensor: td.Tensor) -> td.Tensor:
         return tensor  # the dtype is that of the results
@@ -287,11 +317,11 @@ class HashedCrossing(Layer):
         if dtype is None and output_mode == "int":
             dtype = "int64"
         super().__init__(name=name, dtype=dtype, **kwargs)
-        refuse_sparse("HashedCrossing", sparse)
+        check_sparse("HashedCrossing", sparse, output_mode)
         self.num_bins, self.sparse = num_bins, sparse
         self._build_at_init()
 
-    def call(self, inputs: Any) -> td.Tensor:
+    def call(self, inputs: Any) -> Any:
         if not isinstance(inputs, list | tuple) or len(inputs) < 2:
             raise ValueError(
                 f'Layer "{self.name}" (HashedCrossing) takes a list of two inputs or more, got '
@@ -312,7 +342,8 @@ class HashedCrossing(Layer):
                 f"(batch, 1), got {[x.shape for x in features]}"
             )
         bins = td.reshape(crossed(features, self.num_bins), td.shape(features[0]))
-        return encoded(td.ensure_shape(bins, shape), self.output_mode, self.num_bins, self.dtype)
+        whole = td.ensure_shape(bins, shape)
+        return encoded(whole, self.output_mode, self.num_bins, self.dtype, sparse=self.sparse)
 
     def _autocast(self, tensor: td.Tensor) -> td.Tensor:
         return tensor  # the dtype is that of the results

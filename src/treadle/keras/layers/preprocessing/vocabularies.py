@@ -15,10 +15,11 @@ from treadle.keras.layers.base import Layer
 from treadle.keras.layers.preprocessing.adapting import batches_of
 from treadle.keras.layers.preprocessing.categories import (
     MODES,
+    check_sparse,
     encoded,
     hashed,
     mode_name,
-    refuse_sparse,
+    of_elements,
     salt_of,
 )
 
@@ -70,7 +71,7 @@ class _Lookup(Layer):
         self._stated_size = kwargs.pop("vocabulary_size", None)  # in configurations
         super().__init__(**kwargs)
         kind = type(self).__name__
-        refuse_sparse(kind, sparse)
+        check_sparse(kind, sparse, output_mode)
         if max_tokens is not None and max_tokens <= 1:
             raise ValueError(f"{kind}: max_tokens must be greater than 1, got {max_tokens}")
         if pad_to_max_tokens and max_tokens is None:
@@ -259,13 +260,12 @@ class _Lookup(Layer):
     def _autocast(self, tensor: td.Tensor) -> td.Tensor:
         return tensor
 
-    def call(self, inputs: Any) -> td.Tensor:
+    def call(self, inputs: Any) -> Any:
         if self.invert:
             return self._tokens_of(td.cast(inputs, td.int64))
-        places = self._places_of(inputs)
-        return self.encoded(places)
+        return self.encoded(of_elements(self._places_of, inputs))
 
-    def encoded(self, places: td.Tensor) -> td.Tensor:
+    def encoded(self, places: Any) -> Any:
         """Places in the output mode."""
         mode, counts = self.output_mode, self.output_mode == "tf_idf"
         if mode != "int" and not self._tokens and not self.pad_to_max_tokens:
@@ -273,10 +273,11 @@ class _Lookup(Layer):
                 f'Layer "{self.name}" ({type(self).__name__}) has no vocabulary yet: give one, or '
                 "call adapt() first"
             )
-        rows = encoded(places, "count" if counts else mode, self._depth, td.int64)
         if not counts:
-            return rows
-        return td.multiply(td.cast(rows, self.idf_weights.dtype), self.idf_weights.read_value())
+            return encoded(places, mode, self._depth, td.int64, sparse=self.sparse)
+        rows = td.cast(encoded(places, "count", self._depth, td.int64), self.idf_weights.dtype)
+        found = td.multiply(rows, self.idf_weights.read_value())
+        return td.sparse.from_dense(found) if self.sparse else found
 
     def _tokens_of(self, places: td.Tensor) -> td.Tensor:
         oov = self.mask_token if self.oov_token is None else self.oov_token
@@ -434,8 +435,6 @@ class TextVectorization(Layer):
         kwargs.pop("has_input_vocabulary", None)
         stated = kwargs.pop("vocabulary_size", None)
         super().__init__(**kwargs)
-        if ragged:
-            raise ValueError("TextVectorization: ragged=True is not supported; leave it out")
         if not callable(standardize) and standardize not in _STANDARDIZED:
             raise ValueError(
                 f"TextVectorization: standardize is one of {_STANDARDIZED} or a function, got "
@@ -447,6 +446,11 @@ class TextVectorization(Layer):
                 f"{split!r}"
             )
         mode = mode_name("TextVectorization", output_mode, *_LOOKUP_MODES)
+        if ragged and mode != "int":
+            raise ValueError(
+                "`ragged` must not be true if `output_mode` is not `'int'`. Received: "
+                f"ragged={ragged} and output_mode={output_mode}"
+            )
         if mode != "int" and output_sequence_length is not None:
             raise ValueError('TextVectorization: output_sequence_length goes with "int"')
         self.standardize, self.split, self.output_mode = standardize, split, mode
@@ -567,11 +571,13 @@ class TextVectorization(Layer):
             row[: len(tokens)] = tokens[:length]
         return filled
 
-    def call(self, inputs: Any) -> td.Tensor:
+    def call(self, inputs: Any) -> Any:
         texts = self._standardized(inputs if len(inputs.shape) else inputs[None])
         tokens = td.numpy_function(self._token_rows, [texts], td.string)
         tokens = td.ensure_shape(tokens, [texts.shape[0], self.output_sequence_length])
-        outputs: td.Tensor = self._lookup_layer(tokens)
+        if self.ragged:
+            tokens = td.RaggedTensor.from_tensor(tokens, padding=b"")
+        outputs: Any = self._lookup_layer(tokens)
         return outputs if len(inputs.shape) else outputs[0]
 
     def get_config(self) -> dict[str, Any]:
