@@ -178,3 +178,16 @@ def test_a_gradient_of_rows_alone_where_it_is_asked_for():
         tape.watch(x)
         y = td.sparse.segment_mean(x, [1], [0], sparse_gradient=True)
     assert isinstance(tape.gradient(y, x), td.IndexedSlices)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, td.function], ids=["eager", "function"])
+@pytest.mark.parametrize("name", ["segment_sum", "segment_mean", "segment_sqrt_n"])
+def test_segments_refuse_dtypes_before_they_take_rows(wrap, name):
+    """Eagerly as in functions, where it is not known that there is no row 1."""
+    wrong = [td.constant([""]), td.constant([True])]
+    if name != "segment_sum":
+        wrong.append(td.constant([1]))
+    for data in wrong:
+        with pytest.raises(td.errors.InvalidArgumentError, match=f"sparse.{name} takes") as caught:
+            wrap(lambda x: getattr(td.sparse, name)(x, td.constant([1]), [0]))(data)
+        assert isinstance(caught.value, TypeError)

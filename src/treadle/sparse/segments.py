@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle.core import errors
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
@@ -22,12 +23,22 @@ from treadle.sparse.tensor import SparseTensor
 
 
 def _grouped(
-    data: Any, indices: Any, segment_ids: Any, num_segments: Any, sparse_gradient: bool
+    name: str, data: Any, indices: Any, segment_ids: Any, num_segments: Any, sparse_gradient: bool
 ) -> tuple[Any, ...]:
-    """The chosen rows, their groups, how many groups there are, and the size of each."""
+    """The chosen rows, their groups, how many groups there are, and the size of each.
+
+    Only `segment_sum` takes integers. Dtypes are looked at before any row is taken, as a function
+    looks at them while it is traced.
+    """
+    data = convert_to_tensor(data)
+    dtype = data.dtype
+    if not (dtype.is_floating or dtype.is_complex or dtype.is_integer and name == "segment_sum"):
+        kinds = "numbers" if name == "segment_sum" else "floats"
+        text = f"sparse.{name} takes {kinds}, not {dtype.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
     ids = convert_to_tensor(segment_ids)
     take = gather if sparse_gradient else gathered
-    rows = take(convert_to_tensor(data), convert_to_tensor(indices), axis=0)
+    rows = take(data, convert_to_tensor(indices), axis=0)
     if num_segments is None:
         count = reduce_max(concat([ids[-1:] + 1, cast([0], ids.dtype)], 0))
     else:
@@ -54,8 +65,13 @@ def segment_sum(
         segment_ids: the group of each of these, never decreasing.
         num_segments: how many groups there are.
         sparse_gradient: whether the gradient of `data` is `IndexedSlices`.
+
+    Raises:
+        TypeError: data of no numbers; means and roots take floats only.
     """
-    rows, ids, count, _ = _grouped(data, indices, segment_ids, num_segments, sparse_gradient)
+    rows, ids, count, _ = _grouped(
+        "segment_sum", data, indices, segment_ids, num_segments, sparse_gradient
+    )
     return unsorted_segment_sum(rows, ids, count)
 
 
@@ -64,7 +80,9 @@ def segment_mean(
     sparse_gradient: bool = False,
 ) -> Tensor:  # fmt: skip
     """The means of groups of rows; see `segment_sum`."""
-    rows, ids, count, sizes = _grouped(data, indices, segment_ids, num_segments, sparse_gradient)
+    rows, ids, count, sizes = _grouped(
+        "segment_mean", data, indices, segment_ids, num_segments, sparse_gradient
+    )
     least = cast(maximum(sizes, cast(1, sizes.dtype)), rows.dtype)
     return _divided(unsorted_segment_sum(rows, ids, count), least)
 
@@ -74,7 +92,9 @@ def segment_sqrt_n(
     sparse_gradient: bool = False,
 ) -> Tensor:  # fmt: skip
     """The sums of groups of rows divided by the root of their number; see `segment_sum`."""
-    rows, ids, count, sizes = _grouped(data, indices, segment_ids, num_segments, sparse_gradient)
+    rows, ids, count, sizes = _grouped(
+        "segment_sqrt_n", data, indices, segment_ids, num_segments, sparse_gradient
+    )
     least = cast(maximum(sizes, cast(1, sizes.dtype)), rows.dtype)
     return _divided(unsorted_segment_sum(rows, ids, count), sqrt(least))
 
