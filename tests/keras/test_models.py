@@ -152,8 +152,8 @@ def test_graph_and_eager_training_agree():
     x, y = digits_like()
     losses = []
     for eagerly in (False, True):
-        model = classifier(run_eagerly=eagerly)
         td.random.set_seed(3)
+        model = classifier(run_eagerly=eagerly)
         losses.append(model.fit(x, y, epochs=3, verbose=0).history["loss"])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
 

@@ -20,8 +20,9 @@ _Kind = TypeVar("_Kind", bound=Callable[..., Any])
 # The public modules whose classes are known, and what Keras calls those.
 _MODULES = (
     "layers", "models", "optimizers", "losses", "metrics", "initializers", "regularizers",
-    "constraints", "optimizers.schedules", "random",
-)  # fmt: skip
+    "constraints", "optimizers.schedules", "random", "dtype_policies",
+)
+_AT_THE_TOP = ("models", "dtype_policies")  # whose classes Keras names by keras alone  # fmt: skip
 
 # Arguments of Keras that are not provided, with the values that change nothing.
 _HARMLESS: dict[str, tuple[Any, ...]] = {
@@ -235,7 +236,7 @@ def _places() -> Iterator[tuple[str, Any]]:
 def _module(kind: Any) -> str:
     for name, module in _places():
         if vars(module).get(getattr(kind, "__name__", "")) is kind:
-            return "keras" if name == "models" else f"keras.{name}"
+            return "keras" if name in _AT_THE_TOP else f"keras.{name}"
     return str(getattr(kind, "__module__", None))
 
 
@@ -251,7 +252,7 @@ def _class_named(name: str, module: str | None = None, registered: str | None = 
         return _registered[owned[0]]
     for place, where in _places():
         found = vars(where).get(name)
-        fits = module is None or place in ("models", module.removeprefix("keras."))
+        fits = module is None or place in (*_AT_THE_TOP, module.removeprefix("keras."))
         if _is_known(found) and (fits or "src" in str(module)):
             return found
     raise ValueError(
@@ -359,5 +360,4 @@ _SPECIAL: dict[str, Callable[[Any], Any]] = {
     "__slice__": lambda c: slice(c["start"], c["stop"], c["step"]),
     "__ellipsis__": lambda c: Ellipsis,
     "__lambda__": _refused,
-    "DTypePolicy": lambda c: c["name"],
 }

@@ -430,21 +430,30 @@ class Layer(td.Module):
         """Frozen weights, statistics and counters."""
         return [v for v, trainable in self._all_weights() if not trainable]
 
-    def _seed_generators(self) -> list[random.SeedGenerator]:
-        """Those in attributes of the layer and of the layers in it, each once."""
-        found: dict[int, random.SeedGenerator] = {}
-        for leaf in (leaf for _, value in self._attribute_items() for leaf in _listed_in(value)):
-            if isinstance(leaf, random.SeedGenerator):
-                found.setdefault(id(leaf), leaf)
-        for inner in self._own()[1]:
-            if isinstance(inner, Layer):
-                found |= {id(g): g for g in inner._seed_generators() if id(g) not in found}
-        return list(found.values())
+    def _collect_variables(self, found: dict[int, td.Variable]) -> None:
+        """The weights and, after those of each layer, the states of its seed generators."""
+        variables, modules = self._own()
+        ordered = [v for v in variables if v.trainable] + [v for v in variables if not v.trainable]
+        ordered += [
+            leaf.state
+            for _, value in self._attribute_items()
+            for leaf in _listed_in(value)
+            if isinstance(leaf, random.SeedGenerator)
+        ]
+        for variable in ordered:
+            found.setdefault(id(variable), variable)
+        for module in modules:
+            if isinstance(module, Layer):
+                module._collect_variables(found)
+            else:
+                found.update((id(v), v) for v in module.variables if id(v) not in found)
 
     @property
     def variables(self) -> list[td.Variable]:  # type: ignore[override]
         """The weights, and the states of `keras.random.SeedGenerator`s in attributes."""
-        return [*self.weights, *(g.state for g in self._seed_generators())]
+        found: dict[int, td.Variable] = {}
+        self._collect_variables(found)
+        return list(found.values())
 
     @property
     def trainable_variables(self) -> list[td.Variable]:  # type: ignore[override]
@@ -452,7 +461,8 @@ class Layer(td.Module):
 
     @property
     def non_trainable_variables(self) -> list[td.Variable]:  # type: ignore[override]
-        return [*self.non_trainable_weights, *(g.state for g in self._seed_generators())]
+        trained = {id(variable) for variable in self.trainable_weights}
+        return [variable for variable in self.variables if id(variable) not in trained]
 
     @property
     def trainable(self) -> bool:
@@ -768,7 +778,8 @@ class Layer(td.Module):
         """The arguments that make an equal layer, objects among them as their configs. For classes
         of programs: those that the layer was made with."""
         kind = type(self)
-        own = {"name": self.name, "trainable": self._trainable, "dtype": self.dtype_policy.name}
+        dtype = dtype_policies.serialize(self.dtype_policy)
+        own = {"name": self.name, "trainable": self._trainable, "dtype": dtype}
         own = {
             name: value for name, value in own.items()
             if serialization.takes(kind, name) and name not in self._no_settings

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras import naming, serialization
+from treadle.keras import dtype_policies, naming, serialization
 from treadle.keras.layers import symbolic
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
@@ -473,8 +473,9 @@ class Sequential(Model):
         if start is not None and start.node is not None:
             layers.insert(0, start.node.layer)
         listed = [serialization.serialize_keras_object(layer) for layer in layers]
+        dtype = dtype_policies.serialize(self.dtype_policy)
         return {
-            "name": self.name, "trainable": self.trainable, "dtype": self.dtype, "layers": listed,
+            "name": self.name, "trainable": self.trainable, "dtype": dtype, "layers": listed,
         }  # fmt: skip
 
     @classmethod
