@@ -174,7 +174,8 @@ class Layer(td.Module):
     # Whether the layer computes in float32 where others compute in 16 bits.
     in_float32: ClassVar[bool] = False
     _ignored_attributes: ClassVar[frozenset[str]] = frozenset({
-        "_added_weights", "_trainable", "_name", "_penalties", "_call_losses", "_loss_layers",
+        "_added_weights", "_held", "_trainable", "_name", "_penalties", "_call_losses",
+        "_loss_layers",
         "_example_shape", "_output_shape", "_nodes", "built", "_policy", "autocast",
         "_arguments",
         "_build_shapes", "_parent_path", "_path",
@@ -231,6 +232,7 @@ class Layer(td.Module):
         self._parent_path: str | None = None  # the names before the layer's in those of weights
         self._path: str | None = None
         self._added_weights: list[td.Variable] = []
+        self._held: list[td.Variable] = []  # that are not trained while `trainable` is False
         self._penalties: list[tuple[Any, td.Variable]] = []
         self._call_losses: list[Any] = []
         self._loss_layers: list[Layer] = []  # that added losses during this layer's last call
@@ -354,6 +356,9 @@ class Layer(td.Module):
         )  # fmt: skip
         variables.with_path(variable, path)
         self._added_weights.append(variable)
+        if not self._trainable and variable.trainable:
+            variable.trainable = False
+            self._held.append(variable)
         penalty = regularizers.get(regularizer)
         if penalty is not None:
             self._penalties.append((penalty, variable))
@@ -385,6 +390,51 @@ class Layer(td.Module):
             elif isinstance(value, list | tuple | dict) and value:
                 yield from td.nest.flatten(value)
 
+    def _kept_variables(self) -> list[td.Variable]:
+        """The own variables in the order of files: those that training changes first."""
+        return self._trained_first(self._own()[0])
+
+    def _trained_first(self, variables: list[td.Variable]) -> list[td.Variable]:
+        """Those that training changes, or would if they were not frozen, before the others."""
+        held = {id(v) for v in self._held}
+        trained = [v.trainable or id(v) in held for v in variables]
+        first = [v for v, own in zip(variables, trained, strict=True) if own]
+        return first + [v for v, own in zip(variables, trained, strict=True) if not own]
+
+    def save_own_variables(self, store: Any) -> None:
+        """Put the values of the layer's own variables into a store of a file, by numbers.
+
+        Args:
+            store: takes arrays by names, ``store["0"] = array``.
+        """
+        for number, variable in enumerate(self._kept_variables()):
+            store[str(number)] = variable.numpy()
+
+    def load_own_variables(self, store: Any) -> None:
+        """Assign what `save_own_variables` put into a store.
+
+        Raises:
+            ValueError: the store has other variables.
+        """
+        own = self._kept_variables()
+        if len(own) != len(store):
+            raise ValueError(
+                f"Layer '{self.name}' expected {len(own)} variables, but received {len(store)} "
+                f"variables during loading. Expected: {[v.name for v in own]}"
+            )
+        for number, variable in enumerate(own):
+            value = np.asarray(store[str(number)])
+            if value.shape != tuple(variable.shape):
+                raise ValueError(
+                    f"Layer '{self.name}': variable {variable.name!r} has shape "
+                    f"{tuple(variable.shape)}, that in the file {value.shape}"
+                )
+            variable.assign(td.constant(value, variable.dtype))
+        self._loaded()
+
+    def _loaded(self) -> None:
+        """What remains to be done when the own variables come from a file."""
+
     def _own(self) -> tuple[list[td.Variable], list[td.Module]]:
         """The variables and modules held directly, each once."""
         variables: dict[int, td.Variable] = {id(v): v for v in self._added_weights}
@@ -400,8 +450,7 @@ class Layer(td.Module):
         """Every weight once, with whether it is trainable here."""
         variables, modules = self._own()
         trainable = trainable and self._trainable
-        ordered = [v for v in variables if v.trainable] + [v for v in variables if not v.trainable]
-        for variable in ordered:
+        for variable in self._trained_first(variables):
             found.setdefault(id(variable), (variable, trainable and variable.trainable))
         for module in modules:
             if isinstance(module, Layer):
@@ -433,8 +482,7 @@ class Layer(td.Module):
     def _collect_variables(self, found: dict[int, td.Variable]) -> None:
         """The weights and, after those of each layer, the states of its seed generators."""
         variables, modules = self._own()
-        ordered = [v for v in variables if v.trainable] + [v for v in variables if not v.trainable]
-        ordered += [
+        ordered = self._trained_first(variables) + [
             leaf.state
             for _, value in self._attribute_items()
             for leaf in _listed_in(value)
@@ -472,6 +520,15 @@ class Layer(td.Module):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         self._trainable = bool(value)
+        if value:
+            for variable in self._held:
+                variable.trainable = True
+            self._held = []
+        else:
+            own = [v for v in self._own()[0] if v.trainable]
+            for variable in own:
+                variable.trainable = False
+            self._held = [*self._held, *own]
         for module in self._own()[1]:
             if isinstance(module, Layer):
                 module.trainable = value
@@ -545,6 +602,10 @@ class Layer(td.Module):
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """What a call gives, as KerasTensors: for arguments that are KerasTensors."""
         return symbolic.outputs_of(self, args, kwargs)
+
+    def _has_spec(self) -> bool:
+        """Whether a program says by `compute_output_spec` what a call gives."""
+        return not type(self).compute_output_spec.__module__.startswith("treadle.")
 
     def _makes_masks(self) -> bool:
         """Whether results have another mask than the inputs."""

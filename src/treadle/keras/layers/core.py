@@ -10,11 +10,12 @@ import numpy as np
 import treadle as td
 from treadle.keras import activations, regularizers
 from treadle.keras.layers.base import InputSpec, Layer
+from treadle.keras.layers.lora import Adaptable
 from treadle.keras.layers.spatial import format_name
 from treadle.keras.masks import set_mask
 
 
-class Dense(Layer):
+class Dense(Adaptable):
     """``activation(inputs @ kernel + bias)``.
 
     Args:
@@ -58,12 +59,12 @@ class Dense(Layer):
         self.kernel = self._add("kernel", (size, self.units))
         self.bias = self._add("bias", (self.units,)) if self.use_bias else None
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
-        self.built = True
+        self._enable_if_asked()
 
     def call(self, inputs: Any) -> td.Tensor:
         if not inputs.dtype.is_floating:
             inputs = td.cast(inputs, self.dtype)
-        kernel = self.kernel.read_value()
+        kernel = self._adapted()
         if len(inputs.shape) == 2:
             outputs = td.matmul(inputs, kernel)
         else:
@@ -76,7 +77,7 @@ class Dense(Layer):
         return (*input_shape[:-1], self.units)
 
 
-class Embedding(Layer):
+class Embedding(Adaptable):
     """Rows of a table: ints in [0, input_dim) become vectors of output_dim.
 
     Args:
@@ -85,6 +86,9 @@ class Embedding(Layer):
         weights: a list of the table to start from.
     """
 
+    _adapts = "embeddings"
+    lora_embeddings_a: Any
+    lora_embeddings_b: Any
     _settings: ClassVar[tuple[str, ...]] = ("input_dim", "output_dim", "mask_zero")
     _weights: ClassVar[dict[str, str]] = {"embeddings": "uniform"}
 
@@ -121,12 +125,17 @@ class Embedding(Layer):
 
     def build(self, input_shape: Any = None) -> None:
         self.embeddings = self._add("embeddings", (self.input_dim, self.output_dim))
-        self.built = True
+        self._enable_if_asked()
 
     def call(self, inputs: Any) -> td.Tensor:
         if not inputs.dtype.is_integer:
             inputs = td.cast(inputs, "int32")
-        return td.gather(self.embeddings, inputs)
+        rows = td.gather(self.embeddings, inputs)
+        if not self.lora_enabled:
+            return rows
+        scale = self.lora_alpha / self.lora_rank
+        product = td.tensordot(td.gather(self.lora_embeddings_a, inputs), self.lora_embeddings_b, 1)
+        return rows + td.cast(product * scale, rows.dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where the inputs are not 0, with `mask_zero`."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import treadle as td
 from treadle.keras import activations, initializers
-from treadle.keras.layers.base import Layer
+from treadle.keras.layers.lora import Adaptable
 
 
 class _Shapes(NamedTuple):
@@ -16,7 +16,7 @@ class _Shapes(NamedTuple):
     output: tuple[int | None, ...]
 
 
-class EinsumDense(Layer):
+class EinsumDense(Adaptable):
     """``activation(einsum(equation, inputs, kernel) + bias)``.
 
     Args:
@@ -127,9 +127,10 @@ class EinsumDense(Layer):
         shapes = self._shapes(input_shape)
         self.kernel = self._add("kernel", shapes.kernel, initializer=self._initializer())
         self.bias = None if shapes.bias is None else self._add("bias", shapes.bias)
+        self._enable_if_asked()
 
     def call(self, inputs: Any) -> td.Tensor:
-        outputs = td.einsum(self.equation, inputs, self.kernel)
+        outputs = td.einsum(self.equation, inputs, self._adapted())
         return self.activation(outputs if self.bias is None else outputs + self.bias)
 
     def compute_output_shape(self, input_shape: Any) -> Any:

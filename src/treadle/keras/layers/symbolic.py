@@ -137,6 +137,10 @@ def call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def outputs_of(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """KerasTensors for the results of a layer."""
+    if layer._has_spec():
+        if not layer.built:
+            layer._build_for(args, kwargs)
+        return layer.compute_output_spec(*args, **kwargs)
     alone = len(args) == 1 and not kwargs and isinstance(args[0], KerasTensor)
     if alone and layer._has_rule() and not layer._makes_masks():
         outputs = _by_rule(layer, args[0])
