@@ -150,8 +150,20 @@ class GFile:
         """The bytes of the file."""
         return stat(self._name).length
 
-    def seek(self, offset: int = 0, whence: int = 0) -> None:
-        """Go on at byte `offset` from the beginning (0), from here (1) or from the end (2)."""
+    def next(self) -> Any:
+        """The next line.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        return next(iter(self))
+
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Go on at byte `offset` from the beginning (0), from here (1) or from the end (2);
+        `position` is its older name."""
+        if offset is None and position is None:
+            raise TypeError("seek(): offset argument required")
+        offset = offset if position is None else position
         file = self._opened(True, "")
         with _errors(self._name):
             start = {0: 0, 1: file.tell() if whence == 1 else 0, 2: 0}.get(whence)

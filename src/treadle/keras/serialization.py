@@ -285,6 +285,10 @@ def deserialize_keras_object(
         return {key: deserialize_keras_object(v) for key, v in config.items()}
     name, inner = config["class_name"], config["config"]
     special = _SPECIAL.get(name)
+    if special is None and name == "function" and not isinstance(inner, str):
+        raise TypeError(f"Expected 'config' to be a non-null str, got {inner!r}")
+    if special is None and name != "function" and not isinstance(inner, dict):
+        raise TypeError(f"Expected 'config' to be a dict, got {inner!r} for {name!r}")
     if special is not None:
         return special(inner)
     if name == "function":
@@ -295,6 +299,7 @@ def deserialize_keras_object(
 def _made(config: Mapping[str, Any], name: str, inner: dict[str, Any]) -> Any:
     module, known = config.get("module"), config.get("registered_name")
     kind = _class_named(name, module, known)
+    _check_registered(kind, name, known)
     own = kind.__module__.startswith("treadle.")
     if own and not getattr(kind, "_takes_any_config", False):
         inner = supported(inner, functools.partial(takes, kind), name)
@@ -303,6 +308,17 @@ def _made(config: Mapping[str, Any], name: str, inner: dict[str, Any]) -> Any:
     if built and hasattr(found, "build_from_config"):
         found.build_from_config(built)
     return found
+
+
+def _check_registered(found: Any, name: str, registered: Any) -> None:
+    """Refuse what is of this package where a file says that a program registered it."""
+    if not registered or registered in (name, "function") or registered in _registered:
+        return
+    if getattr(found, "__module__", "").startswith("treadle.") and name not in _scope.objects:
+        raise ValueError(
+            f"registered_name={registered!r} resolved to a Keras built-in, {name!r}: the program "
+            "that wrote it registered a class or function of its own, which is not registered here"
+        )
 
 
 def supported(
@@ -332,17 +348,21 @@ def _is_known(found: Any) -> bool:
     return own and isinstance(found, type) and hasattr(found, "get_config")
 
 
-def _function(name: Any, registered: Any) -> Any:
-    if isinstance(name, str):
-        for key in (registered, name):
-            for objects in (_scope.objects, _registered):
-                if key in objects:
-                    return objects[key]
-        for module in (td.keras.activations, td.keras.losses, td.keras.metrics):
-            if name in vars(module):
-                return vars(module)[name]
+def _function(name: str, registered: Any) -> Any:
+    for key in (registered, name):
+        for objects in (_scope.objects, _registered):
+            if key in objects:
+                return objects[key]
+    for module in (td.keras.activations, td.keras.losses, td.keras.metrics):
+        if name in vars(module):
+            _check_registered(vars(module)[name], name, registered)
+            return vars(module)[name]
+    owned = [value for key, value in _registered.items() if key.rpartition(">")[2] == name]
+    if len(owned) == 1:
+        return owned[0]
     raise ValueError(
-        f"Could not find function {name!r}: give custom_objects={{{name!r}: ...}}"
+        f"Could not find function {name!r}: give custom_objects={{{name!r}: ...}}, or decorate it "
+        "with @keras.saving.register_keras_serializable() before loading"
     )
 
 

@@ -570,8 +570,13 @@ class Layer(td.Module):
 
     @property
     def losses(self) -> list[td.Tensor]:
-        """Weight penalties and what `add_loss` was given during the last call, inner layers too."""
-        found = [penalty(variable.read_value()) for penalty, variable in self._penalties]
+        """Penalties of weights that are trained, and what `add_loss` was given during the last call,
+        inner layers too."""
+        found = [
+            penalty(variable.read_value())
+            for penalty, variable in self._penalties
+            if variable.trainable
+        ]
         found += self._call_losses
         for module in self._own()[1]:
             if isinstance(module, Layer):

@@ -9,7 +9,7 @@ import numpy as np
 import treadle as td
 from treadle.keras import activations
 from treadle.keras.layers.base import InputSpec
-from treadle.keras.layers.lora import Adaptable
+from treadle.keras.layers.lora import Adaptable, Table
 from treadle.keras.layers.spatial import Windowed, size_of, sizes
 
 
@@ -92,6 +92,7 @@ class _Conv(_Convolution, Adaptable):
         bias_regularizer, kernel_constraint, bias_constraint: as for Dense.
     """
 
+    kernel = Table()
     _settings: ClassVar[tuple[str, ...]] = ("filters", "groups")
 
     def __init__(

@@ -10,7 +10,7 @@ import numpy as np
 import treadle as td
 from treadle.keras import activations, regularizers
 from treadle.keras.layers.base import InputSpec, Layer
-from treadle.keras.layers.lora import Adaptable
+from treadle.keras.layers.lora import Adaptable, Table
 from treadle.keras.layers.spatial import format_name
 from treadle.keras.masks import set_mask
 
@@ -27,6 +27,7 @@ class Dense(Adaptable):
         kernel_constraint, bias_constraint: see `keras.constraints`.
     """
 
+    kernel = Table()
     supports_masking = True
     _settings: ClassVar[tuple[str, ...]] = ("units", "activation", "use_bias")
     _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
@@ -86,6 +87,7 @@ class Embedding(Adaptable):
         weights: a list of the table to start from.
     """
 
+    embeddings = Table()
     _adapts = "embeddings"
     lora_embeddings_a: Any
     lora_embeddings_b: Any
@@ -130,7 +132,7 @@ class Embedding(Adaptable):
     def call(self, inputs: Any) -> td.Tensor:
         if not inputs.dtype.is_integer:
             inputs = td.cast(inputs, "int32")
-        rows = td.gather(self.embeddings, inputs)
+        rows = td.gather(self._table, inputs)
         if not self.lora_enabled:
             return rows
         scale = self.lora_alpha / self.lora_rank

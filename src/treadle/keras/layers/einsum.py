@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import treadle as td
 from treadle.keras import activations, initializers
-from treadle.keras.layers.lora import Adaptable
+from treadle.keras.layers.lora import Adaptable, Table
 
 
 class _Shapes(NamedTuple):
@@ -30,7 +30,7 @@ class EinsumDense(Adaptable):
         kernel_constraint, bias_constraint: as for Dense.
     """
 
-    kernel: Any
+    kernel = Table()
     kernel_initializer: Any
     bias: Any
     _settings: ClassVar[tuple[str, ...]] = ("equation", "activation", "bias_axes")

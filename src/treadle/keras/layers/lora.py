@@ -10,6 +10,26 @@ import treadle as td
 from treadle.keras.layers.base import Layer
 
 
+class Table:
+    """The attribute of a layer that holds its table; with a product beside it, their sum."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, layer: Any, owner: type | None = None) -> Any:
+        if layer is None:
+            return self
+        if self.name not in layer.__dict__:
+            raise AttributeError(
+                f"{type(layer).__name__!r} object has no attribute {self.name!r}: it gets one when "
+                "it is built"
+            )
+        return layer._adapted() if layer.lora_enabled else layer.__dict__[self.name]
+
+    def __set__(self, layer: Any, value: Any) -> None:
+        layer.__dict__[self.name] = value
+
+
 class Adaptable(Layer):
     """A layer whose kernel may get a product of low rank beside it (`enable_lora`).
 
@@ -24,10 +44,10 @@ class Adaptable(Layer):
     def __init__(
         self, *, lora_rank: int | None = None, lora_alpha: float | None = None, **kwargs: Any
     ) -> None:
+        self.lora_enabled = False
         super().__init__(**kwargs)
         self.lora_rank = lora_rank
         self.lora_alpha = lora_rank if lora_alpha is None else lora_alpha
-        self.lora_enabled = False
 
     def enable_lora(
         self, rank: int, lora_alpha: float | None = None, a_initializer: Any = None,
@@ -56,7 +76,7 @@ class Adaptable(Layer):
             raise ValueError(
                 "lora is already enabled. This can only be done once per layer."
             )
-        table = getattr(self, name)
+        table = self._table
         first, second = self._initializers
         given = {"dtype": "float32", "regularizer": getattr(self, f"{name}_regularizer")}
         a = self._new_weight(
@@ -71,6 +91,11 @@ class Adaptable(Layer):
         self.lora_enabled, self.lora_rank = True, rank
         self.lora_alpha = rank if lora_alpha is None else lora_alpha
 
+    @property
+    def _table(self) -> Any:
+        """The table without the product."""
+        return self.__dict__[self._adapts]
+
     def _enable_if_asked(self) -> None:
         """After `build`: enable what the arguments ask for."""
         if self.lora_rank and not self.lora_enabled:
@@ -79,7 +104,7 @@ class Adaptable(Layer):
 
     def _adapted(self) -> td.Tensor:
         """The table with the product."""
-        table: td.Tensor = getattr(self, self._adapts).read_value()
+        table: td.Tensor = self._table.read_value()
         return table + td.cast(self._product(), table.dtype) if self.lora_enabled else table
 
     def _product(self) -> td.Tensor:
@@ -93,7 +118,7 @@ class Adaptable(Layer):
             return
         for number, variable in enumerate(self._kept_variables()):
             value = variable.numpy()
-            if variable is getattr(self, self._adapts):
+            if variable is self._table:
                 value = (value + np.asarray(self._product())).astype(value.dtype)
             store[str(number)] = value
 

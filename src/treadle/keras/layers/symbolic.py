@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import treadle as td
@@ -140,7 +141,8 @@ def outputs_of(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     if layer._has_spec():
         if not layer.built:
             layer._build_for(args, kwargs)
-        return layer.compute_output_spec(*args, **kwargs)
+        with contextlib.suppress(NotImplementedError):
+            return layer.compute_output_spec(*args, **kwargs)
     alone = len(args) == 1 and not kwargs and isinstance(args[0], KerasTensor)
     if alone and layer._has_rule() and not layer._makes_masks():
         outputs = _by_rule(layer, args[0])

@@ -540,6 +540,11 @@ class Sequential(Model):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        if "name" not in config or "layers" not in config:
+            raise ValueError(
+                "A Sequential model configuration must be a dictionary containing the 'name' and "
+                f"'layers' keys. Received: {config}"
+            )
         with serialization.custom_object_scope(custom_objects or {}):
             layers = [
                 serialization.deserialize_keras_object(
