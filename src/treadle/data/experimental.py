@@ -273,11 +273,13 @@ def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset:
     return Dataset(FromList(elements))
 
 
-def RandomDataset(
-    seed: Any = None, rerandomize_each_iteration: Any = None, name: str | None = None
-) -> Dataset:
+class RandomDataset(Dataset):
     """See `Dataset.random`."""
-    return Dataset.random(seed, rerandomize_each_iteration)
+
+    def __init__(
+        self, seed: Any = None, rerandomize_each_iteration: Any = None, name: str | None = None
+    ) -> None:
+        super().__init__(Dataset.random(seed, rerandomize_each_iteration)._stage)
 
 
 class TFRecordWriter:

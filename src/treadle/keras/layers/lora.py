@@ -88,6 +88,7 @@ class Adaptable(Layer):
         setattr(self, f"lora_{name}_a", a)
         setattr(self, f"lora_{name}_b", b)
         table.trainable = False
+        self._held.append(table)
         self.lora_enabled, self.lora_rank = True, rank
         self.lora_alpha = rank if lora_alpha is None else lora_alpha
 

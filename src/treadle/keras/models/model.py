@@ -503,7 +503,9 @@ class Sequential(Model):
     @property
     def output_shape(self) -> Any:
         """The shape of the output (None where it varies)."""
-        return self._output_shape or tuple(self._described().targets[0].shape)
+        if self._network is None and self._output_shape is not None:
+            return self._output_shape
+        return td.nest.map_structure(lambda t: tuple(t.shape), self._described().outputs)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         shape = tuple(input_shape)
