@@ -1,7 +1,8 @@
 """Records what TensorFlow gives: ``python tests/facts_tf/record.py [group, table, parameters]``.
 
 A group is a file of `programs/`, a table a file of `calls/`; `parameters` are those of all public
-names, and `names` those of the modules of the training stack. Run it with a Python that has tensorflow; the tests read the JSON only.
+names, and `names` those of the modules of the training stack. Run it with a Python that has
+tensorflow; the tests read the JSON only.
 """
 
 from __future__ import annotations

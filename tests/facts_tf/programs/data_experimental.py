@@ -64,7 +64,8 @@ def options_that_there_are_not(tf):
 
     return [
         raised(set_to, "deterministic", "x"), raised(set_to, "foo", 1),
-        raised(set_to, "threading.foo", 1), raised(set_to, "threading.private_threadpool_size", "a"),
+        raised(set_to, "threading.foo", 1),
+        raised(set_to, "threading.private_threadpool_size", "a"),
         raised(set_to, "experimental_slack", 3), raised(set_to, "autotune.enabled", True),
         raised(set_to, "experimental_optimization.map_fusion", 0.5),
         raised(set_to, "autotune.autotune_algorithm",

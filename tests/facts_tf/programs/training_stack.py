@@ -72,7 +72,8 @@ def fields_of_messages(tf):
     ]  # fmt: skip
     feature.int64_list.ClearField("value")
     example.ClearField("features")
-    return [*found, list(feature.int64_list.value), example.HasField("features"), len(fields(example))]
+    left = [list(feature.int64_list.value), example.HasField("features"), len(fields(example))]
+    return [*found, *left]
 
 
 @program

@@ -570,8 +570,8 @@ class Layer(td.Module):
 
     @property
     def losses(self) -> list[td.Tensor]:
-        """Penalties of weights that are trained, and what `add_loss` was given during the last call,
-        inner layers too."""
+        """Penalties of weights that are trained, and what `add_loss` was given during the last
+        call, inner layers too."""
         found = [
             penalty(variable.read_value())
             for penalty, variable in self._penalties

@@ -14,8 +14,8 @@ from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.symbolic import KerasTensor
 from treadle.keras.models import described, exporting, saving, state_tree
-from treadle.keras.models.state_tree import assign_tree
 from treadle.keras.models.network import Network, fitted
+from treadle.keras.models.state_tree import assign_tree
 from treadle.keras.models.training import Trainer
 from treadle.keras.variables import copied
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-import time
-from collections.abc import Iterator
 from typing import Any
 
 import treadle as td

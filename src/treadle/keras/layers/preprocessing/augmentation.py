@@ -20,8 +20,8 @@ class _Random(OfImages):
     def __init__(self, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.seed = seed
-        if seed is None:  # Keras draws one here: what is made later gets the seeds that it gets there
-            random.default_seed()
+        if seed is None:
+            random.default_seed()  # as Keras draws one here: later layers get the same seeds
 
     def call(self, inputs: Any, training: Any = True) -> Any:
         if isinstance(training, td.Tensor):
