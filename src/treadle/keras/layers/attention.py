@@ -270,6 +270,11 @@ class MultiHeadAttention(_Heads):
                 )
         self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim or key_dim
         given = (output_shape,) if isinstance(output_shape, int) else output_shape
+        if given is not None and not isinstance(given, list | tuple):
+            raise ValueError(
+                "Invalid `output_shape`: an int or a tuple of them. Received: "
+                f"output_shape={output_shape}"
+            )
         self._result_shape = None if given is None else tuple(given)
         axes = (attention_axes,) if isinstance(attention_axes, int) else attention_axes
         self.attention_axes = None if axes is None else tuple(axes)

@@ -850,9 +850,11 @@ class Layer(td.Module):
             name: value for name, value in own.items()
             if serialization.takes(kind, name) and name not in self._no_settings
         }  # fmt: skip
-        names = self._setting_names() if kind.__init__.__module__.startswith("treadle.") else []
-        if names:
-            return own | {name: _as_data(getattr(self, name)) for name in names}
+        described = not kind.get_config.__module__.startswith("treadle.")
+        if described or kind.__init__.__module__.startswith("treadle."):
+            names = self._setting_names()
+            if names or described:  # a program that has a `get_config` adds what is its own
+                return own | {name: _as_data(getattr(self, name)) for name in names}
         given = serialization.arguments_of(self, *self._arguments)
         return {k: _as_data(v) for k, v in given.items() if k not in _OF_EXAMPLES} | own
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -421,6 +422,13 @@ class Sequential(Model):
                 f"{layer!r} (of type {type(layer)}). Wrap a function in a Lambda, or pass an "
                 "instance instead of a class."
             )
+        needed = _needed(layer)
+        if len(needed) > 1:
+            raise ValueError(
+                "Layers added to a Sequential model can only have a single positional argument, "
+                f"the input tensor. Layer {type(layer).__name__} has multiple positional "
+                f"arguments: {needed}"
+            )
         if any(layer.name == other.name and layer is not other for other in self._layers):
             raise ValueError(
                 "All layers added to a Sequential model should have unique names. Name "
@@ -559,6 +567,15 @@ class Sequential(Model):
 
 def _shape(value: Any) -> tuple[int | None, ...] | None:
     return tuple(value.shape) if hasattr(value, "shape") else None
+
+
+def _needed(layer: Layer) -> list[str]:
+    """The arguments that a call of a layer must be given."""
+    kinds = inspect.Parameter
+    return [
+        name for name, p in inspect.signature(layer.call).parameters.items()
+        if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]  # fmt: skip
 
 
 def _start_of(layer: Layer) -> KerasTensor | None:

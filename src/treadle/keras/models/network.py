@@ -88,7 +88,7 @@ class Network:
                 values[id(source)] = _none_for(source)
                 continue
             values[id(source)] = given = fitted(value, source)
-            if not source.shape.is_compatible_with(given.shape):
+            if not source.shape[1:].is_compatible_with(given.shape[1:]):  # any number of examples
                 raise ValueError(
                     f'Model: input "{source.name}" has shape {source.shape}, got a tensor of '
                     f"shape {value.shape}"

@@ -129,6 +129,10 @@ def save_model(
             f"file of Keras, or with {SUFFIX} for a file of treadle's own; td.train.Checkpoint and "
             "save_weights keep variables only"
         )
+    if zipped is False and path.suffix == ".keras":
+        raise ValueError(
+            f"save: a folder should not end in .keras, as {path} does: that is for archives"
+        )
     if not overwrite and path.exists():
         raise FileExistsError(f"save: {path} is there already, and overwrite is False")
     if path.suffix in (SUFFIX, *_LEGACY):
