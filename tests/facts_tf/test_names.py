@@ -1,5 +1,5 @@
-"""The names of TensorFlow's modules of the training stack and of their classes: here, or missing for
-a reason; what is missing is refused by one line that says what to use."""
+"""The names of TensorFlow's modules of the training stack and of their classes: here, or missing
+for a reason; what is missing is refused by one line that says what to use."""
 
 import json
 from pathlib import Path

@@ -515,9 +515,9 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
                 sizes = td.shape(rows, td.int64)
                 sparse = td.SparseTensor(places, td.reshape(rows, [-1]), sizes)
             own = td.unstack(sparse.dense_shape[1:], len(dims))
-            sizes = [n if d is None else td.constant(d, td.int64)
-                     for d, n in zip(dims, own, strict=True)]  # fmt: skip
-            whole = td.stack([sparse.dense_shape[0], *sizes])
+            wanted = [n if d is None else td.constant(d, td.int64)
+                      for d, n in zip(dims, own, strict=True)]  # fmt: skip
+            whole = td.stack([sparse.dense_shape[0], *wanted])
             return td.SparseTensor(sparse.indices, sparse.values, whole)
 
         return self.ragged_batch(batch_size).map(as_sparse)

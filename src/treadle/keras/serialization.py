@@ -181,7 +181,8 @@ def serialize_keras_object(value: Any) -> Any:
     if value is Ellipsis:
         return {"class_name": "__ellipsis__", "config": {}}
     if isinstance(value, list | tuple):
-        return [serialize_keras_object(v) for v in value]
+        parts = [serialize_keras_object(v) for v in value]
+        return tuple(parts) if isinstance(value, tuple) else parts
     if isinstance(value, Mapping):
         if "class_name" in value and "config" in value:
             return _completed(value)
@@ -277,8 +278,9 @@ def deserialize_keras_object(
     if custom_objects:
         with custom_object_scope(custom_objects):
             return deserialize_keras_object(config)
-    if isinstance(config, list):
-        return [deserialize_keras_object(c) for c in config]
+    if isinstance(config, list | tuple):
+        parts = [deserialize_keras_object(c) for c in config]
+        return tuple(parts) if isinstance(config, tuple) else parts
     if not isinstance(config, dict):
         return config
     if "class_name" not in config or "config" not in config:

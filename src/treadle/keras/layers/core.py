@@ -135,9 +135,8 @@ class Embedding(Adaptable):
         rows = td.gather(self._table, inputs)
         if not self.lora_enabled:
             return rows
-        scale = self.lora_alpha / self.lora_rank
         product = td.tensordot(td.gather(self.lora_embeddings_a, inputs), self.lora_embeddings_b, 1)
-        return rows + td.cast(product * scale, rows.dtype)
+        return rows + td.cast(product * self._scale, rows.dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where the inputs are not 0, with `mask_zero`."""

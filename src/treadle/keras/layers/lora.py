@@ -108,9 +108,15 @@ class Adaptable(Layer):
         table: td.Tensor = self._table.read_value()
         return table + td.cast(self._product(), table.dtype) if self.lora_enabled else table
 
+    @property
+    def _scale(self) -> float:
+        """What the product is multiplied by."""
+        assert self.lora_rank is not None and self.lora_alpha is not None
+        return self.lora_alpha / self.lora_rank
+
     def _product(self) -> td.Tensor:
         a, b = (getattr(self, f"lora_{self._adapts}_{part}").read_value() for part in "ab")
-        return td.tensordot(a, b, 1) * (self.lora_alpha / self.lora_rank)
+        return td.tensordot(a, b, 1) * self._scale
 
     def save_own_variables(self, store: Any) -> None:
         """As files of Keras have it: the product is added to the table."""

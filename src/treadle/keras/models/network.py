@@ -82,10 +82,11 @@ class Network:
 
     def run(self, inputs: Any) -> Any:
         """The outputs for tensors in the structure of the inputs, or in a dict by their names."""
-        values = {}
+        values: dict[int, Any] = {}
         for source, value in zip(self.sources, self._listed(inputs), strict=True):
             if value is None:
-                values[id(source)] = _none_for(source)
+                _check_optional(source)
+                values[id(source)] = None
                 continue
             values[id(source)] = given = fitted(value, source)
             if not source.shape[1:].is_compatible_with(given.shape[1:]):  # any number of examples
@@ -151,12 +152,8 @@ def _outline(structure: Any) -> Any:
     return None
 
 
-def _none_for(source: KerasTensor) -> None:
-    """None, which is given instead of an Input.
-
-    Raises:
-        ValueError: the Input is not optional.
-    """
+def _check_optional(source: KerasTensor) -> None:
+    """Refuse None instead of an Input that is not optional."""
     layer = None if source.node is None else source.node.layer
     if isinstance(layer, InputLayer) and not layer.optional:
         raise ValueError(

@@ -88,7 +88,8 @@ class Muon(Optimizer):
         """An update times `rms_rate` and the root of the longer side, unless that rate is None."""
         if self.rms_rate is None:
             return x
-        return x * (max(size or 0 for size in x.shape.as_list()) ** 0.5 * self.rms_rate)
+        longer = max(size or 0 for size in x.shape.as_list())
+        return x * float(longer**0.5 * self.rms_rate)
 
     def _orthogonal(self, x: td.Tensor) -> td.Tensor:
         """A matrix with the singular vectors of x and singular values near 1."""

@@ -14,8 +14,8 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
     if isinstance(x, td.Tensor):
         if num_classes is None:
             num_classes = int(td.reduce_max(x)) + 1
-        classes = td.squeeze(x, -1) if len(x.shape) > 1 and x.shape[-1] == 1 else x
-        return td.one_hot(td.cast(classes, td.int64), num_classes)
+        numbers = td.squeeze(x, -1) if len(x.shape) > 1 and x.shape[-1] == 1 else x
+        return td.one_hot(td.cast(numbers, td.int64), num_classes)
     classes = np.asarray(x, dtype=np.int64)
     if classes.ndim > 1 and classes.shape[-1] == 1:
         classes = classes[..., 0]

@@ -2,7 +2,7 @@
 
 from treadle.compat.v1.mirrored import fallback
 from treadle.compat.v1.train.averages import ExponentialMovingAverage
-from treadle.compat.v1.train.coordinator import Coordinator, LooperThread, QueueRunner
+from treadle.compat.v1.train.coordinator import LooperThread, QueueRunner
 from treadle.compat.v1.train.input_queues import (
     batch,
     batch_join,
@@ -82,6 +82,7 @@ from treadle.compat.v1.train.schedules import (
     polynomial_decay,
 )
 from treadle.compat.v1.train.writing import write_graph
+from treadle.train import Coordinator
 
 __all__ = [
     "batch",
