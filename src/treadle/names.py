@@ -185,9 +185,10 @@ _INSTEAD = {
     **dict.fromkeys(
         (
             "Quantizer", "quantizers", "AWQDTypePolicy", "GPTQDTypePolicy", "Int4DTypePolicy",
-            "QuantizedDTypePolicy", "QuantizedFloat8DTypePolicy",
+            "QuantizedFloat8DTypePolicy",
         ),
-        _NO_QUANTIZED,
+        "Tables of weights are kept in 8 bits, rounded to 127 parts of the largest number: use "
+        "model.quantize('int8')",
     ),
     "DTypePolicyMap": "Give each layer its dtype, or use keras.config.set_dtype_policy",
     **dict.fromkeys(

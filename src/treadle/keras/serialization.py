@@ -237,7 +237,8 @@ def _places() -> Iterator[tuple[str, Any]]:
 def _module(kind: Any) -> str:
     for name, module in _places():
         if vars(module).get(getattr(kind, "__name__", "")) is kind:
-            return "keras" if name in _AT_THE_TOP else f"keras.{name}"
+            top = name in _AT_THE_TOP and hasattr(td.keras, kind.__name__)
+            return "keras" if top else f"keras.{name}"
     return str(getattr(kind, "__module__", None))
 
 

@@ -59,6 +59,7 @@ def weights_of_recurrent_layers(tf):
 
 @program
 def weights_of_a_model_and_what_it_drops(tf):
+    tf.keras.backend.clear_session()
     layers = tf.keras.layers
     tf.keras.utils.set_random_seed(7)
     model = tf.keras.Sequential(

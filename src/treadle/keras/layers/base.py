@@ -284,7 +284,10 @@ class Layer(td.Module):
 
     @dtype_policy.setter
     def dtype_policy(self, value: Any) -> None:
-        self._policy = dtype_policies.get(value)
+        policy = dtype_policies.get(value)
+        if policy.quantization_mode and self.built and not self._policy.quantization_mode:
+            self.quantize(policy.quantization_mode)
+        self._policy = policy
 
     @property
     def dtype(self) -> str:
@@ -607,6 +610,18 @@ class Layer(td.Module):
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """What a call gives, as KerasTensors: for arguments that are KerasTensors."""
         return symbolic.outputs_of(self, args, kwargs)
+
+    def quantize(
+        self, mode: str | None = None, type_check: bool = True, config: Any = None
+    ) -> None:
+        """Keep the table in fewer bits, of layers that have such a form.
+
+        Raises:
+            NotImplementedError: this layer has none.
+        """
+        raise NotImplementedError(
+            f"Layer {type(self).__name__} does not have a `quantize()` method implemented."
+        )
 
     def _has_spec(self) -> bool:
         """Whether a program says by `compute_output_spec` what a call gives."""

@@ -10,12 +10,13 @@ import numpy as np
 import treadle as td
 from treadle.keras import activations, regularizers
 from treadle.keras.layers.base import InputSpec, Layer
-from treadle.keras.layers.lora import Adaptable, Table
+from treadle.keras.layers.lora import Table
+from treadle.keras.layers.quantized import Quantizable
 from treadle.keras.layers.spatial import format_name
 from treadle.keras.masks import set_mask
 
 
-class Dense(Adaptable):
+class Dense(Quantizable):
     """``activation(inputs @ kernel + bias)``.
 
     Args:
@@ -57,7 +58,7 @@ class Dense(Adaptable):
             raise ValueError(
                 f'Layer "{self.name}" (Dense) needs a known last axis, got {input_shape}'
             )
-        self.kernel = self._add("kernel", (size, self.units))
+        self._with_table((size, self.units))
         self.bias = self._add("bias", (self.units,)) if self.use_bias else None
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
         self._enable_if_asked()
@@ -65,20 +66,26 @@ class Dense(Adaptable):
     def call(self, inputs: Any) -> td.Tensor:
         if not inputs.dtype.is_floating:
             inputs = td.cast(inputs, self.dtype)
-        kernel = self._adapted()
-        if len(inputs.shape) == 2:
-            outputs = td.matmul(inputs, kernel)
-        else:
-            outputs = td.tensordot(inputs, kernel, [[len(inputs.shape) - 1], [0]])
+        outputs = self._outputs(inputs)
         if self.bias is not None:
             outputs = outputs + self.bias
         return outputs if self.activation is None else self.activation(outputs)
+
+    def _contract(self, inputs: td.Tensor, table: td.Tensor) -> td.Tensor:
+        if len(inputs.shape) == 2:
+            return td.matmul(inputs, table)
+        return td.tensordot(inputs, table, [[len(inputs.shape) - 1], [0]])
+
+    def _contract_whole(self, inputs: td.Tensor, table: td.Tensor) -> td.Tensor:
+        if len(inputs.shape) == 2:
+            return td.matmul(inputs, table, output_type=td.int32)
+        return super()._contract_whole(inputs, table)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape[:-1], self.units)
 
 
-class Embedding(Adaptable):
+class Embedding(Quantizable):
     """Rows of a table: ints in [0, input_dim) become vectors of output_dim.
 
     Args:
@@ -89,6 +96,7 @@ class Embedding(Adaptable):
 
     embeddings = Table()
     _adapts = "embeddings"
+    _by_rows = True
     lora_embeddings_a: Any
     lora_embeddings_b: Any
     _settings: ClassVar[tuple[str, ...]] = ("input_dim", "output_dim", "mask_zero")
@@ -126,13 +134,16 @@ class Embedding(Adaptable):
             self.set_weights(weights if isinstance(weights, list) else [weights])
 
     def build(self, input_shape: Any = None) -> None:
-        self.embeddings = self._add("embeddings", (self.input_dim, self.output_dim))
+        self._with_table((self.input_dim, self.output_dim))
         self._enable_if_asked()
 
     def call(self, inputs: Any) -> td.Tensor:
         if not inputs.dtype.is_integer:
             inputs = td.cast(inputs, "int32")
         rows = td.gather(self._table, inputs)
+        if self.quantization_mode is not None:
+            scales = td.gather(self._scales, inputs)
+            rows = td.cast(rows, self.compute_dtype) / td.expand_dims(scales, -1)
         if not self.lora_enabled:
             return rows
         product = td.tensordot(td.gather(self.lora_embeddings_a, inputs), self.lora_embeddings_b, 1)

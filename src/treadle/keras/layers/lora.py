@@ -123,11 +123,14 @@ class Adaptable(Layer):
         if not self.lora_enabled:
             super().save_own_variables(store)
             return
+        changed = self._with_product()
         for number, variable in enumerate(self._kept_variables()):
-            value = variable.numpy()
-            if variable is self._table:
-                value = (value + np.asarray(self._product())).astype(value.dtype)
-            store[str(number)] = value
+            store[str(number)] = changed.get(id(variable), variable.numpy())
+
+    def _with_product(self) -> dict[int, Any]:
+        """What files have of variables in which the product is, by the ids of these."""
+        value = self._table.numpy()
+        return {id(self._table): (value + np.asarray(self._product())).astype(value.dtype)}
 
     def _loaded(self) -> None:
         if self.lora_enabled:  # the table of the file has the product

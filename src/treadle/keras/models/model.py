@@ -14,7 +14,7 @@ from treadle.keras.layers import symbolic
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.symbolic import KerasTensor
-from treadle.keras.models import described, exporting, saving, state_tree
+from treadle.keras.models import described, exporting, quantized, saving, state_tree
 from treadle.keras.models.network import Network, fitted
 from treadle.keras.models.state_tree import assign_tree
 from treadle.keras.models.training import Trainer
@@ -226,6 +226,22 @@ class Model(Trainer, Layer):
             ValueError: it has variables of another kind.
         """
         assign_tree(self, state_tree)
+
+    def quantize(self, mode: str | None = None, config: Any = None, filters: Any = None) -> None:
+        """Keep the tables of layers in 8 bits from now on: of Dense, EinsumDense and Embedding.
+
+        Args:
+            mode: "int8".
+            config: None: Keras's objects that say how numbers are rounded are not taken.
+            filters: a regular expression or a list of them, of which one is found in the names of
+                the layers that are meant, or a function of a layer; all layers when omitted.
+
+        Raises:
+            NotImplementedError: another mode of Keras, or a `config`.
+            ValueError: no such mode, or a layer is not built or quantized already.
+        """
+        quantized.quantize(self, mode, config, filters)
+        self._functions = {}
 
     # -- files -----------------------------------------------------------------------------------
 

@@ -121,7 +121,7 @@ def matmul(
         transpose_a, transpose_b: use the transpose of a matrix.
         adjoint_a, adjoint_b: use the conjugate transpose.
         a_is_sparse, b_is_sparse, grad_a, grad_b: ignored; they choose among TensorFlow's kernels.
-        output_type: cast the result.
+        output_type: of the result. Whole numbers are added up in it: products of int8 fit int32.
 
     Raises:
         InvalidArgumentError: the shapes do not fit.
@@ -130,6 +130,8 @@ def matmul(
         raise ValueError(f"matmul: give transpose or adjoint, not both{at(user_origin())}")
     x, y = common_dtype("matmul", a, b)
     x, y = conj(x) if adjoint_a else x, conj(y) if adjoint_b else y
+    if output_type is not None and x.dtype.is_integer:
+        x, y = cast(x, output_type), cast(y, output_type)
     product = _multiply(x, y, bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b))
     return product if output_type is None else cast(product, output_type)
 
