@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -83,3 +85,22 @@ def _collections_are_short() -> None:
     not at what all earlier ones have left in caches: that would take longer than most tests."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _settings_are_put_back() -> Iterator[None]:
+    """A setting that a test leaves changed would decide what later tests of its worker show, which
+    are others in every run: it fails the test that changed it."""
+    from treadle.ops.random.state import streams
+    from treadle.tracing import settings
+
+    def values() -> dict[str, Any]:
+        public = {name: x for name, x in vars(settings).items() if isinstance(x, bool | int)}
+        return public | {"need_seeds": streams.need_seeds}
+
+    before = values()
+    yield
+    after = values()
+    streams.need_seeds = before["need_seeds"]
+    vars(settings).update({name: x for name, x in before.items() if name != "need_seeds"})
+    assert after == before, "the test left settings changed"

@@ -8,13 +8,15 @@ import pytest
 
 import treadle as td
 from treadle.ops.random.state import streams
+from treadle.tracing import settings
 
 optimizer, experimental = td.config.optimizer, td.config.experimental
 DEFAULTS = {"disable_meta_optimizer": False, "disable_model_pruning": False}
 
 
 @pytest.fixture(autouse=True)
-def restored():
+def restored(monkeypatch):
+    monkeypatch.setattr(settings, "wait_for_eager_programs", settings.wait_for_eager_programs)
     yield
     optimizer.set_experimental_options(
         {"constant_folding": True, "disable_meta_optimizer": False, "remapping": True}

@@ -7,7 +7,8 @@ A line of a file of `calls/` names functions and lists argument sets, separated 
 A set is the text between a call's parentheses. It is evaluated with the names of `namespace`:
 ``f(2, 3)`` is a float32 tensor of shape [2, 3] whose elements follow a formula, ``t([1, 2])`` a
 tensor of given elements, ``r([[1], []])`` a ragged one, ``s([[0, 1]], [5], [2, 3])`` a sparse one,
-``float64`` the dtype, and ``tf`` the library. An indented line goes on
+``large("i8", 25, 2)`` one of elements times 25, which may wrap, ``special("f", 2)`` one with NaN,
+infinities and zeros, ``float64`` the dtype, and ``tf`` the library. An indented line goes on
 with the sets of the line before. Where a name has a ``~`` before it, only dtypes and shapes are
 compared: draws, and factors whose signs are a matter of taste.
 
@@ -90,6 +91,19 @@ def namespace(library: Any, give: Callable[[Any], Any]) -> dict[str, Any]:
         value = library.cast(library.constant(pattern(dtype, shape)), getattr(library, dtype))
         return give(value)
 
+    def large(letter: str, factor: float, *shape: int) -> Any:
+        dtype = _LETTERS[letter]
+        value = pattern("float32" if dtype == "bfloat16" else dtype, shape)
+        with np.errstate(over="ignore"):
+            value = value * np.asarray(factor).astype(value.dtype)
+        return give(library.cast(library.constant(value), getattr(library, dtype)))
+
+    def special(letter: str, *shape: int) -> Any:
+        value = pattern(_LETTERS[letter], shape).reshape(-1)
+        others = np.resize([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0], (len(value) + 1) // 2)
+        value[::2] = others
+        return give(library.constant(value.reshape(shape)))
+
     def between(low: float, high: float, dtype: str, *shape: int) -> Any:
         steps = (pattern("int32", shape) + 5.5) / 11
         return give(library.constant(low + (high - low) * steps.astype(dtype), dtype))
@@ -103,7 +117,7 @@ def namespace(library: Any, give: Callable[[Any], Any]) -> dict[str, Any]:
         return give(library.sparse.SparseTensor(indices, library.constant(values), shape))
 
     return {
-        "r": ragged, "s": sparse,
+        "r": ragged, "s": sparse, "large": large, "special": special,
         "_": lambda *args, **kwargs: (args, kwargs),
         "tf": library, "np": np, "inf": math.inf, "nan": math.nan, "t": tensor,
         **{letter: functools.partial(elements, dtype) for letter, dtype in _LETTERS.items()},

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.core import dtypes
+from treadle.core import dtypes, errors
 from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
 from treadle.image.batches import refusal
@@ -69,7 +70,7 @@ def crop_and_resize(
     Raises:
         InvalidArgumentError: other shapes, sizes that are not positive, an image that is not there.
     """
-    x, corners = convert_to_tensor(image), cast(boxes, dtypes.float32)
+    x, corners = _real("crop_and_resize", image), cast(boxes, dtypes.float32)
     which = convert_to_tensor(box_indices)
     if method not in ("bilinear", "nearest"):
         raise refusal(f"crop_and_resize: method {method!r} is not bilinear or nearest")
@@ -91,6 +92,19 @@ def crop_and_resize(
         found = _between(x, which, rows, columns)
     inside = _is_inside(rows, x.dims[1])[:, :, None] & _is_inside(columns, x.dims[2])[:, None, :]
     return where(expand_dims(inside, -1), found, float(extrapolation_value))
+
+
+def _real(name: str, image: Any) -> Tensor:
+    """Images of real numbers: float32 results would lose the other part.
+
+    Raises:
+        TypeError: the numbers are complex.
+    """
+    x = convert_to_tensor(image)
+    if x.dtype.is_complex:
+        text = f"{name}: the images are {x.dtype.name}, not real numbers{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
+    return x
 
 
 def _as_many(x: Tensor, count: Dim, text: str) -> Tensor:
@@ -161,7 +175,8 @@ def extract_glimpse(
     Raises:
         InvalidArgumentError: other shapes.
     """
-    x, points = cast(input, dtypes.float32), cast(offsets, dtypes.float32)
+    x = cast(_real("extract_glimpse", input), dtypes.float32)
+    points = cast(offsets, dtypes.float32)
     if x.ndim != 4 or points.ndim != 2 or not may_be(points.dims[1], 2):
         text = f"extract_glimpse: shapes {x.shape} and {points.shape}"
         raise refusal(f"{text}; rank 4 and [batch, 2] are needed")

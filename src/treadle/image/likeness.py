@@ -96,6 +96,8 @@ def _of_channels(
 ) -> tuple[Tensor, Tensor]:
     """The similarity of the windows, and its part that does not depend on brightness:
     [..., rows, columns, channels]."""
+    if size < 1:
+        raise refusal(f"ssim: filter_size must be at least 1, not {size}")
     text = f"ssim: images must be at least as large as the windows, {size} x {size}"
     for dim in x.dims[-3:-1]:
         if isinstance(dim, int) and dim < size:

@@ -25,7 +25,7 @@ _converters: list[tuple[type, Callable[[Any, DType | None], Any]]] = []
 _typed: tuple[type, ...] = (Tensor,)  # Tensor and the types with converters
 # The same for types without a dtype of their own, as Python's numbers have none.
 _weak: dict[type, Callable[[Any, DType | None], Tensor]] = {}
-_pack: Callable[[list[Tensor]], Tensor]
+_pack: Callable[[list[Tensor], DType | None], Tensor]
 # Conversion functions of users, with their priorities.
 _users: list[tuple[int, type, Callable[..., Any]]] = []
 
@@ -83,15 +83,16 @@ def register_weak(kind: type, fn: Callable[[Any, DType | None], Tensor]) -> None
     _weak[kind] = fn
 
 
-def register_stack(fn: Callable[[list[Tensor]], Tensor]) -> None:
-    """`convert_to_tensor` packs a list that holds tensors with ``fn(parts)``."""
+def register_stack(fn: Callable[[list[Tensor], DType | None], Tensor]) -> None:
+    """`convert_to_tensor` packs a list that holds tensors with ``fn(parts, dtype)``, which casts
+    them where a dtype is given."""
     global _pack
     _pack = fn
 
 
-def pack(parts: list[Tensor]) -> Tensor:
-    """Tensors of one shape as the parts of a new first axis."""
-    return _pack(parts)
+def pack(parts: list[Tensor], dtype: DType | None = None) -> Tensor:
+    """Tensors of one shape as the parts of a new first axis, cast where a dtype is given."""
+    return _pack(parts, dtype)
 
 
 def _const_infer(*, value: NDArray) -> TensorSpec:
@@ -111,8 +112,9 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
     Args:
         value: a number or string, nested lists of them, an array, or a tensor.
-        dtype: the element type; without it Python floats become float32 and ints int32, and
-            arrays keep their dtype. Texts become strings of their bytes in UTF-8.
+        dtype: the element type; without it floats of Python become float32 and ints int32, also
+            NumPy's integers in lists, and arrays and NumPy's floats keep their dtype. Texts become
+            strings of their bytes in UTF-8.
         shape: a scalar is repeated to fill it; otherwise the elements are reshaped to it.
         name: accepted for TensorFlow programs.
 
@@ -170,7 +172,8 @@ def convert_to_tensor(
 
     Args:
         value: a tensor, variable, array, number or nested lists.
-        dtype: required dtype: a tensor of another one is refused (use `cast`).
+        dtype: required dtype: a tensor of another one is refused (use `cast`), those in lists are
+            cast.
         dtype_hint: preferred dtype for values without one of their own; ignored where it fails.
         name: accepted for TensorFlow programs.
     """
@@ -258,10 +261,10 @@ def _holds_tensor(value: Any, axes: int = 0) -> bool:
 
 
 def _stack(values: Any, dtype: DType | None, hint: Any) -> Tensor:
-    """Nested lists that contain tensors: packed with `stack`, in the tensors' dtype."""
+    """Nested lists that contain tensors: packed with `stack`, in the tensors' dtype or cast."""
     found = dtype or _dtype_of(values) or _dtype_of_numbers(values)
     parts = [convert_to_tensor(v, None if _has_strong(v) else found, hint) for v in values]
-    return pack(parts)
+    return pack(parts, dtype)
 
 
 def _has_strong(value: Any) -> bool:
@@ -300,7 +303,7 @@ def to_array(value: Any, dtype: DType | None = None) -> NDArray:
     """
     if isinstance(value, TensorShape):
         value = value.as_list()
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic) or hasattr(type(value), "__array__"):
         array = np.asarray(value)
         if array.dtype.kind in "SUO":
             return _strings(value, array, dtype)
@@ -322,16 +325,27 @@ def _dtype_of_array(array: NDArray) -> DType:
 
 
 def _cast_array(array: NDArray, dtype: DType) -> NDArray:
-    """An array given where `dtype` is asked for: floats narrow silently, as TensorFlow does."""
+    """An array given where `dtype` is asked for: numbers that are not zero are True, and floats
+    narrow silently, as in TensorFlow. Fractions and imaginary parts are not dropped.
+
+    Raises:
+        TypeError: the dtype does not hold the numbers.
+    """
     source = _dtype_of_array(array)
     if source is dtype:
         return array.astype(dtype.np_dtype, copy=False)
     if dtype is dtypes.string:
         raise _refusal(array, dtype)
-    if source.is_floating and not (dtype.is_floating or dtype.is_complex):
-        raise _refusal(array, dtype)
-    if (dtype.is_bool and not source.is_bool) or (source.is_complex and not dtype.is_complex):
-        raise _refusal(array, dtype)
+    if source.is_complex and not (dtype.is_complex or dtype.is_bool):
+        if (array.imag != 0).any():
+            raise _refusal(array, dtype)
+        array, source = array.real, _dtype_of_array(array.real)
+    if source.is_floating and dtype.is_integer:
+        with np.errstate(invalid="ignore"):
+            whole = array.astype(dtype.np_dtype)
+        if (whole != array).any():
+            raise _refusal(array, dtype)
+        return whole
     return array.astype(dtype.np_dtype)
 
 
@@ -396,22 +410,29 @@ def _leaves(value: Any, depth: int) -> list[Any]:
 
 
 def _default_dtype(array: NDArray, value: Any) -> NDArray:
-    """Python floats are float32, ints int32 (int64 beyond its range); NumPy values keep theirs."""
-    if _has_numpy_leaf(value):
-        return _native(array)
+    """Nested lists have the dtype that TensorFlow gives them: floats that of the first element
+    where it is a float of NumPy's, else float32; integers int32, or int64 beyond its range."""
     if array.dtype.kind == "f" or not array.size:
-        return array.astype(np.float32)
+        first = _first(value)
+        is_own = isinstance(first, np.float16 | np.float32 | np.float64)
+        return array.astype(first.dtype if is_own else np.float32)
     if array.dtype.kind in "iu":
-        info = np.iinfo(np.int32)
-        fits = array.min() >= info.min and array.max() <= info.max
-        return array.astype(np.int32) if fits else _native(array)
+        low, high = array.min(), array.max()
+        for dtype in (np.int32, np.int64):
+            if low >= np.iinfo(dtype).min and high <= np.iinfo(dtype).max:
+                return array.astype(dtype)
     return _native(array)
 
 
-def _has_numpy_leaf(value: Any) -> bool:
-    while isinstance(value, list | tuple) and value:
+def _first(value: Any) -> Any:
+    """The first element of nested lists and arrays; None where there is none."""
+    while isinstance(value, list | tuple):
+        if not value:
+            return None
         value = value[0]
-    return isinstance(value, np.ndarray | np.generic)
+    if isinstance(value, np.ndarray):
+        return value.reshape(-1)[0] if value.size else None
+    return value
 
 
 def _refusal(value: Any, dtype: DType) -> errors.DtypeError:

@@ -82,9 +82,12 @@ class RaggedTensor(CompositeTensor):
 
         Raises:
             InvalidArgumentError: the offsets are no partition of the values.
+            ValueError: there are no offsets, not even 0.
         """
         values = as_values(values)
         splits = as_offsets(row_splits, _offsets_dtype(values, row_splits), "row_splits")
+        if splits.dims == (0,):
+            raise ValueError(f"row_splits begins with 0; it is empty{at(user_origin())}")
         if validate:
             check_splits(splits, count_of(values, splits.dtype))
         return cls(values, splits)

@@ -17,7 +17,7 @@ from treadle.core.object_cache import ObjectCache
 from treadle.machine import MEASURED
 from treadle.runtime.cpu import learning, measured, measuring
 from treadle.runtime.cpu.learning import Budget, Learner
-from treadle.runtime.cpu.measured import keep_measurement, kept_measurement
+from treadle.runtime.cpu.measured import is_measured, keep_measurement, kept_measurement
 from treadle.runtime.cpu.measuring import Measurement
 from treadle.runtime.cpu.target import this_machine, using
 from treadle.runtime.tuning import Cache, Measured
@@ -101,6 +101,18 @@ def test_kept_for_one_processor(tmp_path, monkeypatch):
     monkeypatch.setattr(measured, "default_cache", lambda: ObjectCache(tmp_path))
     monkeypatch.setenv("TREADLE_TUNE", "0")
     assert kept_measurement("a") is None
+
+
+def test_the_best_of_several_measurements_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(measured, "default_cache", lambda: ObjectCache(tmp_path))
+    monkeypatch.setenv("TREADLE_TUNE", "1")
+    busy = dataclasses.replace(ODD, fma=ODD.fma / 2, copy=ODD.copy / 3, l3=2 * ODD.l3)
+    assert not is_measured("a")
+    for times, found in enumerate([busy, ODD, busy], 1):
+        keep_measurement("a", found)
+        assert kept_measurement("a") == (busy if times == 1 else ODD)
+        assert is_measured("a") == (times == 3)
+    assert not is_measured("b") and not is_measured(None)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the key is made of /proc/cpuinfo")

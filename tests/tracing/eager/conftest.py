@@ -15,9 +15,11 @@ from treadle.tracing import large_operations, settings
 @pytest.fixture(autouse=True)
 def early(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Arrays of any size are large. When a test begins nothing is known of operations, nothing is
-    compiled for an earlier one, and no program of an earlier one is shared."""
+    compiled for an earlier one, and no program of an earlier one is shared. NumPy computes until
+    the program is there, whatever the environment says."""
     monkeypatch.setattr(Cpu, "eager_elements", property(lambda self: 0))
     monkeypatch.setattr(large, "elements", (0, 0))
+    monkeypatch.setattr(settings, "wait_for_eager_programs", False)
     _forget()
     yield
     _forget()

@@ -17,7 +17,7 @@ from treadle.kernel.ir import Expr, apply, const
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.elementwise.complex_numbers import conj
+from treadle.ops.elementwise.complex_numbers import conj, real
 from treadle.ops.elementwise.selection import where
 from treadle.ops.indexed_slices import IndexedSlices, on_values
 from treadle.ops.lowering import LowerCall, elementwise_rule
@@ -106,7 +106,9 @@ def _grad_atan2(y: Tensor, x: Tensor, z: Tensor, dz: Tensor) -> Any:
 
 
 def _grad_squared_difference(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
-    scaled = dz * conj(x - y) * 2
+    if z.dtype.is_complex:  # its numbers are real
+        dz = cast(real(dz), dz.dtype)
+    scaled = dz * (x - y) * 2
     return lambda: scaled, lambda: -scaled
 
 

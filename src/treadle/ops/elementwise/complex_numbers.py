@@ -14,6 +14,7 @@ from treadle.ops.elementwise.casting import cast
 from treadle.ops.op_makers import binary_op, unary_op
 from treadle.ops.op_makers import real as real_result
 from treadle.ops.registry import run
+from treadle.ops.shaping.creation import zeros_like
 
 
 def _complex_dtype(dtype: DType) -> DType:
@@ -66,7 +67,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part; 0 for real tensors."""
     x = convert_to_tensor(input)
-    return run(IMAG, x) if x.dtype.is_complex else x * 0
+    return run(IMAG, x) if x.dtype.is_complex else zeros_like(x)
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:

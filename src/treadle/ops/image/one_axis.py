@@ -17,6 +17,7 @@ from treadle.ops.image.windows import one_batch, several_batches
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.reshaping import expand_dims, squeeze
+from treadle.ops.sizes import may_be
 
 _FORMATS = ("NWC", "NCW")
 
@@ -158,9 +159,16 @@ def separable_conv2d(
         depthwise_filter: [height, width, channels, multiplier].
         pointwise_filter: [1, 1, channels * multiplier, out].
         strides, padding, dilations: as for `conv2d`, of the first convolution.
+
+    Raises:
+        ValueError: the second filter is of more than one pixel.
     """
+    mixing = convert_to_tensor(pointwise_filter)
+    if not all(may_be(d, 1) for d in mixing.dims[:2]):
+        text = "separable_conv2d: pointwise_filter must have shape [1, 1, in, out], not "
+        raise ValueError(f"{text}{mixing.shape}{at(user_origin())}")
     y = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
-    return conv2d(y, pointwise_filter, 1, "VALID", data_format)
+    return conv2d(y, mixing, 1, "VALID", data_format)
 
 
 def atrous_conv2d_transpose(

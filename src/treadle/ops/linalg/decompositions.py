@@ -19,7 +19,9 @@ from treadle.core.shapes import Dim, broadcast, compound, product
 from treadle.core.spec import TensorSpec, array_spec, spec_text
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.elementwise.complex_numbers import conj
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.complex_numbers import complex as complex_number
+from treadle.ops.elementwise.complex_numbers import conj, imag, real
 from treadle.ops.elementwise.selection import where
 from treadle.ops.linalg import matrices
 from treadle.ops.linalg.triangles import tril, triu
@@ -234,11 +236,19 @@ def _log_determinant(x: Any) -> tuple[Any, Any]:
     return np.where(np.isnan(logarithm), logarithm, sign), logarithm
 
 
+def _grad_log_determinant(call: OpCall, of_sign: Tensor, grad: Tensor) -> list[Any]:
+    """The sign of a real determinant is constant, that of a complex one turns with its angle."""
+    sign = call.outputs[0]
+    if sign.dtype.is_complex:
+        grad = complex_number(grad, imag(_conjugate(sign) * of_sign))
+    return [_lift(grad) * _adjoint(inv(call.inputs[0]))]
+
+
 SLOGDET = decomposition(
     "log_determinant",
     _infer_slogdet,
     _log_determinant,
-    lambda call, _, grad: [_lift(grad) * _adjoint(inv(call.inputs[0]))],
+    _grad_log_determinant,
     _routine("elimination.log_determinant", lambda n: n * _padded(n), _side, fails=False),
 )
 
@@ -372,8 +382,13 @@ def _grad_qr(call: OpCall, dq: Tensor, dr: Tensor) -> list[Any]:
         )
     m = matrices.matmul(r, _adjoint(dr)) - matrices.matmul(_adjoint(dq), q)
     low = _strictly_lower(m)
-    both = low + _adjoint(low) + _eye(m.dims[-1], m) * m
+    both = low + _adjoint(low) + _eye(m.dims[-1], m) * _real_part(m)
     return [matrices.matmul(dq + matrices.matmul(q, both), _adjoint(inv(r)))]
+
+
+def _real_part(x: Tensor) -> Tensor:
+    """The real parts of numbers, in their dtype."""
+    return cast(real(x), x.dtype) if x.dtype.is_complex else x
 
 
 def _strictly_lower(x: Tensor) -> Tensor:
@@ -431,11 +446,14 @@ def singular_values(x: NDArray, *, full: bool) -> tuple[NDArray, ...]:
 
 
 def _grad_svd(call: OpCall, du: Tensor, ds: Tensor, dv: Tensor) -> list[Any]:
-    if call.attrs["full"] or call.inputs[0].dtype.is_complex:
+    """The source for complex matrices is Wan and Zhang, Automatic Differentiation for Complex
+    Valued SVD, 2019: it holds where the result depends on no phases of the vectors."""
+    if call.attrs["full"]:
         raise NotImplementedError(
-            f"the gradient of svd needs real matrices and full_matrices=False{at(user_origin())}"
+            f"the gradient of svd needs full_matrices=False{at(user_origin())}"
         )
     u, s, vh = call.outputs
+    s, ds = cast(s, u.dtype), cast(ds, u.dtype)
     k = s.dims[-1]
     squares = s * s
     gaps = squares[..., None, :] - squares[..., :, None]
@@ -446,6 +464,9 @@ def _grad_svd(call: OpCall, du: Tensor, ds: Tensor, dv: Tensor) -> list[Any]:
     s_row, s_column = s[..., None, :], s[..., :, None]
     inner = (a + _adjoint(a)) * s_row + s_column * (b + _adjoint(b))
     inner = inner + _eye(k, s) * ds[..., None, :]
+    if u.dtype.is_complex:  # the phase that a vector of both sides has in common
+        turns = matrices.matmul(ut, du)
+        inner = inner + _eye(k, s) * (turns - _adjoint(turns)) / (2 * s_row)
     found = matrices.matmul(matrices.matmul(u, inner), vh)
     rest_u = (du - matrices.matmul(u, matrices.matmul(ut, du))) / s_row
     rest_v = (_adjoint(dv) - matrices.matmul(v, matrices.matmul(vh, _adjoint(dv)))) / s_row
@@ -489,17 +510,16 @@ def _eigh(x: NDArray) -> tuple[NDArray, ...]:
 
 def _grad_eigh(call: OpCall, dw: Tensor, dv: Tensor) -> list[Any]:
     w, v = call.outputs
+    w, dw = cast(w, v.dtype), cast(dw, v.dtype)
     gaps = w[..., None, :] - w[..., :, None]
     same = gaps == 0
     f = where(same, 0.0, 1.0 / where(same, 1.0, gaps))
-    if v.dtype.is_complex:
-        raise NotImplementedError(f"the gradient of eigh needs real matrices{at(user_origin())}")
     turned = _adjoint(v)
     inner = _eye(w.dims[-1], w) * dw[..., None, :] + f * matrices.matmul(turned, dv)
     found = matrices.matmul(matrices.matmul(v, inner), turned)
     both = found + _adjoint(found)
     # NumPy reads the lower triangle only.
-    return [tril(both) - _eye(w.dims[-1], w) * found]
+    return [tril(both) - _eye(w.dims[-1], w) * both * 0.5]
 
 
 EIGH = decomposition(

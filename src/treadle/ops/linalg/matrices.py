@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import errors
+from treadle.core import dtypes, errors
+from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, SymbolicDim, broadcast, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import unbroadcast
-from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.indexing.transposing import transpose
@@ -121,19 +122,50 @@ def matmul(
         transpose_a, transpose_b: use the transpose of a matrix.
         adjoint_a, adjoint_b: use the conjugate transpose.
         a_is_sparse, b_is_sparse, grad_a, grad_b: ignored; they choose among TensorFlow's kernels.
-        output_type: of the result. Whole numbers are added up in it: products of int8 fit int32.
+        output_type: the dtype of the result, in which it is computed: int32 for operands of
+            8 bits, whose products and sums these cannot hold. The operands may then differ in
+            dtype.
 
     Raises:
-        InvalidArgumentError: the shapes do not fit.
+        InvalidArgumentError: the shapes do not fit, or `output_type` holds no products of the
+            operands.
     """
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError(f"matmul: give transpose or adjoint, not both{at(user_origin())}")
-    x, y = common_dtype("matmul", a, b)
+    if output_type is None:
+        x, y = common_dtype("matmul", a, b)
+    else:
+        x, y = _widened(a, b, dtypes.as_dtype(output_type))
     x, y = conj(x) if adjoint_a else x, conj(y) if adjoint_b else y
-    if output_type is not None and x.dtype.is_integer:
-        x, y = cast(x, output_type), cast(y, output_type)
-    product = _multiply(x, y, bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b))
-    return product if output_type is None else cast(product, output_type)
+    return _multiply(x, y, bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b))
+
+
+def _widened(a: Any, b: Any, dtype: DType) -> tuple[Tensor, Tensor]:
+    """Both operands in the dtype of their product.
+
+    Raises:
+        InvalidArgumentError: it has no place for numbers of an operand.
+    """
+    operands = common_dtype("matmul", a, b) if not (has_dtype(a) and has_dtype(b)) else (a, b)
+    x, y = map(convert_to_tensor, operands)
+    for operand in (x, y):
+        if not _holds(dtype, operand.dtype):
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"matmul: output_type {dtype.name} holds no products of {operand.dtype.name}; cast "
+                f"the result with td.cast{at(user_origin())}",
+            )  # fmt: skip
+    return cast(x, dtype), cast(y, dtype)
+
+
+def _holds(dtype: DType, other: DType) -> bool:
+    """Whether a dtype has a wider range than another one, or is the same."""
+    if dtype is other or dtype.is_complex:
+        return dtype is other or not other.is_complex or other.size < dtype.size
+    if dtype.is_floating:
+        return other.is_integer or (other.is_floating and other.size < dtype.size)
+    signs = other.is_unsigned or not dtype.is_unsigned
+    return dtype.is_integer and other.is_integer and other.size < dtype.size and signs
 
 
 def array_product(a: Any, b: Any) -> Tensor:

@@ -137,13 +137,14 @@ def svd(
 
 def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """(eigenvalues in rising order, eigenvectors in columns) of symmetric matrices, of which the
-    lower triangle is read."""
-    return decompositions.eigh(tensor)
+    lower triangle is read. Both have the dtype of the matrices, as in TensorFlow."""
+    values, vectors = decompositions.eigh(tensor)
+    return cast(values, vectors.dtype), vectors
 
 
 def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
-    """The eigenvalues of symmetric matrices in rising order."""
-    return decompositions.eigh(tensor)[0]
+    """The eigenvalues of symmetric matrices in rising order, in the dtype of the matrices."""
+    return eigh(tensor)[0]
 
 
 def lstsq(

@@ -13,7 +13,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Expr, apply, const
-from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import erf, exp, sigmoid, square, tanh
@@ -224,9 +224,16 @@ def selu(features: Any, name: str | None = None) -> Tensor:
     return run(SELU, convert_to_tensor(features))  # type: ignore[no-any-return]
 
 
-def silu(features: Any, beta: float = 1.0) -> Tensor:
-    """``features * sigmoid(beta * features)``, also known as swish."""
-    return run(SILU, convert_to_tensor(features), beta=float(beta))  # type: ignore[no-any-return]
+def silu(features: Any, beta: Any = 1.0) -> Tensor:
+    """``features * sigmoid(beta * features)``, also known as swish.
+
+    Args:
+        beta: a number, or a tensor that broadcasts with the features and gets a gradient.
+    """
+    x = convert_to_tensor(features)
+    if has_dtype(beta) or x.dtype.is_complex:
+        return x * sigmoid(x * cast(convert_to_tensor(beta), x.dtype))
+    return run(SILU, x, beta=float(beta))  # type: ignore[no-any-return]
 
 
 swish = silu

@@ -56,14 +56,19 @@ def bias_add(
     Args:
         value: [batch, ..., channels], or [batch, channels, ...] for "NCHW".
         bias: [channels].
-        data_format: "NHWC" (default, any rank) or "NCHW".
+        data_format: "N...C", like "NHWC" (default, any rank), or "NC...".
         name: accepted for TensorFlow programs.
 
     Raises:
         InvalidArgumentError: the bias is not a vector of the channels' length.
+        ValueError: a `data_format` of neither form.
     """
     x = convert_to_tensor(value)
     b = convert_to_tensor(bias, dtype_hint=x.dtype)
+    form = "NHWC" if data_format is None else data_format
+    if not (form.startswith("NC") or (form.startswith("N") and form.endswith("C"))):
+        text = f"bias_add: data_format must be N...C or NC..., not {data_format!r}"
+        raise ValueError(f"{text}{at(user_origin())}")
     axis = 1 if data_format is not None and data_format.startswith("NC") else x.ndim - 1
     if b.ndim != 1 or x.ndim < 2 or not x.shape[axis : axis + 1].is_compatible_with(b.shape):
         raise errors.InvalidArgumentError(
@@ -304,7 +309,8 @@ def compute_average_loss(
         raise ValueError(f"{text}{at(user_origin())}")
     kind = losses.dtype
     if sample_weight is not None:
-        losses = losses * cast(sample_weight, kind)
+        wide = dtypes.float32 if kind.is_integer else kind  # weights have fractions
+        losses = cast(cast(losses, wide) * cast(sample_weight, wide), kind)
     batch = losses.dims[0] * replicas_in_sync("compute_average_loss")
     if global_batch_size is not None:
         batch = size_of(global_batch_size, "compute_average_loss: global_batch_size")
@@ -369,7 +375,12 @@ def l2_normalize(
         epsilon: the least sum of squares that the elements are divided by.
         name: accepted for TensorFlow programs.
         dim: TensorFlow's older name of `axis`.
+
+    Raises:
+        ValueError: both are given.
     """
+    if axis is not None and dim is not None:
+        raise ValueError(f"l2_normalize: give axis or dim, not both{at(user_origin())}")
     value: Tensor = convert_to_tensor(x)
     squares = square(magnitude(value) if value.dtype.is_complex else value)
     total = reduce_sum(squares, dim if axis is None else axis, keepdims=True)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
-from treadle.core.shapes import TensorShape
+from treadle.core.shapes import TensorShape, broadcast
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Affine, Expr, Index, Iota, Reduce, apply, as_index, cast, const
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.elementwise.casting import cast as cast_to
 from treadle.ops.elementwise.unary import sigmoid, square
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import Compute, LowerCall, elementwise_rule, index_expr
@@ -280,16 +281,17 @@ def softmax_cross_entropy_with_logits(
     """``-sum(labels * log(softmax(logits)), axis)``; gradients flow to both.
 
     Args:
-        labels: distributions along `axis`, of logits' shape (or broadcast to it) and dtype; as many
-            of them in axes of another number.
+        labels: distributions along `axis`, cast to logits' dtype, of logits' shape, or both
+            broadcast; as many of them in axes of another number.
         logits: floats.
         axis: the class axis.
         name: accepted for TensorFlow programs.
     """
     x = convert_to_tensor(logits)
-    y = convert_to_tensor(labels, dtype_hint=x.dtype)
-    if y.ndim == x.ndim and all(d in (1, n) for d, n in zip(y.dims, x.dims, strict=True)):
-        y = broadcast_dims(y, x.dims)
+    y = cast_to(convert_to_tensor(labels, dtype_hint=x.dtype), x.dtype)
+    if y.ndim == x.ndim and all(1 in d or d[0] == d[1] for d in zip(y.dims, x.dims, strict=True)):
+        both = broadcast(y.dims, x.dims)
+        x, y = broadcast_dims(x, both), broadcast_dims(y, both)
     place = normal_axis(axis, x.ndim)
     if place != x.ndim - 1:
         x, y = _class_axis_last(x, place), _class_axis_last(y, place)

@@ -85,7 +85,11 @@ def clip_by_global_norm(
     limit = convert_to_tensor(clip_norm, norm.dtype)
     scale = multiply(limit, minimum(divide(1.0, norm), divide(1.0, limit)))
     scale = where(is_finite(norm), scale, np.nan)
-    return [None if t is None else on_values(lambda x: multiply(x, scale), t) for t in values], norm
+
+    def clipped(x: Tensor) -> Tensor:
+        return multiply(x, scale if x.dtype is scale.dtype else cast(scale, x.dtype))
+
+    return [None if t is None else on_values(clipped, t) for t in values], norm
 
 
 def _listed(what: str, values: Any) -> list[Any]:

@@ -384,7 +384,7 @@ def argmin(
 def _position(op: Op, input: Any, axis: Any, output_type: Any) -> Tensor:
     x = convert_to_tensor(input)
     (position,) = axes_of(op.name, 0 if axis is None else normalize_axis(axis, max(x.ndim, 1)), x)
-    dtype = dtypes.as_dtype(output_type)
+    dtype = dtypes.int64 if output_type is None else dtypes.as_dtype(output_type)
     if not dtype.is_integer:
         text = f"{op.name}: output_type must be an integer dtype, not {dtype.name}"
         raise errors.DtypeError(None, None, f"{text}{at(user_origin())}")

@@ -18,6 +18,7 @@ from treadle.ops.axes import normalize_axis
 from treadle.ops.control.io import Assert
 from treadle.ops.conversion import convert_to_tensor, has_dtype, register_stack
 from treadle.ops.dims import dims_tensor
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr
 from treadle.ops.op_makers import needs
 from treadle.ops.registry import Op, OpCall, register, run
@@ -203,7 +204,11 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     return run(STACK, *tensors, axis=normalize_axis(axis, tensors[0].ndim + 1))  # type: ignore[no-any-return]
 
 
-register_stack(stack)
+def _packed(parts: list[Tensor], dtype: DType | None) -> Tensor:
+    return stack(parts if dtype is None else [cast(x, dtype) for x in parts])
+
+
+register_stack(_packed)
 
 
 def parallel_stack(values: Any, name: str | None = None) -> Tensor:

@@ -212,11 +212,15 @@ def decode_csv(
     Raises:
         InvalidArgumentError: no columns, a line with another number of fields, a field that is no
             such number.
+        ValueError: `select_cols` has another length than `record_defaults`.
     """
     columns = tuple(map(column_type, record_defaults))
     if not columns:
         raise invalid(f"decode_csv: record_defaults has no columns{at(user_origin())}")
     chosen = None if select_cols is None else tuple(int(k) for k in select_cols)
+    if chosen is not None and len(chosen) != len(columns):
+        text = f"decode_csv: {len(chosen)} columns are selected, with {len(columns)} defaults"
+        raise ValueError(f"{text}{at(user_origin())}")
     found = run(
         DECODE_CSV, string_tensor(records), columns=columns, delim=field_delim,
         quoted=bool(use_quote_delim), missing=na_value, chosen=chosen,

@@ -23,7 +23,7 @@ from treadle.core import locks
 from treadle.core.object_cache import default_cache
 from treadle.core.safe_thread import SafeThread
 from treadle.runtime.cpu.company import seconds_spent
-from treadle.runtime.cpu.measured import is_wanted
+from treadle.runtime.cpu.measured import is_measured, is_wanted
 
 SHARE = 0.03  # of the time that processors spend in the process
 MATTERS = 0.03  # of that time: a routine that takes more is tried out
@@ -121,16 +121,16 @@ def _lower_priority() -> None:
 
 
 def _learn() -> Steps:
-    """Measure the processor unless that was done. Then try out the routines that turn out to
-    matter, one after another, as long as the process runs. All is kept for later ones."""
+    """Measure the processor unless that was done often enough. Then try out the routines that turn
+    out to matter, one after another, as long as the process runs. All is kept for later ones."""
     from treadle.runtime.cpu import winners
     from treadle.runtime.cpu.chosen import class_that_matters
     from treadle.runtime.cpu.measuring import Measurement
-    from treadle.runtime.cpu.target import keep, this_machine
+    from treadle.runtime.cpu.target import keep, processor, this_machine
     from treadle.runtime.cpu.trials import Contest
 
     here = this_machine()
-    if here.measured is None:
+    if not is_measured(processor()):
         measurement = Measurement(here)
         for _ in measurement.steps():
             yield True
