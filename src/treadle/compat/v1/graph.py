@@ -170,7 +170,7 @@ class Graph:
             found = self.record(
                 _called, (Literal(layer), *args), kwargs, None, type(layer).__name__, layer.name
             )
-            for variable in layer.variables:
+            for variable in layer.weights:  # not the states of seeds, which TensorFlow 1 had not
                 Graph.sharing(self, variable)
         return found
 
