@@ -212,8 +212,8 @@ class CastVariable(td.Variable):
 
 
 __all__ = [
-    "CastVariable", "DTypePolicy", "FloatDTypePolicy", "Policy", "QuantizedDTypePolicy", "deserialize", "dtype_policy",
-    "get", "serialize", "set_dtype_policy",
+    "CastVariable", "DTypePolicy", "FloatDTypePolicy", "Policy", "QuantizedDTypePolicy",
+    "deserialize", "dtype_policy", "get", "serialize", "set_dtype_policy",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

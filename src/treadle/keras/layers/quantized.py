@@ -146,7 +146,8 @@ class Quantizable(Adaptable):
                 with td.GradientTape() as tape:
                     tape.watch(x)
                     exact = self._contract(x, self._floats())
-                return tape.gradient(exact, x, output_gradients=upstream)
+                found: td.Tensor = tape.gradient(exact, x, output_gradients=upstream)
+                return found
 
             return result, gradient
 

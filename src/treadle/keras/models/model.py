@@ -227,7 +227,9 @@ class Model(Trainer, Layer):
         """
         assign_tree(self, state_tree)
 
-    def quantize(self, mode: str | None = None, config: Any = None, filters: Any = None) -> None:
+    def quantize(  # type: ignore[override]
+        self, mode: str | None = None, config: Any = None, filters: Any = None
+    ) -> None:
         """Keep the tables of layers in 8 bits from now on: of Dense, EinsumDense and Embedding.
 
         Args:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def quantize(model: Model, mode: str | None, config: Any, filters: Any) -> None:
     """Quantize the layers that are wanted; those without such a form stay as they are."""
     check_mode(mode, config)
-    if filters is not None and not isinstance(filters, str | list | tuple | Callable):  # type: ignore[arg-type]
+    if filters is not None and not isinstance(filters, str | list | tuple | Callable):
         raise ValueError(
             "The `filters` argument must be a regex string, a list of regex strings, or a "
             f"callable. Received: {type(filters)}"
