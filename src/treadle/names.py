@@ -187,8 +187,8 @@ _INSTEAD = {
             "Quantizer", "quantizers", "AWQDTypePolicy", "GPTQDTypePolicy", "Int4DTypePolicy",
             "QuantizedFloat8DTypePolicy",
         ),
-        "Tables of weights are kept in 8 bits, rounded to 127 parts of the largest number: use "
-        "model.quantize('int8')",
+        "Use model.quantize('int8'), which keeps tables of weights in 8 bits, rounded to 127 parts "
+        "of the largest number",
     ),
     "DTypePolicyMap": "Give each layer its dtype, or use keras.config.set_dtype_policy",
     **dict.fromkeys(

@@ -6,7 +6,7 @@ import random as _python_random
 from typing import Any
 
 import treadle as td
-from treadle.iteration import global_seed
+from treadle.iteration import global_seed, seedings
 from treadle.keras import naming, replicas
 from treadle.keras.config import floatx
 from treadle.keras.promotion import standardize_dtype
@@ -64,7 +64,7 @@ class SeedGenerator:
 class _Source:
     """What decides seeds that programs leave out."""
 
-    seed: int | None = None  # of `td.random`, when Python's numbers were last seeded with it
+    seeding: int | None = None  # the one of `td.random` that was one of Python's numbers, too
 
 
 _source = _Source()
@@ -73,8 +73,7 @@ _source = _Source()
 def default_seed() -> int:
     """A seed where none is given: one of Python's random numbers, as in Keras; so that programs
     that seed td alone repeat as well, one of td's where these were seeded and Python's were not."""
-    own = global_seed()
-    if own is None or own == _source.seed:
+    if global_seed() is None or seedings() == _source.seeding:
         return _python_random.randint(1, int(1e9))
     with td.init_scope():
         return int(td.random.uniform((), 1, int(1e9), td.int64))
@@ -90,7 +89,7 @@ def forget_global() -> None:
 
 def seeded_with_python() -> None:
     """Note that Python's random numbers were seeded together with td's: seeds come from them."""
-    _source.seed = global_seed()
+    _source.seeding = seedings()
     forget_global()
 
 
