@@ -33,10 +33,6 @@ _PLACES = (
 )  # fmt: skip
 
 _NO_RAGGED = "Use td.RaggedTensor, with its row_splits, row_lengths() and bounding_shape()"
-# What is said elsewhere than in td, which has these names.
-_DENSE_GRAPHS = (
-    "are not provided in graphs of TensorFlow 1: use dense ones, or td.{} in td.function"
-)
 _NO_QUANTIZED = (
     "Quantized numbers are not provided: use bfloat16 or float16, or td.round and td.clip_by_value"
 )
@@ -44,12 +40,9 @@ _NO_QUANTIZED = (
 # TensorFlow's names that are not provided, and what to use instead.
 _INSTEAD = {
     **dict.fromkeys(
-        ("sparse", "SparseTensor", "SparseTensorSpec", "SparseTensorValue"),
-        "Sparse tensors " + _DENSE_GRAPHS.format("SparseTensor"),
-    ),
-    **dict.fromkeys(
         ("ragged", "RaggedTensor", "RaggedTensorSpec"),
-        "Ragged tensors " + _DENSE_GRAPHS.format("RaggedTensor"),
+        "Ragged tensors are not provided in graphs of TensorFlow 1: use dense or sparse ones, or "
+        "td.RaggedTensor in td.function",
     ),
     **dict.fromkeys(
         (
@@ -259,6 +252,11 @@ _INSTEAD = {
 }
 
 
+def explain_missing(hints: Mapping[str, str]) -> None:
+    """Say what to use instead of names, each behind the module in which it is looked for."""
+    _INSTEAD.update(hints)
+
+
 def missing_name(module: str, name: str, more: str = "") -> AttributeError:
     """The error for ``module.name``, with where the name is, or what is near it.
 
@@ -269,8 +267,9 @@ def missing_name(module: str, name: str, more: str = "") -> AttributeError:
     if name.startswith("__") and name.endswith("__"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     hint = (
-        more
-        or _INSTEAD.get(f"{here.removeprefix('td.')}.{_family(name)}", _INSTEAD.get(_family(name)))
+        _INSTEAD.get(f"{here.removeprefix('td.')}.{_family(name)}")
+        or more
+        or _INSTEAD.get(_family(name))
         or _elsewhere(module, name)
         or _near(module, name)
     )

@@ -257,16 +257,21 @@ def templates_and_regularizers(tf: Any) -> Any:
                 [v.name for v in shared.trainable_variables]]  # fmt: skip
 
 
-def results(tf: Any, name: str) -> Any:
+def results(tf: Any, function: Callable[[Any], Any]) -> Any:
     with tf.Graph().as_default():
         tf.set_random_seed(1)
-        return PROGRAMS[name](tf)
+        return function(tf)
+
+
+def record(tf: Any, programs: dict[str, Callable[[Any], Any]], file: Path) -> None:
+    """Write what TensorFlow gives for programs."""
+    found = {name: results(tf, function) for name, function in programs.items()}
+    lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in found.items())
+    file.write_text(f"{{\n{lines}\n}}\n")
 
 
 if __name__ == "__main__":
     import tensorflow.compat.v1 as tf
 
     tf.disable_v2_behavior()
-    found = {name: results(tf, name) for name in PROGRAMS}
-    lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in found.items())
-    FILE.write_text(f"{{\n{lines}\n}}\n")
+    record(tf, PROGRAMS, FILE)

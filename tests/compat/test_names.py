@@ -10,6 +10,7 @@ import pytest
 
 import treadle as td
 import treadle.compat.v1 as tf
+from tests.compat import v1_names
 
 NAMES = Path(__file__).with_name("seed_names.txt").read_text().split()
 
@@ -30,8 +31,27 @@ def test_name(name: str) -> None:
 def test_a_name_that_is_not_there_says_so() -> None:
     with pytest.raises(AttributeError, match="has no 'nonesuch'"):
         tf.nonesuch
-    with pytest.raises(AttributeError, match="Sparse tensors are not provided"):
-        tf.SparseTensor
+    with pytest.raises(AttributeError, match="Ragged tensors are not provided"):
+        tf.RaggedTensor
+
+
+# Where names are those of a class or of a module below `treadle.names`, which cannot say more.
+_WITHOUT_WORDS = ("errors.", "version.", "saved_model.constants.", "saved_model.signature_def_")
+
+
+def test_what_is_missing_of_tensorflow_1_says_what_to_use() -> None:
+    gone = v1_names.missing(tf)
+    assert len(gone) < 480
+    for name, text in gone.items():
+        if not name.startswith(_WITHOUT_WORDS):
+            assert ". " in text and "not supported yet" not in text, text
+            assert "Near it" not in text, text
+
+
+@pytest.mark.parametrize("name", ["factorization", "boosted_trees", "tensor_forest", "tpu"])
+def test_contributed_modules_that_are_left_out_say_what_to_use(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"contrib has no '{name}'\. [A-Z].*(use|by) "):
+        getattr(tf.contrib, name)
 
 
 def test_programs_compare_versions() -> None:

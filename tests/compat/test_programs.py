@@ -1,4 +1,5 @@
-"""Programs of TensorFlow 1 give TensorFlow's numbers (`programs.py` records them)."""
+"""Programs of TensorFlow 1 give TensorFlow's numbers (`programs.py` and `data_programs.py` record
+them)."""
 
 import json
 from typing import Any
@@ -7,9 +8,12 @@ import numpy as np
 import pytest
 
 import treadle.compat.v1 as tf
-from tests.compat.programs import FILE, PROGRAMS, results
+from tests.compat import data_programs, programs
 
-EXPECTED = json.loads(FILE.read_text())
+PROGRAMS = {**programs.PROGRAMS, **data_programs.PROGRAMS}
+EXPECTED = {
+    **json.loads(programs.FILE.read_text()), **json.loads(data_programs.FILE.read_text())
+}
 
 
 def test_all_programs_were_recorded() -> None:
@@ -17,7 +21,11 @@ def test_all_programs_were_recorded() -> None:
 
 
 def close(found: Any, expected: Any) -> None:
-    if isinstance(expected, list):
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for key, value in expected.items():
+            close(found[key], value)
+    elif isinstance(expected, list):
         assert len(found) == len(expected)
         for a, b in zip(found, expected, strict=True):
             close(a, b)
@@ -29,4 +37,4 @@ def close(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: str) -> None:
-    close(results(tf, name), EXPECTED[name])
+    close(programs.results(tf, PROGRAMS[name]), EXPECTED[name])

@@ -21,7 +21,7 @@ NAMES: dict[str, Any] = {
     "matmull": (td.linalg, "Near it is matmul"),
     "Dens": (keras.layers, "Near it is Dense"),
     "sobol_sample": (td.math, "td.random.uniform"),
-    "sparse": (td.compat.v1, "use dense ones"),
+    "ragged": (td.compat.v1, "use dense or sparse ones"),
     "RowPartition": (td, "td.RaggedTensor"),
     "placeholder": (td, "treadle.compat.v1"),
     "ctc_loss": (td.nn, "torch.nn.functional.ctc_loss"),

@@ -146,3 +146,35 @@ def test_sets_in_functions():
     found = f(td.constant([[1, 2], [3, 3]]), td.constant([[2, 5], [3, 4]]))
     assert found.values.numpy().tolist() == [1, 2, 5, 3, 4]
     assert found.dense_shape.numpy().tolist() == [2, 3]
+
+
+READ = {
+    "sparse_dense_matmul": lambda x: td.sparse.sparse_dense_matmul(
+        td.sparse.SparseTensor([[0, 1], [2, 0]], [5.0, 6.0], [3, 2]), x
+    ),
+    "segment_sum": lambda x: td.sparse.segment_sum(x, [0, 1], [0, 0]),
+    "segment_mean": lambda x: td.sparse.segment_mean(x, [0, 1], [0, 2]),
+    "segment_sqrt_n": lambda x: td.sparse.segment_sqrt_n(x, [1, 1], [0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_gradients_of_rows_that_are_added_up_are_tensors(name, monkeypatch):
+    monkeypatch.setenv("TREADLE_STRICT", "1")
+    read, x = READ[name], td.constant([[1.0, 2.0], [3.0, 4.0]])
+    found = []
+    for function in (read, td.function(read)):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x) ** 2
+        found.append(tape.gradient(y, x))
+    assert all(type(g) is td.Tensor for g in found)
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+def test_a_gradient_of_rows_alone_where_it_is_asked_for():
+    x = td.constant([[1.0, 2.0], [3.0, 4.0]])
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y = td.sparse.segment_mean(x, [1], [0], sparse_gradient=True)
+    assert isinstance(tape.gradient(y, x), td.IndexedSlices)

@@ -15,7 +15,7 @@ from treadle.core.records import record
 from treadle.core.shapes import symbol_name
 from treadle.core.spec import Spec, TensorSpec
 from treadle.graph.ir import Node, Region, Value
-from treadle.graph.rewrite import attr_symbols
+from treadle.graph.rewrite import all_attr_symbols, attr_symbols, symbol_tellers
 from treadle.ops.lowering import Compute, Structure
 
 _MOST_NODES = 12  # a longer chain is not called cheap
@@ -78,7 +78,7 @@ def repeated(joint: Joint) -> Partition:
 
     def choose(needed: Sequence[Value]) -> tuple[list[Value], list[Node]]:
         free, backward = set(joint.free), set(_backward_nodes(joint))
-        again = _live([n for n in joint.region.nodes if n not in backward], needed)
+        again = _live(joint, [n for n in joint.region.nodes if n not in backward], needed)
         read = _unique(v for v in [*(v for n in again for v in n.inputs), *needed])
         return [v for v in read if v.node is None and v not in free], again
 
@@ -92,7 +92,7 @@ def _split(
     region = joint.region
     backward = _backward_nodes(joint)
     gradients = region.results[joint.forward_results :]
-    backward = _live(backward, gradients)
+    backward = _live(joint, backward, gradients)
     made = {v for node in backward for v in node.outputs} | set(joint.unknown)
     needed = _unique(
         v for v in [*(v for n in backward for v in n.inputs), *gradients] if v not in made
@@ -102,7 +102,7 @@ def _split(
     both = [node for node in region.nodes if node in inside]
     forward = [node for node in region.nodes if node not in set(backward)]
     saved += _binders(joint, both, forward, saved)
-    forward = _live(forward, [*region.results[: joint.forward_results], *saved])
+    forward = _live(joint, forward, [*region.results[: joint.forward_results], *saved])
     reads = {v for node in both for v in node.inputs} | set(gradients)
     return Partition(forward, both, saved, [v for v in joint.free if v in reads])
 
@@ -119,14 +119,21 @@ def _backward_nodes(joint: Joint) -> list[Node]:
     return found
 
 
-def _live(nodes: Sequence[Node], results: Iterable[Value]) -> list[Node]:
-    """The nodes that the results or effects need, in order."""
+def _live(joint: Joint, nodes: Sequence[Node], results: Iterable[Value]) -> list[Node]:
+    """The nodes that the results or effects need, in order, and those that tell the symbols that
+    these mention."""
+    region = joint.region
+    known = (s for p in region.params for s in p.spec.symbols())
+    _, tellers = symbol_tellers(region.nodes, known)
     wanted = set(results)
+    mentioned: set[str] = set()
     kept = []
     for node in reversed(nodes):
-        if node.has_effect or any(v in wanted for v in node.outputs):
+        tells = bool(mentioned) and node in tellers and bool(tellers[node] & mentioned)
+        if node.has_effect or tells or any(v in wanted for v in node.outputs):
             kept.append(node)
             wanted.update(node.inputs)
+            mentioned |= all_attr_symbols(node)
     return kept[::-1]
 
 

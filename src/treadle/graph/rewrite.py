@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -186,6 +186,34 @@ def attr_symbols(attrs: Mapping[str, Any]) -> set[str]:
 
     for attr in attrs.values():
         map_attr(attr, note)
+    return found
+
+
+def symbol_tellers(
+    nodes: Iterable[Node], known: Iterable[str]
+) -> tuple[frozenset[str], dict[Node, set[str]]]:
+    """All symbols that are known after some nodes, and the nodes whose results tell new ones
+    first: they are needed where others mention these, whoever reads the results.
+
+    Args:
+        known: the symbols that are known before.
+    """
+    found = set(known)
+    tellers: dict[Node, set[str]] = {}
+    for node in nodes:
+        dims = (d for v in node.outputs for d in v.spec.dims)
+        new = {name for d in dims if (name := symbol_name(d)) is not None} - found
+        if new:
+            tellers[node] = new
+            found |= new
+    return frozenset(found), tellers
+
+
+def all_attr_symbols(node: Node) -> set[str]:
+    """The symbols in the attributes of a node and of those in its regions."""
+    found = attr_symbols(node.attrs)
+    for region in node.regions:
+        found.update(*(attr_symbols(inner.attrs) for inner in region.walk()))
     return found
 
 

@@ -27,7 +27,7 @@ _PIECE = 1 << 20
 
 def contains_saved_model(export_dir: Any) -> bool:
     """Whether there is a model that `load` reads in the folder."""
-    folder = os.fspath(export_dir)
+    folder = os.fsdecode(export_dir)
     return any(os.path.isfile(os.path.join(folder, name)) for name in (INDEX, OF_TENSORFLOW))
 
 

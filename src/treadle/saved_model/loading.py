@@ -69,7 +69,7 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
             "Calling td.saved_model.load() from a function is not supported: call it between calls "
             f"of functions{at(user_origin())}"
         )
-    folder = Path(os.fspath(export_dir))
+    folder = Path(os.fsdecode(export_dir))
     asked = {tags} if isinstance(tags, str) else set(tags or ())
     options = options or LoadOptions()
     try:

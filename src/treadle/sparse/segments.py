@@ -11,7 +11,7 @@ from treadle.ops.elementwise.arithmetic import divide_no_nan, maximum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import sqrt, square
-from treadle.ops.indexing.gather import gather, unsorted_segment_sum
+from treadle.ops.indexing.gather import gather, gathered, unsorted_segment_sum
 from treadle.ops.nn.compositions import embedding_lookup
 from treadle.ops.reductions.reduction import reduce_max
 from treadle.ops.shaping.creation import ones_like
@@ -21,10 +21,13 @@ from treadle.sparse.places import fill_empty_rows, retain
 from treadle.sparse.tensor import SparseTensor
 
 
-def _grouped(data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, ...]:
+def _grouped(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any, sparse_gradient: bool
+) -> tuple[Any, ...]:
     """The chosen rows, their groups, how many groups there are, and the size of each."""
     ids = convert_to_tensor(segment_ids)
-    rows = gather(convert_to_tensor(data), convert_to_tensor(indices))
+    take = gather if sparse_gradient else gathered
+    rows = take(convert_to_tensor(data), convert_to_tensor(indices), axis=0)
     if num_segments is None:
         count = reduce_max(concat([ids[-1:] + 1, cast([0], ids.dtype)], 0))
     else:
@@ -50,9 +53,9 @@ def segment_sum(
         indices: the numbers of rows.
         segment_ids: the group of each of these, never decreasing.
         num_segments: how many groups there are.
-        sparse_gradient: accepted for TensorFlow programs.
+        sparse_gradient: whether the gradient of `data` is `IndexedSlices`.
     """
-    rows, ids, count, _ = _grouped(data, indices, segment_ids, num_segments)
+    rows, ids, count, _ = _grouped(data, indices, segment_ids, num_segments, sparse_gradient)
     return unsorted_segment_sum(rows, ids, count)
 
 
@@ -61,7 +64,7 @@ def segment_mean(
     sparse_gradient: bool = False,
 ) -> Tensor:  # fmt: skip
     """The means of groups of rows; see `segment_sum`."""
-    rows, ids, count, sizes = _grouped(data, indices, segment_ids, num_segments)
+    rows, ids, count, sizes = _grouped(data, indices, segment_ids, num_segments, sparse_gradient)
     least = cast(maximum(sizes, cast(1, sizes.dtype)), rows.dtype)
     return _divided(unsorted_segment_sum(rows, ids, count), least)
 
@@ -71,7 +74,7 @@ def segment_sqrt_n(
     sparse_gradient: bool = False,
 ) -> Tensor:  # fmt: skip
     """The sums of groups of rows divided by the root of their number; see `segment_sum`."""
-    rows, ids, count, sizes = _grouped(data, indices, segment_ids, num_segments)
+    rows, ids, count, sizes = _grouped(data, indices, segment_ids, num_segments, sparse_gradient)
     least = cast(maximum(sizes, cast(1, sizes.dtype)), rows.dtype)
     return _divided(unsorted_segment_sum(rows, ids, count), sqrt(least))
 

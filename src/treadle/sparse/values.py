@@ -18,7 +18,7 @@ from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import abs as abs_of
 from treadle.ops.elementwise.unary import exp
-from treadle.ops.indexing.gather import gather, unsorted_segment_sum
+from treadle.ops.indexing.gather import gather, gathered, unsorted_segment_sum
 from treadle.ops.indexing.scatter import gather_nd, tensor_scatter_nd_add, tensor_scatter_nd_update
 from treadle.ops.indexing.segments import unsorted_segment_max
 from treadle.ops.indexing.transposing import transpose as transpose_tensor
@@ -295,5 +295,5 @@ def sparse_dense_matmul(
     row, column = (1, 0) if adjoint_a else (0, 1)
     fits = sizes[column] == dims_tensor(dense.dims[0], dtypes.int64)
     checked(fits, "sparse_dense_matmul: the sizes of the matrices do not fit")
-    terms = values[:, None] * gather(dense, x.indices[:, column])
+    terms = values[:, None] * gathered(dense, x.indices[:, column], axis=0)
     return unsorted_segment_sum(terms, x.indices[:, row], sizes[row])

@@ -27,9 +27,11 @@ from treadle.compat.v1 import (
     lookup,
     losses,
     metrics,
+    missing,  # noqa: F401  (says what to use instead)
     nn,
     random,
     saved_model,
+    sparse,
     summary,
     test,
     train,
@@ -48,18 +50,24 @@ from treadle.compat.v1.functions import (
     arg_min,
     argmax,
     argmin,
+    batch_gather,
     batch_matmul,
     batch_to_space,
     case,
     cast,
     check_numerics,
+    clip_by_average_norm,
     colocate_with,
     cond,
     container,
     control_dependencies,
     convert_to_tensor,
+    convert_to_tensor_or_indexed_slices,
+    convert_to_tensor_or_sparse_tensor,
     count_nonzero,
     device,
+    dimension_at_index,
+    dimension_value,
     disable_control_flow_v2,
     disable_eager_execution,
     disable_resource_variables,
@@ -112,6 +120,7 @@ from treadle.compat.v1.functions import (
     reduce_sum,
     resource_variables_enabled,
     set_random_seed,
+    setdiff1d,
     space_to_batch,
     sparse_to_dense,
     squeeze,
@@ -155,6 +164,7 @@ from treadle.compat.v1.inputs import (
 from treadle.compat.v1.lookup import tables_initializer
 from treadle.compat.v1.mirrored import (
     fallback,
+    of_aliases,
 )
 from treadle.compat.v1.queues import (
     FIFOQueue,
@@ -198,6 +208,7 @@ from treadle.compat.v1.settings import (
     RunOptions,
 )
 from treadle.compat.v1.shapes import TensorShape
+from treadle.compat.v1.sparse import SparseTensor, string_split
 from treadle.compat.v1.tensor_array import TensorArray
 from treadle.compat.v1.values import IndexedSlices, Operation, Tensor
 from treadle.compat.v1.variables import (
@@ -238,11 +249,24 @@ from treadle.compat.v1.variables import (
 )
 from treadle.core.dimension import Dimension
 from treadle.names import missing_name
+from treadle.sparse.tensor import SparseTensorValue
 from treadle.version import GIT_VERSION, VERSION, __version__
 
 __git_version__ = GIT_VERSION
 initialize_all_tables = tables_initializer
 python_io = io
+manip, spectral = of_aliases(f"{__name__}.manip"), of_aliases(f"{__name__}.spectral")
+
+# Functions of sparse tensors: their old names -> those in `sparse`.
+_OF_SPARSE = {
+    f"sparse_{name}": name
+    for name in [
+        "add", "concat", "fill_empty_rows", "mask", "maximum", "merge", "minimum", "placeholder",
+        "reduce_max", "reduce_max_sparse", "reduce_sum", "reduce_sum_sparse", "reorder",
+        "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum",
+        "slice", "softmax", "split", "to_indicator", "transpose",
+    ]
+} | {"sparse_tensor_dense_matmul": "matmul", "sparse_tensor_to_dense": "to_dense"}  # fmt: skip
 
 __all__ = [
     "FIFOQueue",
@@ -276,6 +300,8 @@ __all__ = [
     "RunMetadata",
     "RunOptions",
     "Session",
+    "SparseTensor",
+    "SparseTensorValue",
     "Tensor",
     "TensorArray",
     "TensorShape",
@@ -293,6 +319,7 @@ __all__ = [
     "app",
     "arg_max",
     "arg_min",
+    "batch_gather",
     "argmax",
     "argmin",
     "assert_variables_initialized",
@@ -304,6 +331,7 @@ __all__ = [
     "case",
     "cast",
     "check_numerics",
+    "clip_by_average_norm",
     "colocate_with",
     "cond",
     "constant_initializer",
@@ -311,10 +339,14 @@ __all__ = [
     "contrib",
     "control_dependencies",
     "convert_to_tensor",
+    "convert_to_tensor_or_indexed_slices",
+    "convert_to_tensor_or_sparse_tensor",
     "count_nonzero",
     "count_up_to",
     "data",
     "device",
+    "dimension_at_index",
+    "dimension_value",
     "disable_control_flow_v2",
     "disable_eager_execution",
     "disable_resource_variables",
@@ -371,6 +403,7 @@ __all__ = [
     "lookup",
     "losses",
     "make_template",
+    "manip",
     "matmul",
     "metrics",
     "mod",
@@ -426,9 +459,14 @@ __all__ = [
     "scatter_sub",
     "scatter_update",
     "set_random_seed",
+    "setdiff1d",
     "space_to_batch",
+    "sparse",
+    *_OF_SPARSE,
     "sparse_to_dense",
+    "spectral",
     "squeeze",
+    "string_split",
     "sub",
     "summary",
     "tables_initializer",
@@ -466,16 +504,15 @@ _elsewhere = fallback(
     "treadle.debugging", "treadle.nn", "treadle.image", aliases=ALIASES,
 )
 
-# Classes of several tensors, and their functions: graphs of TensorFlow 1 have dense tensors only.
-_WITHOUT_GRAPHS = frozenset({
-    "RaggedTensor", "RaggedTensorSpec", "SparseTensor", "SparseTensorSpec", "ragged", "sets",
-    "sparse",
-})  # fmt: skip
+# Rows of different lengths: graphs of TensorFlow 1 have dense and sparse tensors only.
+_WITHOUT_GRAPHS = frozenset({"RaggedTensor", "RaggedTensorSpec", "ragged"})
 
 
 def __getattr__(name: str) -> Any:
     if name in _WITHOUT_GRAPHS:
         raise missing_name(__name__, name)
+    if name in _OF_SPARSE:
+        return getattr(sparse, _OF_SPARSE[name])
     if name in summary.MESSAGES:
         return summary.message(name)
     return message(name) if name in _MESSAGES else _elsewhere(name)

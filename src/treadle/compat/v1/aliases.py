@@ -46,7 +46,41 @@ ALIASES = {
             "unsorted_segment_prod=math.unsorted_segment_prod",
             "unsorted_segment_sqrt_n=math.unsorted_segment_sqrt_n",
             "unsorted_segment_sum=math.unsorted_segment_sum", "write_file=io.write_file",
-            "zeta=math.zeta",
+            "zeta=math.zeta", "fft3d=signal.fft3d", "ifft2d=signal.ifft2d",
+            "ifft3d=signal.ifft3d", "lin_space=linspace", "where_v2=where",
+            "string_to_hash_bucket_strong=strings.to_hash_bucket_strong",
+            "tensor_scatter_add=tensor_scatter_nd_add", "tensor_scatter_sub=tensor_scatter_nd_sub",
+            "tensor_scatter_update=tensor_scatter_nd_update",
         ]
     )
+}
+
+# The same for names in modules of `treadle.compat.v1`.
+_IN_MODULES = {
+    "debugging": "is_finite=math.is_finite is_inf=math.is_inf is_nan=math.is_nan "
+    "is_non_decreasing=math.is_non_decreasing is_strictly_increasing=math.is_strictly_increasing",
+    "dtypes": "as_string=strings.as_string",
+    "image": "extract_image_patches=image.extract_patches transpose_image=image.transpose",
+    "linalg": "transpose=linalg.matrix_transpose",
+    "nn": "avg_pool_v2=nn.avg_pool max_pool_v2=nn.max_pool "
+    "log_uniform_candidate_sampler=random.log_uniform_candidate_sampler "
+    "uniform_candidate_sampler=random.uniform_candidate_sampler",
+    "random": "stateless_multinomial=random.stateless_categorical",
+    "sets": "set_difference=sets.difference set_intersection=sets.intersection "
+    "set_size=sets.size set_union=sets.union",
+    "train": "NewCheckpointReader=train.load_checkpoint",
+    # Modules that treadle has not.
+    "manip": "batch_to_space_nd=batch_to_space gather_nd=gather_nd reshape=reshape "
+    "reverse=reverse roll=roll scatter_nd=scatter_nd space_to_batch_nd=space_to_batch tile=tile",
+    "spectral": " ".join(
+        f"{name}=signal.{name}"
+        for name in [
+            "dct", "idct", "fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d", "irfft", "irfft2d",
+            "irfft3d", "rfft", "rfft2d", "rfft3d",
+        ]
+    ),
+}
+ALIASES_IN = {
+    module: dict(entry.split("=") for entry in text.split())
+    for module, text in _IN_MODULES.items()
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.compat.v1 import flags
+from treadle.names import missing_in
 
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> None:
@@ -19,3 +20,5 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
         sys.stderr.write(f"FATAL Flags parsing error: {error}\n")
         sys.exit(1)
     sys.exit(function(rest))
+
+__getattr__ = missing_in(__name__)

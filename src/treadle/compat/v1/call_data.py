@@ -20,9 +20,11 @@ import treadle as td
 from treadle.compat.v1.graph import Graph
 from treadle.compat.v1.recording import function_named, name_of_function
 from treadle.compat.v1.shapes import plain
+from treadle.compat.v1.sparse import SparseTensor
 from treadle.compat.v1.values import (
     ANY_RANKS,
     Body,
+    Composite,
     IndexedSlices,
     Literal,
     Operation,
@@ -36,7 +38,7 @@ from treadle.core.origin import at, user_origin
 _MODULES = frozenset(
     f"treadle{m}"
     for m in ("", ".math", ".nn", ".linalg", ".strings", ".image", ".random", ".signal", ".bitwise",
-              ".debugging")
+              ".debugging", ".sparse", ".sets")
 )  # fmt: skip
 
 
@@ -61,6 +63,10 @@ def call_data(op: Operation) -> dict[str, Any]:
             [t.dtype.name, None if t.shape.rank is None else plain(t.shape)] for t in op.outputs
         ]
     return data
+
+
+# What objects of several tensors are called.
+_KINDS: dict[type, str] = {IndexedSlices: "slices", SparseTensor: "sparse"}
 
 
 class _NotData(Exception):
@@ -96,8 +102,8 @@ def _encoded(value: Any) -> Any:
         return {"slice": [_encoded(v) for v in (value.start, value.stop, value.step)]}
     if value is Ellipsis:
         return {"ellipsis": 1}
-    if isinstance(value, IndexedSlices):
-        return {"slices": [_encoded(v) for v in (value.values, value.indices, value.dense_shape)]}
+    if isinstance(value, Composite):
+        return {_KINDS[type(value)]: [_encoded(v) for v in value.parts_of(value)]}
     if isinstance(value, list):
         return {"list": [_encoded(v) for v in value]}
     if isinstance(value, tuple):
@@ -264,6 +270,8 @@ def _decoded(data: Any, graph: Graph, found: Mapping[str, Any]) -> Any:
             return Ellipsis
         case "slices":
             return IndexedSlices(*map(inner, value))
+        case "sparse":
+            return SparseTensor.standing_for([inner(v) for v in value])
         case "list":
             return [inner(v) for v in value]
         case "tuple":

@@ -160,6 +160,13 @@ class Dataset:
 
     # -- iterators ---------------------------------------------------------------------------
 
+    def _opened(self, values: Any) -> PythonIterator[Any]:
+        """An iterator of the pipeline for values of the tensors that it depends on."""
+        known = dict(zip(self._tensors, values, strict=True))
+        return iter(
+            self._make(lambda v: known.get(t, v) if (t := element(v)) is not None else v)
+        )
+
     def make_one_shot_iterator(self) -> Any:
         """An iterator that is opened by the first run in a session.
 
@@ -274,16 +281,22 @@ class Iterator:
 
     def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
         """An operation that opens a pipeline from its beginning."""
-        graph = get_default_graph()
-        tensors = dataset._tensors
+        graph, kind = get_default_graph(), "MakeIterator"
 
         def open_(session: Any, *values: Any) -> list[Any]:
-            known = dict(zip(tensors, values, strict=True))
-            made = dataset._make(lambda v: known.get(t, v) if (t := element(v)) is not None else v)
-            session.iterators[self._name] = iter(made)
+            session.iterators[self._name] = dataset._opened(values)
             return []
 
-        return host_operation(graph, name or "MakeIterator", "MakeIterator", open_, tensors, [])
+        return host_operation(graph, name or kind, kind, open_, dataset._tensors, [])
+
+    def _taken(self) -> list[Tensor]:
+        """The tensors that the pipeline of a one-shot iterator depends on."""
+        return [] if self._dataset is None else self._dataset._tensors
+
+    def _open_once(self, session: Any, values: Any) -> None:
+        """Open a one-shot iterator that is not open yet in a session."""
+        if self._name not in session.iterators and self._dataset is not None:
+            session.iterators[self._name] = self._dataset._opened(values)
 
     def get_next(self, name: str | None = None) -> Any:
         """The next element: tensors that each run takes anew.
@@ -293,14 +306,15 @@ class Iterator:
         """
         graph = get_default_graph()
         specs = td.nest.flatten(self._spec)
-        inputs = [] if self._string is None else [element(self._string)]
+        named = [] if self._string is None else [element(self._string)]
 
         def take(session: Any, *values: Any) -> list[Any]:
-            label = values[0] if values else self._name
+            label = values[0] if named else self._name
             label = label.item() if isinstance(label, np.ndarray) else label
-            iterator = session.iterators.get(label.decode() if isinstance(label, bytes) else label)
-            if iterator is None and self._dataset is not None:
-                iterator = session.iterators[self._name] = iter(self._dataset._make(lambda v: v))
+            label = label.decode() if isinstance(label, bytes) else label
+            if not named:
+                self._open_once(session, values)
+            iterator = session.iterators.get(label)
             if iterator is None:
                 raise td.errors.FailedPreconditionError(
                     None, op, "GetNext() failed because the iterator has not been initialized. "
@@ -313,20 +327,19 @@ class Iterator:
                 raise _ended() from None
 
         kind = "IteratorGetNext"
-        op = host_operation(graph, name or kind, kind, take, inputs, specs)
-        return td.nest.pack(self._spec, list(op.outputs))
+        op = host_operation(graph, name or kind, kind, take, named or self._taken(), specs)
+        return map_leaves(td.nest.pack(self._spec, list(op.outputs)), lambda v: v)
 
     def string_handle(self, name: str | None = None) -> Any:
         """A string tensor that names the iterator."""
 
-        def opened(session: Any) -> list[Any]:
-            if self._name not in session.iterators and self._dataset is not None:
-                session.iterators[self._name] = iter(self._dataset._make(lambda v: v))
+        def opened(session: Any, *values: Any) -> list[Any]:
+            self._open_once(session, values)
             return [np.array(self._name.encode(), object)]
 
         op = host_operation(
             get_default_graph(), name or "IteratorToStringHandle", "IteratorToStringHandle", opened,
-            [], [td.TensorSpec([], td.string)],
+            self._taken(), [td.TensorSpec([], td.string)],
         )  # fmt: skip
         return op.outputs[0]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core.origin import at, user_origin
+from treadle.names import missing_in
 
 
 class Error(Exception):
@@ -249,3 +250,5 @@ def mark_flags_as_required(flag_names: Sequence[str], flag_values: FlagValues = 
     """Say that flags must have values."""
     for name in flag_names:
         flag_values.mark_required(name)
+
+__getattr__ = missing_in(__name__)

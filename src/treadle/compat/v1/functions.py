@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,9 @@ import treadle as td
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import IN_GRAPHS, checking, graph_function
 from treadle.compat.v1.recording import in_graphs, recorded, writes_into
-from treadle.compat.v1.values import Literal, Mode, Operation, Tensor, element
+from treadle.compat.v1.values import Composite, Literal, Mode, Operation, Tensor, element
 from treadle.compat.v1.variables import grouped, inside_body
+from treadle.core.dimension import Dimension
 from treadle.core.origin import at, user_origin
 
 
@@ -728,8 +729,77 @@ IN_GRAPHS |= {
     td.convert_to_tensor: convert_to_tensor, td.cast: cast, td.gradients: gradients,
     td.numpy_function: numpy_function, td.py_function: py_function,
 }  # fmt: skip
+
+
+def _batch_gathered(params: Any, indices: Any) -> Any:
+    indices = td.convert_to_tensor(indices)
+    return td.gather(params, indices, batch_dims=len(indices.shape) - 1)
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
+    """Rows of each part of a batch: `indices` has the axes of the batch, and one more."""
+    return recorded(_batch_gathered, "BatchGather", "GatherV2")(params, indices, name=name)
+
+
+def _clipped_by_average(t: Any, clip_norm: Any) -> Any:
+    values = td.convert_to_tensor(t)
+    size = td.cast(td.size(values), values.dtype)
+    average = td.norm(values) / size
+    return values * clip_norm / td.maximum(average, td.cast(clip_norm, values.dtype))
+
+
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any:
+    """A tensor whose norm, divided by the number of its elements, is `clip_norm` at most."""
+    return recorded(_clipped_by_average, "clip_by_average_norm", "Mul")(t, clip_norm, name=name)
+
+
+def _difference(x: Any, y: Any, index_dtype: Any) -> list[Any]:
+    x, y = td.convert_to_tensor(x), td.convert_to_tensor(y)
+    other = ~td.reduce_any(x[:, None] == td.cast(y, x.dtype)[None], 1)
+    places = td.cast(td.where(other)[:, 0], index_dtype)
+    return [td.gather(x, places), places]
+
+
+def setdiff1d(x: Any, y: Any, index_dtype: Any = td.int32, name: str | None = None) -> Any:
+    """The elements of a vector that another one has not, and where they are."""
+    call = recorded(_difference, "ListDiff", "ListDiff")
+    return ListDiff(*call(x, y, td.as_dtype(index_dtype), name=name))
+
+
+class ListDiff(NamedTuple):
+    """What `setdiff1d` gives."""
+
+    out: Any
+    idx: Any
+
+
+def convert_to_tensor_or_sparse_tensor(
+    value: Any, dtype: Any = None, name: str | None = None
+) -> Any:
+    """A tensor of the graph; objects of several tensors, as sparse ones, as they are."""
+    if isinstance(value, Composite | td.SparseTensor | td.IndexedSlices):
+        return value
+    return convert_to_tensor(value, dtype, name)
+
+
+convert_to_tensor_or_indexed_slices = convert_to_tensor_or_sparse_tensor
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """A size of a shape as a number, or None."""
+    return getattr(dimension, "value", dimension)  # type: ignore[no-any-return]
+
+
+def dimension_at_index(shape: Any, index: int) -> Any:
+    """A size of a shape as a Dimension."""
+    return Dimension(None) if shape.rank is None else Dimension(dimension_value(shape[index]))
+
+
 in_graphs(
+    _batch_gathered,
+    _clipped_by_average,
     _dense,
+    _difference,
     _div,
     _eager_function,
     _gradients,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import treadle as td
+from treadle.names import missing_in
 
 GFile = FastGFile = Open = td.io.gfile.GFile
 _of = td.io.gfile
@@ -69,3 +70,5 @@ def Stat(filename: Any) -> Any:
 def Walk(top: Any, in_order: bool = True) -> Iterator[Any]:
     """Folders with what is in them."""
     return iter(_of.walk(top, in_order))
+
+__getattr__ = missing_in(__name__)

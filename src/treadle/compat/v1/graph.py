@@ -29,7 +29,7 @@ from treadle.compat.v1.values import (
     ANY_RANKS,
     POSSIBLE_RANKS,
     Body,
-    IndexedSlices,
+    Composite,
     Literal,
     Operation,
     Ranks,
@@ -484,7 +484,7 @@ class Graph:
         else:
             found = []
             for value in control_inputs:
-                if isinstance(value, IndexedSlices):
+                if isinstance(value, Composite):
                     value = value.values
                 if not isinstance(value, Operation):
                     tensor = element(value)

@@ -92,6 +92,12 @@ def resize_bilinear(images: Any, size: Any, align_corners: bool = False, name: s
     return _resized(images, size, "bilinear", align_corners, half_pixel_centers, name=name)
 
 
+def resize_area(images: Any, size: Any, align_corners: bool = False,
+                name: str | None = None) -> Any:  # fmt: skip
+    """See `resize_images` with the method AREA."""
+    return resize_images(images, size, ResizeMethod.AREA, align_corners, name=name)
+
+
 def resize_nearest_neighbor(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None,
     half_pixel_centers: bool = False,

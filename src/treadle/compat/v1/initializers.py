@@ -12,6 +12,7 @@ from treadle.compat.v1 import functions
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.recording import in_graphs, recorded
 from treadle.compat.v1.shapes import plain
+from treadle.names import missing_in
 
 
 class Initializer:
@@ -236,3 +237,5 @@ def default(dtype: td.DType) -> Initializer:
 in_graphs(
     _orthogonal,
 )
+
+__getattr__ = missing_in(__name__)

@@ -6,9 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from treadle.compat.v1.mirrored import fallback
+from treadle.compat.v1.queues import (
+    PaddingFIFOQueue,
+    PriorityQueue,
+    QueueBase,
+    RandomShuffleQueue,
+)
 from treadle.io.records import TFRecordOptions, TFRecordWriter, records
 
 __all__ = [
+    "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue",
     "TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_record_iterator",
 ]  # fmt: skip
 

@@ -16,6 +16,7 @@ from treadle.compat.v1.recording import in_graphs, recorded, writes_into
 from treadle.compat.v1.shapes import TensorShape, plain
 from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import Variable, writing
+from treadle.names import missing_in
 
 
 class InputSpec:
@@ -632,3 +633,5 @@ in_graphs(
     _normalized,
     _transposed,
 )
+
+__getattr__ = missing_in(__name__)

@@ -6,6 +6,8 @@ import logging as python_logging
 from collections import Counter
 from typing import Any
 
+from treadle.names import missing_in
+
 _logger = python_logging.getLogger("treadle")
 DEBUG, INFO, WARN, ERROR, FATAL = (
     python_logging.DEBUG, python_logging.INFO, python_logging.WARNING, python_logging.ERROR,
@@ -68,3 +70,5 @@ def flush() -> None:
 def TaskLevelStatusMessage(msg: str) -> None:
     """An error's message."""
     _logger.error(msg)
+
+__getattr__ = missing_in(__name__)

@@ -10,6 +10,7 @@ from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.recording import in_graphs, recorded, writes_into
+from treadle.names import missing_in
 
 
 class Reduction:
@@ -303,3 +304,5 @@ in_graphs(
     _pairwise,
     _weighted,
 )
+
+__getattr__ = missing_in(__name__)

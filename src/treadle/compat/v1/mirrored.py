@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from treadle.compat.v1.aliases import ALIASES_IN
 from treadle.compat.v1.recording import recorded
 from treadle.compat.v1.values import Tensor
 from treadle.core.origin import at, user_origin
@@ -137,6 +138,9 @@ def _written_down(message: str, function: Any, args: Any, kwargs: Any) -> Any:
 register_converter(Tensor, claim)
 
 
+_HERE = "treadle.compat.v1."
+
+
 def fallback(
     module: str, place: str, *more: str, aliases: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
@@ -149,7 +153,7 @@ def fallback(
         more: other modules of treadle to look in.
         aliases: names that are functions of other names, as ``linalg.diag``.
     """
-    others = aliases or {}
+    others = {**(aliases or {}), **ALIASES_IN.get(module.removeprefix(_HERE), {})}
 
     def __getattr__(name: str) -> Any:
         if name[:2] == "__":
@@ -196,3 +200,20 @@ def mirrored(name: str, module: ModuleType) -> ModuleType:
     return found
 
 
+def of_aliases(name: str) -> ModuleType:
+    """A module all of whose functions are treadle's under other names."""
+    found = ModuleType(name, f"Names of TensorFlow 1 for functions that treadle has elsewhere: "
+                             f"``{name}``.")  # fmt: skip
+    sys.modules[name] = found
+
+    def __getattr__(wanted: str) -> Any:
+        known = ALIASES_IN[name.removeprefix(_HERE)]
+        if wanted not in known:
+            raise missing_name(name, wanted)
+        inner, _, there = f"treadle.{known[wanted]}".rpartition(".")
+        value = graph_function(getattr(importlib.import_module(inner), there))
+        setattr(found, wanted, value)
+        return value
+
+    found.__getattr__ = __getattr__  # type: ignore[method-assign]
+    return found

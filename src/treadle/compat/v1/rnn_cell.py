@@ -11,6 +11,7 @@ from treadle.compat.v1 import functions, initializers, scopes
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import Variable
+from treadle.names import missing_in
 
 LSTMStateTuple = namedtuple("LSTMStateTuple", ("c", "h"))
 
@@ -297,3 +298,5 @@ class DeviceWrapper(_Wrapper):
     def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         with functions.device(self._device):
             return self._cell(inputs, state, scope)
+
+__getattr__ = missing_in(__name__)

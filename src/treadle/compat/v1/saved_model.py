@@ -142,6 +142,7 @@ class Builder:
     """
 
     def __init__(self, export_dir: Any) -> None:
+        export_dir = os.fsdecode(export_dir)
         if contains_saved_model(export_dir):
             raise AssertionError(
                 f"Export directory {export_dir} already exists, and isn't empty. Please choose a "
@@ -311,8 +312,9 @@ def load(
         DataLossError: it is damaged.
     """
     asked = [tags] if isinstance(tags, str) else list(tags)
+    export_dir = os.fsdecode(export_dir)
     if not os.path.exists(os.path.join(export_dir, INDEX)) and contains_saved_model(export_dir):
-        return _load_of_tensorflow(sess, set(asked), Path(os.fspath(export_dir)), import_scope)
+        return _load_of_tensorflow(sess, set(asked), Path(export_dir), import_scope)
     try:
         loaded = load_v2(export_dir, [tag for tag in asked if tag != SERVING])
     except td.errors.NotFoundError as error:

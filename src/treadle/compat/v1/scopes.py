@@ -181,6 +181,11 @@ def get_variable(
     )  # fmt: skip
 
 
+def variables_of_scopes() -> dict[str, Any]:
+    """The variables that `get_variable` made, by their names."""
+    return _store().variables
+
+
 def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
     """As `get_variable`, in the collection LOCAL_VARIABLES and not trained."""
     kwargs["collections"] = [*(kwargs.get("collections") or ()), GraphKeys.LOCAL_VARIABLES]
@@ -325,7 +330,8 @@ class variable_scope:
             reuse = given.reuse if self._reuse is None else self._reuse
             prefix, store.counts = given.name, dict(store.counts)
         elif isinstance(given, str):
-            label = given
+            # The name scope makes a default name unique by itself: others may have it, too.
+            label = given if self._name is not None else str(self._default)
             prefix = f"{before.name}/{given}" if before.name else given
             scope = before.copied(name=prefix, **self._changes)
             reuse = before.reuse or self._reuse or False

@@ -13,7 +13,7 @@ from treadle.compat.v1.graph import Graph, get_default_graph
 from treadle.compat.v1.settings import ConfigProto
 from treadle.compat.v1.values import (
     Body,
-    IndexedSlices,
+    Composite,
     Operation,
     Tensor,
     Values,
@@ -240,9 +240,11 @@ def _put_python_results(
 
 
 def _flat(feed_dict: Mapping[Any, Any]) -> dict[Any, Any]:
-    """What is fed for tensors that stand in tuples, tensor by tensor."""
+    """What is fed for tensors that stand in tuples or are several, tensor by tensor."""
     found: dict[Any, Any] = {}
     for key, value in feed_dict.items():
+        if isinstance(key, Composite):
+            key = key.fed_parts(value)
         if not isinstance(key, tuple):
             found[key] = value
             continue
@@ -253,6 +255,9 @@ def _flat(feed_dict: Mapping[Any, Any]) -> dict[Any, Any]:
             )
         found |= _flat(dict(zip(key, value, strict=True)))
     return found
+
+
+_OF_SEVERAL = (tuple, Composite)  # what feeds have as keys that is more than one tensor
 
 
 def _check_fed(sources: list[Operation]) -> None:
@@ -277,16 +282,7 @@ def _given(x: Any) -> Any:
     if isinstance(x, td.Tensor):
         array = x._numpy()
         return array.copy() if array.ndim else array[()]
-    if isinstance(x, td.IndexedSlices):
-        return IndexedSlicesValue(*map(_given, (x.values, x.indices, x.dense_shape)))
     return x
-
-
-class IndexedSlicesValue:
-    """The value of `IndexedSlices`: arrays."""
-
-    def __init__(self, values: Any, indices: Any, dense_shape: Any) -> None:
-        self.values, self.indices, self.dense_shape = values, indices, dense_shape
 
 
 def _array(value: Any, dtype: Any, tensor: Tensor) -> Any:
@@ -394,8 +390,8 @@ class _Fetch:
             return (fetch, [self._form_of(f) for f in fetch])
         if isinstance(fetch, Mapping):
             return (fetch, {k: self._form_of(f) for k, f in fetch.items()})
-        if isinstance(fetch, IndexedSlices):
-            parts = [p for p in (fetch.values, fetch.indices, fetch.dense_shape) if p is not None]
+        if isinstance(fetch, Composite):
+            parts = [p for p in fetch.parts_of(fetch) if p is not None]
             return (fetch, [self._form_of(p) for p in parts])
         return self._element(fetch)
 
@@ -428,8 +424,8 @@ class _Fetch:
             filled = {k: self._filled(f, values) for k, f in inner.items()}
             return filled if type(like) is dict else type(like)(filled.items())
         found = [self._filled(f, values) for f in inner]
-        if isinstance(like, IndexedSlices):
-            return IndexedSlicesValue(*found, *([None] * (3 - len(found))))
+        if isinstance(like, Composite):
+            return like.value(*found)
         if hasattr(like, "_fields"):
             return type(like)(*found)
         return found if isinstance(like, list) else type(like)(found)
@@ -550,6 +546,8 @@ class BaseSession:
                 tuple of tensors takes values of the same structure.
             options, run_metadata: accepted for TensorFlow programs.
 
+        Sparse tensors are fed and fetched as a `SparseTensorValue`.
+
         Returns:
             Arrays (NumPy scalars for rank 0) in the structure of `fetches`; None for operations.
 
@@ -560,12 +558,13 @@ class BaseSession:
             InvalidArgumentError: a placeholder is not fed; the exceptions of operations.
         """
         form = type(fetches)
-        if type(feed_dict) is dict and any(isinstance(key, tuple) for key in feed_dict):
-            feed_dict = _flat(feed_dict)
         try:
             key = tuple(fetches) if form is list else fetches
             found = self._programs[key, form, tuple(feed_dict) if feed_dict else None]
         except (KeyError, TypeError):
+            keys = feed_dict if isinstance(feed_dict, Mapping) else ()
+            if any(isinstance(key, _OF_SEVERAL) for key in keys):
+                return self.run(fetches, _flat(feed_dict), options, run_metadata)
             found = self._prepared(fetches, feed_dict)
         fetch, program = found
         if self._is_closed:

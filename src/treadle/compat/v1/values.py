@@ -6,7 +6,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import treadle as td
 from treadle.compat.v1.shapes import TensorShape, plain
@@ -481,22 +481,70 @@ def map_leaves(value: Any, leaf: Callable[[Any], Any]) -> Any:
         return kind(*(map_leaves(v, leaf) for v in value))
     if isinstance(value, list | tuple):
         return [map_leaves(v, leaf) for v in value]
-    if isinstance(value, td.IndexedSlices):
-        parts = [map_leaves(v, leaf) for v in (value.values, value.indices, value.dense_shape)]
-        if all(p is None or isinstance(p, td.Tensor) for p in parts) and not any(
-            type.__instancecheck__(Tensor, p) for p in parts
-        ):
-            return td.IndexedSlices(*parts)
-        return IndexedSlices(*parts)
-    if kind is IndexedSlices:
-        parts = [map_leaves(v, leaf) for v in (value.values, value.indices, value.dense_shape)]
+    several = _composites.get(kind)
+    if several is not None:
+        parts = [map_leaves(v, leaf) for v in several.parts_of(value)]
         if any(type.__instancecheck__(Tensor, p) for p in parts):
-            return IndexedSlices(*parts)
-        return td.IndexedSlices(*parts)
+            return several.standing_for(parts)
+        return several.of(*parts)
     return leaf(value)
 
 
-class IndexedSlices:
+class Composite:
+    """What stands in graphs for an object of treadle that is several tensors.
+
+    A subclass says which class of treadle that is. Arguments and results of calls are such an
+    object where a call is made, and this where it is written down.
+
+    Attributes:
+        of: the class of treadle.
+        fields: the attributes of both classes that are its tensors.
+        value: makes what runs give and take for it, of the arrays of its parts.
+        values: its elements, which all such classes have.
+    """
+
+    values: Any
+    of: ClassVar[Any]
+    fields: ClassVar[tuple[str, ...]]
+    value: ClassVar[Callable[..., Any]]
+
+    def __init_subclass__(cls, of: Any, fields: str, value: Callable[..., Any]) -> None:
+        cls.of, cls.fields, cls.value = of, tuple(fields.split()), staticmethod(value)
+        _composites[of] = _composites[cls] = cls
+
+    @classmethod
+    def parts_of(cls, value: Any) -> list[Any]:
+        """The tensors of an object of either class."""
+        return [getattr(value, name) for name in cls.fields]
+
+    def fed_parts(self, value: Any) -> tuple[Any, ...]:
+        """The tensors that a value is fed for."""
+        return tuple(p for p in self.parts_of(self) if p is not None)
+
+    @classmethod
+    def standing_for(cls, parts: list[Any]) -> Any:
+        """The object of graphs of these tensors."""
+        found = object.__new__(cls)
+        for name, part in zip(cls.fields, parts, strict=True):
+            setattr(found, name, part)
+        return found
+
+
+# Classes of treadle, and those of graphs that stand for them -> the latter.
+_composites: dict[type, type[Composite]] = {}
+
+
+class IndexedSlicesValue(NamedTuple):
+    """The value of `IndexedSlices`: arrays."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any = None
+
+
+class IndexedSlices(
+    Composite, of=td.IndexedSlices, fields="values indices dense_shape", value=IndexedSlicesValue
+):
     """The rows of a tensor of a graph that are not zero: see `td.IndexedSlices`."""
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:

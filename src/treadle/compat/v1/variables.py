@@ -150,6 +150,14 @@ class Variable(metaclass=_VariableKind):
             if op.attributes.get("assigns") is self.handle and op.name == f"{self.op.name}/Assign":
                 self.initializer = op
 
+    def begin_with(self, value: Any) -> None:
+        """Let it have another initial value; its initializer is another operation, too."""
+        graph = self.graph
+        with graph.at_root(), graph.control_dependencies(None):
+            self.initial_value = value
+            with graph.name_scope(self.op.name + "/"):
+                self.initializer = _assigning(graph, self, value, "Assign")
+
     # -- what it is --------------------------------------------------------------------------
 
     def storage(self) -> td.Variable:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from treadle.core.shapes import symbol_name
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.graph.rewrite import attr_symbols, keep_outputs, keep_params
+from treadle.graph.rewrite import all_attr_symbols, keep_outputs, keep_params, symbol_tellers
 from treadle.ops.control.control_flow import COND, WHILE
 
 
@@ -24,10 +24,10 @@ def _clean(region: Region, outer: frozenset[str] = frozenset()) -> bool:
     live: set[Value] = set(region.results)
     kept: list[Node] = []
     changed = False
-    known, binders = _binders(region, outer)
+    known, tellers = _tellers(region, outer)
     needed: set[str] = set()  # symbols that the kept nodes mention
     for node in reversed(region.nodes):
-        told = binders.get(node, set()) & needed
+        told = tellers.get(node, set()) & needed
         live.update(v for v in node.outputs if any(symbol_name(d) in told for d in v.spec.dims))
         if not node.has_effect and not any(v in live for v in node.outputs):
             changed = True
@@ -35,31 +35,15 @@ def _clean(region: Region, outer: frozenset[str] = frozenset()) -> bool:
         if node.regions:
             changed |= _clean_structured(node, live, known)
         live.update(node.inputs)
-        needed |= _mentioned(node)
+        needed |= all_attr_symbols(node)
         kept.append(node)
     region.nodes = kept[::-1]
     return changed
 
 
-def _binders(region: Region, outer: frozenset[str]) -> tuple[frozenset[str], dict[Node, set[str]]]:
-    """All symbols known in the region, and the nodes whose results tell new ones first."""
-    known = set(outer).union(*(p.spec.symbols() for p in region.params))
-    binders: dict[Node, set[str]] = {}
-    for node in region.nodes:
-        dims = (d for v in node.outputs for d in v.spec.dims)
-        new = {name for d in dims if (name := symbol_name(d)) is not None} - known
-        if new:
-            binders[node] = new
-            known |= new
-    return frozenset(known), binders
-
-
-def _mentioned(node: Node) -> set[str]:
-    """The symbols in the attributes of a node and of those in its regions."""
-    found = attr_symbols(node.attrs)
-    for region in node.regions:
-        found.update(*(attr_symbols(inner.attrs) for inner in region.walk()))
-    return found
+def _tellers(region: Region, outer: frozenset[str]) -> tuple[frozenset[str], dict[Node, set[str]]]:
+    """`symbol_tellers` of a region; `outer` are the symbols that are known where it stands."""
+    return symbol_tellers(region.nodes, outer.union(*(p.spec.symbols() for p in region.params)))
 
 
 def _clean_structured(node: Node, live: set[Value], known: frozenset[str]) -> bool:
@@ -121,13 +105,13 @@ def _needed_params(region: Region, wanted: Sequence[Value], outer: frozenset[str
     """The parameters that the wanted values and the region's effects depend on, also by the sizes
     and positions that attributes mention."""
     live = set(wanted)
-    _, binders = _binders(region, outer)
+    _, tellers = _tellers(region, outer)
     mentioned: set[str] = set()
     for node in reversed(region.nodes):
         used = node.has_effect or any(v in live for v in node.outputs)
-        if used or (node in binders and binders[node] & mentioned):
+        if used or (node in tellers and tellers[node] & mentioned):
             live.update(node.inputs)
-            mentioned |= _mentioned(node)
+            mentioned |= all_attr_symbols(node)
     return {p.index for p in region.params if p in live}
 
 

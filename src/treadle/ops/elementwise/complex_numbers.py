@@ -14,15 +14,19 @@ from treadle.ops.elementwise.casting import cast
 from treadle.ops.op_makers import binary_op, unary_op
 from treadle.ops.op_makers import real as real_result
 from treadle.ops.registry import run
-from treadle.ops.shaping.creation import zeros_like
 
 
 def _complex_dtype(dtype: DType) -> DType:
     return dtype.complex_dtype
 
 
+def _zeros(x: Tensor) -> Tensor:
+    """Zeros in the shape and dtype of real numbers, infinities and NaN among them."""
+    return cast(x != x, x.dtype) * 0  # type: ignore[no-any-return]
+
+
 def _from_real(dy: Tensor) -> Tensor:
-    return complex(dy, dy * 0)
+    return complex(dy, _zeros(dy))
 
 
 # What kernels do with complex numbers; all else is done to their parts.
@@ -67,7 +71,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part; 0 for real tensors."""
     x = convert_to_tensor(input)
-    return run(IMAG, x) if x.dtype.is_complex else zeros_like(x)
+    return run(IMAG, x) if x.dtype.is_complex else _zeros(x)
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:

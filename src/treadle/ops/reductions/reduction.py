@@ -269,7 +269,21 @@ def axes_of(name: str, axis: Any, x: Tensor) -> tuple[int, ...]:
 
 
 reduce_sum = _public(REDUCE_SUM, "The sum")
-reduce_mean = _public(REDUCE_MEAN, "The mean; that of integers is truncated")
+_mean_of = _public(REDUCE_MEAN, "The mean")
+
+
+def reduce_mean(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The mean over `axis` (an int, several, or None for all axes). That of integers is truncated;
+    the sum of those of less than 64 bits does not wrap around."""
+    x = convert_to_tensor(input_tensor)
+    if not x.dtype.is_integer or x.dtype.size == 8:
+        return _mean_of(x, axis, keepdims)
+    wide = dtypes.uint64 if x.dtype.is_unsigned else dtypes.int64
+    return cast_tensor(_mean_of(cast_tensor(x, wide), axis, keepdims), x.dtype)
+
+
 reduce_prod = _public(REDUCE_PROD, "The product")
 reduce_max = _public(REDUCE_MAX, "The largest element")
 reduce_min = _public(REDUCE_MIN, "The smallest element")

@@ -1,6 +1,7 @@
 """``td.compat.v1.contrib``: what programs use most of TensorFlow's contributed modules."""
 
 from treadle.compat.v1.contrib import (
+    crf,
     data,
     eager,
     framework,
@@ -8,6 +9,7 @@ from treadle.compat.v1.contrib import (
     layers,
     learn,
     rnn,
+    seq2seq,
     slim,
     summary,
     training,
@@ -16,6 +18,7 @@ from treadle.compat.v1.contrib import (
 from treadle.names import missing_in
 
 __all__ = [
+    "crf",
     "data",
     "eager",
     "framework",
@@ -23,6 +26,7 @@ __all__ = [
     "layers",
     "learn",
     "rnn",
+    "seq2seq",
     "slim",
     "summary",
     "training",

@@ -17,6 +17,7 @@ from treadle.compat.v1.contrib import summary
 from treadle.compat.v1.functions import enable_eager_execution as enable_eager_execution
 from treadle.compat.v1.functions import executing_eagerly as executing_eagerly
 from treadle.compat.v1.train.saver import Saver as _Saver
+from treadle.names import missing_in
 
 Variable = td.Variable
 custom_gradient = td.custom_gradient
@@ -297,3 +298,5 @@ def run(main: Any = None, argv: Any = None) -> None:
 
     enable_eager_execution()
     app.run(main, argv)
+
+__getattr__ = missing_in(__name__)

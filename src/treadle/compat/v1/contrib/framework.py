@@ -15,6 +15,7 @@ from treadle.compat.v1.train.saver import Saver
 from treadle.compat.v1.train.schedules import create_global_step as create_global_step
 from treadle.compat.v1.train.schedules import get_global_step as get_global_step
 from treadle.compat.v1.train.schedules import get_or_create_global_step as get_or_create_global_step
+from treadle.names import missing_in
 from treadle.train import list_variables as list_variables
 from treadle.train import load_checkpoint as load_checkpoint
 from treadle.train import load_variable as load_variable
@@ -109,4 +110,4 @@ def is_tensor(x: Any) -> bool:
     """Whether it is a tensor or variable."""
     return functions.is_tensor(x)
 
-
+__getattr__ = missing_in(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 from treadle.compat.v1.graph import Graph
 from treadle.compat.v1.values import Operation, Tensor, element, map_leaves
 from treadle.core.origin import at, user_origin
+from treadle.names import missing_in
 
 
 def get_tensors(graph: Graph) -> list[Tensor]:
@@ -113,3 +114,5 @@ def _tensor(value: Any) -> Tensor:
     if found is None:
         raise TypeError(f"{value!r} is no tensor of a graph")
     return found
+
+__getattr__ = missing_in(__name__)

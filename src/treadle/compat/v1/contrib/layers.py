@@ -19,6 +19,7 @@ from treadle.compat.v1.feature_column import numeric_column as real_valued_colum
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.recording import in_graphs, recorded
+from treadle.names import missing_in
 
 _relu = graph_function(td.nn.relu)
 __all__ = ["embedding_column", "real_valued_column"]
@@ -351,3 +352,5 @@ in_graphs(
     _sum_of_sizes,
     _sum_of_squares,
 )
+
+__getattr__ = missing_in(__name__)

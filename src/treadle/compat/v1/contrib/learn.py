@@ -13,6 +13,7 @@ from treadle.compat.v1.estimator import LinearClassifier as LinearClassifier
 from treadle.compat.v1.estimator import LinearRegressor as LinearRegressor
 from treadle.compat.v1.estimator import ModeKeys as ModeKeys
 from treadle.compat.v1.estimator import RunConfig as RunConfig
+from treadle.names import missing_in
 
 
 class Experiment:
@@ -91,4 +92,4 @@ def infer_real_valued_columns_from_input(x: Any) -> Any:
     """A column of numbers for an array of features."""
     return [feature_column.numeric_column("", shape=(x.shape[1],))]
 
-
+__getattr__ = missing_in(__name__)

@@ -12,3 +12,6 @@ from treadle.compat.v1.rnn_cell import LSTMStateTuple as LSTMStateTuple
 from treadle.compat.v1.rnn_cell import MultiRNNCell as MultiRNNCell
 from treadle.compat.v1.rnn_cell import ResidualWrapper as ResidualWrapper
 from treadle.compat.v1.rnn_cell import RNNCell as RNNCell
+from treadle.names import missing_in
+
+__getattr__ = missing_in(__name__)

@@ -6,6 +6,8 @@ import ast
 import json
 from typing import Any
 
+from treadle.names import missing_in
+
 
 class HParams:
     """Settings as attributes, which `parse` reads from a text."""
@@ -113,3 +115,5 @@ def _of_type(kind: Any, value: Any, name: str) -> Any:
         raise ValueError(
             f"Could not parse hparam {name!r} of type {kind.__name__!r} with value {value!r}"
         ) from None
+
+__getattr__ = missing_in(__name__)

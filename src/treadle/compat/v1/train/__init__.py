@@ -1,5 +1,7 @@
 """``td.compat.v1.train``: optimizers, Saver, sessions that save by themselves."""
 
+from types import SimpleNamespace
+
 from treadle.compat.v1.mirrored import fallback
 from treadle.compat.v1.train.averages import ExponentialMovingAverage
 from treadle.compat.v1.train.coordinator import LooperThread, QueueRunner
@@ -70,18 +72,21 @@ from treadle.compat.v1.train.saver import (
 from treadle.compat.v1.train.schedules import (
     assert_global_step,
     cosine_decay,
+    cosine_decay_restarts,
     create_global_step,
     exponential_decay,
     get_global_step,
     get_or_create_global_step,
     global_step,
     inverse_time_decay,
+    linear_cosine_decay,
     natural_exp_decay,
     piecewise_constant,
     piecewise_constant_decay,
     polynomial_decay,
 )
-from treadle.compat.v1.train.writing import write_graph
+from treadle.compat.v1.train.warm_starts import VocabInfo, init_from_checkpoint, warm_start
+from treadle.compat.v1.train.writing import summary_iterator, write_graph
 from treadle.train import Coordinator
 
 __all__ = [
@@ -133,12 +138,14 @@ __all__ = [
     "SummarySaverHook",
     "Supervisor",
     "SyncReplicasOptimizer",
+    "VocabInfo",
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
     "basic_train_loop",
     "checkpoint_exists",
     "cosine_decay",
+    "cosine_decay_restarts",
     "create_global_step",
     "exponential_decay",
     "export_meta_graph",
@@ -148,16 +155,26 @@ __all__ = [
     "get_or_create_global_step",
     "global_step",
     "import_meta_graph",
+    "init_from_checkpoint",
     "inverse_time_decay",
     "latest_checkpoint",
+    "linear_cosine_decay",
     "natural_exp_decay",
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
+    "queue_runner",
     "remove_checkpoint",
     "start_queue_runners",
+    "summary_iterator",
     "update_checkpoint_state",
+    "warm_start",
     "write_graph",
 ]
+
+queue_runner = SimpleNamespace(
+    QueueRunner=QueueRunner, add_queue_runner=add_queue_runner,
+    start_queue_runners=start_queue_runners,
+)  # fmt: skip
 
 __getattr__ = fallback(__name__, "treadle.train")

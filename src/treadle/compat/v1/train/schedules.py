@@ -174,11 +174,62 @@ def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: 
         learning_rate, global_step, decay_steps, alpha, name=name
     )
 
+
+def _restarts(
+    rate: Any, step: Any, first_steps: Any, growth: Any, shrink: Any, alpha: Any
+) -> Any:
+    rate = td.convert_to_tensor(rate)
+    done = td.cast(step, rate.dtype) / td.cast(first_steps, rate.dtype)
+    growth, shrink = (td.cast(x, rate.dtype) for x in (growth, shrink))
+    period = td.floor(done)
+    longer = td.floor(td.math.log(1.0 - done * (1.0 - growth)) / td.math.log(growth))
+    begun = (1.0 - growth**longer) / (1.0 - growth)
+    period, share = (
+        td.where(growth == 1.0, period, longer),
+        td.where(growth == 1.0, done - period, (done - begun) / growth**longer),
+    )
+    cosine = 0.5 * shrink**period * (1.0 + td.cos(math.pi * share))
+    return rate * ((1.0 - alpha) * cosine + alpha)
+
+
+def cosine_decay_restarts(learning_rate: Any, global_step: Any, first_decay_steps: Any,
+                          t_mul: float = 2.0, m_mul: float = 1.0, alpha: Any = 0.0,
+                          name: str | None = None) -> Any:  # fmt: skip
+    """Half a period of a cosine, again and again: each `t_mul` times as long as the one before, and
+    `m_mul` times as high."""
+    _check_step(global_step)
+    return recorded(_restarts, "SGDRDecay", "Mul")(
+        learning_rate, global_step, first_decay_steps, t_mul, m_mul, alpha, name=name
+    )
+
+
+def _linear_cosine(
+    rate: Any, step: Any, steps: Any, periods: float, alpha: Any, beta: Any
+) -> Any:
+    rate = td.convert_to_tensor(rate)
+    steps = td.cast(steps, rate.dtype)
+    share = td.minimum(td.cast(step, rate.dtype), steps) / steps
+    cosine = 0.5 * (1.0 + td.cos(math.pi * 2.0 * periods * share))
+    return rate * ((alpha + 1.0 - share) * cosine + beta)
+
+
+def linear_cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any,
+                        num_periods: float = 0.5, alpha: Any = 0.0, beta: Any = 0.001,
+                        name: str | None = None) -> Any:  # fmt: skip
+    """A line down to 0 within `decay_steps`, times a cosine of some periods."""
+    _check_step(global_step)
+    return recorded(_linear_cosine, "LinearCosineDecay", "Mul")(
+        learning_rate, global_step, decay_steps, num_periods, alpha, beta, name=name
+    )
+
+
 in_graphs(
     _cosine,
     _exponential,
     _inverse,
+    _linear_cosine,
     _natural,
     _piecewise,
     _polynomial,
+    _restarts,
 )

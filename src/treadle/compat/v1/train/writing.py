@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from treadle.compat.graph_messages import message
 from treadle.compat.v1.graph import Graph
+from treadle.compat.v1.io import tf_record_iterator
 from treadle.core.origin import at, user_origin
+from treadle.summary.messages import message_module
 from treadle.train import atomic
 
 
@@ -31,3 +34,15 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
     text = str(data).encode() if as_text else data.SerializeToString()
     atomic.write(Path(path), [text], "graph")
     return path
+
+
+def summary_iterator(path: Any) -> Iterator[Any]:
+    """The messages Event of a file of events, in order.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ImportError: the package tensorboard is not installed.
+    """
+    kind = message_module("compat.proto.event_pb2").Event
+    for record in tf_record_iterator(path):
+        yield kind.FromString(record)

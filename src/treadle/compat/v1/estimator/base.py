@@ -1,4 +1,4 @@
-"""``td.compat.v1.estimator``: models as functions, trained, evaluated and used from checkpoints."""
+"""Models as functions, which are trained, evaluated and used from checkpoints."""
 
 from __future__ import annotations
 
@@ -8,25 +8,30 @@ import inspect
 import logging
 import os
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import treadle as td
-from treadle.compat.v1 import feature_column, functions, layers, losses, metrics, nn, summary
+from treadle.compat.v1 import metrics, summary
 from treadle.compat.v1 import train as training
 from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.data import Dataset
-from treadle.compat.v1.graph import Graph, get_default_graph
-from treadle.compat.v1.mirrored import graph_function
+from treadle.compat.v1.estimator.exporting import (
+    ExportOutput,
+    PredictOutput,
+    export,
+)
+from treadle.compat.v1.graph import Graph
 from treadle.compat.v1.session import Session
 from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import (
     group,
     local_variables_initializer,
 )
+from treadle.core.origin import at, user_origin
+from treadle.saved_model import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 _log = logging.getLogger("treadle")
 
@@ -45,6 +50,7 @@ class EstimatorSpec(NamedTuple):
         predictions: a tensor, or a dict of them.
         loss, train_op: for training.
         eval_metric_ops: pairs of a value and an update operation, by their names.
+        export_outputs: what signatures of exported models give, by their names.
     """
 
     mode: str
@@ -58,6 +64,15 @@ class EstimatorSpec(NamedTuple):
     scaffold: Any = None
     evaluation_hooks: Any = None
     prediction_hooks: Any = None
+
+
+class WarmStartSettings(NamedTuple):
+    """What variables begin with: see `td.compat.v1.train.warm_start`."""
+
+    ckpt_to_initialize_from: Any
+    vars_to_warm_start: Any = ".*"
+    var_name_to_vocab_info: Any = None
+    var_name_to_prev_var_name: Any = None
 
 
 class RunConfig:
@@ -123,7 +138,8 @@ class Estimator:
         model_dir: the folder; a temporary one where omitted.
         config: a `RunConfig`.
         params: handed to the model function.
-        warm_start_from: a checkpoint whose variables a new model begins with.
+        warm_start_from: a checkpoint that variables which are trained begin with, or a
+            `WarmStartSettings`.
     """
 
     def __init__(self, model_fn: Callable[..., Any], model_dir: Any = None, config: Any = None,
@@ -141,7 +157,9 @@ class Estimator:
         self._config = config or RunConfig()
         folder = model_dir or self._config.model_dir or tempfile.mkdtemp()
         self._dir = os.fspath(folder)
-        self._params, self._warm = params, warm_start_from
+        self._params = params
+        is_whole = warm_start_from is None or isinstance(warm_start_from, WarmStartSettings)
+        self._warm = warm_start_from if is_whole else WarmStartSettings(warm_start_from)
 
     @property
     def model_dir(self) -> str:
@@ -220,6 +238,8 @@ class Estimator:
             training.get_or_create_global_step()
             features, labels, opening = self._inputs(input_fn, ModeKeys.TRAIN)
             spec = self._call(features, labels, ModeKeys.TRAIN)
+            if self._warm is not None:
+                training.warm_start(*self._warm)
             if spec.loss is None or spec.train_op is None:
                 raise ValueError("Missing loss or train_op.")
             chosen = [
@@ -247,8 +267,6 @@ class Estimator:
                 chosen.append(training.SummarySaverHook(
                     settings.save_summary_steps, output_dir=self._dir, scaffold=scaffold
                 ))  # fmt: skip
-            if self._warm and not training.latest_checkpoint(self._dir):
-                scaffold._init_fn = scaffold._init_fn or self._warm_start()
             creator = training.ChiefSessionCreator(
                 scaffold, config=settings.session_config, checkpoint_dir=self._dir
             )
@@ -258,20 +276,6 @@ class Estimator:
                     _, loss = session.run([spec.train_op, spec.loss])
             _log.info("Loss for final step: %s.", loss)
         return self
-
-    def _warm_start(self) -> Callable[..., None]:
-        found = self._warm
-        path = training.latest_checkpoint(found) if os.path.isdir(found) else found
-        there = dict(td.train.list_variables(path))
-
-        def start(scaffold: Any, session: Any) -> None:
-            names = {
-                v.op.name: v for v in get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
-                if v.op.name in there and v.op.name != "global_step"
-            }  # fmt: skip
-            training.Saver(names).restore(session, path)
-
-        return start
 
     def _step(self) -> int:
         found = training.latest_checkpoint(self._dir) if os.path.isdir(self._dir) else None
@@ -376,6 +380,49 @@ class Estimator:
                     if not waits and not _has_source(wanted):
                         return
 
+    # -- exporting ---------------------------------------------------------------------------
+
+    def export_saved_model(
+        self, export_dir_base: Any, serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, Any] | None = None, as_text: bool = False,
+        checkpoint_path: Any = None, experimental_mode: str = ModeKeys.PREDICT,
+        strip_default_attrs: bool = True,
+    ) -> bytes:  # fmt: skip
+        """Write a model that predicts, with the variables of the latest checkpoint or another one.
+
+        Args:
+            export_dir_base: the folder in which there will be a folder whose name is the time.
+            serving_input_receiver_fn: gives a `ServingInputReceiver`, whose tensors are fed.
+            assets_extra: further files: where they are copied to in ``assets.extra``, and from.
+            as_text: accepted for TensorFlow programs.
+
+        Returns:
+            The new folder, which `td.saved_model.load` and `saved_model.loader.load` read.
+
+        Raises:
+            ValueError: there is no checkpoint, or none of the model's results can be exported.
+        """
+        if experimental_mode != ModeKeys.PREDICT:
+            raise NotImplementedError(
+                f"Models are exported to predict, not to {experimental_mode}: a checkpoint has what"
+                f" training goes on with{at(user_origin())}"
+            )
+        found = checkpoint_path or training.latest_checkpoint(self._dir)
+        if not found:
+            raise ValueError(f"Couldn't find trained model at {self._dir}.{at(user_origin())}")
+        with self._graph().as_default():
+            training.get_or_create_global_step()
+            receiver = serving_input_receiver_fn()
+            spec = self._call(receiver.features, None, ModeKeys.PREDICT)
+            with Session(config=self._config.session_config) as session:
+                self._open(session, os.fspath(found), None)
+                outputs = _outputs(spec)
+                return export(session, receiver, outputs, os.fspath(export_dir_base), assets_extra)
+
+    export_savedmodel = export_saved_model
+
+    # -- its checkpoints ---------------------------------------------------------------------
+
     def latest_checkpoint(self) -> str | None:
         """The latest checkpoint."""
         return training.latest_checkpoint(self._dir)
@@ -415,250 +462,28 @@ def _both(opening: Any) -> Any:
     return group(local_variables_initializer(), *([] if opening is None else [opening]))
 
 
-class TrainSpec(NamedTuple):
-    """How `train_and_evaluate` trains."""
+def _outputs(spec: EstimatorSpec) -> dict[str, ExportOutput]:
+    """What the signatures of a model give.
 
-    input_fn: Callable[..., Any]
-    max_steps: int | None = None
-    hooks: Sequence[Any] = ()
-    saving_listeners: Any = None
-
-
-class EvalSpec(NamedTuple):
-    """How `train_and_evaluate` evaluates: every `throttle_secs` seconds, and at the end."""
-
-    input_fn: Callable[..., Any]
-    steps: int | None = 100
-    name: str | None = None
-    hooks: Sequence[Any] = ()
-    exporters: Any = None
-    start_delay_secs: float = 120
-    throttle_secs: float = 600
-
-
-class _Evaluating(training.CheckpointSaverListener):
-    """Evaluates when a checkpoint was written."""
-
-    def __init__(self, estimator: Estimator, spec: EvalSpec) -> None:
-        self._estimator, self._spec, self._at = estimator, spec, time.time()
-        self.found: Any = None
-        self._first = True
-
-    def after_save(self, session: Any, global_step_value: int) -> None:
-        if self._first:
-            self._first = False
-            return
-        if time.time() - self._at >= self._spec.throttle_secs:
-            self.evaluate()
-            self._at = time.time()
-
-    def evaluate(self) -> None:
-        spec = self._spec
-        self.found = self._estimator.evaluate(spec.input_fn, spec.steps, spec.hooks, name=spec.name)
-
-
-def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> Any:
-    """Train, and evaluate now and then and at the end.
-
-    Returns:
-        The last metrics, and None for exports.
+    Raises:
+        ValueError: there is none that is the default one.
     """
-    evaluating = _Evaluating(estimator, eval_spec)
-    estimator.train(
-        train_spec.input_fn, train_spec.hooks, max_steps=train_spec.max_steps,
-        saving_listeners=[*(train_spec.saving_listeners or ()), evaluating],
-    )  # fmt: skip
-    evaluating.evaluate()
-    return evaluating.found, []
-
-
-# -- ready models --------------------------------------------------------------------------------
-
-
-def _optimizer(given: Any, default: Any) -> Any:
+    given = spec.export_outputs
     if given is None:
-        return default()
-    if isinstance(given, str):
-        kinds: dict[str, Callable[[], Any]] = {
-            "Adagrad": lambda: training.AdagradOptimizer(0.05), "Adam": training.AdamOptimizer,
-            "Ftrl": lambda: training.FtrlOptimizer(0.2),
-            "SGD": lambda: training.GradientDescentOptimizer(0.05),
-            "RMSProp": lambda: training.RMSPropOptimizer(0.05),
-        }  # fmt: skip
-        return kinds[given]()
-    return given() if callable(given) else given
-
-
-def _head(logits: Any, labels: Any, mode: str, classes: int | None, optimizer: Any,
-          weights: Any = 1.0) -> EstimatorSpec:  # fmt: skip
-    """What a model gives for its logits; `classes` is None for numbers."""
-    if classes is None:
-        predictions: dict[str, Any] = {"predictions": logits}
-    elif classes == 2:
-        logistic = graph_function(td.sigmoid)(logits, name="logistic")
-        both = graph_function(td.concat)([1.0 - logistic, logistic], 1)
-        best = functions.expand_dims(functions.argmax(both, 1), -1)
-        predictions = {
-            "logits": logits, "logistic": logistic, "probabilities": both, "class_ids": best
-        }
-    else:
-        best = functions.expand_dims(functions.argmax(logits, 1), -1)
-        predictions = {"logits": logits, "probabilities": nn.softmax(logits), "class_ids": best}
-    if mode == ModeKeys.PREDICT:
-        return EstimatorSpec(mode, predictions)
-    rank = element(labels).shape.rank  # type: ignore[union-attr]
-    labels = labels if rank == 2 else functions.expand_dims(labels, -1)
-    if classes is None:
-        loss = losses.mean_squared_error(functions.to_float(labels), logits, weights)
-        found = {"average_loss": metrics.mean_squared_error(functions.to_float(labels), logits)}
-    elif classes == 2:
-        numbers = functions.to_float(labels)
-        loss = losses.sigmoid_cross_entropy(numbers, logits, weights)
-        found = {
-            "accuracy": metrics.accuracy(functions.to_int64(labels), predictions["class_ids"]),
-            "auc": metrics.auc(labels, predictions["logistic"]),
-        }
-    else:
-        loss = losses.sparse_softmax_cross_entropy(functions.to_int64(labels), logits, weights)
-        found = {"accuracy": metrics.accuracy(functions.to_int64(labels), predictions["class_ids"])}
-    if mode == ModeKeys.EVAL:
-        return EstimatorSpec(mode, predictions, loss, eval_metric_ops=found)
-    step = optimizer.minimize(loss, training.get_global_step())
-    return EstimatorSpec(mode, predictions, loss, step)
-
-
-class _Ready(Estimator):
-    """What ready models have."""
-
-    _classes: int | None = None
-    _default: Callable[[], Any] = staticmethod(lambda: training.AdagradOptimizer(0.05))
-
-    def __init__(self, model_dir: Any, config: Any, columns: Any, optimizer: Any, hidden: Any,
-                 activation: Any, dropout: Any, outputs: int) -> None:  # fmt: skip
-        chosen = list(columns)
-
-        def model(features: Any, labels: Any, mode: str) -> EstimatorSpec:
-            if hidden is None:
-                logits = feature_column.linear_model(features, chosen, outputs)
-            else:
-                net = feature_column.input_layer(features, chosen)
-                for index, units in enumerate(hidden):
-                    net = layers.dense(net, units, activation, name=f"dnn/hiddenlayer_{index}")
-                    if dropout and mode == ModeKeys.TRAIN:
-                        net = layers.dropout(net, dropout, training=True)
-                logits = layers.dense(net, outputs, None, name="dnn/logits")
-            made = _optimizer(optimizer, type(self)._default)
-            return _head(logits, labels, mode, self._classes, made)
-
-        super().__init__(model, model_dir, config)
-
-
-class DNNClassifier(_Ready):
-    """Dense layers that tell classes."""
-
-    def __init__(self, hidden_units: Sequence[int], feature_columns: Any, model_dir: Any = None,
-                 n_classes: int = 2, weight_column: Any = None, label_vocabulary: Any = None,
-                 optimizer: Any = None, activation_fn: Any = None, dropout: Any = None,
-                 config: Any = None, **more: Any) -> None:  # fmt: skip
-        self._classes = n_classes
-        super().__init__(
-            model_dir, config, feature_columns, optimizer, list(hidden_units),
-            activation_fn or graph_function(td.nn.relu), dropout,
-            1 if n_classes == 2 else n_classes,
-        )  # fmt: skip
-
-
-class DNNRegressor(_Ready):
-    """Dense layers that give numbers."""
-
-    def __init__(self, hidden_units: Sequence[int], feature_columns: Any, model_dir: Any = None,
-                 label_dimension: int = 1, weight_column: Any = None, optimizer: Any = None,
-                 activation_fn: Any = None, dropout: Any = None, config: Any = None,
-                 **more: Any) -> None:  # fmt: skip
-        super().__init__(
-            model_dir, config, feature_columns, optimizer, list(hidden_units),
-            activation_fn or graph_function(td.nn.relu), dropout, label_dimension,
-        )  # fmt: skip
-
-
-class LinearClassifier(_Ready):
-    """A linear model that tells classes."""
-
-    _default = staticmethod(lambda: training.FtrlOptimizer(0.2))
-
-    def __init__(self, feature_columns: Any, model_dir: Any = None, n_classes: int = 2,
-                 weight_column: Any = None, label_vocabulary: Any = None, optimizer: Any = None,
-                 config: Any = None, **more: Any) -> None:  # fmt: skip
-        self._classes = n_classes
-        outputs = 1 if n_classes == 2 else n_classes
-        super().__init__(model_dir, config, feature_columns, optimizer, None, None, None, outputs)
-
-
-class LinearRegressor(_Ready):
-    """A linear model that gives numbers."""
-
-    _default = staticmethod(lambda: training.FtrlOptimizer(0.2))
-
-    def __init__(self, feature_columns: Any, model_dir: Any = None, label_dimension: int = 1,
-                 weight_column: Any = None, optimizer: Any = None, config: Any = None,
-                 **more: Any) -> None:  # fmt: skip
-        super().__init__(
-            model_dir, config, feature_columns, optimizer, None, None, None, label_dimension
+        return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: PredictOutput(spec.predictions)}
+    if not isinstance(given, Mapping) or not all(
+        isinstance(v, ExportOutput) for v in given.values()
+    ):
+        raise TypeError(
+            f"Values in export_outputs must be ExportOutput objects. Given: {given}"
+            f"{at(user_origin())}"
         )
-
-
-# -- inputs --------------------------------------------------------------------------------------
-
-
-class inputs:
-    """Functions that give batches of arrays."""
-
-    @staticmethod
-    def numpy_input_fn(x: Any, y: Any = None, batch_size: int = 128, num_epochs: int | None = 1,
-                       shuffle: bool | None = None, queue_capacity: int = 1000,
-                       num_threads: int = 1) -> Callable[[], Any]:  # fmt: skip
-        """A function that gives batches of arrays, as `Estimator.train` takes it."""
-        if shuffle is None:
-            raise ValueError("shuffle must be provided and explicitly set as boolean")
-
-        def input_fn() -> Any:
-            given = (x,) if y is None else (x, y)
-            dataset = Dataset.from_tensor_slices(given)
-            count = len(next(iter(td.nest.flatten(x))))
-            if shuffle:
-                dataset = dataset.shuffle(max(count, queue_capacity))
-            dataset = dataset.repeat(num_epochs).batch(batch_size)
-            found = dataset.make_one_shot_iterator().get_next()
-            return found[0] if y is None else found
-
-        return input_fn
-
-    @classmethod
-    def pandas_input_fn(cls, x: Any, y: Any = None, batch_size: int = 128,
-                        num_epochs: int | None = 1, shuffle: bool | None = None,
-                        queue_capacity: int = 1000, num_threads: int = 1,
-                        target_column: str = "target") -> Callable[[], Any]:  # fmt: skip
-        """A function that gives batches of the columns of a DataFrame.
-
-        Args:
-            y: a Series, or a DataFrame of several columns; None for no labels.
-        """
-        columns = {str(name): np.asarray(x[name]) for name in x.columns}
-        labels = y
-        if y is not None:
-            several = hasattr(y, "columns")
-            labels = {n: np.asarray(y[n]) for n in y.columns} if several else np.asarray(y)
-        return cls.numpy_input_fn(
-            columns, labels, batch_size, num_epochs, shuffle, queue_capacity, num_threads
-        )
-
-
-CheckpointSaverHook, FeedFnHook = training.CheckpointSaverHook, training.FeedFnHook
-FinalOpsHook, GlobalStepWaiterHook = training.FinalOpsHook, training.GlobalStepWaiterHook
-LoggingTensorHook, NanTensorHook = training.LoggingTensorHook, training.NanTensorHook
-SessionRunArgs, SessionRunContext = training.SessionRunArgs, training.SessionRunContext
-SessionRunHook, SessionRunValues = training.SessionRunHook, training.SessionRunValues
-StepCounterHook, StopAtStepHook = training.StepCounterHook, training.StopAtStepHook
-SummarySaverHook = training.SummarySaverHook
-
-
+    found = dict(given)
+    if DEFAULT_SERVING_SIGNATURE_DEF_KEY not in found:
+        if len(found) > 1:
+            raise ValueError(
+                "Multiple `export_outputs` were provided, but none of them is specified as the "
+                f"default: name one {DEFAULT_SERVING_SIGNATURE_DEF_KEY!r}{at(user_origin())}"
+            )
+        found[DEFAULT_SERVING_SIGNATURE_DEF_KEY] = next(iter(found.values()))
+    return found
