@@ -252,3 +252,31 @@ def test_other_numbers_of_examples_than_an_input_has():
     functional = keras.Model(model.inputs, model.outputs)
     for size in (2, 3):
         assert functional(np.ones((size, 2), "f")).shape == (size, 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_tables_in_8_bits_are_near_those_of_floats(dtype):
+    token = np.array([[0, 2], [1, 1]])
+    for make, x in (
+        (lambda: layers.Dense(4, dtype=dtype), X),
+        (lambda: layers.Embedding(3, 4, dtype=dtype), token),
+        (lambda: layers.EinsumDense("abc,cd->abd", (None, 5), dtype=dtype), X),
+    ):
+        layer = make()
+        exact = np.asarray(layer(x), np.float32)
+        layer.quantize("int8")
+        found = layer(x)
+        assert found.dtype.name == layer.compute_dtype
+        np.testing.assert_allclose(np.asarray(found, np.float32), exact, atol=0.03)
+
+
+def test_the_way_back_of_an_embedding_with_other_tables():
+    layer = layers.ReversibleEmbedding(3, 4)
+    x = layer(np.array([[0, 2]]))
+    exact = layer(x, reverse=True).numpy()
+    layer.quantize("int8")
+    np.testing.assert_allclose(layer(x, reverse=True), exact, atol=1e-3)
+    layer.enable_lora(2)
+    np.testing.assert_allclose(layer(x, reverse=True), exact, atol=1e-3)
+    layer.lora_embeddings_b.assign(np.ones((2, 4)))
+    assert np.abs(layer(x, reverse=True) - exact).max() > 1e-2

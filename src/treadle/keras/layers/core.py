@@ -142,7 +142,7 @@ class Embedding(Quantizable):
             inputs = td.cast(inputs, "int32")
         rows = td.gather(self._table, inputs)
         if self.quantization_mode is not None:
-            scales = td.gather(self._scales, inputs)
+            scales = td.cast(td.gather(self._scales, inputs), self.compute_dtype)
             rows = td.cast(rows, self.compute_dtype) / td.expand_dims(scales, -1)
         if not self.lora_enabled:
             return rows
@@ -199,7 +199,7 @@ class ReversibleEmbedding(Embedding):
             set_mask(result, super().compute_mask(inputs))
             return result
         own = None if self.tie_weights else self.reverse_embeddings
-        kernel = td.transpose(self.embeddings.read_value()) if own is None else own.read_value()
+        kernel = td.transpose(self._floats_with_product()) if own is None else own.read_value()
         if self.reverse_dtype is not None:
             inputs, kernel = (td.cast(x, self.reverse_dtype) for x in (inputs, kernel))
         logits = td.tensordot(inputs, kernel, [[-1], [0]])

@@ -132,6 +132,11 @@ class Quantizable(Adaptable):
         scales = self._beside_table(self._scales.read_value())
         return td.cast(td.cast(table, scales.dtype) / scales, self.compute_dtype)
 
+    def _floats_with_product(self) -> td.Tensor:
+        """The table as floats, with the product of low rank."""
+        table = self._floats()
+        return table + td.cast(self._product(), table.dtype) if self.lora_enabled else table
+
     def _product_in_8_bits(self, inputs: td.Tensor) -> td.Tensor:
         """What the inputs give with the table, without the product of low rank."""
         table, scales = self._table.read_value(), self._scales.read_value()
@@ -140,7 +145,8 @@ class Quantizable(Adaptable):
         def multiplied(x: td.Tensor) -> Any:
             whole, scale = in_8_bits(x, self._input_axes(len(x.shape)))
             found = td.cast(self._contract_whole(whole, table), x.dtype)
-            result = found / td.cast(self._scales_of_results(scale, scales), x.dtype)
+            both = self._scales_of_results(td.cast(scale, scales.dtype), scales)
+            result = found / td.cast(both, x.dtype)
 
             def gradient(upstream: td.Tensor) -> td.Tensor:
                 with td.GradientTape() as tape:
