@@ -44,15 +44,19 @@ def check(graph_def: Any, name: str, scope: str = "") -> None:
 
 
 def test_there_are_files() -> None:
-    assert NAMES == ["cnn", "control_down", "control_up", "many", "mlp", "recurrent"]
+    assert NAMES == [
+        "cnn", "control_down", "control_up", "many", "mlp", "old_arrays", "old_control_0",
+        "old_control_1", "old_control_2", "old_rnn", "old_training", "recurrent",
+    ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:.*has no native form")  # arrays of elements of any shape
 @pytest.mark.parametrize("name", NAMES)
 def test_frozen_graphs_of_tensorflow_are_read(name: str) -> None:
     check(graph_of(name), name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [n for n in NAMES if n[:4] != "old_"])
 def test_what_was_read_is_written_again_for_tensorflow(name: str) -> None:
     """As operations of TensorFlow's types with their attributes and functions."""
     given = graph_of(name)
@@ -166,9 +170,71 @@ def test_files_of_graphs(tmp_path: Path) -> None:
 # -- what is refused -----------------------------------------------------------------------------
 
 
-def test_control_flow_of_switch_and_merge_is_refused() -> None:
-    with pytest.raises(tf.errors.UnimplementedError, match="Switch, Merge, Enter, Exit"):
-        tf.import_graph_def(graph_of("old_loop"))
+@pytest.mark.parametrize("name", [n for n in NAMES if n[:5] in ("old_c", "old_t")])
+def test_old_branches_and_loops_are_written_as_calls(name: str) -> None:
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(graph_of(name), name="")
+        again = graph.as_graph_def()
+    assert not {n.op for n in again.node} & {"Switch", "Merge", "Enter", "Exit", "NextIteration"}
+    check(tf.GraphDef.FromString(again.SerializeToString()), name, "again")
+
+
+def test_loops_that_carry_arrays_are_not_written() -> None:
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(graph_of("old_rnn"), name="")
+        again = graph.as_graph_def()
+    with pytest.raises(ValueError, match="loops that carry arrays of tensors are not written"):
+        tf.import_graph_def(again)
+
+
+def test_gradients_go_through_old_loops() -> None:
+    given, _ = arrays_of("old_control_0")
+    x, limit = tf.placeholder(tf.float32, [3, 4]), tf.constant(3)
+    mapped = dict(zip(sorted(given), (x, limit), strict=True))
+    (y,) = tf.import_graph_def(graph_of("old_control_0"), mapped, ["y0:0"])
+    (slope,) = tf.gradients(tf.reduce_sum(y), x)
+    start = given[min(given)]
+    step = np.zeros_like(start)
+    step[1, 2] = 1e-2
+    with tf.Session() as session:
+        found = session.run(slope, {x: start})
+        ahead, behind = (
+            session.run(tf.reduce_sum(y), {x: start + s}) for s in (step, -step)
+        )
+    np.testing.assert_allclose((ahead - behind) / 2e-2, found[1, 2], rtol=2e-2)
+
+
+def test_long_branches_are_read() -> None:
+    graph_def = tf.GraphDef()
+    for name, dtype in (("x", 1), ("p", 10)):
+        graph_def.node.add(name=name, op="Placeholder").attr["dtype"].type = dtype
+    graph_def.node.add(name="s", op="Switch", input=["x", "p"])
+    before = "s:1"
+    for index in range(700):
+        graph_def.node.add(name=f"n{index}", op="Neg", input=[before])
+        before = f"n{index}"
+    graph_def.node.add(name="m", op="Merge", input=["s", before])
+    graph_def.node.add(name="y", op="Identity", input=["m"])
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(graph_def, name="")
+        assert session.run("y:0", {"x:0": [1.5], "p:0": True}).tolist() == [1.5]
+
+
+def test_other_uses_of_switch_and_merge_are_refused() -> None:
+    graph_def = tf.GraphDef()
+    for name in "ab":
+        graph_def.node.add(name=name, op="Placeholder").attr["dtype"].type = 1
+    graph_def.node.add(name="m", op="Merge", input=["a", "b"])
+    with pytest.raises(tf.errors.UnimplementedError, match="'m' are not those of tf.cond"):
+        tf.import_graph_def(graph_def)
+    graph_def.node.add(name="n", op="NextIteration", input=["m"])
+    graph_def.node.add(name="e", op="Enter", input=["a"]).attr["frame_name"].s = b"f"
+    graph_def.node[2].input[:] = ["e", "n"]
+    graph_def.node.add(name="p", op="Placeholder").attr["dtype"].type = 10
+    graph_def.node.add(name="s", op="Switch", input=["m", "p"])
+    graph_def.node.add(name="x", op="Exit", input=["s"])
+    with pytest.raises(tf.errors.UnimplementedError, match="'x' are not those of tf.cond"):
+        tf.import_graph_def(graph_def)
 
 
 def test_unknown_types_are_named() -> None:

@@ -130,18 +130,115 @@ def many() -> None:
     frozen("many", f, numbers(2, 4), np.array([1, 0, 1], np.int32), open_batch=False)
 
 
-def old_loop() -> None:
-    """A loop of Switch, Merge, Enter, Exit and NextIteration."""
+# -- branches and loops of Switch, Merge, Enter, Exit and NextIteration ---------------------------
+
+
+def old(name: str, function: Any, *cases: tuple[Any, ...]) -> None:
+    """Freeze a function as TensorFlow 1 did, and record what it gives in some cases."""
     v1 = tf.compat.v1
-    v1.disable_control_flow_v2()
-    with tf.Graph().as_default() as graph:
-        x = v1.placeholder(tf.float32, [], name="x")
-        found = v1.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2.0), (0, x))
-        tf.identity(found[1], name="y")
-    (HERE / "old_loop.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        given = [v1.placeholder(a.dtype, [None, *a.shape[1:]] if a.ndim else []) for a in cases[0]]
+        names = [
+            tf.identity(y, name=f"y{i}").op.name for i, y in enumerate(function(*given))
+        ]
+        session.run(v1.global_variables_initializer())
+        made = v1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), names)
+        for number, case in enumerate(cases):
+            found = session.run({f"{n}:0": f"{n}:0" for n in names},
+                                dict(zip(given, case, strict=True)))  # fmt: skip
+            arrays = {x.name: a for x, a in zip(given, case, strict=True)}
+            keep(name if len(cases) == 1 else f"{name}_{number}", made, arrays, found)
+
+
+def old_control() -> None:
+    v1 = tf.compat.v1
+
+    def f(x: Any, limit: Any) -> Any:
+        w = v1.get_variable("w", [4, 4], initializer=v1.constant_initializer(numbers(4, 4) / 4))
+
+        def grown(i: Any, y: Any) -> Any:
+            even = lambda: tf.tanh(y @ w) * 2.0 + x
+            return i + 1, v1.cond(tf.equal(i % 2, 0), even, lambda: y - 0.5)
+
+        steps, y = v1.while_loop(lambda i, y: i < limit, grown, (0, x))
+        a, b = v1.cond(tf.reduce_sum(y) > 0.0, lambda: (y * y, y + 1.0), lambda: v1.cond(
+            steps > 2, lambda: (-y, y @ w), lambda: (tf.exp(y), y)))  # fmt: skip
+        return a, b, steps
+
+    x = np.abs(numbers(3, 4))
+    old("old_control", f, *((s * x, np.array(n, np.int32)) for s, n in ((1, 3), (-1, 4), (-1, 1))))
+
+
+def old_arrays() -> None:
+    """Arrays of tensors, and a loop in a loop."""
+    v1 = tf.compat.v1
+
+    def f(x: Any) -> Any:
+        def outer(i: Any, total: Any) -> Any:
+            _, inner = v1.while_loop(
+                lambda j, s: j < i, lambda j, s: (j + 1, s + tf.cast(j, tf.float32) * x[0, 0]),
+                (0, 0.0),
+            )  # fmt: skip
+            return i + 1, total + inner
+
+        _, total = v1.while_loop(lambda i, t: i < 4, outer, (0, 0.0))
+        return (
+            tf.map_fn(lambda row: tf.reduce_sum(row) * row, x), tf.scan(
+                lambda a, row: a * 0.5 + row, x), tf.foldl(lambda a, row: a + row, x), total,
+        )  # fmt: skip
+
+    old("old_arrays", f, (numbers(3, 2),))
+
+
+class Cell:
+    """Long short-term memory."""
+
+    state_size, output_size, trainable, dtype = (4, 4), 4, True, tf.float32
+
+    def zero_state(self, count: Any, dtype: Any) -> Any:
+        return tf.zeros([count, 4], dtype), tf.zeros([count, 4], dtype)
+
+    def __call__(self, x: Any, state: Any, scope: Any = None) -> Any:
+        v1, (c, h) = tf.compat.v1, state
+        w = v1.get_variable("w", [7, 16], initializer=v1.constant_initializer(numbers(7, 16) / 3))
+        i, j, f, o = tf.split(tf.concat([x, h], 1) @ w, 4, 1)
+        c = tf.sigmoid(f + 1.0) * c + tf.sigmoid(i) * tf.tanh(j)
+        h = tf.sigmoid(o) * tf.tanh(c)
+        return h, (c, h)
+
+
+def old_rnn() -> None:
+    def f(x: Any, lengths: Any) -> Any:
+        outputs, (c, h) = tf.compat.v1.nn.dynamic_rnn(
+            Cell(), x, sequence_length=lengths, dtype=tf.float32
+        )
+        return outputs, c, h
+
+    old("old_rnn", f, (numbers(2, 5, 3), np.array([5, 2], np.int32)))
+
+
+def old_training() -> None:
+    """Layers that do other things while a model is trained."""
+    v1 = tf.compat.v1
+
+    def f(x: Any) -> Any:
+        training = v1.placeholder_with_default(False, [], name="training")
+        y = v1.cond(training, lambda: v1.nn.dropout(x, rate=0.5), lambda: x)
+        y = v1.cond(training, lambda: y * 0.0, lambda: tf.nn.relu(y))
+        return (v1.cond(tf.reduce_any(y > 1.0), lambda: y * 2.0, lambda: y),)
+
+    old("old_training", f, (numbers(3, 4),))
+
+
+def old_functions() -> None:
+    tf.compat.v1.disable_eager_execution()
+    tf.compat.v1.disable_control_flow_v2()
+    tf.compat.v1.disable_resource_variables()
+    for make in (old_control, old_arrays, old_rnn, old_training):
+        make()
 
 
 if __name__ == "__main__":
     tf.keras.utils.set_random_seed(0)
-    for make in (mlp, cnn, control, recurrent, many, old_loop):
+    for make in (mlp, cnn, control, recurrent, many, old_functions):
         make()

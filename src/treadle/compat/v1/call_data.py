@@ -21,6 +21,7 @@ from treadle.compat.v1.graph import Graph
 from treadle.compat.v1.recording import function_named, name_of_function
 from treadle.compat.v1.shapes import plain
 from treadle.compat.v1.sparse import SparseTensor
+from treadle.compat.v1.tensor_array import TensorArray
 from treadle.compat.v1.values import (
     ANY_RANKS,
     Body,
@@ -250,6 +251,15 @@ def _decoded(data: Any, graph: Graph, found: Mapping[str, Any]) -> Any:
             if value not in found:
                 raise ValueError(f"tensor {value!r} is not in the graph")
             return found[value]
+        case "array":
+            if value not in found:
+                raise ValueError(f"tensor {value!r} is not in the graph")
+            array = found[value]
+            if type(array) is not Tensor:
+                return array
+            if not isinstance(array._any(), td.TensorArray):
+                raise ValueError(f"{value!r}: loops that carry arrays of tensors are not written")
+            return TensorArray(array)
         case "float":
             return float(value)
         case "bytes":
