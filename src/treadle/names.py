@@ -154,7 +154,8 @@ _INSTEAD = {
     "td.SparseTensor of them",
     **dict.fromkeys(
         ("deserialize_many_sparse", "serialize_many_sparse", "serialize_sparse"),
-        "Sparse tensors are not provided: np.savez keeps dense ones",
+        "Use td.io.serialize_tensor and parse_tensor on the indices, values and dense_shape of a "
+        "td.SparseTensor",
     ),
     "match_filenames_once": "Use td.io.matching_files",
     "decode_proto": "Protocol buffers are not read: use the package protobuf in td.py_function",
@@ -177,9 +178,10 @@ _INSTEAD = {
     **dict.fromkeys(
         (
             "Quantizer", "quantizers", "AWQDTypePolicy", "GPTQDTypePolicy", "Int4DTypePolicy",
-            "QuantizedDTypePolicy", "QuantizedFloat8DTypePolicy",
+            "QuantizedFloat8DTypePolicy",
         ),
-        _NO_QUANTIZED,
+        "Use model.quantize('int8'), which keeps tables of weights in 8 bits, rounded to 127 parts "
+        "of the largest number",
     ),
     "DTypePolicyMap": "Give each layer its dtype, or use keras.config.set_dtype_policy",
     **dict.fromkeys(
@@ -212,6 +214,25 @@ _INSTEAD = {
         ("bounding_boxes", "MaxNumBoundingBoxes"),
         "Boxes are not changed with images: use td.image.crop_and_resize and "
         "td.image.non_max_suppression",
+    ),
+    **dict.fromkeys(
+        ("to_variant", "from_variant", "get_model_proto"),
+        "Datasets are no tensors: give them to functions as they are, and keep their elements with "
+        "Dataset.save",
+    ),
+    "enable_debug_mode": "Use td.config.run_functions_eagerly(True), or Dataset.from_generator for "
+    "functions that are to run as Python",
+    "data.experimental.service": "Elements are made by the process that uses them: use "
+    "Dataset.shard for workers, and num_parallel_calls for threads",
+    "distributed_save": "Use Dataset.shard and Dataset.save in each worker",
+    "make_saveable_from_iterator": "Use td.train.Checkpoint(iterator=iter(dataset))",
+    **dict.fromkeys(
+        ("ClusterDef", "JobDef", "ServerDef"),
+        "Give td.train.ClusterSpec a dict of the tasks' addresses by the names of jobs",
+    ),
+    **dict.fromkeys(
+        ("CheckpointView", "TrackableView"),
+        "Use td.train.list_variables for what a checkpoint has, and td.Module.variables",
     ),
     "debugging.experimental": "Use td.summary, td.profiler and td.debugging.enable_check_numerics",
     "dtypes.experimental": "Numbers of fewer bits are not provided: use float16, bfloat16 or int8",
