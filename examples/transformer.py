@@ -81,7 +81,7 @@ def sort(model, digits):
 
 
 def main():
-    tf.keras.utils.set_random_seed(1)
+    tf.keras.utils.set_random_seed(0)
     model = Transformer(blocks=2)
     model.compile(
         optimizer=tf.keras.optimizers.Adam(WarmUp(3e-3, 100), beta_2=0.98),

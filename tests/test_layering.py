@@ -163,7 +163,7 @@ LEVELS = {
         "stages",
         "iterator graph",
         "dataset",
-        "files",
+        "databases files lookups",
         "tables",
         "experimental",
     ),

@@ -44,7 +44,7 @@ class Network(td.keras.Model):
 
 def trainer(decorate, rate):
     """A new network with fixed initial weights, and its training step."""
-    td.random.set_seed(0)
+    td.random.set_seed(1)
     network = Network()
     network(td.zeros((1, 28, 28, 1)))
     optimizer = td.keras.optimizers.Adam(rate)

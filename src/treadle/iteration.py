@@ -34,6 +34,11 @@ def global_seed() -> int | None:
     return streams.seed
 
 
+def seedings() -> int:
+    """How often `td.random.set_seed` was called."""
+    return streams.seedings
+
+
 __all__ = [
     "CompositeTensor",
     "CompositeTensorSpec",
@@ -71,6 +76,7 @@ __all__ = [
     "rebuild",
     "recording",
     "register_node",
+    "seedings",
     "seen_as",
     "source_length",
     "specs_of_parts",

@@ -154,7 +154,8 @@ _INSTEAD = {
     "td.SparseTensor of them",
     **dict.fromkeys(
         ("deserialize_many_sparse", "serialize_many_sparse", "serialize_sparse"),
-        "Sparse tensors are not provided: np.savez keeps dense ones",
+        "Use td.io.serialize_tensor and parse_tensor on the indices, values and dense_shape of a "
+        "td.SparseTensor",
     ),
     "match_filenames_once": "Use td.io.matching_files",
     "decode_proto": "Protocol buffers are not read: use the package protobuf in td.py_function",
@@ -177,9 +178,10 @@ _INSTEAD = {
     **dict.fromkeys(
         (
             "Quantizer", "quantizers", "AWQDTypePolicy", "GPTQDTypePolicy", "Int4DTypePolicy",
-            "QuantizedDTypePolicy", "QuantizedFloat8DTypePolicy",
+            "QuantizedFloat8DTypePolicy",
         ),
-        _NO_QUANTIZED,
+        "Use model.quantize('int8'), which keeps tables of weights in 8 bits, rounded to 127 parts "
+        "of the largest number",
     ),
     "DTypePolicyMap": "Give each layer its dtype, or use keras.config.set_dtype_policy",
     **dict.fromkeys(
@@ -213,6 +215,25 @@ _INSTEAD = {
         "Boxes are not changed with images: use td.image.crop_and_resize and "
         "td.image.non_max_suppression",
     ),
+    **dict.fromkeys(
+        ("to_variant", "from_variant", "get_model_proto"),
+        "Datasets are no tensors: give them to functions as they are, and keep their elements with "
+        "Dataset.save",
+    ),
+    "enable_debug_mode": "Use td.config.run_functions_eagerly(True), or Dataset.from_generator for "
+    "functions that are to run as Python",
+    "data.experimental.service": "Elements are made by the process that uses them: use "
+    "Dataset.shard for workers, and num_parallel_calls for threads",
+    "distributed_save": "Use Dataset.shard and Dataset.save in each worker",
+    "make_saveable_from_iterator": "Use td.train.Checkpoint(iterator=iter(dataset))",
+    **dict.fromkeys(
+        ("ClusterDef", "JobDef", "ServerDef"),
+        "Give td.train.ClusterSpec a dict of the tasks' addresses by the names of jobs",
+    ),
+    **dict.fromkeys(
+        ("CheckpointView", "TrackableView"),
+        "Use td.train.list_variables for what a checkpoint has, and td.Module.variables",
+    ),
     "debugging.experimental": "Use td.summary, td.profiler and td.debugging.enable_check_numerics",
     "dtypes.experimental": "Numbers of fewer bits are not provided: use float16, bfloat16 or int8",
     "lookup.experimental": "Tables that change are not provided: use a dict while data is "
@@ -228,6 +249,11 @@ _INSTEAD = {
     "tensorrt": "Programs are compiled by treadle itself, for GPUs too",
     "dtensor": "Tensors are not split over devices: use td.distribute",
     "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",
+    **dict.fromkeys(
+        ("ragged.cross", "ragged.cross_hashed", "sparse.cross", "sparse.cross_hashed"),
+        "Use td.strings.join of the features and td.strings.to_hash_bucket_fast, or "
+        "td.keras.layers.HashedCrossing",
+    ),
 }
 
 

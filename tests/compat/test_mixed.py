@@ -124,3 +124,13 @@ def test_what_is_refused() -> None:
         other = tf.constant(1.0)
     with pytest.raises(ValueError, match="must be from the same graph"):
         td.add(x, other)
+
+
+def test_layers_in_graphs_drop_other_elements_in_each_run():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 64])
+        dropped = tf.keras.layers.Dropout(0.5)(x, training=True)
+        assert tf.global_variables() == []
+        with tf.Session() as session:
+            one, two = (session.run(dropped, {x: np.ones((1, 64))}) for _ in range(2))
+    assert not np.array_equal(one, two)

@@ -152,3 +152,28 @@ def test_devices_of_a_mirrored_strategy() -> None:
         td.distribute.MirroredStrategy(["CPU:0", "/device:CPU:0"])
     with pytest.raises(ValueError, match="at least one device"):
         td.distribute.MirroredStrategy([])
+
+
+_DROPPING = """
+from treadle import keras
+with strategy.scope():
+    layer = keras.layers.Dropout(0.5, seed=1)
+
+
+@td.function
+def drop():
+    return strategy.run(lambda: layer(td.ones((1, 64)), training=True))
+
+
+def parts():
+    return [np.asarray(x).tolist() for x in strategy.experimental_local_results(drop())]
+
+
+print(json.dumps([parts(), parts(), layer.seed_generator.state.numpy().tolist()]))
+"""
+
+
+def test_replicas_drop_other_elements_and_count_together() -> None:
+    (one, two), (three, _), state = json.loads(printed(_DROPPING))
+    assert one != two and one != three
+    assert state == [1, 2]

@@ -1,7 +1,8 @@
 """Records what TensorFlow gives: ``python tests/facts_tf/record.py [group, table, parameters]``.
 
 A group is a file of `programs/`, a table a file of `calls/`; `parameters` are those of all public
-names. Run it with a Python that has tensorflow; the tests read the JSON only.
+names, and `names` those of the modules of the training stack. Run it with a Python that has
+tensorflow; the tests read the JSON only.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ def main(names: list[str]) -> None:
     import tensorflow as tf
 
     from tests.facts_tf.calls import TABLES, facts_of
+    from tests.facts_tf.names import names_of
     from tests.facts_tf.parameters import parameters_of, public_names
     from tests.facts_tf.registry import GROUPS, programs, run
 
     tf.get_logger().setLevel("ERROR")
-    wanted = names or [*GROUPS, *TABLES, "parameters"]
+    wanted = names or [*GROUPS, *TABLES, "parameters", "names"]
 
     def write(file: str, facts: dict[str, Any]) -> None:
         (HERE / file).write_text(text_of(tf.__version__, facts))
@@ -45,6 +47,8 @@ def main(names: list[str]) -> None:
             write(f"calls/{name}.json", facts_of(tf, name))
     if "parameters" in wanted:
         write("parameters.json", parameters_of(tf, public_names()))
+    if "names" in wanted:
+        write("names.json", names_of(tf))
 
 
 if __name__ == "__main__":

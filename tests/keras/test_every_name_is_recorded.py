@@ -49,9 +49,9 @@ MISSING = {
         "layers": "FlaxLayer JaxLayer TorchModuleWrapper", "callbacks": "OrbaxCheckpoint",
         "": "wrappers",
     },
-    "quantized numbers": {
+    "numbers of other forms than 8 bits": {
         "": "Quantizer quantizers",
-        "dtype_policies": "AWQDTypePolicy GPTQDTypePolicy Int4DTypePolicy QuantizedDTypePolicy "
+        "dtype_policies": "AWQDTypePolicy GPTQDTypePolicy Int4DTypePolicy "
         "QuantizedFloat8DTypePolicy",
     },
     "of Keras's other backends": {"": "RematScope StatelessScope SymbolicScope distribution"},

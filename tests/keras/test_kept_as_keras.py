@@ -180,3 +180,102 @@ def test_places_of_sorted_classes():
     assert best.recall == 0.5
     with pytest.warns(UserWarning, match="type casting"):
         keras.metrics.MeanIoU(2).update_state([0, 1], [0, 1], np.array([0.5, 0.5]))
+
+
+@pytest.mark.parametrize("make", [lambda: layers.AugMix(), lambda: layers.RandAugment()])
+def test_drawn_changes_compute_in_16_bits(make):
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        found = make()(np.full((2, 8, 8, 3), 90, "f"))
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert found.shape == (2, 8, 8, 3) and np.isfinite(np.asarray(found, np.float32)).all()
+
+
+def test_middles_of_images_of_any_size():
+    layer = layers.CenterCrop(4, 5)
+    compute = td.function(layer, input_signature=[td.TensorSpec([None, None, None, 1])])
+    for size in ((8, 9), (3, 4), (4, 5), (2, 9)):
+        images = np.random.default_rng(1).random((2, *size, 1)).astype("f")
+        np.testing.assert_allclose(compute(images), layer(images), rtol=1e-5)
+
+
+def test_pipelines_pass_masks_on():
+    class Seen(layers.Layer):
+        def call(self, x, training=False, mask=None):
+            self.seen = training, mask is not None
+            return x
+
+    pipeline = layers.Pipeline([Seen(), Seen()])
+    pipeline(np.array([0]), training=True, mask=np.array([0]))
+    assert [layer.seen for layer in pipeline.layers] == [(True, True), (True, True)]
+
+
+def test_lookups_come_back_with_the_size_of_their_vocabulary():
+    layer = layers.IntegerLookup(vocabulary=[1, 2, 3])
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
+    assert again.get_config() == layer.get_config()
+
+
+def test_settings_that_are_tuples_stay_tuples():
+    layer = layers.RandomTranslation((-0.2, 0.1), 0.3)
+    found = keras.saving.serialize_keras_object(layer)
+    assert found["config"]["height_factor"] == (-0.2, 0.1)
+    assert keras.saving.deserialize_keras_object(found).get_config() == layer.get_config()
+
+
+def test_programs_add_what_is_theirs_to_configurations():
+    class Own(layers.Layer):
+        def __init__(self, units, **kwargs):
+            super().__init__(**kwargs)
+            self.units = units
+
+        def get_config(self):
+            return dict(units=self.units, **super().get_config())
+
+    config = Own(3, name="own").get_config()
+    assert set(config) == {"units", "name", "trainable", "dtype"}
+    assert Own.from_config(config).units == 3
+
+
+def test_files_that_say_a_class_is_a_program_s_own_are_refused():
+    config = {"class_name": "Dense", "module": "keras.layers", "config": {"units": 1}}
+    made = keras.saving.deserialize_keras_object(config | {"registered_name": "Dense"})
+    assert isinstance(made, layers.Dense)
+    with pytest.raises(ValueError, match="resolved to a Keras built-in"):
+        keras.saving.deserialize_keras_object(config | {"registered_name": "builtins.eval"})
+
+
+def test_other_numbers_of_examples_than_an_input_has():
+    model = keras.Sequential([keras.Input((2,), batch_size=3), layers.Dense(1)])
+    functional = keras.Model(model.inputs, model.outputs)
+    for size in (2, 3):
+        assert functional(np.ones((size, 2), "f")).shape == (size, 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_tables_in_8_bits_are_near_those_of_floats(dtype):
+    token = np.array([[0, 2], [1, 1]])
+    for make, x in (
+        (lambda: layers.Dense(4, dtype=dtype), X),
+        (lambda: layers.Embedding(3, 4, dtype=dtype), token),
+        (lambda: layers.EinsumDense("abc,cd->abd", (None, 5), dtype=dtype), X),
+    ):
+        layer = make()
+        exact = np.asarray(layer(x), np.float32)
+        layer.quantize("int8")
+        found = layer(x)
+        assert found.dtype.name == layer.compute_dtype
+        np.testing.assert_allclose(np.asarray(found, np.float32), exact, atol=0.03)
+
+
+def test_the_way_back_of_an_embedding_with_other_tables():
+    layer = layers.ReversibleEmbedding(3, 4)
+    x = layer(np.array([[0, 2]]))
+    exact = layer(x, reverse=True).numpy()
+    layer.quantize("int8")
+    np.testing.assert_allclose(layer(x, reverse=True), exact, atol=1e-3)
+    layer.enable_lora(2)
+    np.testing.assert_allclose(layer(x, reverse=True), exact, atol=1e-3)
+    layer.lora_embeddings_b.assign(np.ones((2, 4)))
+    assert np.abs(layer(x, reverse=True) - exact).max() > 1e-2

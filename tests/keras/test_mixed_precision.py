@@ -42,7 +42,10 @@ def test_layers_compute_in_16_bits_with_weights_of_32(policy, wrap):
     full = x @ dense.kernel.numpy()
     np.testing.assert_allclose(td.cast(y, td.float32), full, atol=2e-2)
     assert dense.kernel.value.dtype.name == "float32"  # outside of calls
-    assert dense.get_config()["dtype"] == policy
+    assert dense.get_config()["dtype"] == {
+        "module": "keras", "class_name": "DTypePolicy", "config": {"name": policy},
+        "registered_name": None,
+    }  # fmt: skip
     assert layers.Dense.from_config(dense.get_config()).compute_dtype == dense.compute_dtype
 
 

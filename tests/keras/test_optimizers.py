@@ -212,6 +212,22 @@ def test_weights_that_do_not_decay():
     assert float(a[0]) == pytest.approx(0.95) and float(b[0]) == 1.0
 
 
+@pytest.mark.parametrize(
+    "kind", ["Adam", "AdamW", "SGD", "Adagrad", "RMSprop", "Adadelta", "Adamax", "Lion", "Nadam",
+             "Ftrl", "Adafactor"],
+)  # fmt: skip
+def test_means_of_accumulated_gradients_make_the_updates(kind):
+    make, random = getattr(keras.optimizers, kind), np.random.default_rng(2)
+    whole, parts = make(weight_decay=0.05), make(weight_decay=0.05, gradient_accumulation_steps=3)
+    one, other = (td.Variable([[0.9], [0.5]]) for _ in range(2))
+    for _ in range(5):
+        grads = random.random((3, 2, 1)).astype("f")
+        whole.apply_gradients([(td.constant(grads.mean(0)), one)])
+        for grad in grads:
+            parts.apply_gradients([(td.constant(grad), other)])
+    np.testing.assert_allclose(other, one, rtol=1e-6, atol=1e-6)
+
+
 def test_rows_of_a_table_accumulate():
     table = td.Variable(np.zeros((4, 2), "f"))
     opt = keras.optimizers.SGD(1.0, gradient_accumulation_steps=2)

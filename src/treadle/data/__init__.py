@@ -6,7 +6,7 @@ from treadle.data.elements import DatasetSpec
 from treadle.data.files import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from treadle.data.iterator import IteratorSpec, NumpyIterator
 from treadle.data.iterator import OwnedIterator as Iterator
-from treadle.data.options import Options
+from treadle.data.options import Options, ThreadingOptions
 from treadle.data.stages.parallel import AUTOTUNE
 from treadle.data.stages.stage import INFINITE as INFINITE_CARDINALITY
 from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
@@ -27,6 +27,7 @@ __all__ = [
     "Options",
     "TFRecordDataset",
     "TextLineDataset",
+    "ThreadingOptions",
     "experimental",
 ]
 

@@ -493,6 +493,35 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         stage = batching.AsRows(self._stage, row_splits_dtype)
         return self._then(batching.Batch(stage, batch_size, bool(drop_remainder)))
 
+    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
+        """`batch_size` elements as the rows of sparse tensors that have all values of the elements.
+
+        Args:
+            row_shape: of the rows: the shape of the elements, or a larger one.
+
+        Raises:
+            TypeError: the elements are no tensors.
+        """
+        spec = self.element_spec
+        if not isinstance(spec, td.TensorSpec):
+            raise TypeError(f"sparse_batch: the elements must be tensors, not {spec!r}")
+        dims = td.TensorShape(row_shape).as_list()
+
+        def as_sparse(rows: Any) -> Any:
+            if isinstance(rows, td.RaggedTensor):
+                sparse = rows.to_sparse()
+            else:
+                places = td.where(td.ones_like(rows, td.bool))
+                sizes = td.shape(rows, td.int64)
+                sparse = td.SparseTensor(places, td.reshape(rows, [-1]), sizes)
+            own = td.unstack(sparse.dense_shape[1:], len(dims))
+            wanted = [n if d is None else td.constant(d, td.int64)
+                      for d, n in zip(dims, own, strict=True)]  # fmt: skip
+            whole = td.stack([sparse.dense_shape[0], *wanted])
+            return td.SparseTensor(sparse.indices, sparse.values, whole)
+
+        return self.ragged_batch(batch_size).map(as_sparse)
+
     def padded_batch(
         self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None,
         drop_remainder: bool = False, name: str | None = None,
@@ -740,7 +769,7 @@ def missing_name(name: str) -> AttributeError:
 
 
 _MISSING = {
-    "sparse_batch": "use ragged_batch, or td.sparse.from_dense in a map and batch",
+    "fingerprint": "pipelines have no number that stands for them",
     "make_one_shot_iterator": "it is TensorFlow 1's; use iter(dataset)",
     "make_initializable_iterator": "it is TensorFlow 1's; use iter(dataset)",
 }

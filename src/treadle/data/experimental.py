@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import treadle as td
 from treadle.data.dataset import Dataset
 from treadle.data.elements import Leaves
-from treadle.data.options import AutoShardPolicy
+from treadle.data.options import (
+    AutoShardPolicy,
+    AutotuneAlgorithm,
+    AutotuneOptions,
+    DistributeOptions,
+    ExternalStatePolicy,
+    OptimizationOptions,
+    ServiceOptions,
+    ThreadingOptions,
+)
 from treadle.data.stages.devices import CopiedToDevice
 from treadle.data.stages.parallel import AUTOTUNE
 from treadle.data.stages.sources import FromList
@@ -17,17 +26,36 @@ from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
 from treadle.data.stages.stage import Stage
 from treadle.data.tables import CsvDataset, make_csv_dataset
 from treadle.iteration import Optional
-from treadle.names import missing_in
+from treadle.names import provided
+
+if TYPE_CHECKING:
+    from treadle.data.databases import SqlDataset
+    from treadle.data.lookups import (
+        DatasetInitializer,
+        index_table_from_dataset,
+        table_from_dataset,
+    )
 
 __all__ = [
     "AUTOTUNE",
     "AutoShardPolicy",
+    "AutotuneAlgorithm",
+    "AutotuneOptions",
     "Counter",
     "CsvDataset",
+    "DatasetInitializer",
+    "DistributeOptions",
+    "ExternalStatePolicy",
     "INFINITE_CARDINALITY",
+    "OptimizationOptions",
     "Optional",
     "RandomDataset",
+    "Reducer",
+    "SHARD_HINT",
+    "ServiceOptions",
+    "SqlDataset",
     "TFRecordWriter",
+    "ThreadingOptions",
     "UNKNOWN_CARDINALITY",
     "assert_cardinality",
     "at",
@@ -36,17 +64,21 @@ __all__ = [
     "choose_from_datasets",
     "copy_to_device",
     "dense_to_ragged_batch",
+    "dense_to_sparse_batch",
     "enumerate_dataset",
     "from_list",
     "get_next_as_optional",
     "get_single_element",
     "get_structure",
+    "group_by_reducer",
     "group_by_window",
     "ignore_errors",
+    "index_table_from_dataset",
     "load",
     "make_batched_features_dataset",
     "make_csv_dataset",
     "map_and_batch",
+    "pad_to_cardinality",
     "parallel_interleave",
     "parse_example_dataset",
     "prefetch_to_device",
@@ -56,6 +88,7 @@ __all__ = [
     "scan",
     "shuffle_and_repeat",
     "snapshot",
+    "table_from_dataset",
     "take_while",
     "unbatch",
     "unique",
@@ -72,6 +105,79 @@ def dense_to_ragged_batch(
 ) -> Callable[[Dataset], Dataset]:
     """A transformation for `Dataset.apply`; see `Dataset.ragged_batch`."""
     return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
+
+
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`; see `Dataset.sparse_batch`."""
+    return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
+
+
+SHARD_HINT = -1  # stands for the number of shards in `Dataset.shard`
+
+
+class Reducer:
+    """What `group_by_reducer` does with the elements of one key.
+
+    Args:
+        init_func: from the key to the first state.
+        reduce_func: from the state and an element to the next state.
+        finalize_func: from the last state to the result.
+    """
+
+    def __init__(
+        self, init_func: Callable[..., Any], reduce_func: Callable[..., Any],
+        finalize_func: Callable[..., Any],
+    ) -> None:  # fmt: skip
+        self.init_func, self.reduce_func = init_func, reduce_func
+        self.finalize_func = finalize_func
+
+
+def group_by_reducer(
+    key_func: Callable[..., Any], reducer: Reducer
+) -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`: one element for each key, in the order of the keys.
+
+    Args:
+        key_func: gives the key of an element, an int64 scalar.
+        reducer: what becomes of the elements of a key.
+    """
+
+    def reduced(key: Any, elements: Any) -> Dataset:
+        state = elements.reduce(reducer.init_func(key), reducer.reduce_func)
+        parts = state if isinstance(state, tuple) else (state,)
+        return Dataset.from_tensors(reducer.finalize_func(*parts))
+
+    return lambda dataset: dataset.group_by_window(key_func, reduced, td.int64.max)
+
+
+def pad_to_cardinality(
+    cardinality: int, mask_key: str = "valid"
+) -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`: elements of zeros follow, up to a number of elements.
+
+    Args:
+        cardinality: that number.
+        mask_key: the elements are dicts, which get this key: True for those of the dataset.
+
+    Raises:
+        ValueError: the elements are no dicts, or their number is not known, or larger.
+    """
+
+    def padded(dataset: Dataset) -> Dataset:
+        spec, known = dataset.element_spec, int(dataset.cardinality())
+        if not isinstance(spec, dict):
+            raise ValueError(f"pad_to_cardinality: the elements must be dicts, not {spec!r}")
+        if known < 0 or known > cardinality:
+            raise ValueError(
+                "The dataset passed into `pad_to_cardinality` must have a cardinality of at most "
+                f"{cardinality}, but has cardinality {known}"
+            )
+        zeros = td.nest.map_structure(lambda part: td.zeros(part.shape, part.dtype), spec)
+        filler = Dataset.from_tensors({**zeros, mask_key: td.constant(False)})
+        marked = dataset.map(lambda element: {**element, mask_key: td.constant(True)})
+        return marked.concatenate(filler.repeat(cardinality - known))
+
+    return padded
 
 
 def sample_from_datasets(
@@ -167,11 +273,13 @@ def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset:
     return Dataset(FromList(elements))
 
 
-def RandomDataset(
-    seed: Any = None, rerandomize_each_iteration: Any = None, name: str | None = None
-) -> Dataset:
+class RandomDataset(Dataset):
     """See `Dataset.random`."""
-    return Dataset.random(seed, rerandomize_each_iteration)
+
+    def __init__(
+        self, seed: Any = None, rerandomize_each_iteration: Any = None, name: str | None = None
+    ) -> None:
+        super().__init__(Dataset.random(seed, rerandomize_each_iteration)._stage)
 
 
 class TFRecordWriter:
@@ -427,4 +535,7 @@ def unbatch() -> Callable[[Dataset], Dataset]:
     return lambda dataset: dataset.unbatch()
 
 
-__getattr__ = missing_in(__name__)
+__getattr__ = provided(__name__, {
+    "treadle.data.databases": "SqlDataset",
+    "treadle.data.lookups": "DatasetInitializer index_table_from_dataset table_from_dataset",
+})  # fmt: skip

@@ -348,6 +348,10 @@ class NumpyIterator:
             raise StopIteration
         return self._pack(leaves)
 
+    def next(self) -> Any:
+        """``next(self)``."""
+        return self.__next__()
+
 
 def _numpy_value(leaf: Any) -> Any:
     if isinstance(leaf, Ahead):

@@ -78,6 +78,7 @@ class DistributedDataset(GraphIterable):
     def __len__(self) -> int:
         return len(self._dataset)
 
+    @property
     def cardinality(self) -> Any:
         """The number of elements."""
         return self._dataset.cardinality()

@@ -88,7 +88,8 @@ class InputOptions:
         experimental_place_dataset_on_device: bool = False,
         experimental_per_replica_buffer_size: int = 1,
     ) -> None:  # fmt: skip
-        self.experimental_fetch_to_device = experimental_fetch_to_device
+        fetches = experimental_fetch_to_device
+        self.experimental_fetch_to_device = True if fetches is None else fetches
         self.experimental_replication_mode = experimental_replication_mode
         self.experimental_place_dataset_on_device = experimental_place_dataset_on_device
         self.experimental_per_replica_buffer_size = experimental_per_replica_buffer_size

@@ -150,8 +150,20 @@ class GFile:
         """The bytes of the file."""
         return stat(self._name).length
 
-    def seek(self, offset: int = 0, whence: int = 0) -> None:
-        """Go on at byte `offset` from the beginning (0), from here (1) or from the end (2)."""
+    def next(self) -> Any:
+        """The next line.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        return next(iter(self))
+
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Go on at byte `offset` from the beginning (0), from here (1) or from the end (2);
+        `position` is its older name."""
+        given = offset if position is None else position
+        if given is None:
+            raise TypeError("seek(): offset argument required")
         file = self._opened(True, "")
         with _errors(self._name):
             start = {0: 0, 1: file.tell() if whence == 1 else 0, 2: 0}.get(whence)
@@ -161,7 +173,7 @@ class GFile:
                 )
             if whence == 2:
                 start = file.seek(0, os.SEEK_END)
-            file.seek(start + offset)
+            file.seek(start + given)
 
     def tell(self) -> int:
         """The place in the file, in bytes."""

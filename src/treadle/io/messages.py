@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, MutableSequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,13 @@ _M = TypeVar("_M", bound="Message")
 
 class DecodeError(ValueError):
     """Bytes that are no message of this class."""
+
+
+class Field(NamedTuple):
+    """What is known of a field of a message."""
+
+    name: str
+    number: int
 
 
 class Message:
@@ -132,6 +139,46 @@ class Message:
                 return
             self.Clear()
             self._read(memoryview(data))
+
+    def _is_set(self, name: str) -> bool:
+        return len(getattr(self, name)) > 0
+
+    def HasField(self, field_name: str) -> bool:
+        """Whether a field is set, of those that are no lists.
+
+        Raises:
+            ValueError: there is no such field.
+        """
+        raise ValueError(
+            f'Protocol message {type(self).__name__} has no singular "{field_name}" field.'
+        )
+
+    def ClearField(self, field_name: str) -> None:
+        """Forget a field.
+
+        Raises:
+            ValueError: there is no such field.
+        """
+        if field_name not in self._names:
+            raise ValueError(
+                f'Protocol message {type(self).__name__} has no "{field_name}" field.'
+            )
+        self.Clear()
+
+    def WhichOneof(self, oneof_group: str) -> str | None:
+        """The name of the field that is set, of a group of which one is.
+
+        Raises:
+            ValueError: there is no such group.
+        """
+        raise ValueError(
+            f'Protocol message {type(self).__name__} has no oneof "{oneof_group}" field.'
+        )
+
+    def ListFields(self) -> list[tuple[Field, Any]]:
+        """The fields that are set, each a pair of what is known of it and its value."""
+        found = [(number, name) for number, name in enumerate(self._names, 1) if self._is_set(name)]
+        return [(Field(name, number), getattr(self, name)) for number, name in found]
 
     def IsInitialized(self) -> bool:
         """True: no field must be set."""
@@ -434,6 +481,9 @@ class Feature(Message):
     def Clear(self) -> None:
         self._kind = self._list = None
 
+    def _is_set(self, name: str) -> bool:
+        return self._kind == name
+
     def WhichOneof(self, oneof_group: str) -> str | None:
         """The name of the list that it has, or None.
 
@@ -710,6 +760,9 @@ class _PartsMessage(Message):
         self._present.clear()
         for part in self._parts.values():
             part.Clear()
+
+    def _is_set(self, name: str) -> bool:
+        return name in self._present
 
     def HasField(self, field_name: str) -> bool:
         """Whether this part is set.

@@ -26,7 +26,7 @@ class DTypePolicy:
         ValueError: it is none of these.
     """
 
-    quantization_mode: str | None = None  # weights are never kept in fewer bits
+    quantization_mode: str | None = None  # how tables of weights are kept in fewer bits
 
     def __init__(self, name: str | None = None) -> None:
         self._name = dtype_policy().name if name is None else name
@@ -80,6 +80,40 @@ class DTypePolicy:
         return f'<DTypePolicy "{self.name}">'
 
 
+class QuantizedDTypePolicy(DTypePolicy):
+    """What a layer computes in whose table is kept in fewer bits.
+
+    Args:
+        mode: "int8".
+        source_name: the policy of the computation and of the other weights; that of the global
+            policy when omitted.
+
+    Raises:
+        ValueError: there is no such mode, or none for float16.
+    """
+
+    def __init__(self, mode: str, source_name: str | None = None) -> None:
+        super().__init__(source_name)
+        self.source_name = self._name
+        if mode != "int8":
+            raise ValueError(
+                f"Invalid quantization mode. Expected one of ('int8',). Received: mode={mode}"
+            )
+        if self.compute_dtype == "float16":
+            raise ValueError(
+                f"Quantization mode='{mode}' doesn't work well with compute_dtype='float16'."
+            )
+        self.quantization_mode = mode
+        self._name = f"{mode}_from_{self._name}"
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal policy."""
+        return {"mode": self.quantization_mode, "source_name": self.source_name}
+
+    def __repr__(self) -> str:
+        return f'<QuantizedDTypePolicy "{self.name}">'
+
+
 FloatDTypePolicy = Policy = DTypePolicy
 _global: DTypePolicy | None = None
 
@@ -114,7 +148,8 @@ def get(identifier: Any) -> DTypePolicy:
     if isinstance(identifier, Mapping):
         return deserialize(identifier)
     if isinstance(identifier, str):
-        return DTypePolicy(identifier)
+        mode, of, source = identifier.partition("_from_")
+        return QuantizedDTypePolicy(mode, source) if of else DTypePolicy(identifier)
     try:
         return DTypePolicy(standardize_dtype(identifier))
     except ValueError:
@@ -177,8 +212,8 @@ class CastVariable(td.Variable):
 
 
 __all__ = [
-    "CastVariable", "DTypePolicy", "FloatDTypePolicy", "Policy", "deserialize", "dtype_policy",
-    "get", "serialize", "set_dtype_policy",
+    "CastVariable", "DTypePolicy", "FloatDTypePolicy", "Policy", "QuantizedDTypePolicy",
+    "deserialize", "dtype_policy", "get", "serialize", "set_dtype_policy",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

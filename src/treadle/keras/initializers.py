@@ -137,13 +137,16 @@ def _window(name: str, length: int, periodic: bool) -> Any:
 
 
 class _Random(Initializer):
-    """Base of those that draw: always the same numbers for an int as the seed, others on each call
-    for a `keras.random.SeedGenerator`, and for None those of the global generator."""
+    """Base of those that draw: always the same numbers for an int as the seed, and for None, which
+    stands for a random int; others on each call for a `keras.random.SeedGenerator`."""
 
     def __init__(self, seed: Any) -> None:
-        if isinstance(seed, dict):
+        self._given_seed = seed
+        if seed is None:
+            seed = random.default_seed()
+        elif isinstance(seed, dict):
             seed = serialization.deserialize_keras_object(seed)
-        if not isinstance(seed, int | np.integer | random.SeedGenerator | None):
+        if not isinstance(seed, int | np.integer | random.SeedGenerator):
             raise ValueError(
                 "`seed` argument should be an instance of `keras.random.SeedGenerator()` or an "
                 f"integer. Received: seed={seed}"
@@ -151,27 +154,8 @@ class _Random(Initializer):
         self.seed: Any = int(seed) if isinstance(seed, np.integer) else seed
 
     def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"seed": serialization.serialize_keras_object(self.seed)}
-
-    def _keys(self) -> Any:
-        """The seed of stateless functions."""
-        if isinstance(self.seed, random.SeedGenerator):
-            return random.draw_seed(self.seed)
-        return [self.seed, 0]
-
-    def _uniform(self, shape: Shape, limit: tuple[float, float], dtype: Any) -> td.Tensor:
-        kind = dtype or config.floatx()
-        if self.seed is None:
-            return td.random.uniform(shape, *limit, dtype=kind)
-        return td.random.stateless_uniform(shape, self._keys(), *limit, dtype=kind)
-
-    def _normal(self, shape: Shape, mean: float, stddev: float, dtype: Any, cut: bool) -> td.Tensor:
-        kind = dtype or config.floatx()
-        if self.seed is None:
-            draw = td.random.truncated_normal if cut else td.random.normal
-            return draw(shape, mean, stddev, dtype=kind)
-        keyed = td.random.stateless_truncated_normal if cut else td.random.stateless_normal
-        return keyed(shape, self._keys(), mean, stddev, dtype=kind)
+        seed = serialization.serialize_keras_object(self._given_seed)
+        return super().get_config() | {"seed": seed}
 
 
 class RandomNormal(_Random):
@@ -182,14 +166,14 @@ class RandomNormal(_Random):
         self.mean, self.stddev = mean, stddev
 
     def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
-        return self._normal(shape, self.mean, self.stddev, dtype, cut=False)
+        return random.normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
 class TruncatedNormal(RandomNormal):
     """Normally distributed values within two standard deviations."""
 
     def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
-        return self._normal(shape, self.mean, self.stddev, dtype, cut=True)
+        return random.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
 class RandomUniform(_Random):
@@ -202,7 +186,7 @@ class RandomUniform(_Random):
         self.minval, self.maxval = minval, maxval
 
     def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
-        return self._uniform(shape, (self.minval, self.maxval), dtype)
+        return random.uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
 
 def fans(shape: Shape, inputs: Any = None, outputs: Any = None) -> tuple[float, float]:
@@ -266,10 +250,11 @@ class VarianceScaling(_Random):
         variance = self.scale / max(1.0, fan)
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
-            return self._uniform(shape, (-limit, limit), dtype)
+            return random.uniform(shape, -limit, limit, dtype, self.seed)
         cut = self.distribution == "truncated_normal"
         stddev = math.sqrt(variance) / (_CUT_STDDEV if cut else 1.0)
-        return self._normal(shape, 0.0, stddev, dtype, cut)
+        draw = random.truncated_normal if cut else random.normal
+        return draw(shape, 0.0, stddev, dtype, self.seed)
 
 
 class _Named(VarianceScaling):
@@ -336,7 +321,7 @@ class Orthogonal(_Random):
             raise ValueError(f"Orthogonal needs at least two axes, got shape {tuple(shape)}")
         rows, columns = math.prod(shape[:-1]), shape[-1]
         flat = (max(rows, columns), min(rows, columns))
-        a = np.asarray(self._normal(flat, 0.0, 1.0, td.float64, cut=False))
+        a = np.asarray(random.normal(flat, dtype=dtype, seed=self.seed), np.float64)
         q, r = np.linalg.qr(a)
         q = q * np.sign(np.diag(r))
         q = q.T if rows < columns else q
@@ -374,6 +359,13 @@ def get(identifier: Any) -> Any:
     if identifier in _BY_NAME:
         return _BY_NAME[identifier]()
     raise ValueError(f"Unknown initializer {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")
+
+
+def again(initializer: Any) -> Any:
+    """An initializer like another one. Where that has no seed of its own, it draws others."""
+    if not isinstance(initializer, Initializer):
+        return initializer
+    return type(initializer).from_config(initializer.get_config())
 
 
 def serialize(initializer: Any) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import random as _python_random
 from typing import Any
 
 import treadle as td
-from treadle.keras import naming
+from treadle.iteration import global_seed, seedings
+from treadle.keras import naming, replicas
 from treadle.keras.config import floatx
 from treadle.keras.promotion import standardize_dtype
 from treadle.names import missing_in
@@ -28,7 +29,7 @@ class SeedGenerator:
             raise ValueError(f"Unrecognized keyword arguments: {kwargs}")
         self.name = name or naming.unique_name("SeedGenerator")
         self._initial_seed = seed
-        first = _python_random.randint(1, int(1e9)) if seed is None else seed
+        first = default_seed() if seed is None else seed
         if not isinstance(first, int):
             raise ValueError(f"Argument `seed` must be an integer. Received: seed={seed}")
         with td.init_scope():
@@ -47,7 +48,8 @@ class SeedGenerator:
         now = td.identity(self.state)
         step = td.constant([0, 1], td.int64)
         self.state.assign(now + step if ordered else (now + 1) * 5387 % 933199)
-        return now
+        replica = replicas.number()
+        return now + td.constant([replica, 0], td.int64) if replica else now
 
     def get_config(self) -> dict[str, Any]:
         """The seed and the name that it was made with."""
@@ -59,12 +61,36 @@ class SeedGenerator:
         return cls(**config)
 
 
+class _Source:
+    """What decides seeds that programs leave out."""
+
+    seeding: int | None = None  # the one of `td.random` that was one of Python's numbers, too
+
+
+_source = _Source()
+
+
+def default_seed() -> int:
+    """A seed where none is given: one of Python's random numbers, as in Keras; so that programs
+    that seed td alone repeat as well, one of td's where these were seeded and Python's were not."""
+    if global_seed() is None or seedings() == _source.seeding:
+        return _python_random.randint(1, int(1e9))
+    with td.init_scope():
+        return int(td.random.uniform((), 1, int(1e9), td.int64))
+
+
 _global: list[SeedGenerator] = []  # at most one: what calls without a seed draw from
 
 
-def seed_globally(seed: int | None) -> None:
-    """Let calls without a seed draw from a new generator; None: from one of a random seed."""
-    _global[:] = [] if seed is None else [SeedGenerator(seed)]
+def forget_global() -> None:
+    """Let calls without a seed draw from a new generator."""
+    _global.clear()
+
+
+def seeded_with_python() -> None:
+    """Note that Python's random numbers were seeded together with td's: seeds come from them."""
+    _source.seeding = seedings()
+    forget_global()
 
 
 def draw_seed(seed: Any) -> td.Tensor:

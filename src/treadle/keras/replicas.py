@@ -18,6 +18,14 @@ def count() -> int:
     return int(td.distribute.get_strategy().num_replicas_in_sync)
 
 
+def number() -> int:
+    """Which replica works here; 0 outside of replicas."""
+    if not td.distribute.has_strategy():
+        return 0
+    replica = td.distribute.get_replica_context()
+    return 0 if replica is None else int(replica.replica_id_in_sync_group)
+
+
 def scaled(loss: Any) -> Any:
     """The mean over a replica's examples as its share of the mean over all: the gradients of the
     replicas are added up."""

@@ -20,8 +20,9 @@ _Kind = TypeVar("_Kind", bound=Callable[..., Any])
 # The public modules whose classes are known, and what Keras calls those.
 _MODULES = (
     "layers", "models", "optimizers", "losses", "metrics", "initializers", "regularizers",
-    "constraints", "optimizers.schedules", "random",
-)  # fmt: skip
+    "constraints", "optimizers.schedules", "random", "dtype_policies",
+)
+_AT_THE_TOP = ("models", "dtype_policies")  # whose classes Keras names by keras alone  # fmt: skip
 
 # Arguments of Keras that are not provided, with the values that change nothing.
 _HARMLESS: dict[str, tuple[Any, ...]] = {
@@ -180,7 +181,8 @@ def serialize_keras_object(value: Any) -> Any:
     if value is Ellipsis:
         return {"class_name": "__ellipsis__", "config": {}}
     if isinstance(value, list | tuple):
-        return [serialize_keras_object(v) for v in value]
+        parts = [serialize_keras_object(v) for v in value]
+        return tuple(parts) if isinstance(value, tuple) else parts
     if isinstance(value, Mapping):
         if "class_name" in value and "config" in value:
             return _completed(value)
@@ -235,7 +237,8 @@ def _places() -> Iterator[tuple[str, Any]]:
 def _module(kind: Any) -> str:
     for name, module in _places():
         if vars(module).get(getattr(kind, "__name__", "")) is kind:
-            return "keras" if name == "models" else f"keras.{name}"
+            top = name in _AT_THE_TOP and hasattr(td.keras, kind.__name__)
+            return "keras" if top else f"keras.{name}"
     return str(getattr(kind, "__module__", None))
 
 
@@ -251,7 +254,7 @@ def _class_named(name: str, module: str | None = None, registered: str | None = 
         return _registered[owned[0]]
     for place, where in _places():
         found = vars(where).get(name)
-        fits = module is None or place in ("models", module.removeprefix("keras."))
+        fits = module is None or place in (*_AT_THE_TOP, module.removeprefix("keras."))
         if _is_known(found) and (fits or "src" in str(module)):
             return found
     raise ValueError(
@@ -276,14 +279,19 @@ def deserialize_keras_object(
     if custom_objects:
         with custom_object_scope(custom_objects):
             return deserialize_keras_object(config)
-    if isinstance(config, list):
-        return [deserialize_keras_object(c) for c in config]
+    if isinstance(config, list | tuple):
+        parts = [deserialize_keras_object(c) for c in config]
+        return tuple(parts) if isinstance(config, tuple) else parts
     if not isinstance(config, dict):
         return config
     if "class_name" not in config or "config" not in config:
         return {key: deserialize_keras_object(v) for key, v in config.items()}
     name, inner = config["class_name"], config["config"]
     special = _SPECIAL.get(name)
+    if special is None and name == "function" and not isinstance(inner, str):
+        raise TypeError(f"Expected 'config' to be a non-null str, got {inner!r}")
+    if special is None and name != "function" and not isinstance(inner, dict):
+        raise TypeError(f"Expected 'config' to be a dict, got {inner!r} for {name!r}")
     if special is not None:
         return special(inner)
     if name == "function":
@@ -294,6 +302,7 @@ def deserialize_keras_object(
 def _made(config: Mapping[str, Any], name: str, inner: dict[str, Any]) -> Any:
     module, known = config.get("module"), config.get("registered_name")
     kind = _class_named(name, module, known)
+    _check_registered(kind, name, known)
     own = kind.__module__.startswith("treadle.")
     if own and not getattr(kind, "_takes_any_config", False):
         inner = supported(inner, functools.partial(takes, kind), name)
@@ -302,6 +311,17 @@ def _made(config: Mapping[str, Any], name: str, inner: dict[str, Any]) -> Any:
     if built and hasattr(found, "build_from_config"):
         found.build_from_config(built)
     return found
+
+
+def _check_registered(found: Any, name: str, registered: Any) -> None:
+    """Refuse what is of this package where a file says that a program registered it."""
+    if not registered or registered in (name, "function") or registered in _registered:
+        return
+    if getattr(found, "__module__", "").startswith("treadle.") and name not in _scope.objects:
+        raise ValueError(
+            f"registered_name={registered!r} resolved to a Keras built-in, {name!r}: the program "
+            "that wrote it registered a class or function of its own, which is not registered here"
+        )
 
 
 def supported(
@@ -331,17 +351,21 @@ def _is_known(found: Any) -> bool:
     return own and isinstance(found, type) and hasattr(found, "get_config")
 
 
-def _function(name: Any, registered: Any) -> Any:
-    if isinstance(name, str):
-        for key in (registered, name):
-            for objects in (_scope.objects, _registered):
-                if key in objects:
-                    return objects[key]
-        for module in (td.keras.activations, td.keras.losses, td.keras.metrics):
-            if name in vars(module):
-                return vars(module)[name]
+def _function(name: str, registered: Any) -> Any:
+    for key in (registered, name):
+        for objects in (_scope.objects, _registered):
+            if key in objects:
+                return objects[key]
+    for module in (td.keras.activations, td.keras.losses, td.keras.metrics):
+        if name in vars(module):
+            _check_registered(vars(module)[name], name, registered)
+            return vars(module)[name]
+    owned = [value for key, value in _registered.items() if key.rpartition(">")[2] == name]
+    if len(owned) == 1:
+        return owned[0]
     raise ValueError(
-        f"Could not find function {name!r}: give custom_objects={{{name!r}: ...}}"
+        f"Could not find function {name!r}: give custom_objects={{{name!r}: ...}}, or decorate it "
+        "with @keras.saving.register_keras_serializable() before loading"
     )
 
 
@@ -359,5 +383,4 @@ _SPECIAL: dict[str, Callable[[Any], Any]] = {
     "__slice__": lambda c: slice(c["start"], c["stop"], c["step"]),
     "__ellipsis__": lambda c: Ellipsis,
     "__lambda__": _refused,
-    "DTypePolicy": lambda c: c["name"],
 }

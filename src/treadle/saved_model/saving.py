@@ -117,6 +117,11 @@ class _Model:
         self.checkpoint.save_counter  # noqa: B018  (makes it, so that `restore` finds it)
         self.walk = Walk(root, children=children, with_slots=False)
         saved = self.checkpoint._walk()
+        others = self._without_values(saved)
+        if others:  # as the states of seeds, which other checkpoints do without
+            self.checkpoint = Checkpoint(root, variables_of_functions=others)
+            self.checkpoint.save_counter  # noqa: B018
+            saved = self.checkpoint._walk()
         self.paths = {id(value): path for path, value, _ in saved.valued()}
         self.arrays = Arrays()
         self.constants: dict[int, tuple[str, Tensor]] = {}  # by id
@@ -142,6 +147,11 @@ class _Model:
                     raise
                 _warn(f"the signature {name!r}: {problem}")
         self.objects = [self.described(number) for number in range(len(self.walk.objects))]
+
+    def _without_values(self, saved: Walk) -> list[Variable]:
+        """The variables among the objects whose values a checkpoint of the root has not."""
+        known = {id(value) for _, value, _ in saved.valued()}
+        return [v for v in self.walk.objects if isinstance(v, Variable) and id(v) not in known]
 
     # -- files -----------------------------------------------------------------------------------
 

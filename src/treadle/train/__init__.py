@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from treadle.train.averages import ExponentialMovingAverage
     from treadle.train.checkpoint import Checkpoint, CheckpointOptions
+    from treadle.train.coordinator import Coordinator
     from treadle.train.management import CheckpointManager, checkpoints_iterator
     from treadle.train.reader import (
         CheckpointReader,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointReader",
-    "ClusterSpec",
+    "ClusterSpec", "Coordinator",
     "Example", "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features",
     "FloatList", "Int64List", "SequenceExample", "checkpoints_iterator", "get_checkpoint_state",
     "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
@@ -48,6 +49,7 @@ __getattr__ = provided(
             """,
         "treadle.train.averages": "ExponentialMovingAverage",
         "treadle.train.checkpoint": "Checkpoint CheckpointOptions",
+        "treadle.train.coordinator": "Coordinator",
         "treadle.train.management": "CheckpointManager checkpoints_iterator",
         "treadle.train.reader": "CheckpointReader list_variables load_checkpoint load_variable",
         "treadle.train.state_file": "get_checkpoint_state latest_checkpoint",

@@ -82,3 +82,15 @@ class ExponentialMovingAverage:
         if found is not None:
             return found.name.removesuffix(":0")
         return f"{var.name.removesuffix(':0')}/{self._name}"
+
+    def variables_to_restore(self, moving_avg_variables: Sequence[Variable] | None = None) -> Any:
+        """Variables by the names under which a checkpoint has their averages, or themselves where
+        they have none.
+
+        Args:
+            moving_avg_variables: those that have averages; the ones of `apply` when omitted.
+        """
+        known = moving_avg_variables
+        if known is None:
+            known = [reference.deref() for reference in self._averages]
+        return {self.average_name(variable): variable for variable in known}

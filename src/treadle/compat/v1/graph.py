@@ -92,7 +92,7 @@ class Graph:
         return Graph.written(self)
 
     written: ClassVar[Callable[[Graph], Any]]  # set by `graph_def`
-    sharing: ClassVar[Callable[[Graph, td.Variable], Any]]  # set by `variables`
+    sharing: ClassVar[Callable[..., Any]]  # set by `variables`
 
     @property
     def building_function(self) -> bool:
@@ -170,8 +170,9 @@ class Graph:
             found = self.record(
                 _called, (Literal(layer), *args), kwargs, None, type(layer).__name__, layer.name
             )
-            for variable in layer.variables:
-                Graph.sharing(self, variable)
+            listed = {id(weight) for weight in layer.weights}
+            for variable in layer.variables:  # the states of seeds, too, which nobody lists
+                Graph.sharing(self, variable, id(variable) in listed)
         return found
 
     def source(

@@ -314,9 +314,13 @@ RefVariable = VariableV1 = Variable
 
 class SharedVariable(Variable):
     """A variable of treadle in a graph, as a Keras layer's: all sessions share its value, which
-    is there from the beginning. Its initializer changes nothing."""
+    is there from the beginning. Its initializer changes nothing.
 
-    def __init__(self, variable: td.Variable) -> None:
+    Args:
+        listed: whether it is among the graph's variables.
+    """
+
+    def __init__(self, variable: td.Variable, listed: bool = True) -> None:
         graph = get_default_graph()
         self.shared = variable
         self.synchronization, self.aggregation = variable.synchronization, variable.aggregation
@@ -331,8 +335,9 @@ class SharedVariable(Variable):
             )
             self.initializer = grouped(graph, [], f"{name}/Assign")
         self._snapshot = None
-        graph.add_to_collection(GraphKeys.GLOBAL_VARIABLES, self)
-        if self.trainable:
+        if listed:
+            graph.add_to_collection(GraphKeys.GLOBAL_VARIABLES, self)
+        if listed and self.trainable:
             graph.add_to_collection(GraphKeys.TRAINABLE_VARIABLES, self)
 
     def storage(self) -> td.Variable:
@@ -344,12 +349,16 @@ class SharedVariable(Variable):
         return self.read_value()
 
 
-def _shared(graph: Graph, variable: td.Variable) -> Variable:
-    """What stands for a variable of treadle in a graph."""
+def _shared(graph: Graph, variable: td.Variable, listed: bool = True) -> Variable:
+    """What stands for a variable of treadle in a graph.
+
+    Args:
+        listed: whether it is among the graph's variables.
+    """
     found = graph.shared.get(id(variable))
     if found is None:
         with graph.as_default():
-            made: Any = type.__call__(SharedVariable, variable)
+            made: Any = type.__call__(SharedVariable, variable, listed)
         found = graph.shared[id(variable)] = made
     return found  # type: ignore[no-any-return]
 

@@ -6,6 +6,7 @@ import string
 from typing import Any, ClassVar
 
 import treadle as td
+from treadle.keras import initializers, random
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.core import Softmax
 from treadle.keras.layers.einsum import EinsumDense
@@ -55,6 +56,8 @@ class Attention(Layer):
             )
         self.use_scale, self.score_mode = use_scale, score_mode
         self.dropout, self.seed = dropout, seed
+        if dropout > 0:
+            self.seed_generator = random.SeedGenerator(seed)
         self.scale: Any = None
 
     def build(self, input_shape: Any) -> None:
@@ -95,7 +98,7 @@ class Attention(Layer):
             scores = td.where(kept, scores, scores - td.constant(low, scores.dtype))
         weights = td.nn.softmax(scores)
         if training and self.dropout:
-            weights = td.nn.dropout(weights, self.dropout, seed=self.seed)
+            weights = random.dropout(weights, self.dropout, seed=self.seed_generator)
         outputs = td.matmul(weights, value)
         if query_mask is not None:
             shown = td.expand_dims(td.cast(query_mask, td.bool), -1)
@@ -164,7 +167,6 @@ class _Heads(Layer):
             raise ValueError(f"{type(self).__name__}: flash_attention goes without dropout")
         self.dropout, self.use_bias, self.use_gate = dropout, use_bias, use_gate
         self.sliding_window, self.seed = sliding_window, seed
-        self._dropout_layer = Dropout(dropout, seed=seed, dtype=self.dtype)
 
     def _projection(
         self, name: str, equation: str, output_shape: Any, bias_axes: str, shape: Any,
@@ -173,8 +175,12 @@ class _Heads(Layer):
         """One of the inner layers, for inputs of this shape."""
         given = {
             f"{weight}_{kind}": getattr(self, f"{weight}_{kind}")
-            for weight in self._weights for kind in ("initializer", "regularizer", "constraint")
+            for weight in self._weights for kind in ("regularizer", "constraint")
         }  # fmt: skip
+        for weight in self._weights:  # each projection draws numbers of its own
+            given[f"{weight}_initializer"] = initializers.again(
+                getattr(self, f"{weight}_initializer")
+            )
         layer = EinsumDense(
             equation, output_shape, activation, bias_axes if self.use_bias else None, name=name,
             dtype=self.dtype, **given,
@@ -264,6 +270,11 @@ class MultiHeadAttention(_Heads):
                 )
         self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim or key_dim
         given = (output_shape,) if isinstance(output_shape, int) else output_shape
+        if given is not None and not isinstance(given, list | tuple):
+            raise ValueError(
+                "Invalid `output_shape`: an int or a tuple of them. Received: "
+                f"output_shape={output_shape}"
+            )
         self._result_shape = None if given is None else tuple(given)
         axes = (attention_axes,) if isinstance(attention_axes, int) else attention_axes
         self.attention_axes = None if axes is None else tuple(axes)
@@ -294,6 +305,7 @@ class MultiHeadAttention(_Heads):
         if self.use_gate:
             self._gate_dense = into_heads("gate", query_shape, self.value_dim, "sigmoid")
         self.value_dense = into_heads("value", value_shape, self.value_dim)
+        self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype)
         rank = len(query_shape) + 1
         axes = self.attention_axes
         if axes is None:
@@ -392,6 +404,7 @@ class GroupQueryAttention(_Heads):
         if self.use_gate:
             self._gate_dense = self._projection("gate", into, own, "uh", query_shape, "sigmoid")
         self._value_dense = self._projection("value", into, shared, "uh", value_shape)
+        self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype)
         self._softmax = Softmax(dtype=self.dtype)
         self._output_dense = self._projection(
             "attention_output", "bquh,uhm->bqm", (None, query_shape[-1]), "m",

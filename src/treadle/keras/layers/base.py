@@ -174,7 +174,8 @@ class Layer(td.Module):
     # Whether the layer computes in float32 where others compute in 16 bits.
     in_float32: ClassVar[bool] = False
     _ignored_attributes: ClassVar[frozenset[str]] = frozenset({
-        "_added_weights", "_trainable", "_name", "_penalties", "_call_losses", "_loss_layers",
+        "_added_weights", "_held", "_trainable", "_name", "_penalties", "_call_losses",
+        "_loss_layers",
         "_example_shape", "_output_shape", "_nodes", "built", "_policy", "autocast",
         "_arguments",
         "_build_shapes", "_parent_path", "_path",
@@ -231,6 +232,7 @@ class Layer(td.Module):
         self._parent_path: str | None = None  # the names before the layer's in those of weights
         self._path: str | None = None
         self._added_weights: list[td.Variable] = []
+        self._held: list[td.Variable] = []  # that are not trained while `trainable` is False
         self._penalties: list[tuple[Any, td.Variable]] = []
         self._call_losses: list[Any] = []
         self._loss_layers: list[Layer] = []  # that added losses during this layer's last call
@@ -282,7 +284,10 @@ class Layer(td.Module):
 
     @dtype_policy.setter
     def dtype_policy(self, value: Any) -> None:
-        self._policy = dtype_policies.get(value)
+        policy = dtype_policies.get(value)
+        if policy.quantization_mode and self.built and not self._policy.quantization_mode:
+            self.quantize(policy.quantization_mode)
+        self._policy = policy
 
     @property
     def dtype(self) -> str:
@@ -354,6 +359,9 @@ class Layer(td.Module):
         )  # fmt: skip
         variables.with_path(variable, path)
         self._added_weights.append(variable)
+        if not self._trainable and variable.trainable:
+            variable.trainable = False
+            self._held.append(variable)
         penalty = regularizers.get(regularizer)
         if penalty is not None:
             self._penalties.append((penalty, variable))
@@ -385,6 +393,51 @@ class Layer(td.Module):
             elif isinstance(value, list | tuple | dict) and value:
                 yield from td.nest.flatten(value)
 
+    def _kept_variables(self) -> list[td.Variable]:
+        """The own variables in the order of files: those that training changes first."""
+        return self._trained_first(self._own()[0])
+
+    def _trained_first(self, variables: list[td.Variable]) -> list[td.Variable]:
+        """Those that training changes, or would if they were not frozen, before the others."""
+        held = {id(v) for v in self._held}
+        trained = [v.trainable or id(v) in held for v in variables]
+        first = [v for v, own in zip(variables, trained, strict=True) if own]
+        return first + [v for v, own in zip(variables, trained, strict=True) if not own]
+
+    def save_own_variables(self, store: Any) -> None:
+        """Put the values of the layer's own variables into a store of a file, by numbers.
+
+        Args:
+            store: takes arrays by names, ``store["0"] = array``.
+        """
+        for number, variable in enumerate(self._kept_variables()):
+            store[str(number)] = variable.numpy()
+
+    def load_own_variables(self, store: Any) -> None:
+        """Assign what `save_own_variables` put into a store.
+
+        Raises:
+            ValueError: the store has other variables.
+        """
+        own = self._kept_variables()
+        if len(own) != len(store):
+            raise ValueError(
+                f"Layer '{self.name}' expected {len(own)} variables, but received {len(store)} "
+                f"variables during loading. Expected: {[v.name for v in own]}"
+            )
+        for number, variable in enumerate(own):
+            value = np.asarray(store[str(number)])
+            if value.shape != tuple(variable.shape):
+                raise ValueError(
+                    f"Layer '{self.name}': variable {variable.name!r} has shape "
+                    f"{tuple(variable.shape)}, that in the file {value.shape}"
+                )
+            variable.assign(td.constant(value, variable.dtype))
+        self._loaded()
+
+    def _loaded(self) -> None:
+        """What remains to be done when the own variables come from a file."""
+
     def _own(self) -> tuple[list[td.Variable], list[td.Module]]:
         """The variables and modules held directly, each once."""
         variables: dict[int, td.Variable] = {id(v): v for v in self._added_weights}
@@ -400,8 +453,7 @@ class Layer(td.Module):
         """Every weight once, with whether it is trainable here."""
         variables, modules = self._own()
         trainable = trainable and self._trainable
-        ordered = [v for v in variables if v.trainable] + [v for v in variables if not v.trainable]
-        for variable in ordered:
+        for variable in self._trained_first(variables):
             found.setdefault(id(variable), (variable, trainable and variable.trainable))
         for module in modules:
             if isinstance(module, Layer):
@@ -430,21 +482,29 @@ class Layer(td.Module):
         """Frozen weights, statistics and counters."""
         return [v for v, trainable in self._all_weights() if not trainable]
 
-    def _seed_generators(self) -> list[random.SeedGenerator]:
-        """Those in attributes of the layer and of the layers in it, each once."""
-        found: dict[int, random.SeedGenerator] = {}
-        for leaf in (leaf for _, value in self._attribute_items() for leaf in _listed_in(value)):
-            if isinstance(leaf, random.SeedGenerator):
-                found.setdefault(id(leaf), leaf)
-        for inner in self._own()[1]:
-            if isinstance(inner, Layer):
-                found |= {id(g): g for g in inner._seed_generators() if id(g) not in found}
-        return list(found.values())
+    def _collect_variables(self, found: dict[int, td.Variable]) -> None:
+        """The weights and, after those of each layer, the states of its seed generators."""
+        variables, modules = self._own()
+        ordered = self._trained_first(variables) + [
+            leaf.state
+            for _, value in self._attribute_items()
+            for leaf in _listed_in(value)
+            if isinstance(leaf, random.SeedGenerator)
+        ]
+        for variable in ordered:
+            found.setdefault(id(variable), variable)
+        for module in modules:
+            if isinstance(module, Layer):
+                module._collect_variables(found)
+            else:
+                found.update((id(v), v) for v in module.variables if id(v) not in found)
 
     @property
     def variables(self) -> list[td.Variable]:  # type: ignore[override]
         """The weights, and the states of `keras.random.SeedGenerator`s in attributes."""
-        return [*self.weights, *(g.state for g in self._seed_generators())]
+        found: dict[int, td.Variable] = {}
+        self._collect_variables(found)
+        return list(found.values())
 
     @property
     def trainable_variables(self) -> list[td.Variable]:  # type: ignore[override]
@@ -452,7 +512,8 @@ class Layer(td.Module):
 
     @property
     def non_trainable_variables(self) -> list[td.Variable]:  # type: ignore[override]
-        return [*self.non_trainable_weights, *(g.state for g in self._seed_generators())]
+        trained = {id(variable) for variable in self.trainable_weights}
+        return [variable for variable in self.variables if id(variable) not in trained]
 
     @property
     def trainable(self) -> bool:
@@ -462,6 +523,15 @@ class Layer(td.Module):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         self._trainable = bool(value)
+        if value:
+            for variable in self._held:
+                variable.trainable = True
+            self._held = []
+        else:
+            own = [v for v in self._own()[0] if v.trainable]
+            for variable in own:
+                variable.trainable = False
+            self._held = [*self._held, *own]
         for module in self._own()[1]:
             if isinstance(module, Layer):
                 module.trainable = value
@@ -503,8 +573,13 @@ class Layer(td.Module):
 
     @property
     def losses(self) -> list[td.Tensor]:
-        """Weight penalties and what `add_loss` was given during the last call, inner layers too."""
-        found = [penalty(variable.read_value()) for penalty, variable in self._penalties]
+        """Penalties of weights that are trained, and what `add_loss` was given during the last
+        call, inner layers too."""
+        found = [
+            penalty(variable.read_value())
+            for penalty, variable in self._penalties
+            if variable.trainable
+        ]
         found += self._call_losses
         for module in self._own()[1]:
             if isinstance(module, Layer):
@@ -535,6 +610,22 @@ class Layer(td.Module):
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """What a call gives, as KerasTensors: for arguments that are KerasTensors."""
         return symbolic.outputs_of(self, args, kwargs)
+
+    def quantize(
+        self, mode: str | None = None, type_check: bool = True, config: Any = None
+    ) -> None:
+        """Keep the table in fewer bits, of layers that have such a form.
+
+        Raises:
+            NotImplementedError: this layer has none.
+        """
+        raise NotImplementedError(
+            f"Layer {type(self).__name__} does not have a `quantize()` method implemented."
+        )
+
+    def _has_spec(self) -> bool:
+        """Whether a program says by `compute_output_spec` what a call gives."""
+        return not type(self).compute_output_spec.__module__.startswith("treadle.")
 
     def _makes_masks(self) -> bool:
         """Whether results have another mask than the inputs."""
@@ -768,14 +859,17 @@ class Layer(td.Module):
         """The arguments that make an equal layer, objects among them as their configs. For classes
         of programs: those that the layer was made with."""
         kind = type(self)
-        own = {"name": self.name, "trainable": self._trainable, "dtype": self.dtype_policy.name}
+        dtype = dtype_policies.serialize(self.dtype_policy)
+        own = {"name": self.name, "trainable": self._trainable, "dtype": dtype}
         own = {
             name: value for name, value in own.items()
             if serialization.takes(kind, name) and name not in self._no_settings
         }  # fmt: skip
-        names = self._setting_names() if kind.__init__.__module__.startswith("treadle.") else []
-        if names:
-            return own | {name: _as_data(getattr(self, name)) for name in names}
+        described = not kind.get_config.__module__.startswith("treadle.")
+        if described or kind.__init__.__module__.startswith("treadle."):
+            names = self._setting_names()
+            if names or described:  # a program that has a `get_config` adds what is its own
+                return own | {name: _as_data(getattr(self, name)) for name in names}
         given = serialization.arguments_of(self, *self._arguments)
         return {k: _as_data(v) for k, v in given.items() if k not in _OF_EXAMPLES} | own
 

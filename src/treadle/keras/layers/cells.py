@@ -6,7 +6,7 @@ import inspect
 from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras import activations
+from treadle.keras import activations, random
 from treadle.keras.layers.base import Layer
 
 
@@ -34,6 +34,8 @@ class GatedCell(Layer):
     recurrent_kernel: Any
     bias: Any
     bias_initializer: Any
+    # Whether the seed of dropout is drawn before those of the initializers, as Keras does it.
+    _seeds_first: ClassVar[bool] = False
     gates: ClassVar[int] = 1
     states: ClassVar[int] = 1
     _settings: ClassVar[tuple[str, ...]] = (
@@ -47,10 +49,12 @@ class GatedCell(Layer):
         self, activation: Any = "tanh", use_bias: bool = True, dropout: float = 0.0,
         recurrent_dropout: float = 0.0, seed: int | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
+        first = random.SeedGenerator(seed) if self._seeds_first else None
         super().__init__(**kwargs)
         self.activation, self.use_bias = activations.get(activation), use_bias
         self.dropout = min(1.0, max(0.0, dropout))
         self.recurrent_dropout, self.seed = min(1.0, max(0.0, recurrent_dropout)), seed
+        self.seed_generator = first or random.SeedGenerator(seed)
         self._kept: dict[str, td.Tensor] | None = None  # what a sequence drops, by kind
 
     def start_sequence(self) -> None:
@@ -78,8 +82,23 @@ class GatedCell(Layer):
         kept = {} if self._kept is None else self._kept
         key = f"{kind} {part}"
         if key not in kept:  # in the first step, which is made before a loop
-            kept[key] = td.nn.dropout(td.ones_like(x), rate, seed=self.seed)
+            kept[key] = random.dropout(td.ones_like(x), rate, seed=self.seed_generator)
         return x * kept[key]
+
+    def _product(self, x: td.Tensor, kernel: Any, kind: str, training: Any) -> td.Tensor:
+        """x without what is dropped of it, times the kernel of all gates. Where the state is
+        dropped, each gate drops other elements of both."""
+        if not training or not getattr(self, kind) or not self.recurrent_dropout:
+            return td.matmul(self._dropped(x, kind, training), kernel)
+        return td.concat([td.matmul(*pair) for pair in self._parts(x, kernel, kind, training)], -1)
+
+    def _parts(
+        self, x: td.Tensor, kernel: Any, kind: str, training: Any
+    ) -> list[tuple[td.Tensor, td.Tensor]]:
+        """For each gate what is not dropped of x, and the kernel."""
+        kernels = td.split(td.convert_to_tensor(kernel), self.gates, axis=-1)
+        kept = [self._dropped(x, kind, training, part) for part in range(self.gates)]
+        return list(zip(kept, kernels, strict=True))
 
     def _forget_first(self, units: int) -> Any:
         """The initializer of the bias of an LSTM's gates that starts the forget gate's at 1."""
@@ -140,10 +159,12 @@ class _Cell(GatedCell):
 class SimpleRNNCell(_Cell):
     """``activation(x @ kernel + h @ recurrent_kernel + bias)``."""
 
+    _seeds_first = True
+
     def call(self, inputs: Any, states: Any, training: Any = False) -> Any:
         before = states[0] if isinstance(states, list | tuple) else states
-        before = self._dropped(before, "recurrent_dropout", training)
         outputs = td.matmul(self._dropped(inputs, "dropout", training), self.kernel)
+        before = self._dropped(before, "recurrent_dropout", training)
         if self.bias is not None:
             outputs = outputs + self.bias
         outputs = self.activation(outputs + td.matmul(before, self.recurrent_kernel))
@@ -174,8 +195,7 @@ class GRUCell(_Cell):
 
     def call(self, inputs: Any, states: Any, training: Any = False) -> Any:
         given = states[0] if isinstance(states, list | tuple) else states
-        before = self._dropped(given, "recurrent_dropout", training)
-        x = td.matmul(self._dropped(inputs, "dropout", training), self.kernel)
+        x = self._product(inputs, self.kernel, "dropout", training)
         bias = None
         if self.bias is not None:
             bias = self.bias.read_value()
@@ -183,17 +203,18 @@ class GRUCell(_Cell):
         update, reset, candidate = td.split(x, 3, axis=-1)
         recurrent = self.recurrent_kernel.read_value()
         if self.reset_after:
-            inner = td.matmul(before, recurrent)
+            inner = self._product(given, recurrent, "recurrent_dropout", training)
             if bias is not None:
                 inner = inner + bias[1]
             of_update, of_reset, of_candidate = td.split(inner, 3, axis=-1)
             reset = self.recurrent_activation(reset + of_reset)
             candidate = candidate + reset * of_candidate
         else:
-            of_gates = td.matmul(before, recurrent[:, : 2 * self.units])
-            of_update, of_reset = td.split(of_gates, 2, axis=-1)
+            of_states = self._parts(given, recurrent, "recurrent_dropout", training)
+            of_update, of_reset = (td.matmul(*pair) for pair in of_states[:2])
             reset = self.recurrent_activation(reset + of_reset)
-            candidate = candidate + td.matmul(reset * before, recurrent[:, 2 * self.units :])
+            before, kernel = of_states[2]
+            candidate = candidate + td.matmul(reset * before, kernel)
         update = self.recurrent_activation(update + of_update)
         state = update * given + (1.0 - update) * self.activation(candidate)
         return state, [state] if isinstance(states, list | tuple) else state
@@ -224,9 +245,8 @@ class LSTMCell(_Cell):
 
     def call(self, inputs: Any, states: Any, training: Any = False) -> Any:
         before, carry = states
-        before = self._dropped(before, "recurrent_dropout", training)
-        inputs = self._dropped(inputs, "dropout", training)
-        z = td.matmul(inputs, self.kernel) + td.matmul(before, self.recurrent_kernel)
+        z = self._product(inputs, self.kernel, "dropout", training)
+        z = z + self._product(before, self.recurrent_kernel, "recurrent_dropout", training)
         if self.bias is not None:
             z = z + self.bias
         enter, forget, candidate, leave = td.split(z, 4, axis=-1)

@@ -27,6 +27,7 @@ class ConvLSTMCell(GatedCell):
         kernel_initializer, recurrent_initializer, bias_initializer: as for LSTMCell.
     """
 
+    _seeds_first = True
     gates = 4
     states = 2
     _settings: ClassVar[tuple[str, ...]] = (
@@ -46,7 +47,8 @@ class ConvLSTMCell(GatedCell):
         super().__init__(activation, use_bias, **kwargs)
         # It knows the arguments and the shapes; the weights are the cell's.
         self._windows = _CONVOLUTIONS[rank](
-            filters, kernel_size, strides, padding, data_format, dilation_rate
+            filters, kernel_size, strides, padding, data_format, dilation_rate,
+            kernel_initializer="zeros",
         )
         for name in self._settings[:6]:
             setattr(self, name, getattr(self._windows, name))

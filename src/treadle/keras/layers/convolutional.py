@@ -9,6 +9,7 @@ import numpy as np
 import treadle as td
 from treadle.keras import activations
 from treadle.keras.layers.base import InputSpec
+from treadle.keras.layers.lora import Adaptable, Table
 from treadle.keras.layers.spatial import Windowed, size_of, sizes
 
 
@@ -78,7 +79,7 @@ class _Convolution(Windowed):
         )
 
 
-class _Conv(_Convolution):
+class _Conv(_Convolution, Adaptable):
     """A convolution with bias and activation.
 
     Args:
@@ -91,6 +92,7 @@ class _Conv(_Convolution):
         bias_regularizer, kernel_constraint, bias_constraint: as for Dense.
     """
 
+    kernel = Table()
     _settings: ClassVar[tuple[str, ...]] = ("filters", "groups")
 
     def __init__(
@@ -124,11 +126,15 @@ class _Conv(_Convolution):
         shape = (*self.window, channels // self.groups, self.filters)
         self.kernel = self._add("kernel", shape)
 
+    def build(self, input_shape: Any) -> None:
+        super().build(input_shape)
+        self._enable_if_asked()
+
     def _outputs_of(self, channels: int) -> int:
         return self.filters
 
     def _convolved(self, inputs: td.Tensor) -> td.Tensor:
-        return self.convolution_op(inputs, self.kernel)
+        return self.convolution_op(inputs, self._adapted())
 
     def convolution_op(self, inputs: Any, kernel: Any) -> td.Tensor:
         """The convolution alone, by any kernel of the layer's shape: a subclass may change it."""

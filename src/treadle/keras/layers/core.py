@@ -10,11 +10,13 @@ import numpy as np
 import treadle as td
 from treadle.keras import activations, regularizers
 from treadle.keras.layers.base import InputSpec, Layer
+from treadle.keras.layers.lora import Table
+from treadle.keras.layers.quantized import Quantizable
 from treadle.keras.layers.spatial import format_name
 from treadle.keras.masks import set_mask
 
 
-class Dense(Layer):
+class Dense(Quantizable):
     """``activation(inputs @ kernel + bias)``.
 
     Args:
@@ -26,6 +28,7 @@ class Dense(Layer):
         kernel_constraint, bias_constraint: see `keras.constraints`.
     """
 
+    kernel = Table()
     supports_masking = True
     _settings: ClassVar[tuple[str, ...]] = ("units", "activation", "use_bias")
     _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
@@ -55,24 +58,30 @@ class Dense(Layer):
             raise ValueError(
                 f'Layer "{self.name}" (Dense) needs a known last axis, got {input_shape}'
             )
-        self.kernel = self._add("kernel", (size, self.units))
+        self._with_table((size, self.units))
         self.bias = self._add("bias", (self.units,)) if self.use_bias else None
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
-        self.built = True
+        self._enable_if_asked()
 
     def call(self, inputs: Any) -> td.Tensor:
         if not inputs.dtype.is_floating:
             inputs = td.cast(inputs, self.dtype)
-        kernel = self.kernel.read_value()
-        if hasattr(inputs, "dense_shape"):
-            outputs = _sparse_product(inputs, kernel)
-        elif len(inputs.shape) == 2:
-            outputs = td.matmul(inputs, kernel)
-        else:
-            outputs = td.tensordot(inputs, kernel, [[len(inputs.shape) - 1], [0]])
+        outputs = self._outputs(inputs)
         if self.bias is not None:
             outputs = outputs + self.bias
         return outputs if self.activation is None else self.activation(outputs)
+
+    def _contract(self, inputs: td.Tensor, table: td.Tensor) -> td.Tensor:
+        if hasattr(inputs, "dense_shape"):
+            return _sparse_product(inputs, table)
+        if len(inputs.shape) == 2:
+            return td.matmul(inputs, table)
+        return td.tensordot(inputs, table, [[len(inputs.shape) - 1], [0]])
+
+    def _contract_whole(self, inputs: td.Tensor, table: td.Tensor) -> td.Tensor:
+        if len(inputs.shape) == 2:
+            return td.matmul(inputs, table, output_type=td.int32)
+        return super()._contract_whole(inputs, table)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape[:-1], self.units)
@@ -88,7 +97,7 @@ def _sparse_product(inputs: Any, kernel: td.Tensor) -> td.Tensor:
     return td.ensure_shape(found, [*inputs.shape[:-1], kernel.shape[1]])
 
 
-class Embedding(Layer):
+class Embedding(Quantizable):
     """Rows of a table: ints in [0, input_dim) become vectors of output_dim.
 
     Args:
@@ -97,6 +106,11 @@ class Embedding(Layer):
         weights: a list of the table to start from.
     """
 
+    embeddings = Table()
+    _adapts = "embeddings"
+    _by_rows = True
+    lora_embeddings_a: Any
+    lora_embeddings_b: Any
     _settings: ClassVar[tuple[str, ...]] = ("input_dim", "output_dim", "mask_zero")
     _weights: ClassVar[dict[str, str]] = {"embeddings": "uniform"}
 
@@ -132,13 +146,20 @@ class Embedding(Layer):
             self.set_weights(weights if isinstance(weights, list) else [weights])
 
     def build(self, input_shape: Any = None) -> None:
-        self.embeddings = self._add("embeddings", (self.input_dim, self.output_dim))
-        self.built = True
+        self._with_table((self.input_dim, self.output_dim))
+        self._enable_if_asked()
 
     def call(self, inputs: Any) -> td.Tensor:
         if not inputs.dtype.is_integer:
             inputs = td.cast(inputs, "int32")
-        return td.gather(self.embeddings, inputs)
+        rows = td.gather(self._table, inputs)
+        if self.quantization_mode is not None:
+            scales = td.cast(td.gather(self._scales, inputs), self.compute_dtype)
+            rows = td.cast(rows, self.compute_dtype) / td.expand_dims(scales, -1)
+        if not self.lora_enabled:
+            return rows
+        product = td.tensordot(td.gather(self.lora_embeddings_a, inputs), self.lora_embeddings_b, 1)
+        return rows + td.cast(product * self._scale, rows.dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where the inputs are not 0, with `mask_zero`."""
@@ -190,7 +211,7 @@ class ReversibleEmbedding(Embedding):
             set_mask(result, super().compute_mask(inputs))
             return result
         own = None if self.tie_weights else self.reverse_embeddings
-        kernel = td.transpose(self.embeddings.read_value()) if own is None else own.read_value()
+        kernel = td.transpose(self._floats_with_product()) if own is None else own.read_value()
         if self.reverse_dtype is not None:
             inputs, kernel = (td.cast(x, self.reverse_dtype) for x in (inputs, kernel))
         logits = td.tensordot(inputs, kernel, [[-1], [0]])

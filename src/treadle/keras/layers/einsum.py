@@ -7,7 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import treadle as td
 from treadle.keras import activations, initializers
-from treadle.keras.layers.base import Layer
+from treadle.keras.layers.lora import Table
+from treadle.keras.layers.quantized import Quantizable
 
 
 class _Shapes(NamedTuple):
@@ -16,7 +17,7 @@ class _Shapes(NamedTuple):
     output: tuple[int | None, ...]
 
 
-class EinsumDense(Layer):
+class EinsumDense(Quantizable):
     """``activation(einsum(equation, inputs, kernel) + bias)``.
 
     Args:
@@ -30,7 +31,7 @@ class EinsumDense(Layer):
         kernel_constraint, bias_constraint: as for Dense.
     """
 
-    kernel: Any
+    kernel = Table()
     kernel_initializer: Any
     bias: Any
     _settings: ClassVar[tuple[str, ...]] = ("equation", "activation", "bias_axes")
@@ -125,12 +126,56 @@ class EinsumDense(Layer):
 
     def build(self, input_shape: Any) -> None:
         shapes = self._shapes(input_shape)
-        self.kernel = self._add("kernel", shapes.kernel, initializer=self._initializer())
+        self._with_table(shapes.kernel, initializer=self._initializer())
         self.bias = None if shapes.bias is None else self._add("bias", shapes.bias)
+        self._enable_if_asked()
 
     def call(self, inputs: Any) -> td.Tensor:
-        outputs = td.einsum(self.equation, inputs, self.kernel)
+        outputs = self._outputs(inputs)
         return self.activation(outputs if self.bias is None else outputs + self.bias)
+
+    def _contract(self, inputs: td.Tensor, table: td.Tensor) -> td.Tensor:
+        return td.einsum(self.equation, inputs, table)
+
+    def _summed(self) -> set[str]:
+        """The letters that the product sums up."""
+        of_inputs, of_table, of_results = self._letters
+        return (set(of_inputs) & set(of_table)) - set(of_results)
+
+    def _scale_axes(self) -> list[int]:
+        summed = self._summed()
+        return [axis for axis, letter in enumerate(self._letters[1]) if letter in summed]
+
+    def _input_axes(self, rank: int) -> list[int]:
+        summed, letters = self._summed(), self._letters[0]
+        first = rank - len(letters) if self._dots_first else 0
+        return [first + axis for axis, letter in enumerate(letters) if letter in summed]
+
+    def _shape_of_scales(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        sizes = dict(zip(self._letters[1], shape, strict=True))
+        return tuple(sizes.get(letter, 1) for letter in self._letters[2])
+
+    def _free(self) -> tuple[str, str]:
+        """The letters of the table that are left in the results, in the order of both."""
+        _, of_table, of_results = self._letters
+        return (
+            "".join(letter for letter in of_table if letter in of_results),
+            "".join(letter for letter in of_results if letter in of_table),
+        )
+
+    def _as_kept(self, scale: td.Tensor) -> td.Tensor:
+        before, after = self._free()
+        moved = td.einsum(f"{before}->{after}", td.squeeze(scale, self._scale_axes()))
+        return td.reshape(moved, self._scales.shape)
+
+    def _beside_table(self, scales: td.Tensor) -> td.Tensor:
+        before, after = self._free()
+        ones = [axis for axis, letter in enumerate(self._letters[2]) if letter not in after]
+        moved = td.einsum(f"{after}->{before}", td.squeeze(scales, ones) if ones else scales)
+        return super()._beside_table(moved)
+
+    def _scales_of_results(self, scale: td.Tensor, scales: td.Tensor) -> td.Tensor:
+        return td.einsum(self.equation, scale, self._beside_table(scales))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return self._shapes(input_shape).output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import treadle as td
@@ -18,34 +19,35 @@ class InputLayer(Layer):
         sparse: bool | None = None, ragged: bool | None = None, batch_shape: Any = None,
         input_tensor: Any = None, optional: bool = False, name: str | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        if input_tensor is not None:
-            if not isinstance(input_tensor, KerasTensor):
-                raise ValueError(
-                    "Argument `input_tensor` must be a KerasTensor. Received invalid type: "
-                    f"input_tensor={input_tensor} (of type {type(input_tensor)})"
-                )
-            batch_shape = tuple(input_tensor.shape) if batch_shape is None else batch_shape
-            dtype = input_tensor.dtype if dtype is None else dtype
-        if batch_shape is not None and (shape is not None or batch_size is not None):
-            raise ValueError(
-                "You cannot pass `shape` or `batch_size` together with `batch_shape`."
+        if "input_shape" in kwargs:
+            warnings.warn(
+                "Argument `input_shape` is deprecated. Use `shape` instead.", stacklevel=2
             )
-        given = kwargs.pop("input_shape", None) if shape is None else shape
-        if batch_shape is not None:
-            batch_size, *given = batch_shape
-        if isinstance(given, int):  # Keras 2
-            given = (given,)
+            shape = kwargs.pop("input_shape")
+        batch_shape = kwargs.pop("batch_input_shape", batch_shape)
+        if input_tensor is not None:
+            given = {"batch_size": batch_size, "shape": shape, "batch_shape": batch_shape}
+            _check_like(input_tensor, given | {"dtype": dtype, "sparse": sparse})
+            batch_shape, dtype = tuple(input_tensor.shape), input_tensor.dtype
+        elif batch_shape is None:
+            batch_shape = _batch_shape(shape, batch_size)
+        else:
+            for what, value in (("shape", shape), ("batch_size", batch_size)):
+                if value is not None:
+                    raise ValueError(
+                        f"You cannot pass both `{what}` and `batch_shape` at the same time."
+                    )
         kind = td.as_dtype(dtype or config.floatx())
-        super().__init__(name=name, dtype=kind, input_shape=given, **kwargs)
-        self.batch_shape = (batch_size, *(given or ()))
+        super().__init__(name=name, dtype=kind, input_shape=tuple(batch_shape)[1:], **kwargs)
+        self.batch_shape = tuple(batch_shape)
+        self.optional = bool(optional)
         self.built = True
-        if given is not None:
-            made = input_tensor
-            if made is None:
-                made = KerasTensor(self.batch_shape, kind, bool(sparse), bool(ragged), name=name)
-                made._name = self.name
-            self.sparse, self.ragged = made.sparse, made.ragged
-            Node(self, (), {}, made)
+        made = input_tensor
+        if made is None:
+            made = KerasTensor(self.batch_shape, kind, bool(sparse), bool(ragged), name=name)
+            made._name = self.name
+        self.sparse, self.ragged = made.sparse, made.ragged
+        Node(self, (), {}, made)
 
     sparse = ragged = False
 
@@ -53,10 +55,46 @@ class InputLayer(Layer):
         return inputs
 
     def get_config(self) -> dict[str, Any]:
-        """The shape with the batch's size, the dtype, whether it is sparse or ragged, the name."""
-        kinds = {k: True for k in ("sparse", "ragged") if getattr(self, k)}
-        own = {"batch_shape": list(self.batch_shape), "dtype": self.dtype, "name": self.name}
-        return own | kinds
+        """The shape with the batch's size, the dtype, the name, and whether None may be given."""
+        return {
+            "batch_shape": self.batch_shape, "dtype": self.dtype, "sparse": self.sparse,
+            "ragged": self.ragged, "name": self.name, "optional": self.optional,
+        }  # fmt: skip
+
+
+def _batch_shape(shape: Any, batch_size: int | None) -> tuple[int | None, ...]:
+    if shape is None:
+        raise ValueError(
+            "You must pass a `shape` argument. It is the shape of one example, shape=(...); "
+            "batch_shape=(...) has the batch's size, too."
+        )
+    if isinstance(shape, int):  # Keras 2
+        shape = (shape,)
+    return batch_size, *shape
+
+
+def _check_like(tensor: Any, given: dict[str, Any]) -> None:
+    """Refuse a tensor of an Input that is none, or arguments beside it that say something else."""
+    if not isinstance(tensor, KerasTensor):
+        raise ValueError(
+            "Argument `input_tensor` must be a KerasTensor. Received invalid type: "
+            f"input_tensor={tensor} (of type {type(tensor)})"
+        )
+    batch_shape = tuple(tensor.shape)
+    own = {
+        "batch_size": batch_shape[:1], "shape": batch_shape[1:], "batch_shape": batch_shape,
+        "dtype": tensor.dtype, "sparse": tensor.sparse,
+    }  # fmt: skip
+    for name, value in given.items():
+        if value is None:
+            continue
+        found = (value,) if name == "batch_size" else value
+        fits = own[name] == (tuple(found) if isinstance(own[name], tuple) else found)
+        if not fits:
+            raise ValueError(
+                "When providing the `input_tensor` argument, you cannot provide an incompatible "
+                f"`{name}` argument."
+            )
 
 
 def Input(
@@ -74,13 +112,11 @@ def Input(
         sparse, ragged: whether its values are `td.SparseTensor`, or `td.RaggedTensor`.
         batch_shape: the shape with the batch's size, instead of both.
         tensor: a KerasTensor to begin with, instead of a new one.
-        optional: taken for Keras's programs.
+        optional: whether models may be given None instead of it, which their layers then get.
 
     Raises:
-        ValueError: no shape is given.
+        ValueError: no shape is given, or what says the same differs.
     """
-    if shape is None and batch_shape is None and tensor is None:
-        raise ValueError("Input: give the shape of one example, shape=(...), or batch_shape=(...)")
     return InputLayer(
         shape, batch_size, dtype, sparse, ragged, batch_shape, tensor, optional, name
     ).output

@@ -6,6 +6,7 @@ import math
 from typing import Any, ClassVar
 
 import treadle as td
+from treadle.keras import random
 from treadle.keras.layers.base import InputSpec, Layer
 from treadle.keras.layers.spatial import format_name
 
@@ -20,6 +21,10 @@ class _Disturbing(Layer):
         super().__init__(**kwargs)
         self.seed = seed
         self._build_at_init()
+
+    def _draw_from_seed(self) -> None:
+        """Make the generator of the seeds of calls, which files keep."""
+        self.seed_generator = random.SeedGenerator(self.seed)
 
     def call(self, inputs: Any, training: Any = False) -> td.Tensor:
         if isinstance(training, td.Tensor):
@@ -69,20 +74,13 @@ class Dropout(_Disturbing):
         super().__init__(seed, **kwargs)
         self.rate = self._check_fraction(rate, "rate")
         self.noise_shape = None if noise_shape is None else _checked_noise_shape(noise_shape)
+        if rate > 0:
+            self._draw_from_seed()
 
     def _disturbed(self, inputs: td.Tensor) -> td.Tensor:
         if self.rate == 0:
             return td.identity(inputs)
-        if self.rate == 1:
-            return td.zeros_like(inputs)
-        return td.nn.dropout(inputs, self.rate, self._choices(inputs), self.seed)
-
-    def _choices(self, inputs: td.Tensor) -> Any:
-        """The shape of the random choices, None for the inputs'."""
-        if self.noise_shape is None or None not in self.noise_shape:
-            return self.noise_shape
-        sizes = td.shape(inputs)
-        return td.stack([sizes[i] if d is None else d for i, d in enumerate(self.noise_shape)])
+        return random.dropout(inputs, self.rate, self.noise_shape, self.seed_generator)
 
 
 class _SpatialDropout(Dropout):
@@ -136,9 +134,14 @@ class GaussianNoise(_Disturbing):
     def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(seed, **kwargs)
         self.stddev = self._check_fraction(stddev, "stddev")
+        if stddev > 0:
+            self._draw_from_seed()
 
     def _disturbed(self, inputs: td.Tensor) -> td.Tensor:
-        noise = td.random.normal(td.shape(inputs), 0.0, self.stddev, inputs.dtype, self.seed)
+        if self.stddev == 0:
+            return td.identity(inputs)
+        shape = td.shape(inputs)
+        noise = random.normal(shape, 0.0, self.stddev, inputs.dtype, self.seed_generator)
         return td.add(inputs, noise)
 
 
@@ -151,12 +154,16 @@ class GaussianDropout(_Disturbing):
     def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(seed, **kwargs)
         self.rate = self._check_fraction(rate, "rate")
+        if rate > 0:
+            self._draw_from_seed()
 
     def _disturbed(self, inputs: td.Tensor) -> td.Tensor:
+        if self.rate == 0:
+            return td.identity(inputs)
         if self.rate == 1:
             raise ValueError(f'Layer "{self.name}" (GaussianDropout): a rate of 1 has no noise')
         stddev = math.sqrt(self.rate / (1.0 - self.rate))
-        noise = td.random.normal(td.shape(inputs), 1.0, stddev, inputs.dtype, self.seed)
+        noise = random.normal(td.shape(inputs), 1.0, stddev, inputs.dtype, self.seed_generator)
         return td.multiply(inputs, noise)
 
 
@@ -167,10 +174,17 @@ class AlphaDropout(Dropout):
     """While training, sets a fraction `rate` of the inputs to the lowest value of `selu`, and keeps
     mean and variance as they were. Arguments as for Dropout."""
 
+    def _choices(self, inputs: td.Tensor) -> Any:
+        """The shape of the random choices."""
+        sizes = td.shape(inputs)
+        if self.noise_shape is None:
+            return sizes
+        return td.stack([sizes[i] if d is None else d for i, d in enumerate(self.noise_shape)])
+
     def _disturbed(self, inputs: td.Tensor) -> td.Tensor:
-        choices = self._choices(inputs)
-        shape = td.shape(inputs) if choices is None else choices
-        drawn = td.random.uniform(shape, dtype=inputs.dtype, seed=self.seed)
+        if self.rate == 0:
+            return td.identity(inputs)
+        drawn = random.uniform(self._choices(inputs), seed=self.seed_generator)
         kept = td.cast(drawn >= self.rate, inputs.dtype)
         if self.rate == 1:
             return td.zeros_like(inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import treadle as td
@@ -274,10 +275,13 @@ class LayerNormalization(_Normalization):
         axis: an axis or a list of them.
         epsilon: added to the variance.
         center, scale: whether to add beta and multiply by gamma.
+        rms_scaling: divide by the standard deviation only and multiply by gamma, as earlier
+            versions of Keras did; `RMSNormalization` divides by the root of the mean square.
     """
 
     in_float32 = True
     _of_one_rank = False
+    _settings: ClassVar[tuple[str, ...]] = ("rms_scaling",)
 
     def __init__(
         self,
@@ -285,13 +289,31 @@ class LayerNormalization(_Normalization):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
+        rms_scaling: bool = False,
         **kwargs: Any,
     ) -> None:
+        if rms_scaling:
+            warnings.warn(
+                "You passed `rms_scaling=True`, which is deprecated. This argument incorrectly "
+                "scales the input by the variance, not the root mean square. To correctly use RMS "
+                "Normalization, please use `keras.layers.RMSNormalization` instead.",
+                stacklevel=2,
+            )
         super().__init__(axis, epsilon, center, scale, **kwargs)
+        self.rms_scaling = rms_scaling
+
+    def _build_weights(self, shape: list[int]) -> None:
+        center, scale = self.center, self.scale
+        if self.rms_scaling:
+            self.center, self.scale = False, True
+        super()._build_weights(shape)
+        self.center, self.scale = center, scale
 
     def call(self, inputs: Any) -> td.Tensor:
         axes = self._axes(len(inputs.shape))
         mean, variance = td.nn.moments(inputs, axes, keepdims=True)
+        if self.rms_scaling:
+            mean = td.zeros_like(mean)
         gamma, beta = (self._spread(p, inputs) for p in (self.gamma, self.beta))
         return td.nn.batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
 

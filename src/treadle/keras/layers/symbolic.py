@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import treadle as td
@@ -163,6 +164,11 @@ def call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def outputs_of(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """KerasTensors for the results of a layer."""
+    if layer._has_spec():
+        if not layer.built:
+            layer._build_for(args, kwargs)
+        with contextlib.suppress(NotImplementedError):
+            return layer.compute_output_spec(*args, **kwargs)
     alone = len(args) == 1 and not kwargs and isinstance(args[0], KerasTensor)
     dense = alone and not args[0].sparse and not args[0].ragged
     if dense and layer._has_rule() and not layer._makes_masks():

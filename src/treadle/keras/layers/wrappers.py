@@ -107,13 +107,14 @@ class Bidirectional(Layer):
                     f"Received: {one}"
                 )
         config, plain = layer.get_config(), layer.name
+        # The layer that is given keeps its own weights and name.
+        name = f"forward_{plain.removeprefix('forward_')}"
+        forward_layer = type(layer).from_config(config | {"name": name})
         if backward_layer is None:
             name = f"backward_{plain.removeprefix('backward_')}"
             turned = {"go_backwards": not layer.go_backwards, "name": name}
             backward_layer = type(layer).from_config(config | turned)
-        # The layer that is given keeps its own weights and name.
-        name = f"forward_{plain.removeprefix('forward_')}"
-        layer = type(layer).from_config(config | {"name": name})
+        layer = forward_layer
         for name, same in (("go_backwards", False), ("return_sequences", True),
                            ("return_state", True), ("stateful", True)):  # fmt: skip
             values = getattr(layer, name), getattr(backward_layer, name)

@@ -67,11 +67,13 @@ class Metric:
     def variables(self) -> list[td.Variable]:
         """The state, that of metrics held in attributes included."""
         found = {id(v): v for v in self._variables}
-        for value in vars(self).values():
-            if isinstance(value, td.Variable):
-                found.setdefault(id(value), value)
-            elif isinstance(value, Metric):
-                found.update((id(v), v) for v in value.variables)
+        for name, value in vars(self).items():
+            held = [] if name == "_arguments" else td.nest.flatten(value)
+            for leaf in held if isinstance(value, list | tuple | dict) else [value]:
+                if isinstance(leaf, td.Variable):
+                    found.setdefault(id(leaf), leaf)
+                elif isinstance(leaf, Metric):
+                    found.update((id(v), v) for v in leaf.variables)
         return list(found.values())
 
     def update_state(self, *args: Any, **kwargs: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -51,7 +52,7 @@ def is_arrays(x: Any) -> bool:
     """Whether x holds all examples, as opposed to an iterable of batches (a list of tuples)."""
     if isinstance(x, list) and x and all(isinstance(part, tuple) for part in x):
         return False
-    leaves = td.nest.flatten(x)
+    leaves = [leaf for leaf in td.nest.flatten(x) if leaf is not None]
     kinds = np.ndarray | int | float
     return bool(leaves) and all(isinstance(leaf, kinds) or td.is_tensor(leaf) for leaf in leaves)
 
@@ -72,8 +73,8 @@ class Arrays:
     """
 
     def __init__(self, parts: tuple[Any, ...], batch_size: int, shuffle: bool) -> None:
-        self.parts = tuple(td.nest.map_structure(np.asarray, _listless(p)) for p in parts)
-        sizes = {len(leaf) for leaf in td.nest.flatten(self.parts)}
+        self.parts = tuple(td.nest.map_structure(_as_array, _listless(p)) for p in parts)
+        sizes = {len(leaf) for leaf in td.nest.flatten(self.parts) if leaf is not None}
         if len(sizes) != 1:
             raise ValueError(
                 f"The arrays must have as many examples as each other, got {sorted(sizes)}"
@@ -91,10 +92,11 @@ class Arrays:
             order = _in_new_order(self.size)
             for start in range(0, self.size, size):
                 rows = order[start : start + size]
-                yield together([array.take(rows, 0) for array in arrays])
+                yield together([_or_none(array, np.take, rows, 0) for array in arrays])
         else:
             for start in range(0, self.size, size):
-                yield together([array[start : start + size] for array in arrays])
+                rows = slice(start, start + size)
+                yield together([_or_none(array, operator.getitem, rows) for array in arrays])
 
     def _together(self) -> Callable[[list[Any]], Any]:
         """The function that makes a batch of its arrays."""
@@ -108,10 +110,22 @@ class Arrays:
         if not 0 < at < self.size:
             raise ValueError(f"validation_split={fraction} leaves no examples on one side")
         head, tail = (
-            tuple(td.nest.map_structure(lambda a, s=side: a[s], p) for p in self.parts)
+            tuple(
+                td.nest.map_structure(lambda a, s=side: _or_none(a, operator.getitem, s), p)
+                for p in self.parts
+            )
             for side in (slice(None, at), slice(at, None))
         )
         return Arrays(head, self.batch_size, self.shuffle), Arrays(tail, self.batch_size, False)
+
+
+def _as_array(value: Any) -> Any:
+    return _or_none(value, np.asarray)
+
+
+def _or_none(value: Any, function: Callable[..., Any], *args: Any) -> Any:
+    """What a function makes of a value; None, which stands for an optional input, stays."""
+    return None if value is None else function(value, *args)
 
 
 def _in_new_order(size: int) -> Any:
@@ -242,7 +256,7 @@ def _as_argument(leaf: Any) -> Any:
         return np.asarray(leaf, config.floatx()) if leaf.dtype == np.float64 else leaf
     if isinstance(leaf, np.float64):
         leaf = np.asarray(leaf, config.floatx())
-    if td.is_tensor(leaf) and not isinstance(leaf, td.Tensor | td.Variable):
+    if leaf is None or (td.is_tensor(leaf) and not isinstance(leaf, td.Tensor | td.Variable)):
         return leaf
     parts = td.nest.flatten(leaf, expand_composites=True)
     if len(parts) != 1 or parts[0] is not leaf:  # the values of replicas

@@ -33,7 +33,7 @@ def clone_model(
     """
     plain = input_tensors is None and clone_function is None and call_function is None
     if plain and not recursive:
-        return type(model).from_config(model.get_config())
+        return _compiled_as(model, type(model).from_config(model.get_config()))
     clones = _Clones(clone_function, call_function, recursive)
     if isinstance(model, Sequential):
         if call_function is not None:
@@ -41,13 +41,20 @@ def clone_model(
                 "clone_model: `call_function` is not supported with Sequential models, whose "
                 "layers are not called when they are made: use it with functional models"
             )
-        return clones.sequential(model, input_tensors)
+        return _compiled_as(model, clones.sequential(model, input_tensors))
     if getattr(model, "_network", None) is None:
         raise ValueError(
             "clone_model: arguments besides the model are only supported for Sequential and "
             f"functional models, got {type(model).__name__}"
         )
-    return clones.functional(model, input_tensors)
+    return _compiled_as(model, clones.functional(model, input_tensors))
+
+
+def _compiled_as(model: Any, made: Any) -> Any:
+    """The new model, compiled as the other one is."""
+    if model.compiled:
+        made.compile_from_config(model.get_compile_config())
+    return made
 
 
 class _Clones:
@@ -94,6 +101,12 @@ class _Clones:
         if given is None:
             inputs = td.nest.map_structure(_input_like, network.inputs)
         leaves = td.nest.flatten(inputs)
+        named = isinstance(inputs, dict), isinstance(network.inputs, dict)
+        if named[0] != named[1] and len(leaves) > 1:
+            raise ValueError(
+                "`input_tensors` must have the same structure as model.input\nReceived: "
+                f"{inputs}\nExpected: {network.inputs}"
+            )
         if len(leaves) != len(network.sources):
             raise ValueError(
                 f"clone_model: the model has {len(network.sources)} inputs, got {len(leaves)} "

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras import naming, serialization
+from treadle.keras import dtype_policies, naming, serialization
 from treadle.keras.layers import symbolic
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.symbolic import KerasTensor
-from treadle.keras.models import described, exporting, saving
+from treadle.keras.models import described, exporting, quantized, saving, state_tree
 from treadle.keras.models.network import Network, fitted
+from treadle.keras.models.state_tree import assign_tree
 from treadle.keras.models.training import Trainer
 from treadle.keras.variables import copied
 
@@ -211,6 +213,46 @@ class Model(Trainer, Layer):
         else:
             super()._build(inputs)
 
+    # -- state -----------------------------------------------------------------------------------
+
+    def get_state_tree(self, value_format: str = "backend_tensor") -> dict[str, Any]:
+        """The values of the variables of the model, of its optimizer and of its metrics, in dicts
+        by the parts of their paths.
+
+        Args:
+            value_format: "backend_tensor" or "numpy_array".
+
+        Raises:
+            ValueError: another format, or two variables of one path.
+        """
+        return state_tree.values_of(self, value_format)
+
+    def set_state_tree(self, state_tree: dict[str, Any]) -> None:
+        """Assign what `get_state_tree` gave, or a part of it.
+
+        Raises:
+            ValueError: it has variables of another kind.
+        """
+        assign_tree(self, state_tree)
+
+    def quantize(  # type: ignore[override]
+        self, mode: str | None = None, config: Any = None, filters: Any = None
+    ) -> None:
+        """Keep the tables of layers in 8 bits from now on: of Dense, EinsumDense and Embedding.
+
+        Args:
+            mode: "int8".
+            config: None: Keras's objects that say how numbers are rounded are not taken.
+            filters: a regular expression or a list of them, of which one is found in the names of
+                the layers that are meant, or a function of a layer; all layers when omitted.
+
+        Raises:
+            NotImplementedError: another mode of Keras, or a `config`.
+            ValueError: no such mode, or a layer is not built or quantized already.
+        """
+        quantized.quantize(self, mode, config, filters)
+        self._functions = {}
+
     # -- files -----------------------------------------------------------------------------------
 
     @property
@@ -243,7 +285,7 @@ class Model(Trainer, Layer):
 
     def save(
         self, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
-        save_format: Any = None,
+        save_format: Any = None, zipped: bool | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         """Write the model with its weights and what its optimizer keeps, for
         `keras.models.load_model`.
@@ -256,14 +298,17 @@ class Model(Trainer, Layer):
             include_optimizer: whether an ``.h5`` file also has how the model was compiled, and
                 what its optimizer keeps.
             save_format: taken for programs of Keras 2; the ending says the format, as in Keras 3.
+            zipped: False: a folder with what a ``.keras`` archive has.
 
         Raises:
-            ValueError: another ending, or weights that are not made yet.
+            ValueError: another ending, or an argument that there is not.
             FileExistsError: the file is there and may not be replaced.
             TypeError: a layer has an argument that is no plain data, such as a lambda.
             ResourceExhaustedError, PermissionDeniedError: it cannot be written.
         """
-        saving.save_model(self, filepath, overwrite, include_optimizer, save_format)
+        saving.save_model(
+            self, filepath, overwrite, include_optimizer, save_format, zipped, **kwargs
+        )
 
     def export(
         self, filepath: Any, format: str = "tf_saved_model", verbose: bool | None = None,
@@ -291,24 +336,28 @@ class Model(Trainer, Layer):
     def _saved_children(self) -> dict[str, Any]:
         return exporting.saved_children(self)
 
-    def save_weights(self, filepath: Any, overwrite: bool = True) -> None:
+    def save_weights(
+        self, filepath: Any, overwrite: bool = True, objects_to_skip: Any = ()
+    ) -> None:
         """Write the weights, and what the optimizer keeps.
 
         Args:
             filepath: a file that ends with ``.weights.h5``, as Keras 3 writes it (needs h5py), or
                 the prefix of a checkpoint.
             overwrite: whether a file that is there may be replaced.
+            objects_to_skip: layers that a file of Keras is not to have.
 
         Raises:
             ValueError: the name of a file of HDF5 that Keras would not read.
             FileExistsError: the file is there and may not be replaced.
             ResourceExhaustedError, PermissionDeniedError: it cannot be written.
         """
-        saving.save_weights(self, filepath, overwrite)
+        saving.save_weights(self, filepath, overwrite, objects_to_skip or ())
 
     def load_weights(
-        self, filepath: Any, skip_mismatch: bool = False, by_name: bool = False
-    ) -> Any:
+        self, filepath: Any, skip_mismatch: bool = False, by_name: bool = False,
+        objects_to_skip: Any = (),
+    ) -> Any:  # fmt: skip
         """Assign the weights, and what the optimizer keeps, all or nothing.
 
         Args:
@@ -317,6 +366,7 @@ class Model(Trainer, Layer):
                 TensorFlow: of that, weights that come later are restored when they come.
             skip_mismatch: leave layers as they are whose weights do not fit (files of Keras).
             by_name: take the layers of a file of Keras 2 by their names instead of in order.
+            objects_to_skip: layers that stay as they are (files of Keras 3).
 
         Returns:
             For a checkpoint, what `td.train.Checkpoint.restore` gives.
@@ -326,7 +376,9 @@ class Model(Trainer, Layer):
             NotFoundError: there is no such file.
             DataLossError: it is damaged.
         """
-        return saving.load_weights(self, filepath, skip_mismatch, by_name)
+        return saving.load_weights(
+            self, filepath, skip_mismatch, by_name, objects_to_skip or ()
+        )
 
     def summary(
         self, line_length: int | None = None, positions: Any = None, print_fn: Any = None,
@@ -391,20 +443,37 @@ class Sequential(Model):
         if isinstance(layer, KerasTensor) and layer.node is not None:
             layer = layer.node.layer
         if not isinstance(layer, Layer):
-            raise TypeError(
-                f'Model "{self.name}": a Sequential holds layers, got {layer!r}; wrap a function '
-                "in a Lambda or pass an instance instead of a class"
+            raise ValueError(
+                "Only instances of `keras.Layer` can be added to a Sequential model. Received: "
+                f"{layer!r} (of type {type(layer)}). Wrap a function in a Lambda, or pass an "
+                "instance instead of a class."
+            )
+        needed = _needed(layer)
+        if len(needed) > 1:
+            raise ValueError(
+                "Layers added to a Sequential model can only have a single positional argument, "
+                f"the input tensor. Layer {type(layer).__name__} has multiple positional "
+                f"arguments: {needed}"
             )
         if any(layer.name == other.name and layer is not other for other in self._layers):
             raise ValueError(
-                f'Model "{self.name}" already has layer "{layer.name}": the names of the layers '
-                "of a Sequential differ"
+                "All layers added to a Sequential model should have unique names. Name "
+                f"'{layer.name}' is already the name of a layer in model '{self.name}'. Update the "
+                "`name` argument to pass a unique name."
             )
         if isinstance(layer, InputLayer):
+            if self._start is not None:
+                raise ValueError(
+                    f"Sequential model '{self.name}' has already been configured to use input "
+                    f"shape {tuple(self._start.shape)}. You cannot add a different Input layer to "
+                    "it."
+                )
             self._start = layer.output
             return
         if layer._example_shape is not None and self._start is None and not self._layers:
             self._start = Input(layer._example_shape, dtype=layer.dtype)
+        elif self._start is None and not self._layers:
+            self._start = _start_of(layer)
         self._layers.append(layer)
         self._functions = {}
 
@@ -428,8 +497,15 @@ class Sequential(Model):
 
     def build(self, input_shape: Any = None) -> None:
         """Make the weights of all layers for inputs of this shape (batch first)."""
-        if input_shape is not None and self._layers:
-            self._start_from(tuple(input_shape), self.dtype)
+        if input_shape is None or not self._layers:
+            return
+        start = self._start
+        if start is not None and not start.shape.is_compatible_with(input_shape):
+            raise ValueError(
+                f"Sequential model '{self.name}' has already been configured to use input shape "
+                f"{tuple(start.shape)}. You cannot build it with input_shape {tuple(input_shape)}"
+            )
+        self._start_from(tuple(input_shape), self.dtype)
 
     def _build(self, inputs: Any) -> None:
         if isinstance(inputs, td.Tensor) and len(inputs.shape) and self._layers:
@@ -458,6 +534,13 @@ class Sequential(Model):
         self._network = Network(start, end)
         self.built = True
 
+    @property
+    def output_shape(self) -> Any:
+        """The shape of the output (None where it varies)."""
+        if self._network is None and self._output_shape is not None:
+            return self._output_shape
+        return td.nest.map_structure(lambda t: tuple(t.shape), self._described().outputs)
+
     def compute_output_shape(self, input_shape: Any) -> Any:
         shape = tuple(input_shape)
         for layer in self._layers:
@@ -466,6 +549,11 @@ class Sequential(Model):
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         outputs = inputs
+        if not self._layers and self._start is None:
+            raise ValueError(
+                f"Sequential model {self.name} cannot be called because it has no layers: "
+                "add one with model.add(...)"
+            )
         if self._network is not None and isinstance(inputs, td.Tensor):
             outputs = fitted(inputs, self._network.sources[0])
         for layer in self._layers:
@@ -481,12 +569,18 @@ class Sequential(Model):
         if start is not None and start.node is not None:
             layers.insert(0, start.node.layer)
         listed = [serialization.serialize_keras_object(layer) for layer in layers]
+        dtype = dtype_policies.serialize(self.dtype_policy)
         return {
-            "name": self.name, "trainable": self.trainable, "dtype": self.dtype, "layers": listed,
+            "name": self.name, "trainable": self.trainable, "dtype": dtype, "layers": listed,
         }  # fmt: skip
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        if "name" not in config or "layers" not in config:
+            raise ValueError(
+                "A Sequential model configuration must be a dictionary containing the 'name' and "
+                f"'layers' keys. Received: {config}"
+            )
         with serialization.custom_object_scope(custom_objects or {}):
             layers = [
                 serialization.deserialize_keras_object(
@@ -499,6 +593,25 @@ class Sequential(Model):
 
 def _shape(value: Any) -> tuple[int | None, ...] | None:
     return tuple(value.shape) if hasattr(value, "shape") else None
+
+
+def _needed(layer: Layer) -> list[str]:
+    """The arguments that a call of a layer must be given."""
+    kinds = inspect.Parameter
+    return [
+        name for name, p in inspect.signature(layer.call).parameters.items()
+        if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]  # fmt: skip
+
+
+def _start_of(layer: Layer) -> KerasTensor | None:
+    """An input like the one that a model begins with, where that is known."""
+    network = getattr(layer, "_network", None)
+    if network is None or len(network.sources) != 1:
+        return None
+    (source,) = network.sources
+    made: KerasTensor = Input(batch_shape=tuple(source.shape), dtype=source.dtype)
+    return made
 
 
 def _specs(shape: Any, dtype: Any) -> Any:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 import treadle as td
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.functions import Operation
+from treadle.keras.layers.inputs import InputLayer
 from treadle.keras.layers.symbolic import KerasTensor, Node
 from treadle.keras.masks import mask_of
 
@@ -78,12 +82,16 @@ class Network:
 
     def run(self, inputs: Any) -> Any:
         """The outputs for tensors in the structure of the inputs, or in a dict by their names."""
-        values = {}
+        values: dict[int, Any] = {}
         for source, value in zip(self.sources, self._listed(inputs), strict=True):
+            if value is None:
+                _check_optional(source)
+                values[id(source)] = None
+                continue
             values[id(source)] = given = fitted(value, source)
             if source.sparse:
                 given.set_shape(source.shape)
-            if not source.shape.is_compatible_with(given.shape):
+            if not source.shape[1:].is_compatible_with(given.shape[1:]):  # any number of examples
                 raise ValueError(
                     f'Model: input "{source.name}" has shape {source.shape}, got a tensor of '
                     f"shape {value.shape}"
@@ -95,6 +103,7 @@ class Network:
         return results[0] if alone else results
 
     def _listed(self, inputs: Any) -> list[Any]:
+        self._warn_of_structure(inputs)
         if isinstance(inputs, Mapping) and not isinstance(self.inputs, Mapping):
             missing = [s.name for s in self.sources if s.name not in inputs]
             if missing:
@@ -107,6 +116,52 @@ class Network:
                 f"({', '.join(s.name for s in self.sources)}), got {len(leaves)}"
             )
         return leaves
+
+
+    def _warn_of_structure(self, inputs: Any) -> None:
+        """Warn where the inputs have another structure, which their order makes up for; lists and
+        tuples are one.
+
+        Raises:
+            ValueError: names in another order than the alphabet's say what inputs are.
+        """
+        named = isinstance(inputs, Mapping)
+        described = isinstance(self.inputs, Mapping)
+        if (named and not described) or _outline(inputs) == _outline(self.inputs):
+            return
+        alone = not named and not isinstance(inputs, list | tuple)
+        if alone and len(self.sources) == 1 and not described:
+            return
+        expected = td.nest.map_structure(lambda source: source.name, self.inputs)
+        found = td.nest.map_structure(
+            lambda x: "None" if x is None else f"Tensor(shape={tuple(np.shape(x))})", inputs
+        )
+        message = (
+            "The structure of `inputs` doesn't match the expected structure.\n"
+            f"Expected: {expected}\nReceived: inputs={found}"
+        )
+        if described and not named and list(self.inputs) != sorted(self.inputs):
+            raise ValueError(message)
+        warnings.warn(message, stacklevel=6)
+
+
+def _outline(structure: Any) -> Any:
+    """A structure without its leaves, lists as tuples."""
+    if isinstance(structure, Mapping):
+        return {key: _outline(structure[key]) for key in sorted(structure)}
+    if isinstance(structure, list | tuple):
+        return tuple(map(_outline, structure))
+    return None
+
+
+def _check_optional(source: KerasTensor) -> None:
+    """Refuse None instead of an Input that is not optional."""
+    layer = None if source.node is None else source.node.layer
+    if isinstance(layer, InputLayer) and not layer.optional:
+        raise ValueError(
+            f"The input '{source.name}' is not optional, but None was passed. Please provide a "
+            "valid tensor, or make it with keras.Input(..., optional=True)."
+        )
 
 
 def _checked(structure: Any, what: str) -> list[KerasTensor]:

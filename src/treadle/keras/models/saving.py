@@ -12,8 +12,9 @@ import io
 import json
 import os
 import time
+import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,7 @@ def unpickled(config: Any, classes: Any, weights: list[Any], kept: list[Any] | N
 
 def save_model(
     model: Model, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
-    save_format: Any = None,
+    save_format: Any = None, zipped: bool | None = None, **kwargs: Any,
 ) -> None:  # fmt: skip
     """Write a model: its config, its weights, and what its optimizer keeps.
 
@@ -103,26 +104,51 @@ def save_model(
     Args:
         filepath: ends with ``.keras`` for an archive of Keras 3, or with ``.h5`` or ``.hdf5`` for
             a file as Keras 2 had it, which need h5py; or with ``.safetensors`` for a file of
-            treadle's own.
+            treadle's own. Or an open binary file, which gets an archive.
         overwrite: whether a file that is there may be replaced.
         include_optimizer: whether an ``.h5`` file also has how the model was compiled, and what its
             optimizer keeps.
         save_format: taken for programs of Keras 2; the ending says the format, as in Keras 3.
+        zipped: False: a folder with what an archive has.
 
     Raises:
-        ValueError: another ending, or a model whose weights are not made yet.
+        ValueError: another ending, or an argument that there is not.
         FileExistsError: the file is there and may not be replaced.
         TypeError: a layer has an argument that is no plain data, such as a lambda.
         ResourceExhaustedError, PermissionDeniedError: as for `td.train.Checkpoint.save`.
     """
+    if kwargs:
+        raise ValueError(f"The following argument(s) are not supported: {list(kwargs)}")
+    if hasattr(filepath, "write"):
+        filepath.write(_zipped(_archived(model)))
+        return
     path = Path(filepath)
-    if path.suffix not in (".keras", SUFFIX, *_LEGACY):
+    if path.suffix not in (".keras", SUFFIX, *_LEGACY) and zipped is not False:
         raise ValueError(
-            f"save: {path} should end with .keras or .h5 for a file of Keras, or with {SUFFIX} for "
-            "a file of treadle's own; td.train.Checkpoint and save_weights keep variables only"
+            f"Invalid filepath extension for saving: {path} should end with .keras or .h5 for a "
+            f"file of Keras, or with {SUFFIX} for a file of treadle's own; td.train.Checkpoint and "
+            "save_weights keep variables only"
+        )
+    if zipped is False and path.suffix == ".keras":
+        raise ValueError(
+            f"save: a folder should not end in .keras, as {path} does: that is for archives"
         )
     if not overwrite and path.exists():
         raise FileExistsError(f"save: {path} is there already, and overwrite is False")
+    if path.suffix in (SUFFIX, *_LEGACY):
+        _save_older(model, path, include_optimizer)
+        return
+    parts = _archived(model)
+    if zipped is not False:
+        atomic.write(path, [_zipped(parts)], "model")
+        return
+    path.mkdir(parents=True, exist_ok=True)
+    for name, content in parts.items():
+        atomic.write(path / name, [content], "model")
+
+
+def _save_older(model: Model, path: Path, include_optimizer: bool) -> None:
+    """Write a file of Keras 2, or one of treadle's own."""
     if not model.built:
         raise ValueError(
             f'Model "{model.name}" has no weights yet: call it on data, or model.build(shape)'
@@ -133,21 +159,36 @@ def save_model(
             legacy_files.write(model, file, include_optimizer)
         atomic.write(path, [content.getvalue()], "model")
         return
+    prefix = str(path).removesuffix(SUFFIX)
+    Checkpoint(model)._write(prefix, None, {_CONFIG: json.dumps(to_config(model))})
+
+
+def _archived(model: Model) -> dict[str, bytes]:
+    """What an archive of Keras 3 holds, by the names of its files."""
+    if not model.built:
+        warnings.warn(
+            "You are saving a model that has not yet been built. It might not contain any weights "
+            "yet. Consider building the model first by calling it on some data.",
+            stacklevel=4,
+        )
     config = json.dumps(to_config(model))
-    if path.suffix == SUFFIX:
-        prefix = str(path).removesuffix(SUFFIX)
-        Checkpoint(model)._write(prefix, None, {_CONFIG: config})
-        return
-    h5py, weights, archive = weight_files.h5py(), io.BytesIO(), io.BytesIO()
+    h5py, weights = weight_files.h5py(), io.BytesIO()
     with h5py.File(weights, "w") as file:
         weight_files.write(model, file)
     saved = time.strftime("%Y-%m-%d@%H:%M:%S")
     metadata = {"keras_version": "3.10.0", "date_saved": saved, "treadle_version": __version__}
+    return {
+        "metadata.json": json.dumps(metadata).encode(), "config.json": config.encode(),
+        _WEIGHTS: weights.getvalue(),
+    }  # fmt: skip
+
+
+def _zipped(parts: Mapping[str, bytes]) -> bytes:
+    archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as zipped:
-        zipped.writestr("metadata.json", json.dumps(metadata))
-        zipped.writestr("config.json", config)
-        zipped.writestr(_WEIGHTS, weights.getvalue())
-    atomic.write(path, [archive.getvalue()], "model")
+        for name, content in parts.items():
+            zipped.writestr(name, content)
+    return archive.getvalue()
 
 
 def load_model(
@@ -157,21 +198,33 @@ def load_model(
     """A model that `save_model` or Keras 3 wrote, with its weights.
 
     Args:
+        filepath: of the file, or of the folder of an archive that is not zipped; or an open binary
+            file that holds an archive.
         custom_objects: classes and functions of the user, by name; those that are registered are
             found anyway.
         compile: whether to compile it as it was, with what the optimizer kept.
         safe_mode: True only: code in files is never run.
 
     Raises:
-        NotFoundError: there is no such file.
-        ValueError: it is none of these files, or holds what is not supported.
+        ValueError: there is no such file, or it is none of these, or holds what is not supported.
         DataLossError: it is damaged.
     """
-    path = Path(filepath)
     if not safe_mode:
         raise ValueError("load_model: code in files is never run, so safe_mode is always True")
+    if hasattr(filepath, "read"):
+        name = getattr(filepath, "name", "the archive")
+        return _load_archive(_unzipped(filepath.read(), name), name, custom_objects, compile)
+    path = Path(filepath)
+    if not path.exists():
+        raise ValueError(
+            f"File not found: filepath={path}. Please ensure the file is an accessible `.keras` or "
+            f"`.h5` file of Keras, or a `{SUFFIX}` file of treadle."
+        )
     if path.suffix == SUFFIX:
         return _load_own(path, custom_objects, compile)
+    if (path / "config.json").is_file():
+        parts = {name: _content(path / name) for name in ("config.json", _WEIGHTS)}
+        return _load_archive(parts, path, custom_objects, compile)
     if path.is_dir():
         raise ValueError(
             f"File format not supported: filepath={path}. A saved model is loaded by "
@@ -180,26 +233,42 @@ def load_model(
         )
     if path.suffix in _LEGACY:
         return _load_legacy(path, custom_objects, compile)
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise atomic.file_error(error, f"Could not read model {path}") from error
     if path.suffix != ".keras":
         raise ValueError(
             f"load_model: {path} is neither a file of Keras (.keras, .h5) nor one of treadle "
             f"({SUFFIX}): write it anew with Keras 3, model.save('name.keras')"
         )
+    return _load_archive(_unzipped(_content(path), path), path, custom_objects, compile)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise atomic.file_error(error, f"Could not read model {path}") from error
+
+
+def _unzipped(data: bytes, path: Any) -> dict[str, bytes]:
+    """The config and the weights of an archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as zipped:
             if zipped.getinfo("config.json").file_size > _MOST_TEXT:
                 raise ValueError("its config is too large")
-            config = json.loads(zipped.read("config.json"))
-            weights = zipped.read(_WEIGHTS)
+            return {name: zipped.read(name) for name in ("config.json", _WEIGHTS)}
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
         raise td.errors.DataLossError(None, None, f"{path} is damaged: {error}") from None
+
+
+def _load_archive(
+    parts: Mapping[str, bytes], path: Any, custom_objects: Mapping[str, Any] | None, compile: bool
+) -> Any:
+    try:
+        config = json.loads(parts["config.json"])
+    except ValueError as error:
+        raise td.errors.DataLossError(None, None, f"{path} is damaged: {error}") from None
     model = from_config(config, custom_objects, compile)
-    with opened(io.BytesIO(weights), path) as file:
+    with opened(io.BytesIO(parts[_WEIGHTS]), path) as file:
         weight_files.read(model, file, str(path))
     return model
 
@@ -243,7 +312,9 @@ def _load_own(path: Path, custom_objects: Mapping[str, Any] | None, compile: boo
     return model
 
 
-def save_weights(model: Model, filepath: Any, overwrite: bool = True) -> None:
+def save_weights(
+    model: Model, filepath: Any, overwrite: bool = True, objects_to_skip: Iterable[Any] = ()
+) -> None:
     """Write the weights of a model; `Model.save_weights` says how."""
     name = os.fspath(filepath)
     is_keras = name.endswith(".h5")
@@ -253,17 +324,20 @@ def save_weights(model: Model, filepath: Any, overwrite: bool = True) -> None:
     if not overwrite and os.path.exists(name if is_keras else prefix + SUFFIX):
         raise FileExistsError(f"save_weights: {name} is there already, and overwrite is False")
     if not is_keras:
+        if objects_to_skip:
+            raise ValueError("save_weights: objects_to_skip is for files of Keras (.weights.h5)")
         Checkpoint(model).write(prefix)
         return
     content = io.BytesIO()
     with weight_files.h5py().File(content, "w") as file:
-        weight_files.write(model, file)
+        weight_files.write(model, file, objects_to_skip)
     atomic.write(Path(name), [content.getvalue()], "weights")
 
 
 def load_weights(
-    model: Model, filepath: Any, skip_mismatch: bool = False, by_name: bool = False
-) -> Any:
+    model: Model, filepath: Any, skip_mismatch: bool = False, by_name: bool = False,
+    objects_to_skip: Iterable[Any] = (),
+) -> Any:  # fmt: skip
     """Assign the weights of a model; `Model.load_weights` says how."""
     name = os.fspath(filepath)
     if by_name and (not name.endswith(_LEGACY) or name.endswith(".weights.h5")):
@@ -286,10 +360,11 @@ def load_weights(
             if legacy_files.is_legacy(file):
                 legacy_files.read_weights(model, file, name, skip_mismatch, by_name)
             else:
-                weight_files.read(model, file, name, skip_mismatch)
+                weight_files.read(model, file, name, skip_mismatch, objects_to_skip)
         return None
-    if skip_mismatch:
-        raise ValueError("load_weights: skip_mismatch is for files of Keras (.weights.h5)")
+    if skip_mismatch or objects_to_skip:
+        given = "skip_mismatch" if skip_mismatch else "objects_to_skip"
+        raise ValueError(f"load_weights: {given} is for files of Keras (.weights.h5)")
     status = Checkpoint(model).read(name.removesuffix(SUFFIX))
     status.assert_nontrivial_match()
     missing = status.missing_among(model.weights)

@@ -226,7 +226,8 @@ class Trainer:
         if "training" in taken or any(p.kind is p.VAR_KEYWORD for p in taken.values()):
             given["training"] = training
         loss = self.compute_loss(**given)
-        count = td.cast(td.shape(td.nest.flatten(x)[0])[0], td.float32)
+        first = next(leaf for leaf in td.nest.flatten(x) if leaf is not None)
+        count = td.cast(td.shape(first)[0], td.float32)
         self._setup().tracker.update_state(replicas.unscaled(loss), sample_weight=count)
         return loss
 

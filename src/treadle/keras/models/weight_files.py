@@ -7,7 +7,7 @@ changes first. The path of a group is made of names of attributes; in lists, of 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,14 +38,51 @@ def h5py() -> Any:
     return h5py
 
 
+class Store:
+    """The variables of an object in a file: arrays by names."""
+
+    def __init__(self, group: Any) -> None:
+        self._group = group
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        array = np.asarray(value)
+        if array.dtype == td.bfloat16.np_dtype:
+            self._group.create_dataset(name, data=array.view(np.dtype("V2")))
+            self._group[name].attrs["dtype"] = "bfloat16"
+        else:
+            self._group[name] = array
+
+    def __getitem__(self, name: str) -> Any:
+        return array_of(self._group[name])
+
+    def __len__(self) -> int:
+        return len(self._group)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._group)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._group
+
+    def keys(self) -> Any:
+        """The names."""
+        return self._group.keys()
+
+
+def _reads_itself(value: Any) -> bool:
+    """Whether a program says how its layer takes variables from files."""
+    reads = getattr(type(value), "load_own_variables", None)
+    return reads is not None and not reads.__module__.startswith("treadle.")
+
+
 def _variables(value: Any, model: Model) -> list[td.Variable]:
     """The own variables of an object in the order of files."""
     if isinstance(value, Optimizer):
         return value._in_file(model.trainable_variables)
     if isinstance(value, Metric):
         return list(value.variables)
-    own, _ = value._own()
-    return [v for v in own if v.trainable] + [v for v in own if not v.trainable]
+    found: list[td.Variable] = value._kept_variables()
+    return found
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:
@@ -90,37 +127,50 @@ def _walk_container(values: Any, path: str, seen: set[int]) -> Iterator[tuple[st
         yield from _walk(child, f"{path}/{name}{f'_{number}' if number else ''}", seen)
 
 
-def write(model: Model, file: Any) -> None:
-    """Write the weights of a model, and what its optimizer keeps, into an open HDF5 file."""
-    for path, value in _walk(model, "", set()):
+def write(model: Model, file: Any, without: Iterable[Any] = ()) -> None:
+    """Write the weights of a model, and what its optimizer keeps, into an open HDF5 file.
+
+    Args:
+        without: layers and other objects that are left out.
+    """
+    for path, value in _walk(model, "", set(map(id, without))):
         group = file.create_group(f"{path}/vars".lstrip("/"))
         group.attrs["name"] = value.name
+        store = Store(group)
+        if isinstance(value, Layer):
+            value.save_own_variables(store)
+            continue
         for number, variable in enumerate(_variables(value, model)):
-            array = np.asarray(variable.numpy())
-            if variable.dtype is td.bfloat16:
-                group.create_dataset(str(number), data=array.view(np.dtype("V2")))
-                group[str(number)].attrs["dtype"] = "bfloat16"
-            else:
-                group[str(number)] = array
+            store[str(number)] = variable.numpy()
 
 
-def read(model: Model, file: Any, name: str, skip_mismatch: bool = False) -> None:
+def read(
+    model: Model, file: Any, name: str, skip_mismatch: bool = False, without: Iterable[Any] = ()
+) -> None:
     """Assign the weights of a model from an open HDF5 file, or none where one does not fit.
 
     Args:
         name: of the file, for errors.
         skip_mismatch: leave layers as they are whose weights do not fit.
+        without: layers and other objects that are left as they are.
 
     Raises:
         ValueError: the file has other weights than the model.
     """
     assigned: list[tuple[td.Variable, Any]] = []
-    for path, value in _walk(model, "", set()):
-        variables = _variables(value, model)
+    others: list[tuple[Layer, Any]] = []  # layers that take their variables themselves
+    taken: list[Layer] = []
+    for path, value in _walk(model, "", set(map(id, without))):
         group = file.get(f"{path}/vars".lstrip("/"), {})
+        if isinstance(value, Layer) and _reads_itself(value):
+            others.append((value, Store(group)))
+            continue
+        variables = _variables(value, model)
         fault = difference(variables, group)
         if fault is None:
             assigned += [(v, array_of(group[str(n)])) for n, v in enumerate(variables)]
+            if isinstance(value, Layer):
+                taken.append(value)
         elif isinstance(value, Optimizer) and difference(variables[: len(group)], group) is None:
             # It made no update yet, so it has no slots.
             made = variables[: len(group)]
@@ -134,6 +184,10 @@ def read(model: Model, file: Any, name: str, skip_mismatch: bool = False) -> Non
             where = f"layer {value.name!r}" if path else f"model {value.name!r}"
             raise ValueError(f"{name}: {where}, which is {path or 'at the top'!r} there: {fault}")
     assign(assigned)
+    for layer in taken:
+        layer._loaded()
+    for layer, store in others:
+        layer.load_own_variables(store)
 
 
 def assign(assigned: list[tuple[td.Variable, Any]]) -> None:

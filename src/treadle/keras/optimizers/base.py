@@ -339,7 +339,7 @@ class Optimizer:
 
     def _new_slot(self, name: str, variable: td.Variable) -> td.Variable:
         shape, dtype = self.slot_shape(name, variable), variable.dtype
-        value = self.slot_start(name)
+        value = 0.0 if name in _FOR_ALL else self.slot_start(name)
         return self._owned(_label(variable, name), lambda: td.fill(shape, td.cast(value, dtype)))
 
     def slot_names(self, variable: td.Variable) -> tuple[str, ...]:

@@ -82,10 +82,14 @@ class Muon(Optimizer):
         momentum.assign_add(gradient + momentum.read_value() * (self.momentum - 1))
         now = momentum.read_value()
         moved = self._orthogonal(gradient + self.momentum * now if self.nesterov else now)
-        scale = 1.0
-        if self.rms_rate is not None:
-            scale = max(size or 0 for size in variable.shape.as_list()) ** 0.5 * self.rms_rate
-        variable.assign_sub(factors["rate"] * moved * scale)
+        variable.assign_sub(factors["rate"] * self.lr_adjust(moved))
+
+    def lr_adjust(self, x: td.Tensor) -> td.Tensor:
+        """An update times `rms_rate` and the root of the longer side, unless that rate is None."""
+        if self.rms_rate is None:
+            return x
+        longer = max(size or 0 for size in x.shape.as_list())
+        return x * float(longer**0.5 * self.rms_rate)
 
     def _orthogonal(self, x: td.Tensor) -> td.Tensor:
         """A matrix with the singular vectors of x and singular values near 1."""

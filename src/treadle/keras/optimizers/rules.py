@@ -104,6 +104,10 @@ class AdamW(Adam):
     def __init__(
         self, learning_rate: Any = 0.001, weight_decay: float = 0.004, **kwargs: Any
     ) -> None:
+        if weight_decay is None:
+            raise ValueError(
+                "Argument `weight_decay` must be a float. Received: weight_decay=None"
+            )
         super().__init__(learning_rate, weight_decay=weight_decay, **kwargs)
 
 

@@ -16,7 +16,7 @@ from treadle.keras.progress import (
     is_interactive_logging_enabled,
 )
 from treadle.keras.promotion import standardize_dtype
-from treadle.keras.random import seed_globally
+from treadle.keras.random import forget_global, seeded_with_python
 from treadle.keras.serialization import (
     CustomObjectScope,
     custom_object_scope,
@@ -58,7 +58,7 @@ def set_random_seed(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  (programs that use the global generator)
     td.random.set_seed(seed)
-    seed_globally(seed)
+    seeded_with_python()
 
 
 def clear_session(free_memory: bool = True) -> None:
@@ -68,7 +68,7 @@ def clear_session(free_memory: bool = True) -> None:
         free_memory: accepted: memory is freed when it is no longer used.
     """
     naming.clear()
-    seed_globally(None)
+    forget_global()
 
 
 __all__ = [

@@ -6,9 +6,16 @@ from typing import Any
 
 import numpy as np
 
+import treadle as td
+
 
 def to_categorical(x: Any, num_classes: int | None = None) -> Any:
-    """Class numbers as one-hot float32 rows."""
+    """Class numbers as one-hot float32 rows: an array, or a tensor where x is one."""
+    if isinstance(x, td.Tensor):
+        if num_classes is None:
+            num_classes = int(td.reduce_max(x)) + 1
+        numbers = td.squeeze(x, -1) if len(x.shape) > 1 and x.shape[-1] == 1 else x
+        return td.one_hot(td.cast(numbers, td.int64), num_classes)
     classes = np.asarray(x, dtype=np.int64)
     if classes.ndim > 1 and classes.shape[-1] == 1:
         classes = classes[..., 0]
@@ -17,7 +24,10 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
 
 
 def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:
-    """An array over its norms along the axis; zeros stay zeros."""
+    """An array or tensor over its norms along the axis; zeros stay zeros."""
+    if isinstance(x, td.Tensor):
+        norm = td.norm(x, ord=order, axis=axis, keepdims=True)
+        return x / td.where(norm == 0, td.ones_like(norm), norm)
     array = np.asarray(x)
     norms = np.atleast_1d(np.linalg.norm(array, order, axis))
     norms[norms == 0] = 1

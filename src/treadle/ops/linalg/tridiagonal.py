@@ -19,7 +19,6 @@ from treadle.ops.linalg import decompositions
 from treadle.ops.linalg.diagonals import diag, diag_part
 from treadle.ops.linalg.matrices import matrix_transpose
 from treadle.ops.linalg.matrix_functions import adjoint as adjoint_of
-from treadle.ops.linalg.matrix_functions import eigh, eigvalsh
 from treadle.ops.op_makers import require_kinds
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
@@ -244,7 +243,8 @@ def eigh_tridiagonal(
     whole = diag(main)
     if main.dims[0] != 1:
         whole = whole + diag(conj(side), k=-1)
-    values, vectors = (eigvalsh(whole), None) if eigvals_only else eigh(whole)
+    values, whole_vectors = decompositions.eigh(whole)  # real for complex matrices, too
+    vectors = None if eigvals_only else whole_vectors
     if select == "i":
         first, last = (int(k) for k in select_range)
         if not 0 <= first <= last:

@@ -62,6 +62,7 @@ class _Streams:
     def __init__(self) -> None:
         self.lock = locks.reentrant_lock()
         self.seed: int | None = None
+        self.seedings = 0  # how often a seed was set
         self.need_seeds = False  # whether numbers without a seed are refused
         self.made: dict[tuple[OpSeed, Device], Stream] = {}
 
@@ -92,6 +93,7 @@ class _Streams:
     def reset(self, seed: int | None) -> None:
         with self.lock, recording(None), taping(()):
             self.seed = seed
+            self.seedings += 1
             for op_seed in {op_seed for op_seed, _ in self.made}:
                 state = from_array(self.initial(op_seed))
                 for (number, _), variable in self.made.items():

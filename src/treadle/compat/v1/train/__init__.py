@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from treadle.compat.v1.mirrored import fallback
 from treadle.compat.v1.train.averages import ExponentialMovingAverage
-from treadle.compat.v1.train.coordinator import Coordinator, LooperThread, QueueRunner
+from treadle.compat.v1.train.coordinator import LooperThread, QueueRunner
 from treadle.compat.v1.train.input_queues import (
     batch,
     batch_join,
@@ -87,6 +87,7 @@ from treadle.compat.v1.train.schedules import (
 )
 from treadle.compat.v1.train.warm_starts import VocabInfo, init_from_checkpoint, warm_start
 from treadle.compat.v1.train.writing import summary_iterator, write_graph
+from treadle.train import Coordinator
 
 __all__ = [
     "batch",

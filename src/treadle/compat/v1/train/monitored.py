@@ -16,9 +16,10 @@ from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.session import Session, get_default_session
 from treadle.compat.v1.summary import FileWriter, FileWriterCache, merge_all
-from treadle.compat.v1.train.coordinator import Coordinator, LooperThread
+from treadle.compat.v1.train.coordinator import LooperThread
 from treadle.compat.v1.train.saver import Saver, latest_checkpoint
 from treadle.compat.v1.train.schedules import get_global_step
+from treadle.train import Coordinator
 
 _log = logging.getLogger("treadle")
 

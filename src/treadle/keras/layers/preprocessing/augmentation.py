@@ -6,6 +6,7 @@ import math
 from typing import Any, ClassVar
 
 import treadle as td
+from treadle.keras import random
 from treadle.keras.layers.preprocessing.images import OfImages, middle, resized
 from treadle.keras.layers.preprocessing.projections import FILL_MODES, INTERPOLATIONS, projected
 from treadle.keras.layers.spatial import size_of
@@ -19,6 +20,8 @@ class _Random(OfImages):
     def __init__(self, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.seed = seed
+        if seed is None:
+            random.default_seed()  # as Keras draws one here: later layers get the same seeds
 
     def call(self, inputs: Any, training: Any = True) -> Any:
         if isinstance(training, td.Tensor):

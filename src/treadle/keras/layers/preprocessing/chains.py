@@ -62,8 +62,11 @@ class _Drawing(_Random):
     def _one_of(self, layers: list[Any], images: td.Tensor) -> td.Tensor:
         """What one of the layers makes of the images; a None changes nothing."""
 
+        def changed(layer: Any) -> td.Tensor:
+            return td.cast(td.ensure_shape(layer(images), images.shape), images.dtype)
+
         def by(layer: Any) -> Any:
-            return lambda: images if layer is None else td.ensure_shape(layer(images), images.shape)
+            return lambda: images if layer is None else changed(layer)
 
         number = td.random.uniform([], 0, len(layers), td.int32, self.seed)
         return td.switch_case(number, [by(layer) for layer in layers])  # type: ignore[no-any-return]

@@ -185,10 +185,22 @@ class CenterCrop(_ToSize):
     def _changed(self, images: td.Tensor) -> td.Tensor:
         images = td.cast(images, self.dtype)
         more = [size_of(images, 1) - self.height, size_of(images, 2) - self.width]
+        shape = [images.shape[0], self.height, self.width, images.shape[3]]
+
+        def cut_and_resized() -> td.Tensor:
+            part = cropped_to_aspect(images, self.height, self.width)
+            return td.ensure_shape(resized(part, self.height, self.width), shape)
+
+        def middle_of() -> td.Tensor:
+            top, left = (m // 2 for m in more)
+            part = images[:, top : top + self.height, left : left + self.width]
+            return td.ensure_shape(part, shape)
+
         if any(isinstance(m, int) and m < 0 for m in more):
-            return resized(
-                cropped_to_aspect(images, self.height, self.width), self.height, self.width
-            )
-        top, left = (m // 2 for m in more)
-        part = images[:, top : top + self.height, left : left + self.width]
-        return td.ensure_shape(part, [images.shape[0], self.height, self.width, images.shape[3]])
+            return cut_and_resized()
+        unknown = [m for m in more if not isinstance(m, int)]
+        if not unknown:
+            return middle_of()
+        small = td.reduce_any(td.stack(unknown) < 0)
+        found: td.Tensor = td.cond(small, cut_and_resized, middle_of)
+        return found

@@ -24,10 +24,12 @@ class Pipeline(Layer):
         self.layers = list(layers)
         self._build_at_init()
 
-    def call(self, inputs: Any, training: Any = True) -> Any:
+    def call(self, inputs: Any, training: Any = True, mask: Any = None) -> Any:
+        given = {"training": training, "mask": mask}
         for layer in self.layers:
-            takes = isinstance(layer, Layer) and layer._takes("training")
-            inputs = layer(inputs, training=training) if takes else layer(inputs)
+            own = isinstance(layer, Layer)
+            taken = {k: v for k, v in given.items() if own and v is not None and layer._takes(k)}
+            inputs = layer(inputs, **taken)
         return inputs
 
     def get_config(self) -> dict[str, Any]:

@@ -65,10 +65,10 @@ class _Lookup(Layer):
         oov_token: Any = None, vocabulary: Any = None, idf_weights: Any = None,
         invert: bool = False, output_mode: str = "int", sparse: bool = False,
         pad_to_max_tokens: bool = False, oov_method: str = "floormod", salt: Any = None,
-        **kwargs: Any,
+        vocabulary_size: int | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         kwargs.pop("has_input_vocabulary", None)
-        self._stated_size = kwargs.pop("vocabulary_size", None)  # in configurations
+        self._stated_size = vocabulary_size  # in configurations
         super().__init__(**kwargs)
         kind = type(self).__name__
         check_sparse(kind, sparse, output_mode)

@@ -1,0 +1,115 @@
+"""Keras: tables of layers in 8 bits, and products of whole numbers."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from tests.facts_tf.registry import program, raised
+
+X2 = np.sin(np.arange(16.0)).reshape(2, 8).astype("float32")
+X3 = np.sin(np.arange(24.0)).reshape(2, 4, 3).astype("float32")
+TOKENS = np.array([[0, 2], [1, 1]])
+
+
+def stored(layer):
+    """The own variables of a layer as files have them."""
+    store = {}
+    layer.save_own_variables(store)
+    return {name: np.asarray(value) for name, value in store.items()}
+
+
+@program
+def layers_in_8_bits(tf):
+    tf.keras.utils.set_random_seed(3)
+    layers, found = tf.keras.layers, []
+    for layer, x in (
+        (layers.Dense(4, "relu"), X2), (layers.Dense(4), X3), (layers.Embedding(3, 4), TOKENS),
+        (layers.EinsumDense("ab,bcd->acd", (2, 3), bias_axes="cd"), X2),
+        (layers.EinsumDense("abc,cd->abd", (None, 5)), X3),
+        (layers.EinsumDense("abc,bdc->adb", (2, 4)), X3),
+    ):  # fmt: skip
+        exact = layer(x)
+        layer.quantize("int8")
+        found.append([
+            exact, layer(x), stored(layer), layer.dtype_policy.name, layer.compute_dtype,
+            layer.get_config()["dtype"], [v.name for v in layer.trainable_weights],
+            layer.quantization_mode,
+        ])  # fmt: skip
+    return found
+
+
+@program
+def products_of_low_rank_beside_tables_in_8_bits(tf):
+    tf.keras.utils.set_random_seed(3)
+    layer = tf.keras.layers.Dense(3)
+    layer.build((None, 8))
+    layer.quantize("int8")
+    layer.enable_lora(2)
+    layer.lora_kernel_b.assign(np.arange(6.0).reshape(2, 3) / 5)
+    return [layer(X2), stored(layer), [v.name for v in layer.trainable_weights]]
+
+
+@program
+def models_in_8_bits(tf):
+    tf.keras.utils.set_random_seed(3)
+    layers = tf.keras.layers
+    model = tf.keras.Sequential(
+        [tf.keras.Input((8,)), layers.Dense(4, name="first"), layers.Dense(2, name="last")]
+    )
+    exact = model.predict(X2, verbose=0)
+    model.quantize("int8", filters="^fi")
+    found = [[layer.dtype_policy.name for layer in model.layers], exact]
+    found.append(model.predict(X2, verbose=0))
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "m.keras")
+        model.save(path)
+        again = tf.keras.models.load_model(path)
+    found += [again.predict(X2, verbose=0), [layer.dtype_policy.name for layer in again.layers]]
+    with tf.GradientTape() as tape:
+        x = tf.constant(X2)
+        tape.watch(x)
+        loss = tf.reduce_sum(model(x) ** 2)
+    return [*found, tape.gradient(loss, x), len(model.trainable_weights)]
+
+
+@program
+def modes_that_there_are_not(tf):
+    layers = tf.keras.layers
+    built = layers.Dense(2)
+    built.build((None, 3))
+    twice = layers.Dense(2, dtype="int8_from_float32")
+    twice.build((None, 3))
+    later = layers.Dense(2)
+    later.build((None, 3))
+    later.dtype_policy = "int8_from_float32"
+
+    class Own(layers.Dense):
+        pass
+
+    own = Own(2)
+    own.build((None, 3))
+    flat = layers.Flatten()
+    flat.build((None, 3))
+    policy = tf.keras.dtype_policies.QuantizedDTypePolicy
+    return [
+        raised(layers.Dense(2).quantize, "int8"), raised(built.quantize, "int7"),
+        raised(twice.quantize, "int8"), raised(own.quantize, "int8"),
+        raised(flat.quantize, "int8"), [len(layer.variables) for layer in (twice, later)],
+        policy("int8", "float32").name, policy("int8").get_config(), raised(policy, "int7"),
+        raised(policy, "int8", "float16"), policy("int8", "mixed_bfloat16").compute_dtype,
+        policy("int8", "float32") == tf.keras.dtype_policies.get("int8_from_float32"),
+    ]  # fmt: skip
+
+
+@program
+def products_of_whole_numbers(tf):
+    a = tf.constant([[100, -120], [127, 3]], tf.int8)
+    b = tf.constant([[90, 7], [-128, 1]], tf.int8)
+    made = tf.function(lambda x, y: tf.matmul(x, y, output_type=tf.int32))
+    return [
+        tf.matmul(a, b, output_type=tf.int32), made(a, b),
+        tf.matmul(a, b, transpose_b=True, output_type=tf.int32),
+    ]  # fmt: skip
