@@ -227,10 +227,8 @@ def prepared(
 
 
 def _flat(x: Any) -> Iterator[Any]:
-    for y in td.nest.flatten(x):
-        if isinstance(y, td.IndexedSlices):
-            yield from (y.values, y.indices)
-        elif isinstance(y, td.Variable):
+    for y in td.nest.flatten(x, expand_composites=True):
+        if isinstance(y, td.Variable):
             yield td.convert_to_tensor(y)
         elif isinstance(y, np.ndarray | np.generic | int | float | complex | str | bytes):
             yield np.asarray(td.constant(y).numpy())
