@@ -18,9 +18,8 @@ INTRODUCTION = """\
 2.21 and with treadle, and their values, dtypes, shapes, numbers of traces and exception types are
 compared (`tests/facts_tf/`), and the parameters of {parameters} functions and methods: names, order
 and defaults. This is what differs, on purpose. An exception counts as the same if
-an `except` for TensorFlow's type catches treadle's. `tests/facts_tf/mutate.py` compares sets that are
-changed at random. `PYTHONPATH=src:. python
-docs/make_deviations.py` writes this page.
+an `except` for TensorFlow's type catches treadle's. `tests/facts_tf/mutate.py` compares sets
+that are changed at random. `PYTHONPATH=src:. python docs/make_deviations.py` writes this page.
 
 | | TensorFlow | treadle | why | programs |
 |---|---|---|---|---|

@@ -13,13 +13,15 @@ from treadle.ops.lowering import ListForm
 from treadle.ops.onnx.forms import give_forms
 from treadle.ops.python_functions import USER_CODE
 from treadle.ops.registry import Op
+from treadle.runtime.gpu.routines import has_form
+from treadle.runtime.gpu.routines.arrays import TRANSFORMS
 
 INTRODUCTION = """\
 # Ops
 
 Every op of the registry, and what running its samples (`tests/ops/`) tells of it;
 `tests/ops/test_every_op.py` and the tests of the tables hold the values.
-`PYTHONPATH=src:. python docs/make_ops.py` writes this page. [gpu.md](gpu.md) tells of GPUs.
+`PYTHONPATH=src:. python docs/make_ops.py` writes this page.
 
 - **eager**: runs outside of functions; what does not is written while functions are traced, or by
   a pass.
@@ -29,14 +31,17 @@ Every op of the registry, and what running its samples (`tests/ops/`) tells of i
   the reason below the table; "—": no example is given to it.
 - **CPU**: "native": code of the program, or replaced by such; "callback": the program calls the
   NumPy form, for the reason below the table; "both": it depends on dtype, shape or use.
+- **GPU**: by the op's record: "device": kernels or libraries compute it there; "host": NumPy does,
+  after a copy; "both": it depends on dtype, shape or use. [gpu.md](gpu.md) tells of it; no sample
+  has run on a GPU.
 - **open dims**: works when no dim of the arguments is known.
 - **ONNX**: has a form there, see [onnx.md](onnx.md).
 - **dtypes**: what the sample's call takes in place of its main dtype.
 """
 
 HEAD = """\
-| op | eager | gradient | batched | CPU | open dims | ONNX | dtypes |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+| op | eager | gradient | batched | CPU | GPU | open dims | ONNX | dtypes |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 KINDS = {
@@ -124,6 +129,14 @@ def place_text(op: Op) -> str:
     return "callback" if op.lower is None and op.parts is None else "both"
 
 
+def device_text(op: Op) -> str:
+    """Where programs for GPUs compute an op."""
+    place = place_text(op)
+    if place == "native" or has_form(op) or getattr(op.lower, "name", "") in TRANSFORMS:
+        return "device"
+    return "host" if place == "callback" else place
+
+
 def row(op: Op, known: Facts) -> str:
     cells = [
         f"`{op.name}`",
@@ -131,6 +144,7 @@ def row(op: Op, known: Facts) -> str:
         gradient_text(op, known),
         batched_text(op, known),
         place_text(op),
+        device_text(op),
         "yes" if known.open_sample else "—",
         "yes" if op.onnx else "—",
         dtypes_text(accepted(op)),
