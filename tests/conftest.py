@@ -92,15 +92,18 @@ def _settings_are_put_back() -> Iterator[None]:
     """A setting that a test leaves changed would decide what later tests of its worker show, which
     are others in every run: it fails the test that changed it."""
     from treadle.ops.random.state import streams
+    from treadle.runtime.precision import precision
     from treadle.tracing import settings
 
-    def values() -> dict[str, Any]:
-        public = {name: x for name, x in vars(settings).items() if isinstance(x, bool | int)}
-        return public | {"need_seeds": streams.need_seeds}
+    def values() -> list[tuple[Any, str, Any]]:
+        found: list[tuple[Any, str]] = [(streams, "need_seeds"), (precision, "tensor_float")]
+        found += [(settings, n) for n, x in vars(settings).items() if isinstance(x, bool | int)]
+        return [(where, name, getattr(where, name)) for where, name in found]
 
     before = values()
     yield
     after = values()
-    streams.need_seeds = before["need_seeds"]
-    vars(settings).update({name: x for name, x in before.items() if name != "need_seeds"})
-    assert after == before, "the test left settings changed"
+    for where, name, value in before:
+        setattr(where, name, value)
+    changed = [name for (_, name, old), (*_, new) in zip(before, after, strict=True) if new != old]
+    assert not changed, "the test left settings changed"

@@ -26,7 +26,7 @@ _OF_GRAPHS = (
 _REFUSED = "distribute.ParameterServerStrategy distribute.TPUStrategy".split()
 _REFUSED += [
     f"distribute.experimental.{name}"
-    for name in ("CentralStorageStrategy", "ParameterServerStrategy", "TPUStrategy")
+    for name in ("ParameterServerStrategy", "TPUStrategy")
 ]
 # What is missing, by the reason: the module or class, and its names.
 MISSING = {

@@ -32,13 +32,13 @@ def same(a, b):
 def alike(function, *arguments):
     """What a function gives eagerly, compiled and interpreted, which must be equal."""
     traced = td.function(function)
-    eager = td.nest.flatten(function(*arguments))
+    eager = td.nest.flatten(function(*arguments), expand_composites=True)
     concrete = traced.get_concrete_function(*arguments)
     assert concrete.executable.mode == "native"
     interpreted = compile(concrete.graph, Options(interpret=True))
     inputs = [np.asarray(x) for x in arguments]
     for found in (traced(*arguments), traced(*arguments), interpreted.run(inputs)):
-        for x, y in zip(td.nest.flatten(found), eager, strict=True):
+        for x, y in zip(td.nest.flatten(found, expand_composites=True), eager, strict=True):
             assert same(x, y), (x, y)
     return eager
 

@@ -194,6 +194,7 @@ def switches_of_the_configuration(tf):
     found = [config.experimental.tensor_float_32_execution_enabled()]
     config.experimental.enable_tensor_float_32_execution(True)
     found.append(config.experimental.tensor_float_32_execution_enabled())
+    config.experimental.enable_tensor_float_32_execution(False)  # as other programs expect it
     cpu = config.list_physical_devices("CPU")[0]
     config.experimental.enable_mlir_bridge()
     config.experimental.disable_mlir_bridge()

@@ -21,6 +21,7 @@ from treadle.core.shapes import substitute
 from treadle.ops.state import Variable
 from treadle.runtime import devices, interpreter
 from treadle.runtime.cpu.backend import cpu
+from treadle.runtime.cpu.background import settle
 from treadle.runtime.executable import Executable
 from treadle.runtime.planned import Planned
 
@@ -147,6 +148,7 @@ class Collection(Shimmed):
         self.source, self.tolerance, self.spread = source, tolerance, spread
         self.most_calls = CALLS if calls else 0
         self.sources += 1
+        settle()  # no program of another test may be made by this backend
         try:
             with devices.using(self):
                 run()

@@ -305,7 +305,7 @@ class Iterator:
         opened.
         """
         graph = get_default_graph()
-        specs = td.nest.flatten(self._spec)
+        specs = td.nest.flatten(self._spec, expand_composites=True)
         named = [] if self._string is None else [element(self._string)]
 
         def take(session: Any, *values: Any) -> list[Any]:
@@ -322,13 +322,14 @@ class Iterator:
                     f"getting the next element.{at(op.origin)}",
                 )  # fmt: skip
             try:
-                return list(td.nest.flatten(next(iterator)))
+                return td.nest.flatten(next(iterator), expand_composites=True)
             except StopIteration:
                 raise _ended() from None
 
         kind = "IteratorGetNext"
         op = host_operation(graph, name or kind, kind, take, named or self._taken(), specs)
-        return map_leaves(td.nest.pack(self._spec, list(op.outputs)), lambda v: v)
+        found = td.nest.pack(self._spec, list(op.outputs), expand_composites=True)
+        return map_leaves(found, lambda v: v)
 
     def string_handle(self, name: str | None = None) -> Any:
         """A string tensor that names the iterator."""
