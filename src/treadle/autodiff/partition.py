@@ -76,9 +76,11 @@ def partition(joint: Joint, cheap: Callable[[Node], bool]) -> Partition:
 def repeated(joint: Joint) -> Partition:
     """Split a joint region so that only parameters are saved, and all else is computed again."""
 
+    tellers = _tellers(joint)
+
     def choose(needed: Sequence[Value]) -> tuple[list[Value], list[Node]]:
         free, backward = set(joint.free), set(_backward_nodes(joint))
-        again = _live(joint, [n for n in joint.region.nodes if n not in backward], needed)
+        again = _live(tellers, [n for n in joint.region.nodes if n not in backward], needed)
         read = _unique(v for v in [*(v for n in again for v in n.inputs), *needed])
         return [v for v in read if v.node is None and v not in free], again
 
@@ -89,10 +91,10 @@ def _split(
     joint: Joint, choose: Callable[[Sequence[Value]], tuple[list[Value], list[Node]]]
 ) -> Partition:
     """`choose` gives the values to save and the nodes to compute again, for the needed values."""
-    region = joint.region
+    region, tellers = joint.region, _tellers(joint)
     backward = _backward_nodes(joint)
     gradients = region.results[joint.forward_results :]
-    backward = _live(joint, backward, gradients)
+    backward = _live(tellers, backward, gradients)
     made = {v for node in backward for v in node.outputs} | set(joint.unknown)
     needed = _unique(
         v for v in [*(v for n in backward for v in n.inputs), *gradients] if v not in made
@@ -102,7 +104,7 @@ def _split(
     both = [node for node in region.nodes if node in inside]
     forward = [node for node in region.nodes if node not in set(backward)]
     saved += _binders(joint, both, forward, saved)
-    forward = _live(joint, forward, [*region.results[: joint.forward_results], *saved])
+    forward = _live(tellers, forward, [*region.results[: joint.forward_results], *saved])
     reads = {v for node in both for v in node.inputs} | set(gradients)
     return Partition(forward, both, saved, [v for v in joint.free if v in reads])
 
@@ -119,21 +121,28 @@ def _backward_nodes(joint: Joint) -> list[Node]:
     return found
 
 
-def _live(joint: Joint, nodes: Sequence[Node], results: Iterable[Value]) -> list[Node]:
-    """The nodes that the results or effects need, in order, and those that tell the symbols that
-    these mention."""
+def _tellers(joint: Joint) -> dict[Node, set[str]]:
+    """The nodes of a joint region that tell symbols first."""
     region = joint.region
     known = (s for p in region.params for s in p.spec.symbols())
-    _, tellers = symbol_tellers(region.nodes, known)
+    return symbol_tellers(region.nodes, known)[1]
+
+
+def _live(
+    tellers: Mapping[Node, set[str]], nodes: Sequence[Node], results: Iterable[Value]
+) -> list[Node]:
+    """The nodes that the results or effects need, in order, and those of `tellers` whose symbols
+    these mention."""
     wanted = set(results)
     mentioned: set[str] = set()
     kept = []
     for node in reversed(nodes):
-        tells = bool(mentioned) and node in tellers and bool(tellers[node] & mentioned)
+        tells = node in tellers and not mentioned.isdisjoint(tellers[node])
         if node.has_effect or tells or any(v in wanted for v in node.outputs):
             kept.append(node)
             wanted.update(node.inputs)
-            mentioned |= all_attr_symbols(node)
+            if tellers:
+                mentioned |= all_attr_symbols(node)
     return kept[::-1]
 
 

@@ -87,7 +87,7 @@ def clip_by_global_norm(
     scale = where(is_finite(norm), scale, np.nan)
 
     def clipped(x: Tensor) -> Tensor:
-        return multiply(x, scale if x.dtype is scale.dtype else cast(scale, x.dtype))
+        return multiply(x, cast(scale, x.dtype))
 
     return [None if t is None else on_values(clipped, t) for t in values], norm
 
