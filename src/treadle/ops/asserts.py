@@ -45,7 +45,7 @@ def _compare(
     message: str | None, summarize: int | None,
 ) -> None:  # fmt: skip
     a, b = common_dtype(name, x, y)
-    text = f"x {sign} y did not hold for x: {spec_text(a.spec)}, y: {spec_text(b.spec)}"
+    text = f"Condition x {sign} y did not hold. x: {spec_text(a.spec)}, y: {spec_text(b.spec)}"
     _require(relation(a, b), [a, b], _with(message, text), summarize)
 
 
@@ -138,7 +138,7 @@ def _sign(name: str, sign: str, relation: _Relation) -> Callable[..., None]:
         x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
     ) -> None:
         value = convert_to_tensor(x)
-        text = f"x {sign} 0 did not hold for x: {spec_text(value.spec)}"
+        text = f"Condition x {sign} 0 did not hold. x: {spec_text(value.spec)}"
         zero = convert_to_tensor(0, value.dtype)
         _require(relation(value, zero), [value], _with(message, text), summarize)
 

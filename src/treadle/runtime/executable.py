@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.list_value import ListValue
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, substitute
 from treadle.core.texts import Texts
 from treadle.graph.ir import Graph
 from treadle.ops.state import Variable
-from treadle.runtime.symbols import broadcast_guards
+from treadle.runtime.symbols import broadcast_guards, symbol_sources
 
 if TYPE_CHECKING:
     from treadle.runtime.memory.use import MemoryUse
@@ -31,6 +31,8 @@ class Executable:
         note: how it shares a program with other traces, or why it does not ("": not tried).
         calls: which ops call Python in its loops ("" for none).
         prepared: writes the graph as it was scheduled, where one was.
+        stretched: runs another program where NumPy stretches sizes that this one takes to be equal;
+            it gives None where there is none.
     """
 
     mode = "interpreted"
@@ -43,6 +45,7 @@ class Executable:
         self.counters: dict[str, int] = {}
         self.texts: dict[str, Callable[[], str]] = {}
         self.prepared: Callable[[], str] | None = None
+        self.stretched: Callable[[Sequence[Any]], list[Any] | None] | None = None
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         """Run on a value for every parameter: buffers of the graph's device, which are C-contiguous
@@ -65,6 +68,24 @@ class Executable:
         """Dims that the graph takes to be equal."""
         return list(broadcast_guards(self.graph))
 
+    def is_stretched(self, arrays: Sequence[Any]) -> bool:
+        """Whether one of two sizes of the arguments that the graph takes to be equal is 1."""
+        return is_stretched(self.graph, self.guards, arrays)
+
+    def where_sizes_differ(self, arrays: Sequence[Any]) -> list[Any]:
+        """Run on sizes that are not equal where the program takes them to be: by a program for
+        these sizes, else by the interpreter, which stretches sizes of 1 or raises the op's error.
+
+        Nothing has run before: a program compares the sizes of its arguments first.
+        """
+        from treadle.runtime import interpreter
+
+        if self.stretched is not None and self.is_stretched(arrays):
+            found = self.stretched(arrays)
+            if found is not None:
+                return found
+        return interpreter.run(self.graph, arrays)
+
     @property
     def stages(self) -> Texts:
         """The graph and the texts behind it, by name; each is written when it is read."""
@@ -75,6 +96,20 @@ class Executable:
     def memory(self) -> MemoryUse | None:
         """How much memory a run needs; None where that is not planned."""
         return None
+
+
+def is_stretched(
+    graph: Graph, guards: Sequence[tuple[Dim, Dim]], values: Sequence[Any]
+) -> bool:
+    """Whether one of two sizes of arguments that a graph takes to be equal is 1, and the other not.
+
+    Args:
+        guards: pairs of dims that it takes to be equal.
+    """
+    sources = symbol_sources(graph.params)
+    sizes = {s.name: values[s.argument].shape[s.axis] for s in sources}
+    pairs = ([substitute(d, sizes) for d in pair] for pair in guards)
+    return any(a != b and 1 in (a, b) for a, b in pairs)
 
 
 class AroundProgram(Executable):
@@ -114,6 +149,10 @@ class InterpretedExecutable(Executable):
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         from treadle.runtime import interpreter
 
+        if self.stretched is not None and self.is_stretched(arrays):
+            run = self.stretched(arrays)
+            if run is not None:
+                return run
         storage = self.graph.device.storage
         given = [x if isinstance(x, _KEPT) else storage.to_host(x) for x in arrays]
         found = interpreter.run(self.graph, given, check_numerics=self.check_numerics)

@@ -19,6 +19,7 @@ from treadle.graph.ir import Graph
 from treadle.graph.literals import DataSection, LiteralParser, literal_text
 from treadle.graph.parser import parse_graph
 from treadle.graph.printer import print_graph
+from treadle.graph.replay import replay
 from treadle.graph.tokens import Reader, tokenize
 from treadle.graph.verifier import verify
 from treadle.tracing.concrete import ConcreteFunction
@@ -204,7 +205,20 @@ class Restored:
         trace = Trace(
             self.graph, leaves, self.structure, False, [], False, list(self.graph.captures)
         )
-        return ConcreteFunction(trace, arguments, signature, programs), arguments
+        made = ConcreteFunction(trace, arguments, signature, programs)
+        if all(isinstance(spec, TensorSpec) for spec in self.graph.argument_specs):
+            made.retrace = self._for_specs
+        return made, arguments
+
+    def _for_specs(self, specs: Sequence[Any]) -> ConcreteFunction:
+        """The graph for other dims: see `ConcreteFunction.retrace`."""
+        graph = self.graph
+
+        def again(*tensors: Any) -> list[Any]:
+            return replay(graph, [*tensors, *graph.captures])
+
+        again.__name__ = self.name
+        return Function(again, autograph=False).get_concrete_function(*specs)
 
 
 def _read_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:

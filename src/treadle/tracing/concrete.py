@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,14 +15,17 @@ from treadle.core.devices import HOST
 from treadle.core.frames import recorded_origin
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim
 from treadle.core.spec import ResourceSpec, Spec, TensorSpec, array_spec, is_static
-from treadle.core.tensor import Tensor, moved
+from treadle.core.tensor import Tensor, buffer_of, moved
 from treadle.graph.ir import Graph
 from treadle.graph.replay import replay
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 from treadle.runtime import compile
+from treadle.runtime.executable import is_stretched
 from treadle.runtime.options import Options
+from treadle.runtime.symbols import checked_on_entry, symbol_sources
 from treadle.tracing import settings
 from treadle.tracing.function_type import FunctionType
 from treadle.tracing.mirrors import Mirror, MirroredProgram
@@ -55,6 +58,8 @@ class ConcreteFunction:
         was_called: whether its function has called it.
         follows_ranks: whether it is for the ranks that variables of unknown rank have.
         unranked: the signature with unknown ranks that it was made for, if there is one.
+        retrace: traces the Python function for specs of the tensor arguments; None where there is
+            no such function.
     """
 
     def __init__(
@@ -97,6 +102,9 @@ class ConcreteFunction:
         )
         self._executable: Any = None
         self._gradient: Any = None
+        self._guards: list[tuple[Dim, Dim]] | None = None
+        self._stretched: dict[Any, ConcreteFunction | None] = {}  # by the specs of arguments
+        self.retrace: Callable[[Sequence[Any]], ConcreteFunction] | None = None
 
     # -- description -------------------------------------------------------------------------
 
@@ -309,8 +317,46 @@ class ConcreteFunction:
         if watched():
             from treadle.tracing.gradient import run_taped
 
+            other = self._for_sizes(inputs) if self._is_stretched(inputs) else None
+            if other is not None:
+                given = inputs[: len(self.graph.arguments)]
+                return run_taped(other, [*given, *other._captures()])
             return run_taped(self, inputs)
         return self.execute(inputs)
+
+    def _is_stretched(self, values: Sequence[Any]) -> bool:
+        """Whether NumPy stretches sizes of these values that the trace takes to be equal."""
+        if not self.has_open_dims or self.retrace is None:
+            return False
+        if self._guards is None:
+            known = {source.name for source in symbol_sources(self.graph.params)}
+            self._guards = checked_on_entry(self.graph, known)
+        return is_stretched(self.graph, self._guards, values)
+
+    def _for_sizes(self, values: Sequence[Any]) -> ConcreteFunction | None:
+        """The trace for arguments whose sizes of 1 are known; None where the Python function
+        cannot be traced for them: the interpreter runs this trace then."""
+        pairs = zip(values, self.graph.argument_specs, strict=False)
+        specs = tuple(_with_ones(spec, value) for value, spec in pairs)
+        if specs not in self._stretched:
+            self._stretched.setdefault(specs, self._retraced(specs))
+        return self._stretched[specs]
+
+    def _retraced(self, specs: Sequence[Any]) -> ConcreteFunction | None:
+        assert self.retrace is not None
+        try:
+            return self.retrace(specs)
+        except Exception:  # the interpreter raises the error of the op that refuses the sizes
+            return None
+
+    def _run_stretched(self, arrays: Sequence[Any]) -> list[Any] | None:
+        """See `Executable.stretched`."""
+        other = self._for_sizes(arrays)
+        if other is None:
+            return None
+        captures = [buffer_of(c, self.graph.device) for c in other.graph.captures]
+        given = arrays[: len(self.graph.arguments)]
+        return other.executable.run([*given, *captures])  # type: ignore[no-any-return]
 
     def execute(self, inputs: Sequence[Any]) -> list[Tensor]:
         """Run the compiled program on tensors, arrays and variables, unseen by tapes."""
@@ -335,6 +381,8 @@ class ConcreteFunction:
             with self._lock:
                 if self._executable is None:
                     self._executable = self.compile(self.graph)
+                    if self.retrace is not None:
+                        self._executable.stretched = self._run_stretched
         return self._executable
 
     @puts_modes_back
@@ -484,3 +532,12 @@ class _Text:
 
     def __repr__(self) -> str:
         return self.text
+
+
+def _with_ones(spec: Spec, value: Any) -> Spec:
+    """A spec of an argument with the dims known that are 1 in a call's value."""
+    if not isinstance(spec, TensorSpec):
+        return spec
+    pairs = zip(spec.dims, value.shape, strict=True)
+    dims = [1 if size == 1 else dim if isinstance(dim, int) else None for dim, size in pairs]
+    return TensorSpec(dims, spec.dtype, spec.name)

@@ -290,6 +290,8 @@ class Function:
         concrete = ConcreteFunction(
             traced, arguments, self._signature, self._programs, record.number, told_apart
         )
+        if concrete.has_open_dims:
+            concrete.retrace = self._retracing(arguments, record.number)
         if any(getattr(c, "is_symbolic", False) for c in traced.graph.captures):
             self._captures_symbols = True
             key = (key[0], self._enclosing(), *key[2:])
@@ -299,6 +301,20 @@ class Function:
             self._cache.add_key(self._key_of_variables(arguments, fixed), entry)
         self._evict(entry)
         return entry
+
+    def _retracing(
+        self, arguments: Arguments, number: int
+    ) -> Callable[[Sequence[Any]], ConcreteFunction]:
+        """See `ConcreteFunction.retrace`. It keeps neither an argument nor this object alive."""
+        bare, target, signature = arguments.without_values(), self._target(), self._signature
+        name, programs = self._name, self._programs
+
+        def retrace(specs: Sequence[Any]) -> ConcreteFunction:
+            these = bare.of_specs(specs)
+            traced = trace(target, these, name, False)
+            return ConcreteFunction(traced, these, signature, programs, number)
+
+        return retrace
 
     def adopt(self, concrete: ConcreteFunction, arguments: Arguments) -> None:
         """Take a trace that was made elsewhere for calls with such arguments."""

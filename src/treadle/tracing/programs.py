@@ -44,13 +44,22 @@ class SharedExecutable(Executable):
     mode = "native"
 
     def __init__(self, program: _SharedProgram, sizes: dict[str, Dim], number: int) -> None:
-        super().__init__(program.pattern.graph)
         self.program = program
+        super().__init__(program.pattern.graph)
         self.sizes = sizes
         self.note = program.note(number)
         self.calls = program.executable.calls
         self.counters = program.executable.counters
         self.run = program.executable.run  # type: ignore[method-assign]
+
+    @property
+    def stretched(self) -> Any:  # type: ignore[override]
+        return self.program.executable.stretched
+
+    @stretched.setter
+    def stretched(self, run: Any) -> None:
+        if run is not None:
+            self.program.executable.stretched = run
 
     @property
     def graph(self) -> Graph:

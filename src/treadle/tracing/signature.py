@@ -24,7 +24,7 @@ from treadle.core.tensor import DeviceTensor, Tensor, UnrankedTensor
 from treadle.core.trace_types import TraceType, TracingContext
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
-from treadle.tracing.static_values import ObjectKey, Unhashable, described, static_key
+from treadle.tracing.static_values import ObjectKey, Snapshot, Unhashable, described, static_key
 
 _CONTEXT = TracingContext()
 
@@ -220,6 +220,26 @@ class Arguments:
         made.args, made.kwargs = self.pack(values)
         made.leaves = values
         return made
+
+    def of_specs(self, specs: Sequence[Spec]) -> Arguments:
+        """Arguments without values (`without_values`) for other specs of tensors.
+
+        Args:
+            specs: one for each tensor and variable.
+
+        Raises:
+            ReferenceError: an object among the arguments is gone.
+        """
+        given = iter(specs)
+        leaves = []
+        for kind in self.types:
+            leaf = kind.target if isinstance(kind, ObjectKey | Snapshot) else kind
+            if leaf is None and kind is not None:
+                raise ReferenceError(f"{kind!r}, an argument, is gone")
+            spec = next(given) if is_tensor_leaf(leaf) or isinstance(leaf, Variable) else None
+            leaves.append(spec if is_tensor_leaf(leaf) else leaf)
+        args, kwargs = self.pack(leaves)
+        return Arguments(args, kwargs, self.names)
 
     @property
     def has_ranks(self) -> bool:

@@ -260,9 +260,7 @@ class NativeExecutable(Executable):
             plain = [a if _is_plain(a) else np.asarray(a, order="C") for a in arrays]
             return self.run(plain)
         if status == WRONG_SHAPE:
-            from treadle.runtime import interpreter
-
-            return interpreter.run(self._graph, arrays)
+            return self.where_sizes_differ(arrays)
         if status in (RAISED, EXHAUSTED) and self.program.callbacks is not None:
             raise self.program.callbacks.take_failure()
         if status == NO_MEMORY:
