@@ -218,7 +218,9 @@ class Restored:
             return replay(graph, [*tensors, *graph.captures])
 
         again.__name__ = self.name
-        return Function(again, autograph=False).get_concrete_function(*specs)
+        found = Function(again, autograph=False).get_concrete_function(*specs)
+        assert isinstance(found, ConcreteFunction), "ranks are known"
+        return found
 
 
 def _read_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:

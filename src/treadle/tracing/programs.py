@@ -53,7 +53,7 @@ class SharedExecutable(Executable):
         self.run = program.executable.run  # type: ignore[method-assign]
 
     @property
-    def stretched(self) -> Any:  # type: ignore[override]
+    def stretched(self) -> Any:
         return self.program.executable.stretched
 
     @stretched.setter

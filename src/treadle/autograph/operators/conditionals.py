@@ -53,6 +53,7 @@ from treadle.ops.control.control_flow import COND
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import is_symbolic_number, kind_of, select
 from treadle.ops.registry import run_with_regions
+from treadle.ops.shaping.static_values import known_truth
 from treadle.ops.shaping.unknown_rank import of_parts, parts_of
 
 
@@ -78,6 +79,9 @@ def if_stmt(
     """
     if not is_staged(test):
         return then(*state) if test else otherwise(*state)
+    known = known_truth(test)
+    if known is not None:
+        return then(*state) if known else otherwise(*state)
     places = [p for p in places if p is not None]
     branches = (lambda: then(*state)), (lambda: otherwise(*state))
     return staged_if(test, *branches, places, target_names, state, filled)
@@ -87,6 +91,9 @@ def if_exp(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> 
     """``then() if test else otherwise()``."""
     if not is_staged(test):
         return then() if test else otherwise()
+    known = known_truth(test)
+    if known is not None:
+        return then() if known else otherwise()
     return staged_if(test, then, otherwise, (), lambda: ["the conditional expression"])
 
 

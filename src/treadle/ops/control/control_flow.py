@@ -16,6 +16,7 @@ from treadle.ops.conversion import constant, convert_to_tensor, has_dtype, is_sy
 from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run_with_regions
 from treadle.ops.scalars import integer, number
+from treadle.ops.shaping.static_values import known_truth
 
 NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
 
@@ -58,7 +59,8 @@ def cond(
 ) -> Any:  # fmt: skip
     """``true_fn()`` or ``false_fn()``, by a scalar boolean.
 
-    With a concrete `pred` only the chosen function runs. With a symbolic one both are traced, and
+    With a concrete `pred`, or one that follows from known ranks and sizes, only the chosen function
+    runs. With another one both are traced, and
     must return the same structure with the same dtypes, which may hold None where both have it.
 
     Raises:
@@ -71,6 +73,9 @@ def cond(
         check_predicate(pred, "cond")
     if not is_symbolic(pred):
         return true_fn() if bool(pred) else false_fn()
+    known = known_truth(pred)
+    if known is not None:
+        return true_fn() if known else false_fn()
     builder = context.recorder
     traced = [_trace(builder, fn, (), missing=True) for fn in (true_fn, false_fn)]
     structure = _same_branches(traced[0].structure, traced[1].structure)
