@@ -16,10 +16,15 @@ from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.ops.broadcasting import BROADCAST_TO
 from treadle.ops.elementwise.casting import CAST
 from treadle.ops.linalg.matrices import BYTE_MATMUL, MATMUL
 from treadle.ops.lowering import Library
+from treadle.ops.shaping.permuting import TRANSPOSE
+from treadle.ops.shaping.reshaping import RESHAPE
 from treadle.runtime.schedule.facts import Facts
+
+_MOVES = (TRANSPOSE, RESHAPE, BROADCAST_TO)  # elements as they are, in other places
 
 
 def narrow_products(graph: Graph, facts: Facts) -> bool:
@@ -46,17 +51,25 @@ class _Narrower(Rewriter):
         dtype = node.outputs[0].spec.dtype
         if dtype not in (dtypes.int32, dtypes.uint32):
             return None
-        factors = [_of_8_bits(v) for v in node.inputs]
-        bytes_ = [v for v in factors if v is not None]
-        if len(bytes_) < 2:
+        moves: list[list[Node]] = [[], []]
+        factors = [_of_8_bits(v, into) for v, into in zip(node.inputs, moves, strict=True)]
+        found = [v for v in factors if v is not None]
+        if len(found) < 2:
             return None
+        bytes_ = [self.moved(v, nodes) for v, nodes in zip(found, moves, strict=True)]
         spec = TensorSpec(node.outputs[0].spec.dims, dtypes.int32)
         product = Node(BYTE_MATMUL, bytes_, node.attrs, [spec], (), node.origin)
         if self.facts.routine_bytes(product) is None:
             return None
         self.place(product)
-        found = product.outputs[0]
-        return [found if dtype is dtypes.int32 else self.emit(CAST, [found], {"dtype": dtype})]
+        (result,) = product.outputs
+        return [result if dtype is dtypes.int32 else self.emit(CAST, [result], {"dtype": dtype})]
+
+    def moved(self, value: Value, nodes: list[Node]) -> Value:
+        """What some nodes, the last one first, make of a value before its conversion."""
+        for node in reversed(nodes):
+            value = self.emit(node.op, [value], node.attrs)
+        return value
 
     def of_floats(self, node: Node) -> Replacement:
         dtype = node.outputs[0].spec.dtype
@@ -76,10 +89,17 @@ class _Narrower(Rewriter):
         return [product.outputs[0]]
 
 
-def _of_8_bits(value: Value) -> Value | None:
+def _of_8_bits(value: Value, moves: list[Node]) -> Value | None:
     """The operand of the conversion to 32 bits that a value is, if that has 8 bits. Below zero its
-    bits as uint32 are those as int32."""
+    bits as uint32 are those as int32.
+
+    Args:
+        moves: gets what moves elements between the conversion and the value, the last node first.
+    """
     node = value.node
+    while node is not None and node.op in _MOVES and len(node.inputs) == 1:
+        moves.append(node)
+        node = node.inputs[0].node
     if node is None or node.op is not CAST:
         return None
     source = node.inputs[0]

@@ -30,11 +30,14 @@ _SHIFT = 0x80808080 - (1 << 32)  # 128 in each byte of a group
 def most_byte_rows(element: str, target: Target, vectors: int) -> int:
     """The tallest tile of so many vectors whose accumulators stay in registers. Copies of A's tiles
     are for those of two vectors."""
-    most = min(most_rows(target, vectors), most_rows(target, 2))
-    if byte_form(element, target) == PAIRS:  # products have a register before they are added
-        most = min(most, (target.registers - vectors - 2) // vectors)
-    if is_shifted(element, target):  # B's vectors and the row more; a broadcast and the shift
-        most = min(most, (target.registers - 2 * vectors - 2) // vectors)
+    beside = vectors + 1 + 2 * (target.registers == 32)  # B's vectors and A's broadcasts
+    if byte_form(element, target) == PAIRS:  # products have a register before they are added; the
+        beside += 1 if target.vector_bits >= 256 else 2  # instruction of SSE2 overwrites a factor
+    if is_shifted(element, target):
+        beside += vectors + 1  # the row more, and the shift, which takes turns with a broadcast
+        beside -= target.registers == 32
+    most = min((target.registers - beside) // vectors, most_rows(target, vectors))
+    most = min(most, most_rows(target, 2))
     return max(most, 1)
 
 
