@@ -42,8 +42,8 @@ from treadle.runtime.cpu.depthwise.tiling import depthwise_numbers
 from treadle.runtime.cpu.matmul.byte_forms import (
     byte_element,
     byte_form,
-    is_whole_bytes,
     multiplies_in_matrices,
+    swapped,
 )
 from treadle.runtime.cpu.matmul.classes import class_of as products_alike
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
@@ -167,8 +167,10 @@ def _matmul(node: Node, element: str, apart: bool = False, pairs: int = 0) -> Ro
         if not _in_pairs(k):
             return None
         k, sa, sb = k // 2, sa // 2, sb // 2
-    if n == 1 and not multiplies_in_matrices(element, host()):  # the product with one column is that of one row with the other matrix transposed
-        element = element[1] + element[0] + element[2:] if is_whole_bytes(element) else element
+    # The product with one column is that of one row with the other matrix transposed. Matrix
+    # registers read rows as fast as panels.
+    if n == 1 and not multiplies_in_matrices(element, host()):
+        element = swapped(element)
         turned = Product(element, batch, 1, m, k, 0, 1 - ta, sb, sa, pairs)
         return replace(_product("matmul_swapped", turned), epilogue=False)
     return _product("matmul", Product(element, batch, m, n, k, ta, tb, sa, sb, pairs))

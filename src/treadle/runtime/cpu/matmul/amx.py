@@ -16,8 +16,8 @@ nearest, take subnormal numbers for zeros and give zeros for them, and both sums
 bfloat16 once.) The source is the operation section of TDPBF16PS in Intel's Software Developer's
 Manual.
 
-Numbers of 8 bits come in groups of four steps of k, with signs or without (`byte_forms.py`), and their
-sums have 32 bits. These are in C itself where the tile has whole registers of columns.
+Numbers of 8 bits come in groups of four steps of k, with signs or without (`byte_forms.py`), and
+their sums have 32 bits. These are in C itself where the tile has whole registers of columns.
 """
 
 from __future__ import annotations
@@ -245,7 +245,8 @@ class MatrixTileOfBytes(MatrixTile):
         fn, wide = self.fn, f"<{ACROSS} x i32>"
         left = fn.select(self.whole, 0, self.tile.height)
         adds = fn.compare("ne", "%add", 0)
-        masks = [first_lanes(fn, fn.sub("%n", j * ACROSS), ACROSS) for j in range(self.tile.vectors)]
+        lefts = [fn.sub("%n", j * ACROSS) for j in range(self.tile.vectors)]
+        masks = [first_lanes(fn, count, ACROSS) for count in lefts]
         with fn.loop(0, left) as row:
             source = fn.offset(sums, fn.mul(row, self.row), "i8")
             target = fn.offset("%c", fn.mul(row, "%ldc"), "i8")

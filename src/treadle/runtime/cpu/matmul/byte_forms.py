@@ -1,13 +1,13 @@
 """Which instructions multiply numbers of 8 bits, and in which form they take their operands.
 
 A tile of such a product multiplies groups: the numbers of several steps of k that follow one
-another, in 32 bits, of which one instruction adds all products to a sum of 32 bits. Sums wrap around
-and their order does not matter, so all forms have the same bits.
+another, in 32 bits, of which one instruction adds all products to a sum of 32 bits. Sums wrap
+around and their order does not matter, so all forms have the same bits.
 
 | form | instruction | a group |
 |---|---|---|
 | matrices | TDPBSSD and the like of AMX | four numbers |
-| quads | VPDPBUSD of AVX-512 VNNI or AVX-VNNI, by a factor without and one with a sign | four numbers |
+| quads | VPDPBUSD of AVX-512 VNNI or AVX-VNNI, of which one factor has signs | four numbers |
 | dots | SDOT, UDOT or USDOT of Arm | four numbers |
 | pairs | PMADDWD of every x86-64 | two numbers, as 16 bits each |
 
@@ -44,6 +44,11 @@ def is_whole_bytes(element: str) -> bool:
 def is_signed(element: str, operand: int) -> bool:
     """Whether the numbers of A (operand 0) or B (1) have signs."""
     return element[operand] == "s"
+
+
+def swapped(element: str) -> str:
+    """The type of elements of a product with its operands exchanged."""
+    return f"{element[1]}{element[0]}8" if is_whole_bytes(element) else element
 
 
 def operand_bytes(element: str) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from treadle.runtime.cpu.lanes import transposed
+from treadle.runtime.cpu.lanes import shuffled, transposed
 from treadle.runtime.cpu.library_text import first_lanes, masked_load, masked_store
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.byte_forms import (
@@ -98,7 +98,7 @@ class BytePacker:
 
         def write(j: Word, mask: str) -> None:
             places = [fn.offset(row, j, "i8") for row in rows]
-            group = self._grouped([self._numbers(place, mask) for place in places], self.kind)
+            group = self._taken_in_turn([self._numbers(place, mask) for place in places])
             fn.emit(f"store {self.kind} {group}, ptr {fn.offset(target, j, 'i32')}, align {GROUP}")
 
         whole = fn.mul(fn.divide(count, width), width)
@@ -111,13 +111,22 @@ class BytePacker:
             write(whole, first_lanes(fn, fn.sub(count, whole), width))
 
     def _numbers(self, place: str, mask: str) -> str:
-        """A vector of numbers of a row, in the lowest bytes of lanes; zeros beyond the mask."""
-        fn, kind = self.fn, f"<{self.width} x i8>"
+        """A vector of numbers of a row; zeros beyond the mask."""
         if mask:
-            x = masked_load(fn, place, "i8", self.width, mask)
-        else:
-            x = fn.value(f"load {kind}, ptr {place}, align 1")
-        return fn.value(f"{self.extend} {kind} {x} to {self.kind}")
+            return masked_load(self.fn, place, "i8", self.width, mask)
+        return self.fn.value(f"load <{self.width} x i8>, ptr {place}, align 1")
+
+    def _taken_in_turn(self, rows: Sequence[str]) -> str:
+        """The groups of vectors of numbers, of which each has a step."""
+        fn, width, joined = self.fn, self.width, list(rows)
+        while len(joined) > 1:  # one after another in one vector first: few shuffles turn that
+            kind = f"<{width} x i8>"
+            both = range(2 * width)
+            pairs = zip(joined[::2], joined[1::2], strict=True)
+            joined, width = [shuffled(fn, kind, a, b, both) for a, b in pairs], 2 * width
+        order = [step * self.width + j for j in range(self.width) for step in range(self.steps)]
+        groups = self._in_groups(shuffled(fn, f"<{width} x i8>", joined[0], "poison", order))
+        return self._moved(groups, self.kind)
 
     def _by_elements(
         self, rows: Sequence[str], target: str, first: Word, count: Word, steps: Word
@@ -134,19 +143,19 @@ class BytePacker:
                     place = fn.value(f"select i1 {inside}, ptr {place}, ptr {zero}")
                 x = fn.value(f"load i8, ptr {place}, align 1")
                 numbers.append(fn.value(f"{self.extend} i8 {x} to i32"))
-            group = self._grouped(numbers, "i32")
+            group = self._grouped(numbers)
             fn.emit(f"store i32 {group}, ptr {fn.offset(target, j, 'i32')}, align {GROUP}")
 
-    def _grouped(self, numbers: Sequence[str], kind: str) -> str:
-        """The steps of groups, one after another from the lowest bits on."""
-        fn, bits = self.fn, 32 // self.steps
+    def _grouped(self, numbers: Sequence[str]) -> str:
+        """A group of numbers of 32 bits, one for each step, from the lowest bits on."""
+        fn, bits, kind = self.fn, 32 // self.steps, "i32"
         found = ""
         for step, number in enumerate(numbers):
             part = number
             if step < self.steps - 1 and self.extend == "sext":
-                part = fn.value(f"and {kind} {part}, {_constant((1 << bits) - 1, kind)}")
+                part = fn.value(f"and {kind} {part}, {(1 << bits) - 1}")
             if step:
-                part = fn.value(f"shl {kind} {part}, {_constant(bits * step, kind)}")
+                part = fn.value(f"shl {kind} {part}, {bits * step}")
             found = fn.value(f"or {kind} {found}, {part}") if found else part
         return self._moved(found, kind)
 
@@ -154,7 +163,9 @@ class BytePacker:
         """The groups, with 128 added to each number where the instruction wants that of A."""
         if not self.shifted:
             return groups
-        return self.fn.value(f"xor {kind} {groups}, {_constant(0x80808080 - (1 << 32), kind)}")
+        shift = 0x80808080 - (1 << 32)
+        constant = f"splat (i32 {shift})" if kind == self.kind else str(shift)
+        return self.fn.value(f"xor {kind} {groups}, {constant}")
 
     # -- columns of k: steps follow one another --------------------------------------------------
 
@@ -165,9 +176,9 @@ class BytePacker:
         last = fn.sub("%n", 1)
         with fn.loop(0, "%n", width) as j, fn.loop(0, "%k", width * self.steps) as i:
             rows = [
-                fn.offset(fn.offset("%b", fn.mul(fn.min(fn.add(j, r), last), "%ldb"), "i8"), i, "i8")
-                for r in range(width)
-            ]  # fmt: skip
+                fn.offset(fn.offset("%b", fn.mul(row, "%ldb"), "i8"), i, "i8")
+                for row in (fn.min(fn.add(j, r), last) for r in range(width))
+            ]
             first = fn.mul(fn.divide(i, self.steps), "%row")
             target = fn.offset(fn.offset("%panel", first, "i8"), j, "i32")
             squares = self._squares([rows], fn.sub("%k", i))
@@ -286,7 +297,7 @@ class BytePacker:
                     inside = fn.compare("sgt", fn.sub("%k", fn.mul(i, steps)), step)
                     place = fn.value(f"select i1 {inside}, ptr {place}, ptr {zero}")
                     numbers.append(self._numbers(place, across))
-                found.append(self._grouped(numbers, self.kind))
+                found.append(self._taken_in_turn(numbers))
             along = first_lanes(fn, left, width)
             for row, line in enumerate(transposed(fn, found, self.kind)):
                 mask = fn.value(
@@ -305,7 +316,3 @@ def _first_bytes(fn: Function, count: Word, length: int) -> str:
     if length < 64:
         bits = fn.value(f"trunc i64 {bits} to i{length}")
     return fn.value(f"bitcast i{length} {bits} to <{length} x i1>")
-
-
-def _constant(number: int, kind: str) -> str:
-    return f"splat (i32 {number})" if kind.startswith("<") else str(number)

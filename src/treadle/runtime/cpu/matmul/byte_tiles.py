@@ -1,12 +1,12 @@
 """The micro-kernel for numbers of 8 bits, with groups of steps of k (`byte_forms.py`) in vectors.
 
-A's tile and B's panel are copies in groups (`byte_packing.py`), so a step is that of other tiles: B's
-vectors by a broadcast group of A.
+A's tile and B's panel are copies in groups (`byte_packing.py`), so a step is that of other tiles:
+B's vectors by a broadcast group of A.
 
 VPDPBUSD multiplies numbers without a sign by numbers with one. Where both operands are of one kind,
-the copy of A has each number moved by 128 into the range of the other kind, which adds 128 times the
-sum of B's column to each sum (or takes it away). The tile computes that by the same instruction, as
-one row more, and takes it off in the end.
+the copy of A has each number moved by 128 into the range of the other kind, which adds 128 times
+the sum of B's column to each sum (or takes it away). The tile computes that by the same
+instruction, as one row more, and takes it off in the end.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ def _define_block(module: Module, element: str) -> None:
     w["packs_a"] = fn.select(fn.compare("ne", w["pack_a"], 0), 1, 0)
     w["in_columns"] = fn.select(transposed, 1, w["packs_a"])  # how tiles find A
     along = fn.select(dots, ALONG.index("dots"), w["in_columns"])
-    if is_whole_bytes(element):  # copies of A's tiles are for vectors, and rows for matrix registers
+    if is_whole_bytes(element):  # vectors take copies of A's tiles, matrix registers take rows
         along = ALONG.index("rows" if in_matrices else "columns")
     if element == "i32":
         in_columns = 0 if has_matrix_registers(module.target) else w["in_columns"]

@@ -110,8 +110,8 @@ class Product:
     """A batch of products C[m, n] = op(A) op(B), as the routine gets it.
 
     Attributes:
-        element: the type of elements, of C, too; or one of `WHOLE_BYTES`, for operands of 8 bits and
-            sums of 32.
+        element: the type of elements, of C, too; or one of `WHOLE_BYTES`, for operands of 8 bits
+            and sums of 32.
         transpose_a, transpose_b: 0 or 1; A is stored as [k, m], B as [n, k].
         stride_a, stride_b: elements from one matrix of the batch to the next.
         pairs: 1 where elements of A and B are pairs of bfloat16 (`pairs.py`): k counts pairs.
@@ -264,8 +264,8 @@ def tiling_of(
     area = _area(product, run * tall, columns * size, blocks) if apart and depth == k else 0
     along = f"pair{along}" if product.pairs else along
     return Tiling(
-        vectors, tall, rows, panels, depth * _steps(product, target), pack, pack_a, choice.by_rows, choice.ahead,
-        _parts(product, target.tuning), chunk,
+        vectors, tall, rows, panels, depth * _steps(product, target), pack, pack_a,
+        choice.by_rows, choice.ahead, _parts(product, target.tuning), chunk,
         block, run, packed + tile_space * block + area, tile_space,
         tuple(_needs(product, along, vectors, width, heights(m, tall, rows))), area,
     )  # fmt: skip
