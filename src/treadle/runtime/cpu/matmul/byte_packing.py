@@ -4,8 +4,9 @@ A group of B, and of A in tiles that vectors compute, is written as 32 bits wher
 (`packing.py`) have an element: a row of a panel, or of a tile, has a group for each column of B, or
 row of A. Steps beyond the last one are zeros in B, so it does not matter what A has there.
 
-Matrix registers take rows of A as they are stored. A copy is for a k that fills no groups, of which
-the last group of a row would be read beyond its end, and for an A that is stored transposed.
+Matrix registers take rows of A as they are stored. A copy is for an A that is stored transposed,
+and for a k that does not fill registers: rows of the copy, and panels of B, have as many groups as
+do, of which those of B are zeros.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.byte_forms import (
     GROUP,
     PAIRS,
+    WHOLE,
     byte_form,
     is_shifted,
     is_signed,
@@ -66,7 +68,21 @@ class BytePacker:
 
         with fn.when(fn.compare("sgt", rest, 0)):
             copy_row(fn, "i8", columns, fn.offset("%b", fn.mul(whole, stride), "i8"), whole, last)
+        if self.in_matrices:
+            with fn.loop(self._groups_left("%k"), self._whole_groups()) as i:
+                copy_row(fn, "i8", columns, "%b", i, self._clear)
         fn.emit("ret void")
+
+    def _clear(self, source: str, target: str, count: Word) -> None:
+        """Zeros for groups of so many columns, and to the end of the last vector."""
+        with self.fn.loop(0, count, self.width) as j:
+            place = self.fn.offset(target, j, "i32")
+            self.fn.emit(f"store {self.kind} zeroinitializer, ptr {place}, align {GROUP}")
+
+    def _whole_groups(self) -> Word:
+        """The groups of all registers that k fills or begins."""
+        fn = self.fn
+        return fn.mul(fn.divide(fn.add(self._groups_left("%k"), WHOLE - 1), WHOLE), WHOLE)
 
     def pack_columns(self) -> None:
         """A is stored as [k, m]."""
@@ -270,9 +286,9 @@ class BytePacker:
     # -- rows of matrix registers ----------------------------------------------------------------
 
     def _rows_of_rows(self) -> None:
-        """Rows of k with whole groups, one after another; bytes beyond k are left as they are."""
+        """Rows with whole registers of k, one after another; what is beyond k stays as it is."""
         fn = self.fn
-        row = fn.mul(self._groups_left("%k"), GROUP)
+        row = fn.mul(self._whole_groups(), GROUP)
         with fn.loop(0, "%height") as j, fn.loop(0, "%k", _LINE) as i:
             source = fn.offset(fn.offset("%a", fn.mul(j, "%lda"), "i8"), i, "i8")
             target = fn.offset(fn.offset("%tile", fn.mul(j, row), "i8"), i, "i8")
@@ -283,7 +299,7 @@ class BytePacker:
     def _columns_of_rows(self) -> None:
         """The same of an A that is stored as [k, m]: squares of groups are turned."""
         fn, width, steps = self.fn, self.width, self.steps
-        groups = self._groups_left("%k")
+        groups, apart = self._groups_left("%k"), self._whole_groups()
         zero = fn.module.constant("zeros", f"<{width} x i8> zeroinitializer")
         with fn.loop(0, groups, width) as i, fn.loop(0, "%height", width) as j:
             height, left = fn.sub("%height", j), fn.sub(groups, i)
@@ -304,7 +320,7 @@ class BytePacker:
                     f"select i1 {fn.compare('sgt', height, row)}, <{width} x i1> {along}, "
                     f"<{width} x i1> zeroinitializer"
                 )
-                place = fn.offset("%tile", fn.add(fn.mul(fn.add(j, row), groups), i), "i32")
+                place = fn.offset("%tile", fn.add(fn.mul(fn.add(j, row), apart), i), "i32")
                 masked_store(fn, line, place, "i32", width, mask)
         fn.emit("ret void")
 

@@ -19,6 +19,7 @@ from treadle.runtime.cpu.library_text import (
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.byte_forms import (
+    WHOLE,
     is_whole_bytes,
     multiplies_in_matrices,
     operand_bytes,
@@ -131,6 +132,11 @@ def _groups(fn: Function, element: str, k: Word) -> Word:
         return k
     steps = steps_of_group(element, fn.module.target)
     return ceil_divide(fn, k, steps)
+
+
+def _whole_groups(fn: Function, element: str, k: Word) -> Word:
+    """The same in matrix registers where A is a copy, whose rows have whole registers."""
+    return fn.mul(ceil_divide(fn, _groups(fn, element, k), WHOLE), WHOLE)
 
 
 def _operand(fn: Function, w: Words, name: str, number: Word, element: str) -> str:
@@ -271,6 +277,9 @@ def _panel(
     column = fn.mul(panel, w["columns"])
     n = fn.min(w["columns"], fn.sub(w["n"], column))
     count = _groups(fn, element, w["count"])
+    if multiplies_in_matrices(element, fn.module.target):
+        whole = _whole_groups(fn, element, w["count"])
+        count = fn.select(fn.compare("ne", w["packs_a"], 0), whole, count)
     b = _panel_of_b(fn, w, panel, first, size)
     c0 = fn.offset(str(w["c"]), fn.mul(column, w["thin"]), "i8")
     with fn.loop(*tiles) as tile:
@@ -334,7 +343,7 @@ def _packed_row(fn: Function, w: Words, height: Word, element: str) -> Word:
     size = ELEMENT_BYTES[element]
     row = fn.mul(height, size)
     if multiplies_in_matrices(element, fn.module.target):
-        return fn.mul(_groups(fn, element, w["count"]), size)
+        return fn.mul(_whole_groups(fn, element, w["count"]), size)
     if element != "i32" or not has_matrix_registers(fn.module.target):
         return row
     return fn.select(_has_pairs(fn, w, element), fn.mul(w["count"], size), row)

@@ -15,6 +15,7 @@ from treadle.core.records import record
 from treadle.core.shapes import Dim, compound
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.byte_forms import (
+    WHOLE,
     groups_of,
     is_whole_bytes,
     multiplies_in_matrices,
@@ -51,6 +52,7 @@ DOTS_K = 11  # steps of k for each row of A from which sums across lanes pay
 TALL_TILES = 32  # row tiles from which threads share these, where C is twice as tall as wide
 FAR_COLUMNS = 256  # rows of so many elements and more are fetched equally badly
 PACK_A_PANELS = 8  # panels that use a copy of A's tile
+PACK_A_COLUMNS = 256  # of C, from which a copy of A costs less than steps that fill no register
 STEP_LINES = 6  # lines that move in the time of a step of k: slower steps hide that of A's line
 
 NO_PACK, COPY, TRANSPOSE, DOTS, PANELS = 0, 1, 2, 3, 4
@@ -251,7 +253,8 @@ def tiling_of(
     together = blocks.matrix_panels if in_matrices(product, target) else blocks.panels
     chunk = max(1, together // panel_bytes) if isinstance(panel_bytes, int) else 1
     packed = panel_bytes * chunk if pack in (COPY, TRANSPOSE) else 0
-    tile_space = _lines((depth * tall + 2 * width) * size) if pack_a else 0
+    deep = _ceil(depth, WHOLE) * WHOLE if in_matrices(product, target) else depth
+    tile_space = _lines((deep * tall + 2 * width) * size) if pack_a else 0
     most_k = MOST_PAIRS if product.pairs else MOST_K
     most = max(1, blocks.tiles // (most_k * tall * size))
     block = compound("min", rows, most) if pack_a else ALL_TILES
@@ -284,6 +287,10 @@ def rule(product: Product, target: Target, tiles: int | None = None) -> Choice:
     pack_a = tiles is None and _packs_a(product, (panels, tall, depth), vectors, target)
     if is_whole_bytes(product.element):
         pack_a = bool(product.transpose_a) or not whole_groups
+        pack_a = pack_a or (
+            isinstance(product.n, int) and product.n >= PACK_A_COLUMNS
+            and isinstance(product.k, int) and product.k % WHOLE != 0
+        )
     by_rows = tiles is not None or _by_rows(product, (tall, panels), pack_a, target)
     pack = _pack(product, size, target, shared=tiles is None)
     return Choice(vectors, pack, int(pack_a), int(by_rows), rows_ahead(target))
@@ -326,6 +333,8 @@ def grid(product: Product, vectors: int, target: Target) -> tuple[int, Dim, Dim]
         tall = min(most_rows(target, vectors), _most_alike(product, vectors, size, target.tuning))
     k = product.k
     depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, MOST_K)))
+    if is_whole_bytes(product.element) and depth != k and in_matrices(product, target):
+        depth = _ceil(depth, WHOLE) * WHOLE  # all blocks but the last one fill registers
     return tall, _ceil(product.n, vectors * width), depth
 
 
