@@ -97,6 +97,7 @@ _ALL = [
         gpu=replace(on_gpu.TORCH, wrap=on_gpu.tuned),
     ),
     Library("numba", "numba", ("numba",)),
+    Library("onnxruntime", "onnxruntime", ("onnxruntime",), asked=True),
 ]  # fmt: skip
 
 

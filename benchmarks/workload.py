@@ -26,6 +26,7 @@ class Workload:
         torch(torch, compile) `compile` is torch.compile, or the identity for eager; tensors are
                               made by torch.from_numpy, or from other tensors
         numba(numba)          njit
+        onnxruntime(runtime)  a session of a model of ONNX
 
     Every method starts from the same data, so that results can be compared: the first `checks`
     calls of every library must agree within `tolerance` (relative to the largest magnitude).

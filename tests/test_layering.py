@@ -262,6 +262,8 @@ ON_DEMAND = {
     ("runtime.cpu.library_text", "runtime.cpu.library_share"): LLVM,
     ("runtime.cpu.library_text", "runtime.cpu.program_poll"): LLVM,
     ("runtime.cpu.matmul.packing", "runtime.cpu.matmul.amx"): FEW,
+    ("runtime.cpu.matmul.packing", "runtime.cpu.matmul.byte_packing"): FEW,
+    ("runtime.cpu.matmul.tile_text", "runtime.cpu.matmul.byte_tiles"): FEW,
     ("runtime.cpu.matmul.tile_text", "runtime.cpu.matmul.dots"): FEW,
     ("runtime.cpu.matmul.tile_text", "runtime.cpu.matmul.amx"): FEW,
     ("runtime.cpu.native", "runtime.interpreter"): FEW,

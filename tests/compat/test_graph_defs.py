@@ -131,6 +131,24 @@ def test_own_graphs_come_back() -> None:
         np.testing.assert_array_equal(session.run("z:0", {"x:0": value}), wanted)
 
 
+@pytest.mark.parametrize("shape", [(2, 3), (4, 2, 3)])
+def test_products_of_bytes_come_back(shape: tuple[int, ...]) -> None:
+    """Their sums are int32; the operation written has the type that TensorFlow's has."""
+    x = tf.placeholder(tf.int8, [None, *shape[1:]], name="x")
+    w = np.array([[200, 3], [255, 7], [128, 9]], np.uint8)
+    y = tf.matmul(x, tf.constant(w), output_type=tf.int32)
+    assert y.dtype == tf.int32
+    graph_def = tf.get_default_graph().as_graph_def()
+    (made,) = (node for node in graph_def.node if node.op == "BatchMatMulV3")
+    kinds = {key: made.attr[key].type for key in ("Ta", "Tb", "Tout")}
+    assert kinds == {"Ta": 6, "Tb": 4, "Tout": 3}
+    value = np.arange(-100, -100 + np.prod(shape)).reshape(shape).astype(np.int8)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(tf.GraphDef.FromString(graph_def.SerializeToString()), name="")
+        found = session.run(f"{made.name}:0", {"x:0": value})
+    np.testing.assert_array_equal(found, value.astype(np.int32) @ w.astype(np.int32))
+
+
 def test_inputs_of_own_nodes_can_be_changed() -> None:
     a, b = tf.constant(2.0, name="a"), tf.constant(3.0, name="b")
     tf.nn.dropout(a, keep_prob=1.0, name="c")

@@ -41,6 +41,9 @@ MATMULS = [
     for tb in (False, True)
 ]
 LINALG = [
+    Case("matmul_of_bytes", lambda x, y: td.matmul(x, y, output_type=td.int32), np.matmul,
+         (((2, 3), (3, 4)), ((5, 2, 3), (1, 3, 4)), ((2, 0), (0, 4))), ("int8", "uint8"),
+         differentiable=False, kernels=False),
     Case("matvec", td.linalg.matvec, lambda a, x: (a @ x[..., None])[..., 0],
          (((2, 3), (3,)), ((4, 2, 3), (4, 3))), ("float32", "float64")),
     Case("tensordot_1", lambda x, y: td.tensordot(x, y, 1), lambda x, y: np.tensordot(x, y, 1),

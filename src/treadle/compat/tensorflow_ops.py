@@ -366,8 +366,9 @@ def _mat_mul(inputs: Sequence[Any], attrs: Attrs) -> Any:
 def _batch_mat_mul(inputs: Sequence[Any], attrs: Attrs) -> Any:
     a, b = inputs
     return td.matmul(
-        a, b, adjoint_a=attrs.get("adj_x", False), adjoint_b=attrs.get("adj_y", False)
-    )
+        a, b, adjoint_a=attrs.get("adj_x", False), adjoint_b=attrs.get("adj_y", False),
+        output_type=attrs.get("Tout"),
+    )  # fmt: skip
 
 
 @rule("Einsum")

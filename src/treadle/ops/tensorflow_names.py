@@ -5,7 +5,8 @@ from __future__ import annotations
 # Types that are not the op's own name in capitals, and behind them the name that operations get
 # where it is not that of the type.
 _TYPES = {
-    "add": "AddV2 add", "assign_variable": "AssignVariableOp", "concat": "ConcatV2 concat",
+    "add": "AddV2 add", "assign_variable": "AssignVariableOp",
+    "byte_matmul": "BatchMatMulV3 MatMul", "concat": "ConcatV2 concat",
     "cond": "If cond", "conv2d": "Conv2D", "conv2d_backprop_filter": "Conv2DBackpropFilter",
     "conv2d_backprop_input": "Conv2DBackpropInput", "determinant": "MatrixDeterminant",
     "divide": "RealDiv truediv", "divide_no_nan": "DivNoNan div_no_nan",

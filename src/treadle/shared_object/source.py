@@ -7,6 +7,7 @@ from importlib import resources
 from typing import Any
 
 from treadle.runtime.cpu.library_text import SLOTS, TABLE
+from treadle.runtime.cpu.matmul.byte_forms import multiplies_in_matrices
 from treadle.runtime.cpu.matmul.pairs import has_matrix_registers
 from treadle.runtime.cpu.matmul.tiles import TABLE_WORDS
 from treadle.runtime.cpu.pool_memory import HEAD, PATIENCE, SLOT, patience
@@ -21,8 +22,8 @@ _ALLOWED = '__attribute__((visibility("default")))'  # to be called from outside
 
 # Instruction sets that C compilers can ask the processor for.
 _CHECKED = frozenset(
-    {"avx", "avx2", "avx512bw", "avx512dq", "avx512f", "avx512vl", "bmi", "bmi2", "fma", "popcnt",
-     "sse3", "sse4.1", "sse4.2", "ssse3"}
+    {"avx", "avx2", "avx512bw", "avx512dq", "avx512f", "avx512vl", "avx512vnni", "bmi", "bmi2",
+     "fma", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"}
 )  # fmt: skip
 
 # What the words of a state table are that programs without Python use; others are NULL.
@@ -74,7 +75,8 @@ def _constants(library: Library) -> Iterator[str]:
     needs = sorted(_CHECKED & objects.target.features) if objects.target.is_x86 else []
     checks = " ".join(f"TREADLE_NEEDS({literal(name)})" for name in needs)
     yield f"#define TREADLE_INSTRUCTIONS {checks}"
-    yield f"#define TREADLE_AMX {int(has_matrix_registers(objects.target))}"
+    asks = has_matrix_registers(objects.target) or multiplies_in_matrices("ss8", objects.target)
+    yield f"#define TREADLE_AMX {int(asks)}"
     (prefix,) = {long.removesuffix(short) for short, long in objects.pool.items()}
     yield f"#define TREADLE_POOL(name) {prefix}##name"
     yield ""

@@ -113,3 +113,18 @@ def products_of_whole_numbers(tf):
         tf.matmul(a, b, output_type=tf.int32), made(a, b),
         tf.matmul(a, b, transpose_b=True, output_type=tf.int32),
     ]  # fmt: skip
+
+
+@program
+def products_of_bytes_with_and_without_signs(tf):
+    a = tf.constant([[100, 200, 3], [127, 3, 0]], tf.uint8)
+    b = tf.constant([[90, 7], [-128, 1], [-1, 5]], tf.int8)
+    unsigned = tf.cast(b, tf.uint8)
+    most = tf.fill([1, 140_000], tf.constant(-128, tf.int8))
+    return [
+        tf.matmul(a, b, output_type=tf.int32),
+        tf.matmul(b, a, True, True, output_type=tf.int32),
+        tf.matmul(a, unsigned, output_type=tf.int32),
+        tf.matmul(tf.stack([a, a + 1]), tf.stack([b, -b]), output_type=tf.int32),
+        tf.matmul(most, most, transpose_b=True, output_type=tf.int32),  # wraps around
+    ]  # fmt: skip

@@ -8,6 +8,7 @@ between two tiles). Wrong shapes give NaNs, where the processor would end the pr
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import re
 from collections.abc import Callable, Iterator
@@ -23,8 +24,9 @@ from treadle.runtime.cpu.target import AMX_FEATURES, Target, host
 EMULATED = "with AMX emulated"
 REGISTER, SHAPES = 1024, 8 * 1024  # bytes of a register; where their shapes are, behind all eight
 WIDE, WORDS = "<16 x float>", "<16 x i32>"
-CALL = re.compile(r"call void @llvm\.x86\.(ldtilecfg|tile\w+|tdpbf16ps)\(([^)]*)\)")
-DECLARATION = re.compile(r"declare void @llvm\.x86\.(ldtilecfg|tile\w+|tdpbf16ps)\(.*\n")
+_NAMES = r"@llvm\.x86\.(ldtilecfg|tile\w+|tdpbf16ps|tdpb[su][su]d)"
+CALL = re.compile(rf"call void {_NAMES}\(([^)]*)\)")
+DECLARATION = re.compile(rf"declare void {_NAMES}\(.*\n")
 
 
 def with_amx() -> Target:
@@ -32,7 +34,8 @@ def with_amx() -> Target:
     its own, for it is other code than a real one's."""
     here = host()
     name = f"{here.llvm} {EMULATED} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}"
-    return dataclasses.replace(here, features=here.features | AMX_FEATURES, llvm=name)
+    features = here.features | AMX_FEATURES | {"amx-int8"}
+    return dataclasses.replace(here, features=features, llvm=name)
 
 
 def _written(tile: Tile, machine: Target) -> str:
@@ -52,12 +55,14 @@ def emulated(text: str, machine: Target) -> str:
         given = arguments.replace("i8 ", "i64 ")
         return f"call void @{name}(ptr %registers{', ' if given else ''}{given})"
 
-    if "@llvm.x86.tdpbf16ps" not in text:
+    if not CALL.search(text):
         return text
     space = f"entry:\n  %registers = alloca [{SHAPES + 64} x i8], align 64\n"
     text = CALL.sub(replaced, DECLARATION.sub("", text)).replace("entry:\n", space, 1)
     module = Module(machine)
     for name, signature, body in INSTRUCTIONS:
+        if f"@{name}(" not in text:
+            continue
         fn = Function(module)
         body(fn)
         fn.emit("ret void")
@@ -145,16 +150,57 @@ def _flushed(fn: Function, x: str) -> str:
     return fn.value(f"bitcast {WORDS} {kept} to {WIDE}")
 
 
-def _multiply(fn: Function) -> None:
+def _wrong(fn: Function) -> str:
+    """Whether the shapes of the registers do not fit each other."""
     (rows, a_size), (b_rows, b_size) = _shape(fn, "%a"), _shape(fn, "%b")
     c_rows, c_size = _shape(fn, "%c")
-    c, a, b = (_register(fn, name) for name in ("%c", "%a", "%b"))
-    wrong: str | bool = "false"
+    wrong = "false"
     for left, right in ((rows, c_rows), (fn.divide(a_size, 4), b_rows), (b_size, c_size)):
-        unlike = fn.compare("ne", left, right)
-        wrong = fn.value(f"or i1 {wrong}, {unlike}")
+        wrong = fn.value(f"or i1 {wrong}, {fn.compare('ne', left, right)}")
     for size in (rows, a_size, b_size):
         wrong = fn.value(f"or i1 {wrong}, {fn.compare('eq', size, 0)}")
+    return wrong
+
+
+def _multiply_bytes(signs: str, fn: Function) -> None:
+    """Products of bytes with a sign ("s") or without ("u") in A and B; sums wrap around. Wrong
+    shapes give sums that are one too large."""
+    (rows, _), (b_rows, _) = _shape(fn, "%a"), _shape(fn, "%b")
+    c, a, b = (_register(fn, name) for name in ("%c", "%a", "%b"))
+    one = fn.value(f"select i1 {_wrong(fn)}, {WORDS} splat (i32 1), {WORDS} zeroinitializer")
+    with fn.loop(0, rows) as row:
+        place = fn.offset(c, fn.mul(row, 64), "i8")
+        line = fn.offset(a, fn.mul(row, 64), "i8")
+
+        def added(k: object, sums: list[str], line: str = line) -> list[str]:
+            group = fn.value(f"load i32, ptr {fn.offset(line, str(k), 'i32')}, align 4")
+            group = fn.value(f"insertelement {WORDS} poison, i32 {group}, i32 0")
+            group = fn.value(
+                f"shufflevector {WORDS} {group}, {WORDS} poison, {WORDS} zeroinitializer"
+            )
+            source = fn.offset(b, fn.mul(str(k), 64), "i8")
+            groups = fn.value(f"load {WORDS}, ptr {source}, align 64")
+            total = sums[0]
+            for step in range(4):
+                parts = []
+                for sign, words in zip(signs, (group, groups), strict=True):
+                    x = fn.value(f"shl {WORDS} {words}, splat (i32 {24 - 8 * step})")
+                    shift = "ashr" if sign == "s" else "lshr"
+                    parts.append(fn.value(f"{shift} {WORDS} {x}, splat (i32 24)"))
+                product = fn.value(f"mul {WORDS} {parts[0]}, {parts[1]}")
+                total = fn.value(f"add {WORDS} {total}, {product}")
+            return [total]
+
+        before = fn.value(f"load {WORDS}, ptr {place}, align 64")
+        (total,) = fn.carried(0, b_rows, 1, [WORDS], [before], added)
+        total = fn.value(f"add {WORDS} {total}, {one}")
+        fn.emit(f"store {WORDS} {total}, ptr {place}, align 64")
+
+
+def _multiply(fn: Function) -> None:
+    (rows, _), (b_rows, _) = _shape(fn, "%a"), _shape(fn, "%b")
+    c, a, b = (_register(fn, name) for name in ("%c", "%a", "%b"))
+    wrong = _wrong(fn)
     nan = fn.value(f"select i1 {wrong}, float 0x7FF8000000000000, float 0.0")
     nan = fn.value(f"insertelement {WIDE} poison, float {nan}, i32 0")
     zeros = f"{WORDS} zeroinitializer"
@@ -192,4 +238,8 @@ INSTRUCTIONS: tuple[tuple[str, str, Callable[[Function], None]], ...] = (
     ("tileloadd64", ", i64 %t, ptr %p, i64 %stride", _load),
     ("tilestored64", ", i64 %t, ptr %p, i64 %stride", _store),
     ("tdpbf16ps", ", i64 %c, i64 %a, i64 %b", _multiply),
+    *(
+        (f"tdpb{x}{y}d", ", i64 %c, i64 %a, i64 %b", functools.partial(_multiply_bytes, x + y))
+        for x in "su" for y in "su"
+    ),
 )

@@ -149,7 +149,7 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
     """`td.matmul`."""
     return graph_function(td.matmul)(
         a, b, transpose_a=transpose_a, transpose_b=transpose_b, adjoint_a=adjoint_a,
-        adjoint_b=adjoint_b, name=name,
+        adjoint_b=adjoint_b, output_type=output_type, name=name,
     )  # fmt: skip
 
 

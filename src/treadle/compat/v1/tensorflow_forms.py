@@ -466,6 +466,15 @@ def _matmul(call: _Call) -> str:
     return call.of("BatchMatMulV2", *call.inputs, adj_x=flips[0], adj_y=flips[1])
 
 
+@_form("byte_matmul")
+def _byte_matmul(call: _Call) -> str:
+    first, second = (spec.dtype for spec in call.specs)
+    return call.add(
+        "BatchMatMulV3", *call.inputs, Ta=first, Tb=second, Tout=call.outs[0].dtype,
+        adj_x=bool(call.attrs["transpose_a"]), adj_y=bool(call.attrs["transpose_b"]),
+    )  # fmt: skip
+
+
 def _windows(call: _Call) -> dict[str, Any]:
     padding = call.attrs["padding"]
     attrs = {"strides": [1, *call.attrs["strides"], 1], "data_format": "NHWC"}

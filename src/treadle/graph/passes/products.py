@@ -1,6 +1,7 @@
 """Products in forms that the runtime's library computes.
 
     matmul(%a: bf16, %b: bf16)         ->  cast(matmul(cast(%a, f32), cast(%b, f32)), bf16)
+    byte_matmul(%a: i8, %b: u8)        ->  matmul(cast(%a, i32), cast(%b, i32))
     matmul(%a: [4, 1, 2, 3], %b: [5, 3, 6])  ->  with both broadcast to 4 x 5 matrices
 
 The library has tiles for 32 and 64 bits. Conversions to them are elementwise nodes, which fuse with
@@ -19,7 +20,7 @@ from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.broadcasting import BROADCAST_TO
 from treadle.ops.elementwise.casting import CAST
-from treadle.ops.linalg.matrices import MATMUL
+from treadle.ops.linalg.matrices import BYTE_MATMUL, MATMUL
 from treadle.ops.lowering import Library
 
 _WIDER = {
@@ -52,6 +53,9 @@ class _Preparer(Rewriter):
     def visit(self, node: Node) -> Replacement:
         if not isinstance(node.op.lower, Library):
             return None
+        if node.op is BYTE_MATMUL:
+            wide = [self.emit(CAST, [v], {"dtype": dtypes.int32}) for v in node.inputs]
+            return [self.emit(MATMUL, wide, node.attrs)]
         wider = _WIDER.get(node.outputs[0].spec.dtype)
         if wider is not None:
             return [self.widened(node, wider)]

@@ -79,9 +79,7 @@ class Dense(Quantizable):
         return td.tensordot(inputs, table, [[len(inputs.shape) - 1], [0]])
 
     def _contract_whole(self, inputs: td.Tensor, table: td.Tensor) -> td.Tensor:
-        if len(inputs.shape) == 2:
-            return td.matmul(inputs, table, output_type=td.int32)
-        return super()._contract_whole(inputs, table)
+        return td.matmul(inputs, table, output_type=td.int32)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape[:-1], self.units)

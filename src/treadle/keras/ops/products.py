@@ -39,7 +39,7 @@ def matmul(x1: Any, x2: Any) -> Any:
     """The product of matrices, or of vectors and matrices; of int8 matrices as int32."""
     a, b = tensor(x1), tensor(x2)
     if a.dtype == b.dtype == td.int8 and len(a.shape) > 1 and len(b.shape) > 1:
-        return td.matmul(td.cast(a, td.int32), td.cast(b, td.int32))
+        return td.matmul(a, b, output_type=td.int32)
     if not len(a.shape) or not len(b.shape):
         raise ValueError(f"matmul: vectors or matrices are needed, got {a.shape} and {b.shape}")
     return _computed(_matmul, a, b)
@@ -155,7 +155,9 @@ def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Any:
     """The sums of products that the subscripts describe, as ``"ij,jk->ik"``."""
     xs = [tensor(x) for x in operands]
     kinds = {x.dtype.name for x in xs}
-    result = "int32" if kinds == {"int8"} else result_type(*kinds)
+    if kinds == {"int8"}:  # the only integers that are added up as such
+        return td.einsum(_lettered(subscripts), *(td.cast(x, td.int32) for x in xs))
+    result = result_type(*kinds)
     inner = result if td.as_dtype(result).is_floating or "complex" in result else floatx()
     found = td.einsum(_lettered(subscripts), *(td.cast(x, inner) for x in xs))
     return td.cast(found, result)

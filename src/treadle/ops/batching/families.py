@@ -30,7 +30,7 @@ from treadle.ops.linalg.decompositions import (
 from treadle.ops.linalg.eigenvalues import EIG
 from treadle.ops.linalg.fourier import FOURIER, OF_REAL, TO_REAL
 from treadle.ops.linalg.lu import LU
-from treadle.ops.linalg.matrices import MATMUL
+from treadle.ops.linalg.matrices import BYTE_MATMUL, MATMUL
 from treadle.ops.linalg.matrix_functions import PSEUDO_INVERSE
 from treadle.ops.linalg.spectral_functions import EXPONENTIAL, LOGARITHM, SQUARE_ROOT
 from treadle.ops.linalg.tridiagonal import TRIDIAGONAL_SOLVE
@@ -208,7 +208,7 @@ set_batching(by_rows, BITCAST, ISOTONIC, SHUFFLED, SLIDING)
 set_batching(by_rows, CHOLESKY, DETERMINANT, EIGH, INVERSE, QR, SLOGDET, SVD)
 set_batching(by_rows, EIG, LU, EXPONENTIAL, LOGARITHM, SQUARE_ROOT, PSEUDO_INVERSE)
 set_batching(by_matrices, SOLVE, TRIANGULAR_SOLVE, TRIDIAGONAL_SOLVE)
-set_batching(_matmul, MATMUL)
+set_batching(_matmul, MATMUL, BYTE_MATMUL)
 set_batching(_reshape, RESHAPE, ENSURE_SHAPE, SUM_TO)
 set_batching(_broadcast_to, BROADCAST_TO)
 set_batching(_fill, FILL)

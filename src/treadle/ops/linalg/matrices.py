@@ -110,6 +110,35 @@ MATMUL = register(
 )
 
 
+_OF_8_BITS = (dtypes.int8, dtypes.uint8)
+
+
+def _infer_bytes(
+    a: TensorSpec, b: TensorSpec, *, transpose_a: bool, transpose_b: bool
+) -> TensorSpec:
+    if a.dtype not in _OF_8_BITS or b.dtype not in _OF_8_BITS:
+        raise errors.InvalidArgumentError(
+            None, None, f"byte_matmul: {a.dtype.name} and {b.dtype.name} have not 8 bits each"
+        )
+    wide = (TensorSpec(x.dims, dtypes.int32) for x in (a, b))
+    return _infer_matmul(*wide, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+def _eager_bytes(a: NDArray, b: NDArray, *, transpose_a: bool, transpose_b: bool) -> NDArray:
+    x, y = a.astype(np.int32), b.astype(np.int32)
+    return _eager_matmul(x, y, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+# The product of integers of 8 bits, with signs or without, in int32. Passes see products of int32
+# (`graph.passes.products`) until a processor has instructions for these (`narrow_products`).
+BYTE_MATMUL = register(
+    Op(
+        "byte_matmul", _infer_bytes, _eager_bytes, lower=Library("byte_matmul"),
+        sizes=_inner_sizes, sizes_differ="the inner dims {} and {} differ",
+    )
+)
+
+
 def matmul(
     a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
     adjoint_a: bool = False, adjoint_b: bool = False, a_is_sparse: bool = False,
@@ -137,11 +166,15 @@ def matmul(
     else:
         x, y = _widened(a, b, dtypes.as_dtype(output_type))
     x, y = conj(x) if adjoint_a else x, conj(y) if adjoint_b else y
-    return _multiply(x, y, bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b))
+    turned = bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b)
+    if output_type is not None and x.dtype in _OF_8_BITS and y.dtype in _OF_8_BITS:
+        found: Tensor = run(BYTE_MATMUL, x, y, transpose_a=turned[0], transpose_b=turned[1])
+        return found
+    return _multiply(x, y, *turned)
 
 
 def _widened(a: Any, b: Any, dtype: DType) -> tuple[Tensor, Tensor]:
-    """Both operands in the dtype of their product.
+    """Both operands in the dtype of their product, but integers of 8 bits whose product is int32.
 
     Raises:
         InvalidArgumentError: it has no place for numbers of an operand.
@@ -155,6 +188,8 @@ def _widened(a: Any, b: Any, dtype: DType) -> tuple[Tensor, Tensor]:
                 f"matmul: output_type {dtype.name} holds no products of {operand.dtype.name}; cast "
                 f"the result with td.cast{at(user_origin())}",
             )  # fmt: skip
+    if dtype is dtypes.int32 and x.dtype in _OF_8_BITS and y.dtype in _OF_8_BITS:
+        return x, y
     return cast(x, dtype), cast(y, dtype)
 
 

@@ -274,7 +274,7 @@ def _unique(call: OnnxCall) -> list[str]:
 # -- products --------------------------------------------------------------------------------------
 
 
-@form("matmul")
+@form("matmul", "byte_matmul")
 def _matmul(call: OnnxCall) -> str:
     factors = [
         _swapped(call, x, spec) if call.attrs[key] else x
@@ -282,7 +282,7 @@ def _matmul(call: OnnxCall) -> str:
             call.inputs, call.specs, ("transpose_a", "transpose_b"), strict=True
         )
     ]
-    return call.add("MatMul", *factors)
+    return call.add("MatMul" if call.op.name == "matmul" else "MatMulInteger", *factors)
 
 
 def _swapped(call: OnnxCall, x: str, spec: Spec) -> str:

@@ -24,7 +24,7 @@ from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node
 from treadle.graph.passes.products import rows_joined
 from treadle.ops.control.collectives import number_of_way
-from treadle.ops.linalg.matrices import MATMUL
+from treadle.ops.linalg.matrices import BYTE_MATMUL, MATMUL
 from treadle.ops.linalg.panels import MATMUL_PANELS
 from treadle.ops.lowering import Library, Rows
 from treadle.runtime.cpu.alike import Form, slot_of
@@ -39,6 +39,12 @@ from treadle.runtime.cpu.convolution.tiling import (
     has_large_filters,
 )
 from treadle.runtime.cpu.depthwise.tiling import depthwise_numbers
+from treadle.runtime.cpu.matmul.byte_forms import (
+    byte_element,
+    byte_form,
+    multiplies_in_matrices,
+    swapped,
+)
 from treadle.runtime.cpu.matmul.classes import class_of as products_alike
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.strided import inner_dim, strided_product
@@ -102,7 +108,7 @@ def _routine_for(node: Node, apart: bool, views: Sequence[View]) -> Routine | No
         return None if apart or views else _rows(node, lower)
     plan = _PLANS.get(lower.name) if isinstance(lower, Library) else None
     dtype = node.outputs[0].spec.dtype
-    element = _ELEMENTS.get(dtype)
+    element = _element(node)
     if dtype is dtypes.bfloat16 and multiplies_pairs(host()):
         takes = isinstance(lower, Library) and lower.name in _OF_PAIRS and not apart and not views
         return plan(node, "i32", pairs=1) if takes and plan is not None else None
@@ -125,6 +131,15 @@ def _rows(node: Node, lower: Rows) -> Routine | None:
     symbol = row_symbol(lower.routine, call)
     numbers = row_numbers(lower.routine, call, host().tuning)
     return Routine(symbol, numbers, row_space(call), epilogue=False)
+
+
+def _element(node: Node) -> str | None:
+    """The type of elements that the node's routine computes with."""
+    if node.op is not BYTE_MATMUL:
+        return _ELEMENTS.get(node.outputs[0].spec.dtype)
+    a, b = (v.spec.dtype for v in node.inputs)
+    element = byte_element(a, b)
+    return element if element is not None and byte_form(element, host()) else None
 
 
 # -- plans -------------------------------------------------------------------------------------
@@ -152,7 +167,10 @@ def _matmul(node: Node, element: str, apart: bool = False, pairs: int = 0) -> Ro
         if not _in_pairs(k):
             return None
         k, sa, sb = k // 2, sa // 2, sb // 2
-    if n == 1:  # the product with one column is that of one row with the other matrix transposed
+    # The product with one column is that of one row with the other matrix transposed. Matrix
+    # registers read rows as fast as panels.
+    if n == 1 and not multiplies_in_matrices(element, host()):
+        element = swapped(element)
         turned = Product(element, batch, 1, m, k, 0, 1 - ta, sb, sa, pairs)
         return replace(_product("matmul_swapped", turned), epilogue=False)
     return _product("matmul", Product(element, batch, m, n, k, ta, tb, sa, sb, pairs))
@@ -328,6 +346,7 @@ def _all_reduce(node: Node, element: str) -> Routine | None:
 _PLANS: dict[str, Callable[..., Routine | None]] = {
     "all_reduce": _all_reduce,
     "matmul": _matmul,
+    "byte_matmul": _matmul,
     "matmul_panels": _matmul_panels,
     FORWARD: _convolution(FORWARD, 0, 1, -1),
     TO_INPUT: _convolution(TO_INPUT, -1, 0, 1),

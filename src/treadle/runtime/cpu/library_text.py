@@ -17,7 +17,7 @@ from treadle.runtime.cpu.llvm_text import Function, Module, Word
 # `counts` leads to `SLOTS` numbers of calls, one for all products of a class that have the slot.
 TABLE = (
     "parallel", "limit", "float_tiles", "double_tiles", "i32_tiles", "i64_tiles", "collectives",
-    "counts",
+    "counts", "ss8_tiles", "su8_tiles", "us8_tiles", "uu8_tiles",
 )  # fmt: skip
 
 SLOTS = 4096
@@ -25,8 +25,11 @@ PREFIX = "rows "  # of the symbols of routines that work on rows (`cpu/routines`
 
 Words = dict[str, Word]
 
+# Products of numbers of 8 bits, with signs or without in A and in B: tiles compute with groups of
+# them (`matmul/byte_forms.py`).
+WHOLE_BYTES = ("ss8", "su8", "us8", "uu8")
 # The types of elements that tiles compute with.
-ELEMENT_BYTES = {"float": 4, "double": 8, "i32": 4, "i64": 8}
+ELEMENT_BYTES = {"float": 4, "double": 8, "i32": 4, "i64": 8, **dict.fromkeys(WHOLE_BYTES, 4)}
 
 
 class Record:
@@ -315,7 +318,7 @@ def masked_store(
 
 
 def _bytes(element: str) -> int:
-    return 2 if element == "i16" else ELEMENT_BYTES[element]
+    return {"i8": 1, "i16": 2}.get(element) or ELEMENT_BYTES[element]
 
 
 def suffix(element: str) -> str:

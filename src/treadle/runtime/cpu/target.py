@@ -371,9 +371,10 @@ def baseline(level: int = 1) -> Target:
 
 
 def amx() -> Target:
-    """An Intel server since Sapphire Rapids: level 4, pairs of bfloat16 and matrix registers."""
+    """An Intel server since Sapphire Rapids: level 4, pairs of bfloat16, groups of bytes, and
+    matrix registers for both."""
     level = baseline(4)
-    features = level.features | AMX_FEATURES | {"avx512bf16"}
+    features = level.features | AMX_FEATURES | {"amx-int8", "avx512bf16", "avx512vnni"}
     return dataclasses.replace(level, cpu="sapphirerapids", features=features)
 
 

@@ -17,6 +17,7 @@ from treadle.runtime.cpu.company import Company
 from treadle.runtime.cpu.convolution.classes import Convolutions
 from treadle.runtime.cpu.library import Routine, convolution_routine, product_share
 from treadle.runtime.cpu.library_code import routine_address, table_of_caller
+from treadle.runtime.cpu.library_text import WHOLE_BYTES
 from treadle.runtime.cpu.matmul.classes import Products
 from treadle.runtime.cpu.target import Target
 
@@ -30,6 +31,7 @@ HOPELESS = 0.85  # as fast after two rounds: others are tried instead
 
 _DTYPES: dict[str, Any] = {
     "float": np.float32, "double": np.float64, "i32": np.int32, "i64": np.int64,
+    **dict.fromkeys(WHOLE_BYTES, np.int8),
 }  # fmt: skip
 _LINE = 64  # bytes
 

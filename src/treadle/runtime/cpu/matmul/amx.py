@@ -1,4 +1,4 @@
-"""The micro-kernel for bfloat16 on the matrix registers of AMX (Intel, Advanced Matrix Extensions).
+"""The micro-kernels on the matrix registers of AMX (Intel, Advanced Matrix Extensions).
 
 A matrix register has 16 rows of 64 bytes. One instruction multiplies 16 rows of A, of 16 pairs of
 steps of k each, by 16 such pairs of 16 columns of B, and adds the products to 16 by 16 float32
@@ -15,6 +15,9 @@ depends on k alone. (The instruction of AVX-512 adds every product to the sum be
 nearest, take subnormal numbers for zeros and give zeros for them, and both sums are rounded to
 bfloat16 once.) The source is the operation section of TDPBF16PS in Intel's Software Developer's
 Manual.
+
+Numbers of 8 bits come in groups of four steps of k, with signs or without (`byte_forms.py`), and
+their sums have 32 bits. These are in C itself where the tile has whole registers of columns.
 """
 
 from __future__ import annotations
@@ -23,8 +26,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from treadle.runtime.cpu.lanes import transposed
-from treadle.runtime.cpu.library_text import first_lanes, masked_store
+from treadle.runtime.cpu.library_text import first_lanes, masked_load, masked_store
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.matmul.byte_forms import GROUP, is_signed
 from treadle.runtime.cpu.matmul.pairs import HALF, MATRIX_ROWS, MATRIX_SUMS, interleaved
 from treadle.runtime.cpu.matmul.tiles import PREFETCH, Tile
 
@@ -38,6 +42,8 @@ _WIDE = f"<{ACROSS} x float>"
 class MatrixTile:
     """``C = A B``, with pairs in A and B and bfloat16 in C; see `Tile` for the arguments."""
 
+    result = HALF  # bytes of an element of C
+
     def __init__(self, fn: Function, tile: Tile) -> None:
         self.fn, self.tile = fn, tile
         starts = range(0, tile.height, MATRIX_ROWS)
@@ -49,29 +55,45 @@ class MatrixTile:
             "void @llvm.x86.tilezero(i8 immarg)",
             "void @llvm.x86.tileloadd64(i8 immarg, ptr, i64)",
             "void @llvm.x86.tilestored64(i8 immarg, ptr, i64)",
-            "void @llvm.x86.tdpbf16ps(i8 immarg, i8 immarg, i8 immarg)", PREFETCH,
+            f"void @llvm.x86.{self.instruction}(i8 immarg, i8 immarg, i8 immarg)", PREFETCH,
         ):  # fmt: skip
             fn.module.declare(text)
 
+    @property
+    def instruction(self) -> str:
+        """The name of the one that multiplies registers."""
+        return "tdpbf16ps"
+
     def emit(self) -> None:
+        self._sum_up(self._space(), self.row)
+
+    def _space(self) -> str:
+        """Memory for the sums."""
+        return self.fn.alloca(f"[{self.tile.height * self.row} x i8], align {ROW_BYTES}")
+
+    def _begin(self) -> None:
+        """Give the sums their first values."""
+        for key in self.keys:
+            self.fn.emit(f"call void @llvm.x86.tilezero(i8 {self._sum(*key)})")
+
+    def _sum_up(self, sums: str, row: Word) -> None:
+        """Compute the tile, with its sums in memory at last, rows so many bytes apart."""
         fn = self.fn
-        sums = fn.alloca(f"[{self.tile.height * self.row} x i8], align {ROW_BYTES}")
         whole = fn.mul(fn.divide("%k", ACROSS), ACROSS)
         rest = fn.sub("%k", whole)
         self._configure(ACROSS)
         self._fetch_result()
-        for key in self.keys:
-            fn.emit(f"call void @llvm.x86.tilezero(i8 {self._sum(*key)})")
+        self._begin()
         with self._segments() as (a, b), fn.loop(0, whole, ACROSS) as step:
             self._fetch_ahead(a, fn.add(step, ACROSS))
             self._multiply(a, b, step)
-        self._move("tilestored64", sums)
+        self._move("tilestored64", sums, row)
         with fn.when(fn.compare("sgt", rest, 0)):
             self._configure(rest)
-            self._move("tileloadd64", sums)
+            self._move("tileloadd64", sums, row)
             with self._segments() as (a, b):
                 self._multiply(a, b, whole)
-            self._move("tilestored64", sums)
+            self._move("tilestored64", sums, row)
         fn.emit("call void @llvm.x86.tilerelease()")
         self._finish(sums)
 
@@ -111,11 +133,12 @@ class MatrixTile:
             found[16 + 2 * register], found[48 + register] = size, rows
         return ", ".join(f"i8 {x}" for x in found)
 
-    def _move(self, instruction: str, sums: str) -> None:
+    def _move(self, instruction: str, sums: str, row: Word) -> None:
         """All sums from or to memory."""
+        fn = self.fn
         for i, j in self.keys:
-            place = self.fn.offset(sums, i * MATRIX_ROWS * self.row + j * ROW_BYTES, "i8")
-            self._at(instruction, self._sum(i, j), place, self.row)
+            start = fn.offset(sums, fn.mul(row, i * MATRIX_ROWS), "i8")
+            self._at(instruction, self._sum(i, j), fn.offset(start, j * ROW_BYTES, "i8"), row)
 
     def _at(self, instruction: str, register: int, place: str, stride: Word) -> None:
         self.fn.emit(f"call void @llvm.x86.{instruction}(i8 {register}, ptr {place}, i64 {stride})")
@@ -148,13 +171,13 @@ class MatrixTile:
             for i in range(len(self.heights)):
                 registers = self._sum(i, j), self._of_a(i), self._of_b(j)
                 operands = ", ".join(f"i8 {r}" for r in registers)
-                fn.emit(f"call void @llvm.x86.tdpbf16ps({operands})")
+                fn.emit(f"call void @llvm.x86.{self.instruction}({operands})")
 
     def _fetch_result(self) -> None:
         """Ask for the lines of C: they have the whole sum to arrive."""
         for row in range(self.tile.height):
             place = self.fn.offset("%c", self.fn.mul("%ldc", row), "i8")
-            for start in range(0, self.tile.vectors * ACROSS * HALF, ROW_BYTES):
+            for start in range(0, self.tile.vectors * ACROSS * self.result, ROW_BYTES):
                 self._fetch(self.fn.offset(place, start, "i8"), write=True)
 
     def _fetch_ahead(self, a: str, step: Word) -> None:
@@ -181,6 +204,62 @@ class MatrixTile:
                 x = fn.value(f"fptrunc {_WIDE} {x} to {half}")
                 x = fn.value(f"bitcast {half} {x} to <{ACROSS} x i16>")
                 masked_store(fn, x, fn.offset(target, j * ACROSS, "i16"), "i16", ACROSS, mask)
+
+
+class MatrixTileOfBytes(MatrixTile):
+    """``C = A B``, or ``+=``, with groups of four bytes in A and B and 32-bit sums in C."""
+
+    result = GROUP
+
+    @property
+    def instruction(self) -> str:
+        """Its letters are the signs of both factors."""
+        signs = ("s" if is_signed(self.tile.element, i) else "u" for i in (0, 1))
+        return f"tdpb{''.join(signs)}d"
+
+    def emit(self) -> None:
+        """Where all columns are there C has the sums from the beginning."""
+        fn = self.fn
+        space = self._space()
+        self.whole = fn.compare("eq", "%n", self.tile.vectors * ACROSS)
+        place = fn.value(f"select i1 {self.whole}, ptr %c, ptr {space}")
+        self.sums = place, fn.select(self.whole, "%ldc", self.row)
+        self._sum_up(*self.sums)
+
+    def _begin(self) -> None:
+        """Zeros, or C's elements where they are added to and all columns are there."""
+        fn = self.fn
+        adds = fn.value("icmp ne i64 %add, 0")
+        goes_on = fn.value(f"and i1 {adds}, {self.whole}")
+        old, new, begun = (fn.block_of(name, []) for name in ("old", "new", "begun"))
+        fn.fork(goes_on, old, new)
+        fn.label(old)
+        self._move("tileloadd64", *self.sums)
+        fn.branch(begun)
+        fn.label(new)
+        super()._begin()
+        fn.enter(begun)
+
+    def _finish(self, sums: str) -> None:
+        """Store the sums of some columns, or add them to C's elements."""
+        fn, wide = self.fn, f"<{ACROSS} x i32>"
+        left = fn.select(self.whole, 0, self.tile.height)
+        adds = fn.compare("ne", "%add", 0)
+        lefts = [fn.sub("%n", j * ACROSS) for j in range(self.tile.vectors)]
+        masks = [first_lanes(fn, count, ACROSS) for count in lefts]
+        with fn.loop(0, left) as row:
+            source = fn.offset(sums, fn.mul(row, self.row), "i8")
+            target = fn.offset("%c", fn.mul(row, "%ldc"), "i8")
+            for j, mask in enumerate(masks):
+                start, place = (fn.offset(p, j * ROW_BYTES, "i8") for p in (source, target))
+                x = fn.value(f"load {wide}, ptr {start}, align {GROUP}")
+
+                def added(place: str = place, mask: str = mask, x: str = x) -> list[str]:
+                    old = masked_load(fn, place, "i32", ACROSS, mask)
+                    return [fn.value(f"add {wide} {x}, {old}")]
+
+                (x,) = fn.choose(adds, [wide], [x], added)
+                masked_store(fn, x, place, "i32", ACROSS, mask)
 
 
 # -- packing ---------------------------------------------------------------------------------------

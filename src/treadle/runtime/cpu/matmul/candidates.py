@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
+from treadle.runtime.cpu.matmul.byte_forms import is_whole_bytes
 from treadle.runtime.cpu.matmul.tiles import lanes, most_rows, rows_ahead
 from treadle.runtime.cpu.matmul.tiling import (
     COPY,
@@ -17,6 +18,7 @@ from treadle.runtime.cpu.matmul.tiling import (
     Choice,
     Product,
     grid,
+    in_groups,
     in_matrices,
     rule,
     takes_dots,
@@ -49,7 +51,8 @@ def _all(product: Product, first: Choice, target: Target, threads: int) -> Itera
     n, m = product.n, product.m
     assert isinstance(n, int) and isinstance(m, int)
     width = lanes(target, product.element)
-    packs = (first.pack,) if first.pack not in (NO_PACK, COPY) or product.pairs else (NO_PACK, COPY)
+    copied = bool(product.pairs) or is_whole_bytes(product.element)  # their groups are copies
+    packs = (first.pack,) if first.pack not in (NO_PACK, COPY) or copied else (NO_PACK, COPY)
     far = rows_ahead(target)
     for vectors in sorted({first.vectors, *WIDTHS}):
         rows = min(most_rows(target, vectors), m)
@@ -58,8 +61,8 @@ def _all(product: Product, first: Choice, target: Target, threads: int) -> Itera
         ):
             continue
         tall, panels, _ = grid(product, vectors, target)
-        pack_as = (first.pack_a,) if product.pairs else (0, 1)
-        if tall > most_rows(target, 2):
+        pack_as = (first.pack_a,) if copied else (0, 1)
+        if not copied and tall > most_rows(target, 2):
             pack_as = (0,)  # the copies are for tiles of two vectors and more
         shares = {0, 1}
         if threads == 1 or waits_for_lines(product, target):
@@ -79,7 +82,7 @@ def cost(product: Product, choice: Choice, target: Target, threads: int) -> floa
     what is copied; and lines of B that arrive too late (Low and others, Analytical Modeling is
     Enough for High-Performance BLIS, 2016, count the same).
     """
-    t, p = target.tuning, product
+    t, p = target.tuning, in_groups(product, target)
     batch, m, n, k = (int(d) for d in (p.batch, p.m, p.n, p.k))  # type: ignore[arg-type]
     size, width = ELEMENT_BYTES[p.element], lanes(target, p.element)
     tall, _, _ = grid(p, choice.vectors, target)

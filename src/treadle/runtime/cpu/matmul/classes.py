@@ -7,8 +7,10 @@ from typing import Any
 
 from treadle.core.records import record
 from treadle.runtime.cpu.alike import Alike
-from treadle.runtime.cpu.library_text import ELEMENT_BYTES
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES, WHOLE_BYTES
+from treadle.runtime.cpu.matmul.byte_forms import operand_bytes
 from treadle.runtime.cpu.matmul.candidates import all_choices, cost
+from treadle.runtime.cpu.matmul.pairs import HALF
 from treadle.runtime.cpu.matmul.tiling import Choice, Product, rule
 from treadle.runtime.cpu.target import Target
 
@@ -56,7 +58,10 @@ class Products(Alike):
     def title(self) -> str:
         """Sizes as m x n x k, type and form."""
         p = self.product
-        names = {"float": "float32", "double": "float64"}
+        signs = {"s": "int8", "u": "uint8"}
+        names = {"float": "float32", "double": "float64"} | {
+            element: f"{signs[element[0]]} by {signs[element[1]]}" for element in WHOLE_BYTES
+        }
         kind = "pairs of bfloat16" if p.pairs else names.get(p.element, p.element)
         turned = [f"{n} transposed" for n in "ab" if getattr(p, f"transpose_{n}")]
         many = f"{p.batch} of " if p.batch != 1 else ""
@@ -105,14 +110,15 @@ def class_of(product: Product) -> Products | None:
 
 def sizes(product: Product) -> tuple[int, int, int]:
     """Bytes of the operands and of the result."""
-    p, element = product, ELEMENT_BYTES[product.element]
+    p, element = product, operand_bytes(product.element)
+    result = HALF if p.pairs else ELEMENT_BYTES[p.element]
     numbers: list[Any] = [p.batch, p.m, p.n, p.k, p.stride_a, p.stride_b, *p.rows]
     batch, m, n, k, step_a, step_b, row_a, row_b = numbers
     count_a, length_a = (k, m) if p.transpose_a else (m, k)
     count_b, length_b = (n, k) if p.transpose_b else (k, n)
     a = (batch - 1) * step_a + (count_a - 1) * row_a + length_a
     b = (batch - 1) * step_b + (count_b - 1) * row_b + length_b
-    return a * element, b * element, batch * m * n * (2 if p.pairs else element)
+    return a * element, b * element, batch * m * n * result
 
 
 def _rounded(rows: int) -> int:

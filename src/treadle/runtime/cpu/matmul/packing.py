@@ -5,6 +5,7 @@ from __future__ import annotations
 from treadle.runtime.cpu.lanes import transposed
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.matmul.byte_forms import is_whole_bytes
 from treadle.runtime.cpu.matmul.pairs import add_pair_packer, has_matrix_registers
 from treadle.runtime.cpu.matmul.panel_rows import copy_rows
 from treadle.runtime.cpu.matmul.tiles import lanes, most_rows
@@ -28,10 +29,18 @@ def packer_text(name: str, element: str, target: Target) -> str:
     ``A[i, j]`` for i < k, j < height, without gaps. They write up to two vectors beyond the end:
     every step overwrites the elements that the one before wrote beyond its end.
 
+    Those of numbers of 8 bits copy groups of steps of k: see `byte_packing.py`.
+
     ``pair_panels`` and ``pair_columns``: see `pairs.py`, and `amx.py` for matrix registers.
     """
     module = Module(target)
-    if name == "pair_columns" and has_matrix_registers(target):
+    if is_whole_bytes(element):
+        from treadle.runtime.cpu.matmul.byte_packing import BytePacker
+
+        byte_packer = BytePacker(module, element, name)
+        getattr(byte_packer, name)()
+        byte_packer.fn.define(f"{name}_{element}", SIGNATURES[name])
+    elif name == "pair_columns" and has_matrix_registers(target):
         from treadle.runtime.cpu.matmul.amx import define_pair_rows
 
         define_pair_rows(module)

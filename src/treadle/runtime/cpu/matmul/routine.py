@@ -18,6 +18,14 @@ from treadle.runtime.cpu.library_text import (
     looking_loop,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.matmul.byte_forms import (
+    WHOLE,
+    is_whole_bytes,
+    multiplies_in_matrices,
+    operand_bytes,
+    operand_type,
+    steps_of_group,
+)
 from treadle.runtime.cpu.matmul.pairs import HALF, has_matrix_registers
 from treadle.runtime.cpu.matmul.tile_calls import EvenTiles, call_tile, packer_code, tile_codes
 from treadle.runtime.cpu.matmul.tiles import ALONG, lanes
@@ -109,9 +117,26 @@ def _has_pairs(fn: Function, w: Words, element: str) -> str | bool:
 
 
 def _thin(fn: Function, w: Words, element: str) -> Word:
-    """Bytes of an element of C, and of a row of k of A and B where it is not half of a pair."""
-    size = ELEMENT_BYTES[element]
-    return fn.select(_has_pairs(fn, w, element), HALF, size)
+    """Bytes of an element of C."""
+    return fn.select(_has_pairs(fn, w, element), HALF, ELEMENT_BYTES[element])
+
+
+def _piece(fn: Function, w: Words, element: str) -> Word:
+    """Bytes from an element of a stored row of A and B to the next, in another step of k or not."""
+    return fn.select(_has_pairs(fn, w, element), HALF, operand_bytes(element))
+
+
+def _groups(fn: Function, element: str, k: Word) -> Word:
+    """Steps of a tile for so many steps of k."""
+    if not is_whole_bytes(element):
+        return k
+    steps = steps_of_group(element, fn.module.target)
+    return ceil_divide(fn, k, steps)
+
+
+def _whole_groups(fn: Function, element: str, k: Word) -> Word:
+    """The same in matrix registers where A is a copy, whose rows have whole registers."""
+    return fn.mul(ceil_divide(fn, _groups(fn, element, k), WHOLE), WHOLE)
 
 
 def _operand(fn: Function, w: Words, name: str, number: Word, element: str) -> str:
@@ -119,7 +144,7 @@ def _operand(fn: Function, w: Words, name: str, number: Word, element: str) -> s
     outer = fn.divide(number, w["inner"])
     inside = fn.mul(fn.sub(number, fn.mul(outer, w["inner"])), w[f"stride_{name}"])
     place = fn.add(fn.mul(outer, w[f"outer_{name}"]), inside)
-    return fn.offset(str(w[name]), place, element)
+    return fn.offset(str(w[name]), place, operand_type(element))
 
 
 # The numbers of the product that `@matmul_block` reads.
@@ -131,7 +156,7 @@ _BLOCK = (
 
 def _block_numbers(fn: Function, w: Words, element: str) -> str:
     """The record of `_BLOCK` on the stack; strides in bytes."""
-    size = ELEMENT_BYTES[element]
+    size = operand_bytes(element)
     known: Words = {
         **w,
         "lda": fn.mul(w["lda"], size),
@@ -149,22 +174,25 @@ def _define_block(module: Module, element: str) -> None:
     first row is `row0` of the result."""
     fn = Function(module)
     w: Words = {name: fn.load_word("%numbers", i) for i, name in enumerate(_BLOCK)}
-    size, width = ELEMENT_BYTES[element], lanes(module.target, element)
+    size, width = operand_bytes(element), lanes(module.target, element)
+    in_matrices = multiplies_in_matrices(element, module.target)
     dots = fn.compare("eq", w["pack"], DOTS)
     w["width"] = fn.select(dots, 1, width)
     w["columns"] = fn.mul(w["vectors"], w["width"])
-    w["row_bytes"] = fn.mul(w["columns"], size)
+    w["row_bytes"] = fn.mul(w["columns"], ELEMENT_BYTES[element])
     w["b_step"] = fn.select(dots, size, w["ldb"])  # bytes to B's next k, where B is not copied
     panels = fn.compare("eq", w["pack"], PANELS)
     in_rows = fn.select(panels, fn.mul(w["k"], size), size)
     w["b_column"] = fn.select(dots, w["ldb"], in_rows)  # ... for each column until the next panel
     transposed = fn.compare("ne", w["ta"], 0)
-    w["thin"] = _thin(fn, w, element)
-    w["a_row"] = fn.select(transposed, w["thin"], w["lda"])  # bytes to the next row of op(A)
+    w["thin"], w["piece"] = _thin(fn, w, element), _piece(fn, w, element)
+    w["a_row"] = fn.select(transposed, w["piece"], w["lda"])  # bytes to the next row of op(A)
     w["a_step"] = fn.select(transposed, w["lda"], size)  # ... to the next k
     w["packs_a"] = fn.select(fn.compare("ne", w["pack_a"], 0), 1, 0)
     w["in_columns"] = fn.select(transposed, 1, w["packs_a"])  # how tiles find A
     along = fn.select(dots, ALONG.index("dots"), w["in_columns"])
+    if is_whole_bytes(element):  # vectors take copies of A's tiles, matrix registers take rows
+        along = ALONG.index("rows" if in_matrices else "columns")
     if element == "i32":
         in_columns = 0 if has_matrix_registers(module.target) else w["in_columns"]
         pairs = fn.add(ALONG.index("pairrows"), in_columns)
@@ -175,10 +203,12 @@ def _define_block(module: Module, element: str) -> None:
     alone = fn.select(dots, 1, ALL_TILES)
     if has_matrix_registers(module.target):  # A's rows are wide: all panels take them in turn
         alone = fn.select(_has_pairs(fn, w, element), w["run"], alone)
-    w["run"] = fn.select(with_epilogue, w["run"], alone)
+    if not in_matrices:
+        w["run"] = fn.select(with_epilogue, w["run"], alone)
     even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])
     w["packed"] = fn.offset("%space", fn.mul(w["tile_space"], w["block"]), "i8")
-    w["panel_bytes"] = fn.mul(w["row_bytes"], fn.add(w["depth"], width))
+    deep = _groups(fn, element, w["depth"])
+    w["panel_bytes"] = fn.mul(w["row_bytes"], fn.add(deep, width))
     # k = 0 still makes zeros: the block of k is entered once.
     blocks = fn.max(ceil_divide(fn, w["k"], w["depth"]), 1)
     with fn.loop(0, blocks) as block:
@@ -246,6 +276,10 @@ def _panel(
     size = ELEMENT_BYTES[element]
     column = fn.mul(panel, w["columns"])
     n = fn.min(w["columns"], fn.sub(w["n"], column))
+    count = _groups(fn, element, w["count"])
+    if multiplies_in_matrices(element, fn.module.target):
+        whole = _whole_groups(fn, element, w["count"])
+        count = fn.select(fn.compare("ne", w["packs_a"], 0), whole, count)
     b = _panel_of_b(fn, w, panel, first, size)
     c0 = fn.offset(str(w["c"]), fn.mul(column, w["thin"]), "i8")
     with fn.loop(*tiles) as tile:
@@ -253,7 +287,7 @@ def _panel(
         a = _tile_of_a(fn, w, fn.sub(tile, base), (row, height), element)
         c = fn.offset(c0, fn.mul(row, w["ldc"]), "i8"), w["ldc"]
         call_tile(
-            fn, element, str(w["codes"]), (height, n, w["count"]), (a, b, c), w["add"],
+            fn, element, str(w["codes"]), (height, n, count), (a, b, c), w["add"],
             width=w["width"], ahead=w["ahead"],
         )  # fmt: skip
 
@@ -308,6 +342,8 @@ def _packed_row(fn: Function, w: Words, height: Word, element: str) -> Word:
     registers, which take rows of pairs."""
     size = ELEMENT_BYTES[element]
     row = fn.mul(height, size)
+    if multiplies_in_matrices(element, fn.module.target):
+        return fn.mul(_whole_groups(fn, element, w["count"]), size)
     if element != "i32" or not has_matrix_registers(fn.module.target):
         return row
     return fn.select(_has_pairs(fn, w, element), fn.mul(w["count"], size), row)
@@ -328,12 +364,12 @@ def _panel_of_b(fn: Function, w: Words, panel: Word, first: Word, size: int) -> 
 
 def _pack_panels(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
     """Copy the panels of a block of k that are used together."""
-    size = ELEMENT_BYTES[element]
+    size = operand_bytes(element)
     copies = fn.compare("eq", w["pack"], COPY)
     with fn.when(copies):
         column = fn.mul(first, w["columns"])
         end = fn.min(fn.mul(last, w["columns"]), w["n"])
-        offset = fn.add(fn.mul(w["k0"], w["ldb"]), fn.mul(column, w["thin"]))
+        offset = fn.add(fn.mul(w["k0"], w["ldb"]), fn.mul(column, w["piece"]))
         source = fn.offset("%b", offset, "i8")
         packer = _packer(fn, w, element, "copy_panels", "pair_panels")
         fn.emit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from treadle.runtime.cpu.llvm_text import Function, Module
+from treadle.runtime.cpu.matmul.byte_forms import is_whole_bytes, multiplies_in_matrices
 from treadle.runtime.cpu.matmul.pairs import Pairs, has_matrix_registers
 from treadle.runtime.cpu.matmul.tiles import SIGNATURE, Body, Tile, lanes
 from treadle.runtime.cpu.target import Target
@@ -17,6 +18,14 @@ def tile_text(tile: Tile, target: Target) -> str:
         from treadle.runtime.cpu.matmul.dots import Dots
 
         Dots(fn, tile, width).emit()
+    elif multiplies_in_matrices(tile.element, target):
+        from treadle.runtime.cpu.matmul.amx import MatrixTileOfBytes
+
+        MatrixTileOfBytes(fn, tile).emit()
+    elif is_whole_bytes(tile.element):
+        from treadle.runtime.cpu.matmul.byte_tiles import byte_tile
+
+        byte_tile(fn, tile, width, target)
     elif tile.along.startswith("pair") and has_matrix_registers(target):
         from treadle.runtime.cpu.matmul.amx import MatrixTile
 

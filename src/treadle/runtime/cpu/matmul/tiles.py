@@ -156,10 +156,14 @@ class Body:
 
     # -- the loop over k ---------------------------------------------------------------------
 
+    def _keys(self) -> list[tuple[int, int]]:
+        """The accumulators: rows, and vectors across."""
+        return [(i, j) for i in range(self.tile.height) for j in range(self.vectors)]
+
     def _sum_over_k(self, b: str, masks: list[str]) -> dict[tuple[int, int], str]:
         """The accumulators after the loops over segments and k, both of which may be empty."""
         fn = self.fn
-        keys = [(i, j) for i in range(self.tile.height) for j in range(self.vectors)]
+        keys = self._keys()
         self._strides()
         several = self._steps(len(keys))
         many = fn.mul(fn.divide("%k", several), several)
@@ -250,14 +254,21 @@ class Body:
         """
         fn = self.fn
         parts = [fn.offset(row, j * self.width, self.element) for j in range(self.vectors)]
-        vectors = [self._load(p, mask) for p, mask in zip(parts, masks, strict=True)]
+        vectors = [self._load_of_b(p, mask) for p, mask in zip(parts, masks, strict=True)]
         after = []
-        for i in range(self.tile.height):
-            x = self._broadcast(self._a_pointer(i, columns))
+        for i in range(len(sums) // self.vectors):
+            x = self._row_of_a(i, columns)
             for j, vector in enumerate(vectors):
                 total = sums[i * self.vectors + j]
                 after.append(fn.value(self._multiply_add(x, vector, total)))
         return after
+
+    def _row_of_a(self, row: int, columns: list[str]) -> str:
+        """The factor of a row's accumulators."""
+        return self._broadcast(self._a_pointer(row, columns))
+
+    def _load_of_b(self, pointer: str, mask: str) -> str:
+        return self._load(pointer, mask)
 
     def _multiply_add(self, x: str, y: str, total: str) -> str:
         return multiply_add(self.fn, self.element, self.width, x, y, total)

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 from math import gcd
 
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
+from treadle.runtime.cpu.matmul.byte_forms import (
+    WHOLE,
+    groups_of,
+    is_whole_bytes,
+    multiplies_in_matrices,
+    steps_of_group,
+)
+from treadle.runtime.cpu.matmul.byte_tiles import most_byte_rows
 from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
 from treadle.runtime.cpu.matmul.pairs import (
     MATRIX_ROWS,
@@ -43,6 +52,7 @@ DOTS_K = 11  # steps of k for each row of A from which sums across lanes pay
 TALL_TILES = 32  # row tiles from which threads share these, where C is twice as tall as wide
 FAR_COLUMNS = 256  # rows of so many elements and more are fetched equally badly
 PACK_A_PANELS = 8  # panels that use a copy of A's tile
+PACK_A_COLUMNS = 256  # of C, from which a copy of A costs less than steps that fill no register
 STEP_LINES = 6  # lines that move in the time of a step of k: slower steps hide that of A's line
 
 NO_PACK, COPY, TRANSPOSE, DOTS, PANELS = 0, 1, 2, 3, 4
@@ -102,6 +112,8 @@ class Product:
     """A batch of products C[m, n] = op(A) op(B), as the routine gets it.
 
     Attributes:
+        element: the type of elements, of C, too; or one of `WHOLE_BYTES`, for operands of 8 bits
+            and sums of 32.
         transpose_a, transpose_b: 0 or 1; A is stored as [k, m], B as [n, k].
         stride_a, stride_b: elements from one matrix of the batch to the next.
         pairs: 1 where elements of A and B are pairs of bfloat16 (`pairs.py`): k counts pairs.
@@ -229,10 +241,11 @@ def tiling_of(
         choice: one of `candidates`; by default that of `rule`.
     """
     width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
-    m, k, blocks = product.m, product.k, Blocks.of(target)
     if tiles is None and takes_dots(product, target):
         return _dots_tiling(product, target)
     choice = rule(product, target, tiles) if choice is None else choice
+    product = in_groups(product, target)
+    m, k, blocks = product.m, product.k, Blocks.of(target)
     vectors, pack, pack_a = choice.vectors, choice.pack, choice.pack_a
     tall, panels, depth = grid(product, vectors, target)
     rows = _tiles(m, tall, choice.by_rows) if tiles is None else tiles
@@ -240,19 +253,22 @@ def tiling_of(
     together = blocks.matrix_panels if in_matrices(product, target) else blocks.panels
     chunk = max(1, together // panel_bytes) if isinstance(panel_bytes, int) else 1
     packed = panel_bytes * chunk if pack in (COPY, TRANSPOSE) else 0
-    tile_space = _lines((depth * tall + 2 * width) * size) if pack_a else 0
+    deep = _ceil(depth, WHOLE) * WHOLE if in_matrices(product, target) else depth
+    tile_space = _lines((deep * tall + 2 * width) * size) if pack_a else 0
     most_k = MOST_PAIRS if product.pairs else MOST_K
     most = max(1, blocks.tiles // (most_k * tall * size))
     block = compound("min", rows, most) if pack_a else ALL_TILES
     run = max(1, blocks.run // (chunk * vectors * width * tall * size))
     by_columns = (product.transpose_a or pack_a) and not in_matrices(product, target)
+    if is_whole_bytes(product.element):
+        by_columns = not in_matrices(product, target)
     along = "columns" if by_columns else "rows"
     columns = chunk * vectors * width
     area = _area(product, run * tall, columns * size, blocks) if apart and depth == k else 0
     along = f"pair{along}" if product.pairs else along
     return Tiling(
-        vectors, tall, rows, panels, depth, pack, pack_a, choice.by_rows, choice.ahead,
-        _parts(product, target.tuning), chunk,
+        vectors, tall, rows, panels, depth * _steps(product, target), pack, pack_a,
+        choice.by_rows, choice.ahead, _parts(product, target.tuning), chunk,
         block, run, packed + tile_space * block + area, tile_space,
         tuple(_needs(product, along, vectors, width, heights(m, tall, rows))), area,
     )  # fmt: skip
@@ -265,9 +281,16 @@ def rule(product: Product, target: Target, tiles: int | None = None) -> Choice:
         tiles: see `tiling_of`.
     """
     size = ELEMENT_BYTES[product.element]
+    whole_groups, product = _has_whole_groups(product, target), in_groups(product, target)
     vectors = _vectors(product, target, tiles)
     tall, panels, depth = grid(product, vectors, target)
     pack_a = tiles is None and _packs_a(product, (panels, tall, depth), vectors, target)
+    if is_whole_bytes(product.element):
+        pack_a = bool(product.transpose_a) or not whole_groups
+        pack_a = pack_a or (
+            isinstance(product.n, int) and product.n >= PACK_A_COLUMNS
+            and isinstance(product.k, int) and product.k % WHOLE != 0
+        )
     by_rows = tiles is not None or _by_rows(product, (tall, panels), pack_a, target)
     pack = _pack(product, size, target, shared=tiles is None)
     return Choice(vectors, pack, int(pack_a), int(by_rows), rows_ahead(target))
@@ -275,7 +298,28 @@ def rule(product: Product, target: Target, tiles: int | None = None) -> Choice:
 
 def in_matrices(product: Product, target: Target) -> bool:
     """Whether a product is computed in matrix registers."""
-    return bool(product.pairs) and has_matrix_registers(target)
+    if product.pairs:
+        return has_matrix_registers(target)
+    return multiplies_in_matrices(product.element, target)
+
+
+def in_groups(product: Product, target: Target) -> Product:
+    """The product as tiles compute it: of numbers of 8 bits, `k` counts groups."""
+    if not is_whole_bytes(product.element):
+        return product
+    return replace(product, k=groups_of(product.element, product.k, target))
+
+
+def _steps(product: Product, target: Target) -> int:
+    """Steps of k in a step of a tile."""
+    element = product.element
+    return steps_of_group(element, target) if is_whole_bytes(element) else 1
+
+
+def _has_whole_groups(product: Product, target: Target) -> bool:
+    """Whether A's rows can be read as they are: in matrix registers, where groups fill them."""
+    k = product.k
+    return in_matrices(product, target) and isinstance(k, int) and k % _steps(product, target) == 0
 
 
 def grid(product: Product, vectors: int, target: Target) -> tuple[int, Dim, Dim]:
@@ -283,10 +327,14 @@ def grid(product: Product, vectors: int, target: Target) -> tuple[int, Dim, Dim]
     width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
     if in_matrices(product, target):
         tall = most_matrix_rows(vectors)
+    elif is_whole_bytes(product.element):
+        tall = most_byte_rows(product.element, target, vectors)
     else:
         tall = min(most_rows(target, vectors), _most_alike(product, vectors, size, target.tuning))
     k = product.k
     depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, MOST_K)))
+    if is_whole_bytes(product.element) and depth != k and in_matrices(product, target):
+        depth = _ceil(depth, WHOLE) * WHOLE  # all blocks but the last one fill registers
     return tall, _ceil(product.n, vectors * width), depth
 
 
@@ -337,6 +385,8 @@ def takes_dots(p: Product, target: Target) -> bool:
     The sums across lanes cost as much as some steps of k, a copy as much as some rows of A.
     """
     if p.pairs or p.transpose_a or not p.transpose_b or not isinstance(p.m, int):
+        return False
+    if is_whole_bytes(p.element):
         return False
     if target.vector_bits < 256 or lanes(target, p.element) < DOTS_ACROSS:
         return False
@@ -416,7 +466,7 @@ def _pack(product: Product, size: int, target: Target, shared: bool) -> int:
         return PANELS
     if product.transpose_b:
         return TRANSPOSE
-    if product.pairs:
+    if product.pairs or is_whole_bytes(product.element):
         return COPY
     row, k, tuning = product.rows[1], product.k, target.tuning
     collides = False
