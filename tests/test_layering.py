@@ -105,6 +105,7 @@ LEVELS = {
     "experimental": ("dlpack extension_type numpy",),
     "ops": (
         "lowering properties quiet sizes tensorflow_names",
+        "known_values",
         "registry",
         "conversion",
         "broadcasting complex_pairs indexed_slices requirements scalars",
@@ -266,7 +267,6 @@ ON_DEMAND = {
     ("runtime.cpu.matmul.tile_text", "runtime.cpu.matmul.byte_tiles"): FEW,
     ("runtime.cpu.matmul.tile_text", "runtime.cpu.matmul.dots"): FEW,
     ("runtime.cpu.matmul.tile_text", "runtime.cpu.matmul.amx"): FEW,
-    ("runtime.cpu.native", "runtime.interpreter"): FEW,
     ("runtime.cpu.program_carried", "runtime.cpu.ragged_memory"): FEW,
     ("runtime.cpu.program_control", "runtime.cpu.row_loops"): FEW,
     ("runtime.cpu.program_control", "runtime.cpu.strips"): FEW,

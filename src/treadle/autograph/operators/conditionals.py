@@ -51,9 +51,9 @@ from treadle.core.tensor import Tensor
 from treadle.ops.collections.graph_list import GraphList, graph_list, template_of
 from treadle.ops.control.control_flow import COND
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.known_values import known_truth
 from treadle.ops.numbers.python_numbers import is_symbolic_number, kind_of, select
 from treadle.ops.registry import run_with_regions
-from treadle.ops.shaping.static_values import known_truth
 from treadle.ops.shaping.unknown_rank import of_parts, parts_of
 
 

@@ -13,10 +13,10 @@ from treadle.core.shapes import UNKNOWN_SHAPE, Dim, TensorShape, fresh_symbol
 from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import constant, convert_to_tensor, has_dtype, is_symbolic
+from treadle.ops.known_values import known_truth
 from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run_with_regions
 from treadle.ops.scalars import integer, number
-from treadle.ops.shaping.static_values import known_truth
 
 NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
 
