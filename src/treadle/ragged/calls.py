@@ -16,7 +16,6 @@ from treadle.core.origin import at, user_origin
 from treadle.core.refusals import Claimed
 from treadle.core.tensor import Tensor
 from treadle.ops import dims
-from treadle.ops.collections import mapping
 from treadle.ops.control import io
 from treadle.ops.conversion import convert_to_tensor, register_converter
 from treadle.ops.elementwise import arithmetic, selection, unary
@@ -30,7 +29,7 @@ from treadle.ops.statistics import sequences
 from treadle.ops.strings import parts, texts, unicode
 from treadle.ragged import reductions, rows, shaping, strings
 from treadle.ragged.elementwise import binary, broadcast_like, map_flat_values
-from treadle.ragged.tensor import RaggedTensor, RaggedTensorSpec
+from treadle.ragged.tensor import RaggedTensor
 
 _UNARY, _BINARY = frozenset(UNARY.split()), frozenset(BINARY.split())
 _FORMS: dict[Any, Callable[..., Any]] = {
@@ -236,29 +235,6 @@ def _softmax(logits: RaggedTensor, axis: Any = None, name: str | None = None) ->
     powers = binary(lambda a, b: unary.exp(a - b), logits, largest)
     total = reductions.reduce_sum(powers, number, keepdims=True)
     return binary(arithmetic.divide, powers, total)  # type: ignore[no-any-return]
-
-
-@form_of(mapping.map_fn)
-def _map_fn(
-    fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_iterations: Any = None,
-    back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True,
-    name: str | None = None, fn_output_signature: Any = None,
-) -> Any:  # fmt: skip
-    signature = fn_output_signature if fn_output_signature is not None else dtype
-    if not isinstance(elems, RaggedTensor):
-        raise TypeError(
-            f"map_fn takes one ragged tensor, or tensors in nested structures{at(user_origin())}"
-        )
-    if signature is None or isinstance(signature, RaggedTensorSpec):  # rows of lengths of their own
-        if elems.is_symbolic:
-            raise TypeError(
-                "map_fn gives ragged tensors outside of functions only: use fn_output_signature "
-                f"for tensors of one shape, or functions of all rows at once{at(user_origin())}"
-            )
-        return shaping.stack([fn(row) for row in elems])
-    return mapping.map_fn(
-        lambda i: fn(elems[i]), ranges.range(elems.nrows()), fn_output_signature=signature
-    )
 
 
 @form_of(sequences.sequence_mask)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from treadle.core import dtypes, nest
-from treadle.core.composite_spec import CompositeSpec
+from treadle.core.composite_spec import CompositeSpec, CompositeTensor
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec, TensorSpec
@@ -102,7 +102,7 @@ class ExtensionType:
             cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
         cls.Spec = _spec_class(cls, cls.__dict__.get("Spec"))
         for kind in (cls, cls.Spec):
-            nest.register_node(kind, _parts, _rebuilt, _static)
+            nest.register_node(kind, parts_of, rebuilt, _static)
 
     def __validate__(self) -> None:
         """Check a new object; for classes to define."""
@@ -186,12 +186,15 @@ def _fields_of(cls: type) -> dict[str, Field]:
     return fields
 
 
-def _is_extension(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, ExtensionType)
+def _is_structure(annotation: Any) -> bool:
+    """Whether the values of a field are structures of tensors: objects of an extension type, ragged
+    or sparse tensors."""
+    kinds = (ExtensionType, CompositeTensor)
+    return isinstance(annotation, type) and issubclass(annotation, kinds)
 
 
 def _holds_tensors(annotation: Any) -> bool:
-    if isinstance(annotation, TypeSpec) or _is_extension(annotation):
+    if isinstance(annotation, TypeSpec) or _is_structure(annotation):
         return True
     if annotation in (Tensor, Variable):
         return True
@@ -202,12 +205,14 @@ def _converter(annotation: Any, name: str) -> Converter:
     """How values become values of a field; TypeError for an annotation that cannot be one."""
     if annotation is None:
         annotation = type(None)
-    if annotation in _PLAIN or annotation is Variable or _is_extension(annotation):
+    if annotation in _PLAIN or annotation is Variable or _is_structure(annotation):
         return lambda value, place: _instance(value, annotation, place)
     if annotation is Tensor:
         return _tensor
     if isinstance(annotation, TensorSpec):
         return lambda value, place: _of_spec(value, annotation, place)
+    if isinstance(annotation, CompositeSpec):
+        return lambda value, place: _fitting(value, annotation, place)
     if annotation is dtypes.DType:
         return lambda value, place: dtypes.as_dtype(value)
     if annotation is TensorShape:
@@ -233,7 +238,8 @@ def _container(annotation: Any, name: str) -> Converter:
     raise TypeError(
         f"the field {name!r}: {annotation!r} cannot be the type of a field of an extension type: "
         "use Tensor, TensorSpec, an extension type, int, float, bool, str, bytes, DType, "
-        f"TensorShape, or Tuple, Mapping, Union and Optional of these{at(user_origin())}"
+        "TensorShape, RaggedTensor, SparseTensor, or Tuple, Mapping, Union and Optional of these"
+        f"{at(user_origin())}"
     )
 
 
@@ -262,6 +268,12 @@ def _of_spec(value: Any, spec: TensorSpec, place: str) -> Any:
     if not spec.is_compatible_with(tensor):
         raise _wrong(tensor, repr(spec), place)
     return tensor
+
+
+def _fitting(value: Any, spec: CompositeSpec, place: str) -> Any:
+    if not spec.is_compatible_with(value):
+        raise _wrong(value, repr(spec), place)
+    return value
 
 
 def _sequence(value: Any, place: str) -> Sequence[Any]:
@@ -444,7 +456,7 @@ def _completed_spec(init: Callable[..., None]) -> Callable[..., None]:
 # -- structures ----------------------------------------------------------------------------------
 
 
-def _parts(value: Any) -> list[Any]:
+def parts_of(value: Any) -> list[Any]:
     fields = value._fields_by_name.values()
     return [getattr(value, f.name) for f in fields if f.holds_tensors]
 
@@ -464,7 +476,7 @@ def _hashed(value: Any) -> Hashable:
     return type(value), value
 
 
-def _rebuilt(like: Any, parts: list[Any]) -> Any:
+def rebuilt(like: Any, parts: list[Any]) -> Any:
     """An object, or a spec where the parts are specs, that differs in the fields with tensors."""
     kind = getattr(like, "value_type", type(like))
     if any(isinstance(leaf, Spec) for leaf in nest.flatten(parts)):
