@@ -96,6 +96,7 @@ LEVELS = {
     ),
     "saved_model": (
         "assets files options",
+        "composites",
         "functions objects",
         "signatures",
         "loaded",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -101,6 +102,9 @@ class ExtensionType:
         else:
             cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
         cls.Spec = _spec_class(cls, cls.__dict__.get("Spec"))
+        name = saved_name(cls)
+        if name is not None:
+            _by_name[name] = cls
         for kind in (cls, cls.Spec):
             nest.register_node(kind, parts_of, rebuilt, _static)
 
@@ -146,6 +150,32 @@ class ExtensionType:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({_listed(self)})"
+
+
+# The classes by their names in saved functions; of one name the class that was made last.
+_by_name: weakref.WeakValueDictionary[str, type[ExtensionType]] = weakref.WeakValueDictionary()
+
+
+def saved_name(cls: type) -> str | None:
+    """What a class is called in saved models: the ``__name__`` that its body gives; None without,
+    as its objects are not saved then."""
+    name = cls.__dict__.get("__name__")
+    return None if name is None else str(name)
+
+
+def class_saved_as(name: str) -> type[ExtensionType]:
+    """The class with a `saved_name`.
+
+    Raises:
+        ValueError: this program has none.
+    """
+    try:
+        return _by_name[name]
+    except KeyError:
+        raise ValueError(
+            f"a saved function takes or gives objects of the extension type {name}, which this "
+            f"program does not define: define the class before loading{at(user_origin())}"
+        ) from None
 
 
 def _form(leaf: Any) -> Any:
