@@ -46,7 +46,6 @@ _INSTEAD = {
     ),
     **dict.fromkeys(
         (
-            "DynamicRaggedShape", "RowPartition",
             "StructuredTensor", "ragged_fill_empty_rows", "ragged_fill_empty_rows_grad",
         ),
         _NO_RAGGED,

@@ -149,7 +149,7 @@ _MESSAGES = {
         "nodes:1 SavedObject*, concrete_functions:2 string>SavedConcreteFunction"
     ),
     "SavedModel": "saved_model_schema_version:1 int64, meta_graphs:2 MetaGraphDef*",
-    # Examples, whose classes are in treadle.io.messages: what protobuf's own functions know of them.
+    # Examples, whose classes are in treadle.io.messages: what protobuf's functions know of them.
     "BytesList": "value:1 bytes*",
     "FloatList": "value:1 float*",
     "Int64List": "value:1 int64*",

@@ -125,7 +125,9 @@ def literal_text(value: Any, data: DataSection) -> str:
         if kind in _writers:
             name, parts = _writers[kind]
             found = parts(value)
-            return data.opaque(value) if found is None else f"typed {name!r} {_dict_text(found, data)}"
+            if found is not None:
+                return f"typed {name!r} {_dict_text(found, data)}"
+            break
     return data.opaque(value)
 
 

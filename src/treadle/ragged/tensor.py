@@ -883,7 +883,7 @@ class RaggedTensorSpec(CompositeTensorSpec):
         for axis in reversed(nested):
             result = RaggedTensor(result, partitions.splits_of_lengths(axis))
         result = RaggedTensor(result, partitions.splits_of_lengths(outer))
-        return _with_uniform(result, uniform)
+        return _with_uniform(result, uniform)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return (

@@ -1,4 +1,4 @@
-"""`BatchableExtensionType`: extension types that are put together, and taken apart, along an axis."""
+"""`BatchableExtensionType`: extension types that are put together and taken apart along axes."""
 
 from __future__ import annotations
 

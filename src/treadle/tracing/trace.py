@@ -315,7 +315,8 @@ def lift(tensor: SymbolicTensor, given: Mapping[Value, Any]) -> Tensor:
     """
     from treadle.runtime import interpreter
 
-    graph, mapping = Graph("initial_value"), {}
+    graph = Graph("initial_value")
+    mapping: dict[Value, Value] = {}
 
     def compute(recorder: Any, value: Value) -> None:
         """Let the graph compute a value of a function, or of a branch or loop in it."""

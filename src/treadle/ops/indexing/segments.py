@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
@@ -82,7 +83,7 @@ def _grad_product(call: OpCall, dy: Tensor) -> list[Any]:
     (x, data, ids), y = call.inputs, call.outputs[0]
     zero, one = convert_to_tensor(0, dy.dtype), convert_to_tensor(1, dy.dtype)
     is_zero = data == zero
-    others = run(SEGMENT_MUL, x, where(is_zero, one, data), ids)
+    others = run(_product_of(x.dtype), x, where(is_zero, one, data), ids)
     zeros = unsorted_segment_sum(cast(is_zero, dy.dtype), ids, x.dims[0])
     # Only a single 0 has others of which none is 0.
     rest = where(of_rows(zeros, ids) == one, of_rows(others, ids), zero)
@@ -98,16 +99,28 @@ def _fitting(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]
     yield from zip(x.dims[1:], data.dims[ids.rank :], strict=True)
 
 
-def _combined(name: str, kinds: str, combine: np.ufunc, gradient: Gradient, use: PartUse) -> Op:
-    """Rows of an array (input 0) combined with those of the data (1) whose id (2) names them."""
-    part = Part(PartKind.SEGMENTS, use, 1)
+def _combined(
+    name: str, kinds: str, combine: np.ufunc, gradient: Gradient, use: PartUse | None
+) -> Op:
+    """Rows of an array (input 0) combined with those of the data (1) whose id (2) names them.
+
+    Args:
+        use: how loops of programs combine elements; None where they call the NumPy form.
+    """
+    part = None if use is None else Part(PartKind.SEGMENTS, use, 1)
+    why = "a product needs both parts of the row so far" if use is None else None
     infer, eager = _infer_combined(kinds), _eager_combined(kinds, combine)
-    return register(Op(name, infer, eager, gradient, sizes=_fitting, part=part))
+    return register(Op(name, infer, eager, gradient, sizes=_fitting, part=part, callback=why))
 
 
-SEGMENT_MUL = _combined("segment_mul", "fiuc", np.multiply, _grad_product, PartUse.MUL)
+SEGMENT_MUL = _combined("segment_mul", "fiu", np.multiply, _grad_product, PartUse.MUL)
+COMPLEX_SEGMENT_MUL = _combined("complex_segment_mul", "c", np.multiply, _grad_product, None)
 SEGMENT_MAX = _combined("segment_max", "fiu", np.maximum, _grad_extreme, PartUse.MAX)
 SEGMENT_MIN = _combined("segment_min", "fiu", np.minimum, _grad_extreme, PartUse.MIN)
+
+
+def _product_of(dtype: DType) -> Op:
+    return COMPLEX_SEGMENT_MUL if dtype.is_complex else SEGMENT_MUL
 
 
 def unsorted_segment_prod(
@@ -118,7 +131,8 @@ def unsorted_segment_prod(
     A segment without rows is 1.
     """
     x, ids, count = segment_arguments("unsorted_segment_prod", data, segment_ids, num_segments)
-    return in_float32(lambda wide: _from(SEGMENT_MUL, 1, wide, ids, count), x)
+    product = _product_of(x.dtype)
+    return in_float32(lambda wide: _from(product, 1, wide, ids, count), x)
 
 
 def unsorted_segment_max(
@@ -228,7 +242,7 @@ def _sorted(name: str, data: Any, segment_ids: Any) -> tuple[Tensor, Tensor, Dim
 
 def _from(op: Op, start: Any, x: Tensor, ids: Tensor, count: Dim) -> Tensor:
     """Segments that begin with a number."""
-    if x.dtype is dtypes.bool or (x.dtype.is_complex and op is not SEGMENT_MUL):
+    if x.dtype is dtypes.bool or (x.dtype.is_complex and op is not COMPLEX_SEGMENT_MUL):
         text = f"{op.name}: the data must be real numbers, not {x.dtype.name}{at(user_origin())}"
         raise errors.DtypeError(None, None, text)
     first = broadcast_dims(convert_to_tensor(start, x.dtype), (count, *x.dims[ids.ndim :]))
