@@ -169,7 +169,7 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "config masks naming progress promotion replicas serialization tree",
+        "config masks naming progress promotion replicas serialization stateless tree",
         "dtype_policies random",
         "activations constraints datasets initializers regularizers utils",
         "losses preprocessing variables",

@@ -67,7 +67,8 @@ class DynamicRaggedShape:
         """The shape of a tensor or ragged tensor."""
         if not isinstance(t, RaggedTensor):
             return cls([], dims.shape(t, dtypes.int64 if dtype is None else dtype))
-        rows, values = [], t
+        rows: list[RowPartition] = []
+        values: Any = t
         while isinstance(values, RaggedTensor):
             rows.append(RowPartition(values.row_splits, values._uniform))
             values = values.values
@@ -206,7 +207,7 @@ class DynamicRaggedShape:
             return self._partitions[0].nrows() if count else self._inner[0]
         if place > count:
             return self._inner[place - count]
-        length = self._partitions[place - 1].uniform_row_length()
+        length: Tensor | None = self._partitions[place - 1].uniform_row_length()
         if length is None:
             raise ValueError(f"Index {place} is not uniform{at(user_origin())}")
         return length

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from treadle.core import dtypes, nest
 from treadle.core.composite_spec import CompositeSpec, CompositeTensor
+from treadle.core.errors import NotFoundError
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec, TensorSpec
@@ -167,15 +168,16 @@ def class_saved_as(name: str) -> type[ExtensionType]:
     """The class with a `saved_name`.
 
     Raises:
-        ValueError: this program has none.
+        NotFoundError: this program has none.
     """
     try:
         return _by_name[name]
     except KeyError:
-        raise ValueError(
-            f"a saved function takes or gives objects of the extension type {name}, which this "
-            f"program does not define: define the class before loading{at(user_origin())}"
-        ) from None
+        raise NotFoundError(
+            None, None,
+            f"A saved function takes or gives objects of the extension type {name}, which this "
+            f"program does not define: define the class before loading{at(user_origin())}",
+        ) from None  # fmt: skip
 
 
 def _form(leaf: Any) -> Any:
