@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import io
 import json
 import os
 import re
@@ -109,15 +110,35 @@ def checked_out(mirrors: Path, repository: str, commit: str | None, into: Path) 
     if git is None:
         return source
     target = into / name
-    if not target.exists():
-        for wanted in filter(None, (commit, "HEAD")):
-            command = ["git", "--git-dir", str(git), "archive", wanted]
-            packed = subprocess.run(command, capture_output=True, check=False)
-            if packed.returncode == 0:
-                target.mkdir(parents=True)
-                subprocess.run(["tar", "-x", "-C", str(target)], input=packed.stdout, check=True)
-                break
-    return target if target.exists() else None
+    for wanted in filter(None, (commit, "HEAD")):
+        if target.exists() or _written(git, wanted, target):
+            return target
+    return None
+
+
+def _written(git: Path, commit: str, target: Path) -> bool:
+    """Write the files of a commit, but those that the copy lacks. False: it has no such commit."""
+
+    def told(*command: str, given: bytes = b"") -> bytes:
+        call = ["git", "--git-dir", str(git), *command]
+        return subprocess.run(call, input=given, capture_output=True, check=False).stdout
+
+    entries = [e.split("\t", 1) for e in told("ls-tree", "-rz", commit).decode().split("\0") if e]
+    if not entries:
+        return False
+    names = [about.split()[2] for about, _ in entries]
+    contents = io.BytesIO(told("cat-file", "--batch", given="\n".join(names).encode()))
+    for _, path in entries:
+        head = contents.readline().split()
+        if head[1] == b"missing":
+            continue
+        data = contents.read(int(head[2]))
+        contents.read(1)
+        if head[1] == b"blob":
+            file = target / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+    return True
 
 
 def program_in(folder: Path, file: str) -> Path | None:
