@@ -96,6 +96,7 @@ LEVELS = {
     ),
     "saved_model": (
         "assets files options",
+        "composites",
         "functions objects",
         "signatures",
         "loaded",
@@ -169,7 +170,7 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "config masks naming progress promotion replicas serialization tree",
+        "config masks naming progress promotion replicas serialization stateless tree",
         "dtype_policies random",
         "activations constraints datasets initializers regularizers utils",
         "losses preprocessing variables",
@@ -218,6 +219,7 @@ ON_DEMAND = {
     ("runtime", "runtime.stored"): START,
     ("runtime", "runtime.passed_lists"): START,
     ("runtime", "runtime.words"): START,
+    ("io.messages", "compat.graph_messages"): FEW,
     ("runtime.callbacks", "kernel.reference"): FEW,
     ("runtime.device_setup", "runtime.gpu.devices"): FEW,
     ("runtime.callbacks", "runtime.interpreter"): FEW,

@@ -13,6 +13,7 @@ from treadle.core.context import context, naming
 from treadle.core.interrupts import during
 from treadle.ops.control.ordering import name_scope
 from treadle.ops.state import Variable
+from treadle.ops.state import substituting as substituting
 from treadle.tracing.background_functions import BackgroundFunction as BackgroundFunction
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -46,7 +46,6 @@ _INSTEAD = {
     ),
     **dict.fromkeys(
         (
-            "DynamicRaggedShape", "RowPartition",
             "StructuredTensor", "ragged_fill_empty_rows", "ragged_fill_empty_rows_grad",
         ),
         _NO_RAGGED,
@@ -184,10 +183,7 @@ _INSTEAD = {
         "of the largest number",
     ),
     "DTypePolicyMap": "Give each layer its dtype, or use keras.config.set_dtype_policy",
-    **dict.fromkeys(
-        ("StatelessScope", "SymbolicScope"),
-        "They belong to the JAX backend of Keras: variables are assigned in functions",
-    ),
+    "SymbolicScope": "It belongs to the JAX backend of Keras: use td.function",
     "RematScope": "Use keras.remat, or td.recompute_grad, on functions",
     "distribution": "Use td.distribute for devices and workers",
     "distillation": "Use a train_step of your own with both models",

@@ -154,6 +154,33 @@ def test_devices_of_a_mirrored_strategy() -> None:
         td.distribute.MirroredStrategy([])
 
 
+def test_the_processor_computes_for_gpus_that_are_not_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cpus = td.config.list_logical_devices("CPU")
+    monkeypatch.setattr(td.config, "list_logical_devices", lambda kind=None: cpus)
+    with pytest.warns(UserWarning, match="no GPU; the processor computes"):
+        strategy = td.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"])
+    assert [name[-5:] for name in strategy.extended.worker_devices] == ["GPU:0", "GPU:1"]
+    with strategy.scope():
+        weight = td.Variable(2.0)
+    context = td.distribute.get_replica_context
+
+    @td.function
+    def step() -> td.Tensor:
+        number = td.cast(context().replica_id_in_sync_group, td.float32)
+        return weight * (number + 1.0)
+
+    assert float(strategy.reduce("SUM", strategy.run(step), axis=None)) == 6.0
+    soft = td.config.get_soft_device_placement()
+    td.config.set_soft_device_placement(False)
+    try:
+        with pytest.raises(ValueError, match="There is no device .*GPU:0"):
+            td.distribute.MirroredStrategy(["/gpu:0"])
+    finally:
+        td.config.set_soft_device_placement(soft)
+
+
 _DROPPING = """
 from treadle import keras
 with strategy.scope():

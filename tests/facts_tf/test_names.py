@@ -11,8 +11,8 @@ from tests.facts_tf.names import MODULES, module_of
 
 NAMES = json.loads((Path(__file__).parent / "names.json").read_text())
 _PROTO = (
-    "ClearExtension DESCRIPTOR DiscardUnknownFields Extensions FindInitializationErrors "
-    "HasExtension SetInParent UnknownFields"
+    "ClearExtension DiscardUnknownFields Extensions FindInitializationErrors "
+    "HasExtension UnknownFields"
 )
 _OF_TYPES = (
     "cast experimental_as_proto experimental_from_proto experimental_type_proto flatten "

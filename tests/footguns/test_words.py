@@ -22,7 +22,7 @@ NAMES: dict[str, Any] = {
     "Dens": (keras.layers, "Near it is Dense"),
     "sobol_sample": (td.math, "td.random.uniform"),
     "ragged": (td.compat.v1, "use dense or sparse ones"),
-    "RowPartition": (td, "td.RaggedTensor"),
+    "StructuredTensor": (td, "td.RaggedTensor"),
     "placeholder": (td, "treadle.compat.v1"),
     "ctc_loss": (td.nn, "torch.nn.functional.ctc_loss"),
     "no_such_thing": (td.nn, "docs/api.md"),

@@ -137,3 +137,26 @@ def test_fields_that_are_set() -> None:
         feature.HasField("other")
     with pytest.raises(AttributeError, match="no field"):
         feature.other = 3
+
+
+def test_functions_of_protobuf_take_messages() -> None:
+    json_format = pytest.importorskip("google.protobuf.json_format")
+    text_format = pytest.importorskip("google.protobuf.text_format")
+    text = """features {
+      feature { key: "colors" value { bytes_list { value: ["red", "blue"] } } }
+      feature { key: "lengths" value { int64_list { value: [] } } }
+      feature { key: "sizes" value { float_list { value: 1.5 value: 2 } } } }"""
+    message = text_format.Parse(text, T.Example())
+    feature = message.features.feature
+    assert feature["colors"].bytes_list.value == [b"red", b"blue"]
+    assert feature["lengths"].WhichOneof("kind") == "int64_list"
+    assert text_format.Merge(text_format.MessageToString(message), T.Example()) == message
+    assert text_format.Parse(str(message), T.Example()) == message
+    found = json_format.MessageToDict(message)
+    assert found["features"]["feature"]["sizes"] == {"floatList": {"value": [1.5, 2.0]}}
+    assert json_format.ParseDict(found, T.Example()) == message
+    steps = T.SequenceExample()
+    steps.feature_lists.feature_list["t"].feature.add().int64_list.value.append(3)
+    again = text_format.Parse(text_format.MessageToString(steps), T.SequenceExample())
+    assert again == steps
+    assert T.Example.DESCRIPTOR.full_name == "tensorflow.Example"

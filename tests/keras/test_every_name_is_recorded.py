@@ -54,7 +54,7 @@ MISSING = {
         "dtype_policies": "AWQDTypePolicy GPTQDTypePolicy Int4DTypePolicy "
         "QuantizedFloat8DTypePolicy",
     },
-    "of Keras's other backends": {"": "RematScope StatelessScope SymbolicScope distribution"},
+    "of Keras's other backends": {"": "RematScope SymbolicScope distribution"},
     "boxes that change with images": {"layers": "MaxNumBoundingBoxes", "utils": "bounding_boxes"},
     "CTC and sparse tensors": {
         "backend": "ctc_batch_cost ctc_decode ctc_label_dense_to_sparse",

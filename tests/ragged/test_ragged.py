@@ -204,8 +204,10 @@ def test_functions_without_a_form_say_what_to_do():
     x = rows([1], [2, 3])
     with pytest.raises(TypeError, match=r"matmul does not take ragged tensors: use x\.to_tensor"):
         td.matmul(x, x)
-    with pytest.raises(TypeError, match="row_splits and the like|bounding_shape"):
-        td.shape(x)
+    with pytest.raises(TypeError, match=r"reshape of a ragged tensor takes a .*DynamicRaggedShape"):
+        td.reshape(x, [-1])
+    with pytest.raises(TypeError, match="bounding_shape"):
+        td.cast(td.shape(x), td.int64)
     with pytest.raises(TypeError, match="may not be used as a boolean"):
         bool(x)
 

@@ -271,3 +271,38 @@ def test_fields_as_a_dict() -> None:
     fields = td.experimental.extension_type.as_dict(made)
     assert list(fields) == ["parts", "named", "weight", "note"]
     assert fields["parts"] is made.parts and fields["note"] is None
+
+
+def test_fields_of_ragged_and_sparse_tensors():
+    class Lines(td.experimental.BatchableExtensionType):
+        rows: td.RaggedTensor
+        places: td.SparseTensor
+        shape: td.TensorShape
+
+    rows = td.ragged.constant([[1, 2], [3]])
+    places = td.sparse.from_dense([[0, 1], [2, 0]])
+    lines = Lines(rows, places, [2])
+    total = td.function(lambda x: td.reduce_sum(x.rows) + td.sparse.reduce_sum(x.places))
+    assert int(total(lines)) == 9
+    with pytest.raises(TypeError, match="field 'rows': expected RaggedTensor"):
+        Lines([[1, 2]], places, [2])
+    parts = list(td.data.Dataset.from_tensor_slices(lines))
+    assert [p.shape.as_list() for p in parts] == [[], []]
+    assert [p.rows.numpy().tolist() for p in parts] == [[1, 2], [3]]
+    (whole,) = td.data.Dataset.from_tensor_slices(lines).batch(2)
+    assert whole.rows.to_list() == [[1, 2], [3]] and whole.shape.as_list() == [None]
+
+
+def test_datasets_refuse_encoders_of_users():
+    class Encoder(td.experimental.ExtensionTypeBatchEncoder):
+        def encode(self, spec, value, minimum_rank=0):
+            return [value.values * 2]
+
+    class Doubled(td.experimental.BatchableExtensionType):
+        values: td.Tensor
+        __batch_encoder__ = Encoder()
+
+    with pytest.raises(TypeError, match="objects of Doubled together by their fields"):
+        td.data.Dataset.from_tensor_slices(Doubled([1, 2]))
+    found = td.map_fn(lambda x: x.values, Doubled([1, 2]), fn_output_signature=td.int32)
+    assert found.numpy().tolist() == [2, 4]

@@ -344,18 +344,47 @@ def test_an_initial_value_depends_on_no_argument_without_a_value():
         f.get_concrete_function(td.TensorSpec([], td.float32))
 
 
-def test_an_initial_value_does_not_come_from_a_branch():
-    def make(x):
-        td.Variable(x * 2)
-        return x
+def test_an_initial_value_may_be_computed_in_a_branch_or_loop():
+    made = []
+
+    def variable(value):
+        if not made:
+            made.append(td.Variable(value))
+        return made[0]
 
     @td.function
     def f(x):
-        if x > 0:
-            x = make(x)
+        for _ in td.range(2):
+            if x > 0.0:
+                scale = td.ones([]) * 2.0
+                x = x + variable(scale + td.zeros_like(x))
         return x
 
-    with pytest.raises(ValueError, match="branch"):
+    assert float(f(td.constant(1.0))) == 5.0 and float(made[0]) == 2.0
+    made.clear()
+
+    @td.function
+    def g(x):
+        y = x
+        for _ in td.range(2):
+            y = y + variable(x * 2.0)
+        return y
+
+    assert float(g(td.constant(1.0))) == 5.0 and float(made[0]) == 2.0
+
+
+def test_an_initial_value_does_not_come_from_what_a_loop_changes():
+    made = []
+
+    @td.function
+    def f(x):
+        for _ in td.range(2):
+            if not made:
+                made.append(td.Variable(x * 2))
+            x = x + made[0]
+        return x
+
+    with pytest.raises(ValueError, match="a branch or loop changes"):
         f(td.constant(1.0))
 
 

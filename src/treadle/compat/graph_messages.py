@@ -149,8 +149,20 @@ _MESSAGES = {
         "nodes:1 SavedObject*, concrete_functions:2 string>SavedConcreteFunction"
     ),
     "SavedModel": "saved_model_schema_version:1 int64, meta_graphs:2 MetaGraphDef*",
+    # Examples, whose classes are in treadle.io.messages: what protobuf's functions know of them.
+    "BytesList": "value:1 bytes*",
+    "FloatList": "value:1 float*",
+    "Int64List": "value:1 int64*",
+    "Feature": "bytes_list:1 BytesList, float_list:2 FloatList, int64_list:3 Int64List",
+    "Features": "feature:1 string>Feature",
+    "FeatureList": "feature:1 Feature*",
+    "FeatureLists": "feature_list:1 string>FeatureList",
+    "Example": "features:1 Features",
+    "SequenceExample": "context:1 Features, feature_lists:2 FeatureLists",
 }  # fmt: skip
-_ONE_OF = {"AttrValue": "value", "CollectionDef": "kind", "StructuredValue": "kind"}
+_ONE_OF = {
+    "AttrValue": "value", "CollectionDef": "kind", "StructuredValue": "kind", "Feature": "kind",
+}  # fmt: skip
 _PACKAGE = "tensorflow"
 # How the names of some dtypes in the enumeration differ from treadle's, and some that it has not.
 _DTYPE_NAMES = {

@@ -24,6 +24,14 @@ class CompositeTensor:
         """
         raise NotImplementedError
 
+    def _row_count(self) -> Any:
+        """How many slices there are along the first axis, as a dim."""
+        raise NotImplementedError
+
+    def _row(self, index: Any) -> Any:
+        """The slice at a position of the first axis, which may be a tensor of a loop."""
+        raise NotImplementedError
+
     def _elements(self) -> Any:
         """The tensor of the elements, through which gradients go."""
         raise NotImplementedError
@@ -131,4 +139,27 @@ class CompositeTensorSpec(CompositeSpec):
 
     def sliced(self, arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """The slices of a value along its first axis."""
+        raise NotImplementedError
+
+    def opened(self) -> Any:
+        """The type of the same values of any shape."""
+        raise NotImplementedError
+
+    # Loops of programs put values together as tensors that are joined along their first axes.
+
+    def piece_specs(self) -> list[Any]:
+        """The types of the tensors that `pieces` gives."""
+        raise NotImplementedError
+
+    def pieces(self, value: Any) -> list[Any]:
+        """A value as tensors whose first sizes may be others for other values."""
+        raise NotImplementedError
+
+    def of_pieces(self, joined: Sequence[Any], lengths: Sequence[Any], size: Any) -> Any:
+        """The batch of `size` values.
+
+        Args:
+            joined: each of their pieces, joined along the first axes.
+            lengths: the first sizes of the pieces.
+        """
         raise NotImplementedError

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import treadle as td
-from treadle.experimental import ExtensionType, ExtensionTypeSpec
+from treadle.experimental import ExtensionType, ExtensionTypeBatchEncoder, ExtensionTypeSpec
 from treadle.iteration import (
     CompositeTensor,
     CompositeTensorSpec,
@@ -150,6 +150,34 @@ def holds_composites(structure: Any) -> bool:
 def map_components(fn: Callable[[Any], Any], structure: Any) -> Any:
     """`fn` of each tensor or composite tensor, or of each of their specs."""
     return packed(structure, map(fn, leaves_of(structure, whole=True)), whole=True)
+
+
+def map_types(leaf: Callable[[Any], Any], extension: tuple[Any, ...], structure: Any) -> Any:
+    """`leaf` of the spec of each tensor or composite tensor, where elements are put together along
+    an axis or taken apart: a batchable extension type changes its fields as its encoder says.
+
+    Args:
+        extension: the encoder's method and its arguments for a spec, such as ``("unbatch",)``.
+
+    Raises:
+        TypeError: a class has an encoder with another encoding than its fields.
+    """
+    method, *more = extension
+    encoder = getattr(getattr(structure, "value_type", None), "__batch_encoder__", None)
+    if encoder is not None:
+        if type(encoder).encode is not ExtensionTypeBatchEncoder.encode:
+            raise TypeError(
+                f"Datasets put objects of {structure.value_type.__name__} together by their "
+                f"fields; its encoder does not: map it to tensors before{at(user_origin())}"
+            )
+        return getattr(encoder, method)(structure, *more)
+    if isinstance(structure, Mapping):
+        found = {key: map_types(leaf, extension, structure[key]) for key in structure}
+        return mapping_like(structure, found)
+    parts = children(structure) if isinstance(structure, tuple | ExtensionTypeSpec) else None
+    if parts is None:
+        return leaf(structure)
+    return rebuild(structure, [map_types(leaf, extension, part) for _, part in parts])
 
 
 def by_components(spec: Any, leaves: Leaves) -> list[tuple[Any, Leaves]]:

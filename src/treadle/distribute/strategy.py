@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
@@ -513,6 +514,22 @@ class ReductionToOneDevice(CrossDeviceOps):
         super().__init__()
 
 
+def _computed_by_processor(names: Sequence[str], known: Iterable[str]) -> bool:
+    """Whether GPUs are named on a machine that has none, where soft placement lets the processor
+    take their place. Says so in a warning."""
+    absent = [name for name in names if "GPU" in name]
+    if not absent or any("GPU" in name for name in known):
+        return False
+    if not td.config.get_soft_device_placement():
+        return False
+    warnings.warn(
+        f"MirroredStrategy: this machine has no GPU; the processor computes the replicas of "
+        f"{absent}{at(user_origin())}",
+        stacklevel=3,
+    )
+    return True
+
+
 class MirroredStrategy(Strategy):
     """A replica on each of several devices of this machine, each with the same variables.
 
@@ -522,6 +539,8 @@ class MirroredStrategy(Strategy):
 
     Args:
         devices: names of devices; all GPUs when omitted, or the logical CPUs where there are none.
+            On a machine without GPUs the processor computes what GPUs are named for, as with
+            `td.device`, with a warning.
         cross_device_ops: a `CrossDeviceOps`: how values of GPUs are added up. None: by NCCL where
             it can be, else by copies.
 
@@ -542,14 +561,15 @@ class MirroredStrategy(Strategy):
         if len(set(names)) < len(names):
             raise ValueError(f"No duplicates allowed in `devices` argument: {names}")
         known = {_device_name(d) for d in td.config.list_logical_devices()}
+        is_soft = _computed_by_processor(names, known)
         for name in names:
-            if name not in known:
+            if name not in known and not (is_soft and "GPU" in name):
                 raise ValueError(
                     f"There is no device {name}: there are {sorted(known)}. Logical CPUs are made "
                     "by td.config.set_logical_device_configuration"
                 )
         gpus = [name for name in names if "GPU" in name]
-        if gpus and len(gpus) < len(names):
+        if gpus and len(gpus) < len(names) and not is_soft:
             raise ValueError(f"devices must be all GPUs or all CPUs, got {names}")
         if not isinstance(cross_device_ops, CrossDeviceOps | None):
             raise TypeError(
@@ -558,7 +578,7 @@ class MirroredStrategy(Strategy):
             )
         super().__init__(names)
         self._ops = cross_device_ops or CrossDeviceOps()
-        if len(gpus) > 1:
+        if len(gpus) > 1 and not is_soft:
             self._replica_devices = tuple(find_device(name) for name in names)
             self._exchange = exchange(self._replica_devices, self._ops._by)
 

@@ -17,17 +17,19 @@ if TYPE_CHECKING:
     )
     from treadle.experimental import extension_type, numpy
     from treadle.ops.collections.optionals import Optional
+    from treadle.ragged.dynamic_shape import DynamicRaggedShape
+    from treadle.ragged.row_partition import RowPartition
+    from treadle.tracing.batchable_types import BatchableExtensionType, ExtensionTypeBatchEncoder
     from treadle.tracing.extension_types import ExtensionType, ExtensionTypeSpec
-    from treadle.tracing.extension_types import ExtensionType as BatchableExtensionType
 
 __all__ = [
-    "BatchableExtensionType", "ExtensionType", "ExtensionTypeSpec", "Optional", "dispatch_for_api",
+    "BatchableExtensionType", "DynamicRaggedShape", "ExtensionType", "ExtensionTypeBatchEncoder",
+    "ExtensionTypeSpec", "Optional", "RowPartition", "dispatch_for_api",
     "dispatch_for_binary_elementwise_apis", "dispatch_for_binary_elementwise_assert_apis",
     "dispatch_for_unary_elementwise_apis", "dlpack", "extension_type", "numpy",
     "unregister_dispatch_for",
 ]  # fmt: skip
 
-# Objects of all extension types may be put together and taken apart along their first axes.
 __getattr__ = provided(__name__, {
     "treadle.experimental": "extension_type numpy",
     "treadle.dispatching": """
@@ -35,7 +37,8 @@ __getattr__ = provided(__name__, {
         dispatch_for_binary_elementwise_assert_apis unregister_dispatch_for
         """,
     "treadle.ops.collections.optionals": "Optional",
-    "treadle.tracing.extension_types": """
-        BatchableExtensionType=ExtensionType ExtensionType ExtensionTypeSpec
-        """,
+    "treadle.ragged.dynamic_shape": "DynamicRaggedShape",
+    "treadle.ragged.row_partition": "RowPartition",
+    "treadle.tracing.batchable_types": "BatchableExtensionType ExtensionTypeBatchEncoder",
+    "treadle.tracing.extension_types": "ExtensionType ExtensionTypeSpec",
 })  # fmt: skip

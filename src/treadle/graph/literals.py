@@ -8,6 +8,7 @@ f32[784, 10](#3fa2...)    a larger one, by digest; its bytes stand in a data lin
 tensor f32[B], list f32[], ref f32[2]    a spec
 named Point(x=1, y=2)     a named tuple
 region 'f_0' (True,)      the name of a region that stands behind the node
+typed 'ragged' {'a': 1}   an object of a type that was registered here, by its parts
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import binascii
 import collections
 import functools
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,28 @@ INLINE_ELEMENTS = 16
 _SPECS: dict[str, Any] = {
     "tensor": TensorSpec, "list": ListSpec, "ref": ResourceSpec, "buffer": BufferSpec,
 }  # fmt: skip
+# Types whose objects are written by their parts: by the names that they have in texts.
+_readers: dict[str, Callable[[dict[str, Any]], Any]] = {}
+_writers: dict[type, tuple[str, Callable[[Any], dict[str, Any] | None]]] = {}
+
 _NAMES = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
+
+
+def register_typed(
+    name: str,
+    kinds: Sequence[type],
+    parts: Callable[[Any], dict[str, Any] | None],
+    build: Callable[[dict[str, Any]], Any],
+) -> None:
+    """Let objects of some classes, or of classes derived from them, have a text.
+
+    Args:
+        name: what they are called there.
+        parts: an object as a dict of values that have a text; None for one that has none.
+        build: the object of such a dict.
+    """
+    _readers[name] = build
+    _writers.update((kind, (name, parts)) for kind in kinds)
 
 
 class DataSection:
@@ -99,6 +121,13 @@ def literal_text(value: Any, data: DataSection) -> str:
     for kinds, text in _PRINTERS:
         if isinstance(value, kinds):
             return text(value, data)
+    for kind in type(value).__mro__:
+        if kind in _writers:
+            name, parts = _writers[kind]
+            found = parts(value)
+            if found is not None:
+                return f"typed {name!r} {_dict_text(found, data)}"
+            break
     return data.opaque(value)
 
 
@@ -250,6 +279,8 @@ class LiteralParser:
             return {"complex": complex, "slice": slice}.get(name, lambda *d: TensorShape(d))(*parts)
         if name == "named":
             return self.named_tuple()
+        if name == "typed":
+            return self.typed()
         if name == "region":
             return NamedRegion(self.literal(), present=self.sequence("(", ")"))
         if name == "b" and reader.peek().kind == "string":
@@ -289,6 +320,12 @@ class LiteralParser:
             if not self.reader.at(")"):
                 self.reader.expect(",")
         return _named_tuple(name, tuple(fields))(**fields)
+
+    def typed(self) -> Any:
+        name = self.literal()
+        if name not in _readers:
+            self.reader.fail(f"unknown type {name!r}")
+        return _readers[name](self.dictionary())
 
     def array(self, short: str) -> NDArray:
         dtype = dtypes.BY_SHORT[short].np_dtype

@@ -2,11 +2,13 @@
 
 The classes have the fields and methods of TensorFlow's, which are protocol buffers: fields of
 numbers and strings are lists, fields of messages are made when they are asked for. They write and
-read the same bytes.
+read the same bytes. The functions of the package protobuf, such as ``text_format.Parse`` and
+``json_format.MessageToDict``, take them by their `DESCRIPTOR`.
 """
 
 from __future__ import annotations
 
+import importlib
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, MutableSequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -29,11 +31,25 @@ class Field(NamedTuple):
     number: int
 
 
+class _Described:
+    """The descriptor of a message's class, of the package protobuf: it is made when something asks
+    for it.
+
+    Raises:
+        ImportError: the package is not installed.
+    """
+
+    def __get__(self, message: Any, kind: type[Message]) -> Any:
+        module = importlib.import_module("treadle.compat.graph_messages")
+        return module.message(kind.__name__).DESCRIPTOR
+
+
 class Message:
     """What all messages have. A message with a field that is set tells the message it is part of,
     which then has that field, too."""
 
     _names: ClassVar[tuple[str, ...]] = ()
+    DESCRIPTOR = _Described()
 
     def __init__(self, **fields: Any) -> None:
         self._tell: Callable[[], None] = _nobody
@@ -121,22 +137,34 @@ class Message:
         message.MergeFromString(s)
         return message
 
+    def SetInParent(self) -> None:
+        """Tell the message that this one is part of that it has it, though it may be empty."""
+        self._tell()
+
     def MergeFrom(self, other: Any) -> None:
-        """Add the fields of another message of this class."""
-        if type(other) is not type(self):
-            raise TypeError(
-                f"MergeFrom() takes a message of the class {type(self).__name__}, not "
-                f"{type(other).__name__}"
-            )
-        self._read(memoryview(other._bytes()))
+        """Add the fields of another message of this class, or of TensorFlow's of that name."""
+        self._read(memoryview(self._given(other)))
+
+    def _given(self, other: Any) -> bytes:
+        """The bytes of another message.
+
+        Raises:
+            TypeError: it is none of this class.
+        """
+        if type(other) is type(self):
+            return bytes(other._bytes())
+        described = getattr(type(other), "DESCRIPTOR", None)
+        if getattr(described, "full_name", None) == f"tensorflow.{type(self).__name__}":
+            return bytes(other.SerializeToString())
+        raise TypeError(
+            f"MergeFrom() takes a message of the class {type(self).__name__}, not "
+            f"{type(other).__name__}"
+        )
 
     def CopyFrom(self, other: Any) -> None:
-        """Become equal to another message of this class."""
+        """Become equal to another message of this class, or of TensorFlow's of that name."""
         if other is not self:
-            data = other._bytes() if type(other) is type(self) else None
-            if data is None:
-                self.MergeFrom(other)
-                return
+            data = self._given(other)
             self.Clear()
             self._read(memoryview(data))
 
@@ -175,10 +203,15 @@ class Message:
             f'Protocol message {type(self).__name__} has no oneof "{oneof_group}" field.'
         )
 
-    def ListFields(self) -> list[tuple[Field, Any]]:
-        """The fields that are set, each a pair of what is known of it and its value."""
+    def ListFields(self) -> list[tuple[Any, Any]]:
+        """The fields that are set, each a pair of what is known of it and its value: a descriptor
+        of the package protobuf, or name and number where that is not installed."""
         found = [(number, name) for number, name in enumerate(self._names, 1) if self._is_set(name)]
-        return [(Field(name, number), getattr(self, name)) for number, name in found]
+        try:
+            described = self.DESCRIPTOR.fields_by_name
+        except ImportError:
+            described = {name: Field(name, number) for number, name in found}
+        return [(described[name], getattr(self, name)) for _, name in found]
 
     def IsInitialized(self) -> bool:
         """True: no field must be set."""
@@ -533,6 +566,22 @@ class _Map(MutableMapping[str, Any]):
 
     def get(self, name: str, default: Any = None) -> Any:
         return self.items_by_name.get(name, default)
+
+    def GetEntryClass(self) -> Callable[..., Any]:
+        """What makes the messages, of the package protobuf, that a map consists of where text is
+        read and written."""
+        (field,) = self._owner.DESCRIPTOR.fields
+        entry = importlib.import_module("google.protobuf.message_factory").GetMessageClass(
+            field.message_type
+        )
+
+        def made(key: str = "", value: Message | None = None) -> Any:
+            message = entry(key=key)
+            if value is not None:
+                message.value.ParseFromString(value._bytes())
+            return message
+
+        return made
 
     def __contains__(self, name: object) -> bool:
         return name in self.items_by_name

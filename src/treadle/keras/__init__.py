@@ -36,6 +36,7 @@ from treadle.keras.models import Model, Sequential
 from treadle.keras.models.network import Function
 from treadle.keras.optimizers import Optimizer
 from treadle.keras.regularizers import Regularizer
+from treadle.keras.stateless import StatelessScope
 from treadle.keras.variables import Variable, name_scope
 from treadle.names import provided
 
@@ -65,8 +66,9 @@ def remat(f: Any) -> Any:
 __all__ = [
     "DTypePolicy", "FloatDTypePolicy", "Function", "Initializer", "Input", "InputSpec",
     "KerasTensor", "Layer", "Loss", "Metric", "Model", "Operation", "Optimizer", "Regularizer",
-    "Sequential", "Variable", "activations", "applications", "backend", "callbacks", "config",
-    "constraints", "datasets", "device", "dtype_policies", "export", "initializers", "layers",
+    "Sequential", "StatelessScope", "Variable", "activations", "applications", "backend",
+    "callbacks", "config", "constraints", "datasets", "device", "dtype_policies", "export",
+    "initializers", "layers",
     "losses", "metrics", "mixed_precision", "models", "name_scope", "ops", "optimizers",
     "preprocessing", "random", "regularizers", "remat", "saving", "tree", "utils", "version",
 ]  # fmt: skip

@@ -11,13 +11,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from treadle.core import errors, locks
-from treadle.core.context import context, naming, placed, recording, taping
+from treadle.core.context import context, count_modes, naming, placed, recording, taping
 from treadle.core.devices import Device
 from treadle.core.dtypes import DType
-from treadle.core.interrupts import during
+from treadle.core.interrupts import during, is_mode
 from treadle.core.nest import register_leaf
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
@@ -208,6 +208,45 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> during:
             is that of the block around it.
     """
     return during(naming, "creators", (*naming.creators, variable_creator))
+
+
+class Substitutes(Protocol):
+    """Values that stand for those of variables in a thread (`substituting`)."""
+
+    def read(self, variable: Variable) -> Tensor | None:
+        """The value of a variable; None: what the variable holds."""
+
+    def write(self, variable: Variable, value: Tensor) -> None:
+        """Take note of a value that is assigned to a variable, which keeps its own."""
+
+
+class _Substituting(threading.local):
+    values: Substitutes | None = None
+
+
+_substituting = is_mode(_Substituting())
+
+
+class substituting(during):
+    """Reads of variables in this thread give what stands for them inside the block, and
+    assignments change nothing else. Functions run eagerly there, so that they follow it."""
+
+    def __init__(self, values: Substitutes) -> None:
+        super().__init__(_substituting, "values", values)
+
+    def __enter__(self) -> Any:
+        count_modes(("substituting", threading.get_ident()), 1)
+        return super().__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        if _substituting.values is None:
+            count_modes(("substituting", threading.get_ident()), 0)
+
+
+def values_are_substituted() -> bool:
+    """Whether something stands for values of variables in this thread."""
+    return _substituting.values is not None
 
 
 class _Value:
@@ -452,7 +491,11 @@ class Variable(metaclass=_CreatedVariable):
         if self.path is not None:
             value = self._cast_as_keras(value)
         tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, self.dtype)
-        if context.recorder is None:
+        substitutes = _substituting.values
+        if substitutes is not None:
+            self._check_value(tensor)
+            substitutes.write(self, tensor)
+        elif context.recorder is None:
             self._assign_now(tensor)
         else:
             _assign_traced(self, tensor)
@@ -621,6 +664,10 @@ class Variable(metaclass=_CreatedVariable):
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _in_place
 
     def _assign_now(self, tensor: Tensor) -> None:
+        self._check_value(tensor)
+        self._set_buffer(moved(tensor, self.spec.device)._buffer, shared=True)
+
+    def _check_value(self, tensor: Tensor) -> None:
         spec = tensor.spec
         if spec.dtype is not self.spec.dtype:
             raise errors.DtypeError(
@@ -634,7 +681,6 @@ class Variable(metaclass=_CreatedVariable):
                 f"Variable {self.name!r} has shape {self.shape}; cannot assign a value of shape "
                 f"{spec.shape}{at(user_origin())}",
             )  # fmt: skip
-        self._set_buffer(moved(tensor, self.spec.device)._buffer, shared=True)
 
     def _set_buffer(self, buffer: Buffer, shared: bool) -> None:
         """Replace the buffer. `shared`: somebody else may hold it."""
@@ -767,6 +813,10 @@ def _assign_traced(variable: Variable, tensor: Tensor) -> None:
 
 
 def _read(variable: Variable) -> Tensor:
+    if _substituting.values is not None:
+        found = _substituting.values.read(variable)
+        if found is not None:
+            return found
     if context.recorder is not None:
         spec = variable.spec
         if not spec.may_vary:

@@ -16,21 +16,21 @@ from treadle.core.origin import at, user_origin
 from treadle.core.refusals import Claimed
 from treadle.core.tensor import Tensor
 from treadle.ops import dims
-from treadle.ops.collections import mapping
 from treadle.ops.control import io
 from treadle.ops.conversion import convert_to_tensor, register_converter
 from treadle.ops.elementwise import arithmetic, selection, unary
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.function_names import BINARY, UNARY
-from treadle.ops.indexing import gather, scatter
+from treadle.ops.indexing import common_shapes, gather, scatter
 from treadle.ops.nn import compositions, softmax
 from treadle.ops.reductions import reduction
-from treadle.ops.shaping import creation, joining, permuting, ranges, reshaping
+from treadle.ops.shaping import creation, joining, permuting, reshaping
 from treadle.ops.statistics import sequences
 from treadle.ops.strings import parts, texts, unicode
-from treadle.ragged import reductions, rows, shaping, strings
+from treadle.ragged import dynamic_shape, reductions, rows, shaping, strings
+from treadle.ragged.dynamic_shape import DynamicRaggedShape
 from treadle.ragged.elementwise import binary, broadcast_like, map_flat_values
-from treadle.ragged.tensor import RaggedTensor, RaggedTensorSpec
+from treadle.ragged.tensor import RaggedTensor
 
 _UNARY, _BINARY = frozenset(UNARY.split()), frozenset(BINARY.split())
 _FORMS: dict[Any, Callable[..., Any]] = {
@@ -180,11 +180,57 @@ def _size(input: RaggedTensor, out_type: Any = None, name: str | None = None) ->
 
 
 @form_of(dims.shape)
-def _shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
-    raise TypeError(
-        "The shape of a ragged tensor is no tensor: use x.bounding_shape(), x.row_lengths() or "
-        f"x.nrows(){at(user_origin())}"
-    )
+def _shape(
+    input: RaggedTensor, out_type: Any = dtypes.int32, name: str | None = None
+) -> DynamicRaggedShape:
+    return DynamicRaggedShape.from_tensor(input, out_type)
+
+
+_SHAPE_FORMS: dict[Any, Callable[..., Any]] = {}
+
+
+def _takes_shapes(function: Callable[..., Any], form: Callable[..., Any]) -> None:
+    """Let a function take a `DynamicRaggedShape` among its arguments."""
+
+    def given(*args: Any, **kwargs: Any) -> Any:
+        if not any(isinstance(v, DynamicRaggedShape) for v in (*args, *kwargs.values())):
+            raise DtypeError(
+                None, None,
+                f"{function.__name__} of a ragged tensor takes a td.experimental."
+                f"DynamicRaggedShape, such as td.shape of another one{at(user_origin())}",
+            )  # fmt: skip
+        return form(*args, **kwargs)
+
+    _FORMS[function] = _SHAPE_FORMS[function] = given
+
+
+_takes_shapes(reshaping.reshape, dynamic_shape.reshape)
+_takes_shapes(reshaping.broadcast_to, dynamic_shape.broadcast_to)
+_takes_shapes(creation.zeros, dynamic_shape.zeros)
+_takes_shapes(creation.ones, dynamic_shape.ones)
+_takes_shapes(creation.fill, dynamic_shape.fill)
+_takes_shapes(common_shapes.broadcast_dynamic_shape, dynamic_shape.broadcast_dynamic_shape)
+
+
+_NO_TENSOR = (
+    "The shape of a ragged tensor is no tensor: use shape[axis] for sizes, x.bounding_shape() or "
+    "x.row_lengths()"
+)
+
+
+def _call_with_shape(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A public function's call with the shape of a ragged tensor among its arguments."""
+    form = _SHAPE_FORMS.get(inspect.unwrap(function))
+    if form is None:
+        raise DtypeError(None, None, f"{function.__name__}: {_NO_TENSOR}{at(user_origin())}")
+    return form(*args, **kwargs)
+
+
+def _claim_shape(value: DynamicRaggedShape, dtype: Any) -> Any:
+    raise Claimed(f"{_NO_TENSOR}{at(user_origin())}", _call_with_shape)
+
+
+register_converter(DynamicRaggedShape, _claim_shape)
 
 
 @form_of(unary.identity)
@@ -236,29 +282,6 @@ def _softmax(logits: RaggedTensor, axis: Any = None, name: str | None = None) ->
     powers = binary(lambda a, b: unary.exp(a - b), logits, largest)
     total = reductions.reduce_sum(powers, number, keepdims=True)
     return binary(arithmetic.divide, powers, total)  # type: ignore[no-any-return]
-
-
-@form_of(mapping.map_fn)
-def _map_fn(
-    fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_iterations: Any = None,
-    back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True,
-    name: str | None = None, fn_output_signature: Any = None,
-) -> Any:  # fmt: skip
-    signature = fn_output_signature if fn_output_signature is not None else dtype
-    if not isinstance(elems, RaggedTensor):
-        raise TypeError(
-            f"map_fn takes one ragged tensor, or tensors in nested structures{at(user_origin())}"
-        )
-    if signature is None or isinstance(signature, RaggedTensorSpec):  # rows of lengths of their own
-        if elems.is_symbolic:
-            raise TypeError(
-                "map_fn gives ragged tensors outside of functions only: use fn_output_signature "
-                f"for tensors of one shape, or functions of all rows at once{at(user_origin())}"
-            )
-        return shaping.stack([fn(row) for row in elems])
-    return mapping.map_fn(
-        lambda i: fn(elems[i]), ranges.range(elems.nrows()), fn_output_signature=signature
-    )
 
 
 @form_of(sequences.sequence_mask)

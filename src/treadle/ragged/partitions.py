@@ -34,6 +34,8 @@ def as_offsets(value: Any, dtype: Any, what: str) -> Tensor:
     tensor = value if isinstance(value, Tensor) else None
     if tensor is None:
         tensor = convert_to_tensor(value, dtype_hint=dtypes.int64)
+    if dtype is None and isinstance(value, list | tuple):
+        dtype = dtypes.int64  # whatever the tensors are that it may hold
     wanted = dtypes.as_dtype(dtype) if dtype is not None else tensor.dtype
     if wanted not in (dtypes.int32, dtypes.int64):
         raise ValueError(f"{what} must be int32 or int64, not {wanted.name}{at(user_origin())}")

@@ -418,6 +418,12 @@ class RaggedTensor(CompositeTensor):
     def _count(self) -> Tensor:
         return self.nrows()
 
+    def _row_count(self) -> Dim:
+        return self._row_splits.dims[0] - 1
+
+    def _row(self, index: Any) -> Any:
+        return self[index]
+
     def _elements(self) -> Tensor:
         return self.flat_values
 
@@ -822,8 +828,7 @@ class RaggedTensorSpec(CompositeTensorSpec):
         """The type of a batch: ragged along the first axis of the values."""
         splits = TensorSpec([None if size is None else size + 1], self.offsets)
         if self.row_splits is None:
-            values = TensorSpec([None, *self.values.shape[1:]], self.values.dtype)
-            return RaggedTensorSpec.of([values, splits], None)
+            return RaggedTensorSpec.of([_opened(self.values), splits], None)
         return RaggedTensorSpec.of([_opened(self), splits], None)
 
     def joined(self, values: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
@@ -848,6 +853,38 @@ class RaggedTensorSpec(CompositeTensorSpec):
         *inner, outer = arrays
         return [_rows_between(inner, a, b) for a, b in zip(outer, outer[1:], strict=False)]
 
+    def opened(self) -> RaggedTensorSpec:
+        """The type of the same values of any shape."""
+        rank = self.shape.rank
+        shape = None if rank is None else [None] * rank
+        return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self.offsets)
+
+    def piece_specs(self) -> list[TensorSpec]:
+        """The types of the elements, and of the lengths of the rows of each axis."""
+        flat = self.flat_values_spec.shape
+        whole = flat if flat.rank is None else [None, *flat[1:]]
+        axes = [TensorSpec([None], self.offsets)] * self.ragged_rank
+        return [TensorSpec(whole, self.dtype), *axes]
+
+    def pieces(self, value: Any) -> list[Tensor]:
+        """The elements, and the lengths of the rows of each axis."""
+        if not isinstance(value, RaggedTensor):
+            return [convert_to_tensor(value)]
+        return [value.flat_values, *value.nested_row_lengths()]
+
+    def of_pieces(
+        self, joined: Sequence[Tensor], lengths: Sequence[Tensor], size: Any
+    ) -> RaggedTensor:
+        """The batch of values with these elements and lengths of rows."""
+        flat, *nested = joined
+        outer = cast(lengths[1] if nested else lengths[0], self.offsets)
+        result: Any = flat
+        uniform = [None] if self.shape.rank is None else self.shape[: len(nested) + 1]
+        for axis in reversed(nested):
+            result = RaggedTensor(result, partitions.splits_of_lengths(axis))
+        result = RaggedTensor(result, partitions.splits_of_lengths(outer))
+        return _with_uniform(result, uniform)  # type: ignore[no-any-return]
+
     def __repr__(self) -> str:
         return (
             f"RaggedTensorSpec({self.shape!r}, {self.dtype!r}, {self.ragged_rank}, "
@@ -855,10 +892,19 @@ class RaggedTensorSpec(CompositeTensorSpec):
         )
 
 
+def _with_uniform(ragged: Any, sizes: Sequence[Any]) -> Any:
+    """A ragged tensor of whose axes some are known to have rows of one length."""
+    if not isinstance(ragged, RaggedTensor):
+        return ragged
+    size, *more = sizes if sizes else [None]
+    return RaggedTensor(_with_uniform(ragged._values, more), ragged._row_splits, size)
+
+
 def _opened(spec: Any) -> Any:
     """The type of any number of rows of values."""
     if not isinstance(spec, RaggedTensorSpec):
-        return TensorSpec([None, *spec.shape[1:]], spec.dtype)
+        shape = spec.shape
+        return TensorSpec(None if shape.rank is None else [None, *shape[1:]], spec.dtype)
     return RaggedTensorSpec.of([_opened(spec.values), TensorSpec([None], spec.offsets)], None)
 
 

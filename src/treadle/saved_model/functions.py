@@ -22,6 +22,7 @@ from treadle.graph.printer import print_graph
 from treadle.graph.replay import replay
 from treadle.graph.tokens import Reader, tokenize
 from treadle.graph.verifier import verify
+from treadle.saved_model import composites  # noqa: F401 (gives composite tensors a text)
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.function import Function
 from treadle.tracing.programs import Programs

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from treadle.core import nest
+from treadle.core.composite_spec import CompositeSpec, CompositeTensor
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.saved_model.objects import complete, function_of
 from treadle.tracing.any_rank import AnyRankFunction
 from treadle.tracing.concrete import ConcreteFunction, public_leaf
+from treadle.tracing.extension_types import ExtensionType
 from treadle.tracing.function import Function
 
 DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
@@ -74,13 +76,16 @@ def signatures_of(
     return signatures
 
 
+_VALUES = (Tensor, CompositeTensor, ExtensionType)
+
+
 def _is_fit(value: Any) -> bool:
     """Whether a value can be a signature."""
     concrete = complete(function_of(value))
     if concrete is None:
         return False
     try:
-        _named_outputs("", concrete.structured_outputs, TensorSpec)
+        _named_outputs("", concrete.structured_outputs, (TensorSpec, CompositeSpec))
     except ValueError:
         return False
     leaves = nest.flatten(concrete.structured_input_signature)
@@ -96,7 +101,7 @@ def _signature(name: str, concrete: Signature) -> Signature:
 
     def signature_wrapper(**tensors: Any) -> dict[str, Any]:
         given = {key: tensors[key] for key in specs}
-        return _named_outputs(name, concrete.call_named(given), Tensor)
+        return _named_outputs(name, concrete.call_named(given), _VALUES)
 
     signature_wrapper.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY) for key in specs]
@@ -105,7 +110,7 @@ def _signature(name: str, concrete: Signature) -> Signature:
     return complete(made)  # type: ignore[no-any-return]
 
 
-def _named_outputs(name: str, results: Any, kind: type) -> dict[str, Any]:
+def _named_outputs(name: str, results: Any, kind: tuple[type, ...]) -> dict[str, Any]:
     """The results of a signature by their names."""
     if isinstance(results, kind):
         results = [results]
@@ -116,7 +121,8 @@ def _named_outputs(name: str, results: Any, kind: type) -> dict[str, Any]:
     ):
         return dict(results)
     raise ValueError(
-        f"The function of the signature {name!r} gives {nest.map_structure(str, results)}: "
+        f"The function of the signature {name!r} gives "
+        f"{nest.map_structure(str, results, expand_composites=False)}: "
         "signatures give a single tensor, a sequence of tensors, or a dict of tensors by strings"
         f"{at(user_origin())}"
     )

@@ -12,13 +12,21 @@ from treadle.core.composite_spec import CompositeTensor, CompositeTensorSpec
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import explain_methods
-from treadle.core.shapes import TensorShape
+from treadle.core.shapes import Dim, TensorShape
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.core.trace_types import TypeSpec
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.dims import partial_dims
+from treadle.ops.dims import dims_tensor, partial_dims, size_of
+from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.comparison import equal
+from treadle.ops.indexing.masks import boolean_mask
+from treadle.ops.indexing.repeating import repeat
+from treadle.ops.reductions.reduction import reduce_max
+from treadle.ops.shaping.joining import concat
+from treadle.ops.shaping.ranges import range as range_
+from treadle.ops.shaping.reshaping import expand_dims
 
 
 class SparseTensorValue(NamedTuple):
@@ -143,6 +151,21 @@ class SparseTensor(CompositeTensor):
         raise TypeError(
             f"A sparse tensor is not iterated over: use td.sparse.split{at(user_origin())}"
         )
+
+    def _row_count(self) -> Dim:
+        known = self.shape[0] if self.shape.rank else None
+        return size_of(self._dense_shape[0], "the number of rows") if known is None else known
+
+    def _row(self, index: Any) -> SparseTensor:
+        own = equal(self._indices[:, 0], cast(index, dtypes.int64))
+        row = SparseTensor(
+            boolean_mask(self._indices, own)[:, 1:],
+            boolean_mask(self._values, own),
+            self._dense_shape[1:],
+        )
+        if self.shape.rank is not None:
+            row.set_shape(self.shape[1:])
+        return row
 
     def _elements(self) -> Tensor:
         return self._values
@@ -271,6 +294,35 @@ class SparseTensorSpec(CompositeTensorSpec):
             own = indices[:, 0] == row
             found.append((indices[own][:, 1:], elements[own], shape[1:]))
         return found
+
+    def opened(self) -> SparseTensorSpec:
+        """The type of the same values of any shape."""
+        rank = self._shape.rank
+        return SparseTensorSpec(None if rank is None else [None] * rank, self.dtype)
+
+    def piece_specs(self) -> list[TensorSpec]:
+        """The types of the places, of the elements, and of the shape as a row of a matrix."""
+        rank = self._shape.rank
+        places = TensorSpec([None, rank], dtypes.int64)
+        return [places, TensorSpec([None], self.dtype), TensorSpec([1, rank], dtypes.int64)]
+
+    def pieces(self, value: SparseTensor) -> list[Tensor]:
+        """The places, the elements, and the shape as a row of a matrix."""
+        return [value.indices, value.values, expand_dims(value.dense_shape, 0)]
+
+    def of_pieces(
+        self, joined: Sequence[Tensor], lengths: Sequence[Tensor], size: Any
+    ) -> SparseTensor:
+        """The batch of values, as large as the largest one."""
+        places, elements, shapes = joined
+        count = dims_tensor(size, dtypes.int64)
+        numbers = repeat(range_(count), lengths[1])
+        places = concat([expand_dims(numbers, 1), places], 1)
+        largest = maximum(reduce_max(shapes, 0), cast(0, dtypes.int64))
+        whole = SparseTensor(places, elements, concat([expand_dims(count, 0), largest], 0))
+        if self._shape.rank is not None:
+            whole.set_shape([size if isinstance(size, int) else None, *self._shape])
+        return whole
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -9,11 +9,13 @@ from __future__ import annotations
 import inspect
 import types
 import typing
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from treadle.core import dtypes, nest
-from treadle.core.composite_spec import CompositeSpec
+from treadle.core.composite_spec import CompositeSpec, CompositeTensor
+from treadle.core.errors import NotFoundError
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec, TensorSpec
@@ -101,8 +103,11 @@ class ExtensionType:
         else:
             cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
         cls.Spec = _spec_class(cls, cls.__dict__.get("Spec"))
+        name = saved_name(cls)
+        if name is not None:
+            _by_name[name] = cls
         for kind in (cls, cls.Spec):
-            nest.register_node(kind, _parts, _rebuilt, _static)
+            nest.register_node(kind, parts_of, rebuilt, _static)
 
     def __validate__(self) -> None:
         """Check a new object; for classes to define."""
@@ -148,6 +153,33 @@ class ExtensionType:
         return f"{type(self).__name__}({_listed(self)})"
 
 
+# The classes by their names in saved functions; of one name the class that was made last.
+_by_name: weakref.WeakValueDictionary[str, type[ExtensionType]] = weakref.WeakValueDictionary()
+
+
+def saved_name(cls: type) -> str | None:
+    """What a class is called in saved models: the ``__name__`` that its body gives; None without,
+    as its objects are not saved then."""
+    name = cls.__dict__.get("__name__")
+    return None if name is None else str(name)
+
+
+def class_saved_as(name: str) -> type[ExtensionType]:
+    """The class with a `saved_name`.
+
+    Raises:
+        NotFoundError: this program has none.
+    """
+    try:
+        return _by_name[name]
+    except KeyError:
+        raise NotFoundError(
+            None, None,
+            f"A saved function takes or gives objects of the extension type {name}, which this "
+            f"program does not define: define the class before loading{at(user_origin())}",
+        ) from None  # fmt: skip
+
+
 def _form(leaf: Any) -> Any:
     return (leaf.dtype, tuple(leaf.shape)) if isinstance(leaf, Tensor | Variable) else type(leaf)
 
@@ -186,12 +218,15 @@ def _fields_of(cls: type) -> dict[str, Field]:
     return fields
 
 
-def _is_extension(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, ExtensionType)
+def _is_structure(annotation: Any) -> bool:
+    """Whether the values of a field are structures of tensors: objects of an extension type, ragged
+    or sparse tensors."""
+    kinds = (ExtensionType, CompositeTensor)
+    return isinstance(annotation, type) and issubclass(annotation, kinds)
 
 
 def _holds_tensors(annotation: Any) -> bool:
-    if isinstance(annotation, TypeSpec) or _is_extension(annotation):
+    if isinstance(annotation, TypeSpec) or _is_structure(annotation):
         return True
     if annotation in (Tensor, Variable):
         return True
@@ -202,12 +237,14 @@ def _converter(annotation: Any, name: str) -> Converter:
     """How values become values of a field; TypeError for an annotation that cannot be one."""
     if annotation is None:
         annotation = type(None)
-    if annotation in _PLAIN or annotation is Variable or _is_extension(annotation):
+    if annotation in _PLAIN or annotation is Variable or _is_structure(annotation):
         return lambda value, place: _instance(value, annotation, place)
     if annotation is Tensor:
         return _tensor
     if isinstance(annotation, TensorSpec):
         return lambda value, place: _of_spec(value, annotation, place)
+    if isinstance(annotation, CompositeSpec):
+        return lambda value, place: _fitting(value, annotation, place)
     if annotation is dtypes.DType:
         return lambda value, place: dtypes.as_dtype(value)
     if annotation is TensorShape:
@@ -233,7 +270,8 @@ def _container(annotation: Any, name: str) -> Converter:
     raise TypeError(
         f"the field {name!r}: {annotation!r} cannot be the type of a field of an extension type: "
         "use Tensor, TensorSpec, an extension type, int, float, bool, str, bytes, DType, "
-        f"TensorShape, or Tuple, Mapping, Union and Optional of these{at(user_origin())}"
+        "TensorShape, RaggedTensor, SparseTensor, or Tuple, Mapping, Union and Optional of these"
+        f"{at(user_origin())}"
     )
 
 
@@ -262,6 +300,12 @@ def _of_spec(value: Any, spec: TensorSpec, place: str) -> Any:
     if not spec.is_compatible_with(tensor):
         raise _wrong(tensor, repr(spec), place)
     return tensor
+
+
+def _fitting(value: Any, spec: CompositeSpec, place: str) -> Any:
+    if not spec.is_compatible_with(value):
+        raise _wrong(value, repr(spec), place)
+    return value
 
 
 def _sequence(value: Any, place: str) -> Sequence[Any]:
@@ -444,7 +488,7 @@ def _completed_spec(init: Callable[..., None]) -> Callable[..., None]:
 # -- structures ----------------------------------------------------------------------------------
 
 
-def _parts(value: Any) -> list[Any]:
+def parts_of(value: Any) -> list[Any]:
     fields = value._fields_by_name.values()
     return [getattr(value, f.name) for f in fields if f.holds_tensors]
 
@@ -464,7 +508,7 @@ def _hashed(value: Any) -> Hashable:
     return type(value), value
 
 
-def _rebuilt(like: Any, parts: list[Any]) -> Any:
+def rebuilt(like: Any, parts: list[Any]) -> Any:
     """An object, or a spec where the parts are specs, that differs in the fields with tensors."""
     kind = getattr(like, "value_type", type(like))
     if any(isinstance(leaf, Spec) for leaf in nest.flatten(parts)):

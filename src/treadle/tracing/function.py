@@ -18,7 +18,7 @@ from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.strategies import number_here
 from treadle.core.switches import is_on
-from treadle.ops.state import Variable
+from treadle.ops.state import Variable, values_are_substituted
 from treadle.runtime import expect_compilation
 from treadle.runtime.collections_paused import collections_paused
 from treadle.runtime.cpu.dispatch.native_type import Calls, is_native, native_type
@@ -135,7 +135,7 @@ class Function:
     def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The general path: bind, look the trace up (or make it), and run it. A trace that was
         called before gets a plan for such calls, which would cost one call more than it saves."""
-        if settings.run_eagerly:
+        if settings.run_eagerly or values_are_substituted():
             return self.python_function(*args, **kwargs)
         if self._signature.is_unbound and args:  # Class.method(instance, ...)
             return self.__get__(args[0])(*args[1:], **kwargs)

@@ -24,7 +24,7 @@ from treadle.core.devices import HOST
 from treadle.core.shapes import SymbolicDim, symbol_name
 from treadle.core.spec import ListSpec, Spec, TensorSpec, is_static
 from treadle.core.tensor import DeviceTensor, StringTensor, Tensor, buffer_of, from_buffer
-from treadle.ops.state import Variable
+from treadle.ops.state import Variable, values_are_substituted
 from treadle.tracing import settings
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.static_values import has_equality, is_mutable_value, reference_to
@@ -64,7 +64,8 @@ class _PlanWriter:
         self.concrete = concrete
         self.lines: list[str] = []
         self.names: dict[str, Any] = {
-            "context": context, "settings": settings, "MISS": MISS, "Tensor": Tensor,
+            "context": context, "settings": settings,
+            "values_are_substituted": values_are_substituted, "MISS": MISS, "Tensor": Tensor,
             "ndarray": np.ndarray, "asarray": np.asarray, "own_copy": own_copy,
             "new": object.__new__, "placed": placed, "used": True,
         }  # fmt: skip
@@ -75,7 +76,7 @@ class _PlanWriter:
 
     def write(self, args: Sequence[Any], order: Sequence[int]) -> Plan:
         self.scope()
-        self.miss_if("settings.run_eagerly")
+        self.miss_if("settings.run_eagerly or values_are_substituted()")
         self.sequence("args", args, order)
         if next(self.params, None) is not None:
             raise _NoPlan  # an argument that was filled in by a default

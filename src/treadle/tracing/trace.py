@@ -141,7 +141,7 @@ def _traced(
     if may_create:
         builder.on_variable = lambda: created.__setitem__(0, True)
     given: dict[Value, Any] = {}
-    builder.lift_hook = lambda tensor: lift(builder, tensor, given)
+    builder.lift_hook = lambda tensor: lift(tensor, given)
     names = parameter_names(arguments)
     specs = [_parameter_spec(kind) for kind in arguments.types]
     leaves: list[Any] = []
@@ -303,7 +303,7 @@ def structure_of(plain: Any, count: int) -> Any:
     return nest.map_structure(marker, plain)
 
 
-def lift(builder: GraphBuilder, tensor: SymbolicTensor, given: Mapping[Value, Any]) -> Tensor:
+def lift(tensor: SymbolicTensor, given: Mapping[Value, Any]) -> Tensor:
     """The value of a traced tensor in this call: a variable's initial value.
 
     Args:
@@ -315,24 +315,35 @@ def lift(builder: GraphBuilder, tensor: SymbolicTensor, given: Mapping[Value, An
     """
     from treadle.runtime import interpreter
 
-    region: Region = tensor.recorder.region
-    needed = _slice(region, tensor.value)
-    captured = {
-        param.value: outer for outer, param in builder.captured.values() if outer is not param
-    }
-    graph, mapping = Graph("initial_value"), {}
-    for value in _outer_values(needed, tensor.value):
-        outer = captured.get(value, given.get(value))
-        if outer is None or tensor.recorder is not builder:
-            raise ValueError(
-                "The initial value of a variable that is created inside a function may not depend "
-                f"on arguments without values or on a branch or loop: {tensor!r}. Pass a function "
-                f"as initial_value, or create the variable outside{at(user_origin())}"
-            )
-        mapping[value] = graph.add_param(value.spec, value.name)
-        graph.captures.append(outer)
-    for node in needed:
-        clone_node(node, graph, mapping)
+    graph = Graph("initial_value")
+    mapping: dict[Value, Value] = {}
+
+    def compute(recorder: Any, value: Value) -> None:
+        """Let the graph compute a value of a function, or of a branch or loop in it."""
+        needed = _slice(recorder.region, value)
+        captured = {
+            param.value: outer for outer, param in recorder.captured.values() if outer is not param
+        }
+        for read in _outer_values(needed, value):
+            outer = captured.get(read, given.get(read))
+            if isinstance(outer, SymbolicTensor) and outer.recorder is recorder.parent:
+                compute(outer.recorder, outer.value)
+                mapping[read] = mapping[outer.value]
+            elif outer is None:
+                raise ValueError(
+                    "The initial value of a variable that is created inside a function may not "
+                    "depend on arguments without values, or on what a branch or loop changes: "
+                    f"{tensor!r}. Pass a function as initial_value, or create the variable outside"
+                    f"{at(user_origin())}"
+                )
+            elif read not in mapping:
+                mapping[read] = graph.add_param(read.spec, read.name)
+                graph.captures.append(outer)
+        for node in needed:
+            if not all(output in mapping for output in node.outputs):
+                clone_node(node, graph, mapping)
+
+    compute(tensor.recorder, tensor.value)
     graph.results = [mapping[tensor.value]]
     with recording(None), taping(()):
         values = [c if isinstance(c, Variable) else convert_to_tensor(c) for c in graph.captures]

@@ -16,8 +16,8 @@ from treadle.data.elements import (
     holds_composites,
     holds_datasets,
     leaves_of,
-    map_components,
     map_leaves,
+    map_types,
     packed,
     stack,
 )
@@ -55,7 +55,7 @@ class Batch(Stage):
                 f"batch: elements that are datasets cannot be batched{at(user_origin())}"
             )
         first = self.size if drop and known(self.size) else None
-        self.spec = map_components(lambda s: _batched(s, first), inner.spec)
+        self.spec = map_types(lambda s: _batched(s, first), ("batch", first), inner.spec)
         self.has_composites = holds_composites(inner.spec)
 
     def open(self) -> Iterator[Leaves]:
@@ -223,7 +223,7 @@ class Unbatch(Stage):
             raise ValueError(
                 f"unbatch: elements with scalar components cannot be unbatched{at(user_origin())}"
             )
-        self.spec = map_components(_unbatched, inner.spec)
+        self.spec = map_types(_unbatched, ("unbatch",), inner.spec)
 
     def open(self) -> Iterator[Leaves]:
         return released(self._slices())
@@ -326,7 +326,7 @@ class SlicesOfComposites(Stage):
 
     def __init__(self, inner: Stage) -> None:
         self.inner = inner
-        self.spec = map_components(_unbatched, inner.spec)
+        self.spec = map_types(_unbatched, ("unbatch",), inner.spec)
 
     def open(self) -> Iterator[Leaves]:
         for leaves in self.inner.open():

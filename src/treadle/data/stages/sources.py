@@ -12,7 +12,7 @@ from treadle.data.elements import (
     Leaves,
     as_structure,
     leaves_of,
-    map_leaves,
+    map_types,
     packed,
     relaxed,
     spec_of,
@@ -92,7 +92,7 @@ class FromSlices(Stage):
                     f"from_tensor_slices: first dimensions {sizes[0]} and {size} are not "
                     f"compatible{at(user_origin())}"
                 )
-        self.spec = map_leaves(lambda t: td.TensorSpec(t.shape[1:], t.dtype), value)
+        self.spec = map_types(_row_spec, ("unbatch",), spec_of(value))
         self.leaves = tuple(map(leaf_value, leaves))
 
     def rows(self) -> Rows:
@@ -106,6 +106,10 @@ class FromSlices(Stage):
     def cardinality(self) -> int:
         size = self.leaves[0].shape[0]
         return UNKNOWN if size is None else int(size)
+
+
+def _row_spec(spec: Any) -> Any:
+    return td.TensorSpec(spec.shape[1:], spec.dtype)
 
 
 class _Numbers(Store):

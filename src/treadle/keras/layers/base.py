@@ -22,6 +22,7 @@ from treadle.keras import (
     random,
     regularizers,
     serialization,
+    stateless,
     variables,
 )
 from treadle.keras.dtype_policies import casting
@@ -596,6 +597,43 @@ class Layer(td.Module):
     def _build_at_init(self) -> None:
         """Say that a layer without weights is built: unless a program's class builds something."""
         self.built = type(self).build.__module__.startswith("treadle.")
+
+    def stateless_call(
+        self, trainable_variables: Sequence[Any], non_trainable_variables: Sequence[Any],
+        *args: Any, return_losses: bool = False, **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        """A call with values that stand for those of the variables, which keep their own.
+
+        Args:
+            trainable_variables, non_trainable_variables: a value for each of the variables of
+                these names; gradients go to them.
+            args, kwargs: for the layer.
+            return_losses: whether the `losses` are given, too.
+
+        Returns:
+            What the layer gives, and the values that the non-trainable variables would have.
+
+        Raises:
+            ValueError: the layer is not built, or there is not one value for each variable.
+        """
+        if not self.built:
+            raise ValueError(
+                f"To call stateless_call, {type(self).__name__} must be built (i.e. its variables "
+                "must have been already created). You can build it by calling it on some data."
+            )
+        kinds = ("trainable_variables", "non_trainable_variables")
+        pairs = [
+            pair
+            for name, values in zip(
+                kinds, (trainable_variables, non_trainable_variables), strict=True
+            )
+            for pair in stateless.pairs_of(self, name, getattr(self, name), values, name)
+        ]
+        with stateless.StatelessScope(pairs) as scope:
+            outputs = self(*args, **kwargs)
+            losses = self.losses if return_losses else []
+        updated = scope.values_of(self.non_trainable_variables)
+        return (outputs, updated, losses) if return_losses else (outputs, updated)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The layer's computation. Subclasses must define it."""

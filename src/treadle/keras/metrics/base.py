@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import treadle as td
-from treadle.keras import dtype_policies, initializers, naming, serialization
+from treadle.keras import dtype_policies, initializers, naming, serialization, stateless
 from treadle.keras.variables import copied, owned
 
 
@@ -90,6 +91,37 @@ class Metric:
             variable.assign(td.zeros(variable.shape, variable.dtype))
 
     reset_states = reset_state
+
+    def stateless_update_state(
+        self, metric_variables: Sequence[Any], *args: Any, **kwargs: Any
+    ) -> list[td.Tensor]:
+        """The values of the variables after a batch, which keep their own.
+
+        Args:
+            metric_variables: values that stand for those of `variables`.
+            args, kwargs: for `update_state`.
+
+        Raises:
+            ValueError: there is not one value for each variable.
+        """
+        with self._scope(metric_variables) as scope:
+            self.update_state(*args, **kwargs)
+        return scope.values_of(self.variables)
+
+    def stateless_result(self, metric_variables: Sequence[Any]) -> Any:
+        """`result` with values that stand for those of `variables`."""
+        with self._scope(metric_variables):
+            return self.result()
+
+    def stateless_reset_state(self) -> list[td.Tensor]:
+        """The values of `variables` after a `reset_state`, which keep their own."""
+        with stateless.StatelessScope() as scope:
+            self.reset_state()
+        return scope.values_of(self.variables)
+
+    def _scope(self, values: Sequence[Any]) -> stateless.StatelessScope:
+        pairs = stateless.pairs_of(self, "metric_variables", self.variables, values, "variables")
+        return stateless.StatelessScope(pairs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self.update_state(*args, **kwargs)

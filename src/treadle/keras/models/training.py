@@ -12,7 +12,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import callbacks as cb
-from treadle.keras import config, optimizers, replicas, serialization
+from treadle.keras import config, optimizers, replicas, serialization, stateless
 from treadle.keras import metrics as keras_metrics
 from treadle.keras.callbacks.base import as_numbers
 from treadle.keras.models.batches import (
@@ -218,6 +218,34 @@ class Trainer:
         if setup.given_loss is None and not penalties:
             raise ValueError(f'Model "{self.name}": compile it with a loss, or add_loss in call()')
         return setup.total(y, y_pred, sample_weight, penalties, output_names(self, y_pred))
+
+    def stateless_compute_loss(
+        self, trainable_variables: Sequence[Any], non_trainable_variables: Sequence[Any],
+        metrics_variables: Sequence[Any], x: Any = None, y: Any = None, y_pred: Any = None,
+        sample_weight: Any = None, training: bool = True,
+    ) -> Any:  # fmt: skip
+        """`compute_loss` with values that stand for those of the variables.
+
+        Returns:
+            The loss, and a tuple of the values that the three groups of variables would have.
+
+        Raises:
+            ValueError: there is not one value for each variable.
+        """
+        groups = {
+            "trainable_variables": (self.trainable_variables, trainable_variables),  # type: ignore[attr-defined]
+            "non_trainable_variables": (self.non_trainable_variables, non_trainable_variables),  # type: ignore[attr-defined]
+            "metrics_variables": (self.metrics_variables, metrics_variables),  # type: ignore[attr-defined]
+        }
+        pairs = [
+            pair
+            for name, (variables, values) in groups.items()
+            for pair in stateless.pairs_of(self, name, variables, values, name)
+        ]
+        with stateless.StatelessScope(pairs) as scope:
+            loss = self.compute_loss(x, y, y_pred, sample_weight, training=training)
+        found = (scope.values_of(variables) for variables, _ in groups.values())
+        return loss, tuple(found)
 
     def _loss_of(self, x: Any, y: Any, pred: Any, weight: Any, training: bool) -> Any:
         """`compute_loss`, which may be the user's and take no `training`."""

@@ -6,7 +6,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -378,6 +378,20 @@ class Optimizer:
                 )
             trainable_variables = self._weights
         self.apply_gradients(zip(grads, trainable_variables, strict=True))
+
+    def stateless_apply(
+        self, optimizer_variables: Sequence[Any], grads: Sequence[Any],
+        trainable_variables: Sequence[Any],
+    ) -> NoReturn:  # fmt: skip
+        """Keras has it for other backends than TensorFlow only.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(
+            "stateless_apply is not supported with the TensorFlow backend (as it is incompatible "
+            "with tf.distribute): use apply on variables"
+        )
 
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, td.Variable]], name: str | None = None

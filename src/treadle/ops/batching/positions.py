@@ -29,7 +29,12 @@ from treadle.ops.indexing.index import INDEX, INDEX_GRAD
 from treadle.ops.indexing.masks import COMPRESS, EXPAND
 from treadle.ops.indexing.scatter import GATHER_ND, SCATTER_ADD, SCATTER_ND, SCATTER_UPDATE
 from treadle.ops.indexing.scatter_products import SCATTER_DIV, SCATTER_MUL
-from treadle.ops.indexing.segments import SEGMENT_MAX, SEGMENT_MIN, SEGMENT_MUL
+from treadle.ops.indexing.segments import (
+    COMPLEX_SEGMENT_MUL,
+    SEGMENT_MAX,
+    SEGMENT_MIN,
+    SEGMENT_MUL,
+)
 from treadle.ops.indexing.updates import DYNAMIC_SLICE_UPDATE, INDEX_UPDATE, SLICE_UPDATE
 from treadle.ops.registry import run, set_batching
 from treadle.ops.shaping.creation import ONE_HOT
@@ -200,6 +205,6 @@ set_batching(_scatter_into, SCATTER_MUL, SCATTER_DIV)
 set_batching(_masked, COMPRESS, EXPAND)
 set_batching(_count_positions, COUNT_POSITIONS)
 set_batching(_segment_sum, UNSORTED_SEGMENT_SUM)
-set_batching(_segment_combined, SEGMENT_MAX, SEGMENT_MIN, SEGMENT_MUL)
+set_batching(_segment_combined, COMPLEX_SEGMENT_MUL, SEGMENT_MAX, SEGMENT_MIN, SEGMENT_MUL)
 set_batching(_slice_update, SLICE_UPDATE)
 set_batching(_dynamic_slice, DYNAMIC_SLICE, DYNAMIC_SLICE_GRAD, DYNAMIC_SLICE_UPDATE)

@@ -300,8 +300,16 @@ def _unstack(values: NDArray) -> ListValue:
 
 def _concat(items: ListValue, *, dims: Any = None) -> tuple[NDArray, NDArray]:
     parts = _full(items, dims)
-    joined = np.concatenate(parts) if parts else _zeros(items, dims)[:0]
+    joined = np.concatenate(parts) if parts else _nothing(items, dims)
     return joined, np.array([len(p) for p in parts], np.int32)
+
+
+def _nothing(items: ListValue, dims: Any) -> NDArray:
+    """What elements are joined to where there are none: their first size does not matter."""
+    for shape in (items.spec.dims, dims):
+        if shape and all(isinstance(d, int) for d in shape[1:]):
+            return zeros((0, *map(int, shape[1:])), items.spec.dtype.np_dtype)
+    return _zeros(items, dims)[:0]
 
 
 def _join(items: ListValue, lengths: NDArray, *, dims: Any) -> NDArray:

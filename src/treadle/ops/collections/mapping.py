@@ -6,62 +6,65 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core import dtypes, errors, nest
-from treadle.core.composite_spec import CompositeTensor
 from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
+from treadle.ops.collections.columns import column_of, slices_of
 from treadle.ops.collections.tensor_array import TensorArray
 from treadle.ops.control.control_flow import traceable, while_loop
 from treadle.ops.conversion import constant, convert_to_tensor
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.arithmetic import subtract
-from treadle.ops.requirements import require
-from treadle.ops.shaping.creation import zeros
 
 
 class _Elements:
-    """The tensors of a structure, taken apart along their first axes.
+    """The values of a structure, taken apart along their first axes.
 
     Attributes:
         fn: the function of an element, in the form to call.
-        count: how many elements there are, an int32 scalar.
+        size, count: how many elements there are, as a dim and as an int32 scalar.
     """
 
     def __init__(self, what: str, fn: Any, elems: Any) -> None:
         self.fn = traceable(what, fn=fn)
         self.structure = elems
-        if isinstance(elems, CompositeTensor):  # which has a form of the function of its own
-            convert_to_tensor(elems)
-        tensors = [convert_to_tensor(x) for x in nest.flatten(elems)]
-        if not tensors:
+        columns = [slices_of(what, x) for x in nest.flatten(elems, expand_composites=False)]
+        if not columns:
             raise ValueError(f"{what}: elems holds no tensor{at(user_origin())}")
-        if any(x.ndim == 0 for x in tensors):
-            raise ValueError(
-                f"{what}: elements in elems must be 1+ dimensional Tensors, not scalars"
-                f"{at(user_origin())}"
-            )
-        first = tensors[0].dims[0]
-        for x in tensors[1:]:
-            if isinstance(first, int) and isinstance(x.dims[0], int) and first != x.dims[0]:
+        first = columns[0].size
+        for column in columns[1:]:
+            if isinstance(first, int) and isinstance(column.size, int) and first != column.size:
                 raise ValueError(
-                    f"{what}: first dimensions {first} and {x.dims[0]} of elems are not "
+                    f"{what}: first dimensions {first} and {column.size} of elems are not "
                     f"compatible{at(user_origin())}"
                 )
         text = f"{what}: the tensors of elems have different numbers of elements"
-        self.tensors = [require(x, [(x.dims[0], first)], text) for x in tensors]
+        self.columns = [column.checked(first, text) for column in columns]
         self.size = first
         self.count = dims_tensor(first, dtypes.int32)
 
     def at(self, index: Any) -> Any:
         """The structure of the elements at a position."""
-        return nest.pack(self.structure, [x[index] for x in self.tensors])
+        rows = [column.at(index) for column in self.columns]
+        return nest.pack(self.structure, rows, expand_composites=False)
+
+    def signature(self) -> Any:
+        """The types of the structure of an element."""
+        specs = [column.row_spec() for column in self.columns]
+        return nest.pack(self.structure, specs, expand_composites=False)
 
     @property
     def is_empty(self) -> bool:
         """Whether it is known that there are none."""
         return isinstance(self.size, int) and self.size == 0
+
+
+def _tensors_only(elems: Any) -> None:
+    """An error where values are not taken apart by a function: it has forms for tensors only."""
+    for leaf in nest.flatten(elems, expand_composites=False):
+        convert_to_tensor(leaf)
 
 
 def _check_options(what: str, parallel_iterations: Any) -> None:
@@ -86,17 +89,19 @@ def map_fn(
 
     Args:
         fn: takes one element, in the structure of `elems`, and returns a tensor or a structure.
-        elems: a tensor, or a structure of tensors with one first dim.
-        fn_output_signature, dtype: dtypes or TensorSpecs in the structure that `fn` returns; that
-            of `elems` when omitted.
+        elems: a tensor, a ragged or sparse tensor, a `BatchableExtensionType`, or a structure of
+            these with one first dim.
+        fn_output_signature, dtype: dtypes or specs in the structure that `fn` returns; that of
+            `elems` when omitted. With a `RaggedTensorSpec` the rows may differ in length.
         infer_shape: whether all results of `fn` have one shape.
         parallel_iterations, back_prop, swap_memory, name: accepted for TensorFlow programs.
 
     Returns:
-        The structure that `fn` returns: tensors of shape ``[n, *result.shape]``.
+        The structure that `fn` returns: tensors of shape ``[n, *result.shape]``; ragged tensors,
+        sparse tensors and extension types with one axis more.
 
     Raises:
-        TypeError: `fn` is no function.
+        TypeError: `fn` is no function, or an extension type is not batchable.
         ValueError: a tensor of `elems` is a scalar, or the first dims differ, or the results have
             another structure than the signature.
         InvalidArgumentError: a result has another dtype than the signature.
@@ -105,31 +110,25 @@ def map_fn(
     elements = _Elements("map_fn", fn, elems)
     given = dtype if fn_output_signature is None else fn_output_signature
     if given is None:
-        given = nest.map_structure(lambda x: x.dtype, _tensors(elements))
-    specs = [_result_spec(s) for s in nest.flatten(given)]
-    if elements.is_empty and context.recorder is None:
-        shapes = [spec.dims if isinstance(spec, TensorSpec) else () for spec in specs]
-        empty = [zeros((0, *s), spec.dtype if isinstance(spec, TensorSpec) else spec)
-                 for s, spec in zip(shapes, specs, strict=True)]  # fmt: skip
-        return nest.pack(given, empty)
-    arrays = [_array(spec, elements.count, infer_shape) for spec in specs]
+        given = elements.signature()
+    size, count = elements.size, elements.count
+    specs = nest.flatten(given, expand_composites=False)
+    columns = [column_of("map_fn", spec, size, count, infer_shape) for spec in specs]
+    arrays = [array for column in columns for array in column.arrays]
 
     def body(i: Any, arrays: list[TensorArray]) -> tuple[Any, ...]:
         result = elements.fn(elements.at(i))
-        nest.assert_same_structure(given, result)
-        values = nest.flatten(result)
-        return i + 1, [a.write(i, v) for a, v in zip(arrays, values, strict=True)]
+        nest.assert_same_structure(given, result, expand_composites=False)
+        values = nest.flatten(result, expand_composites=False)
+        pairs = zip(columns, values, strict=True)
+        parts = [part for column, value in pairs for part in column.parts(value)]
+        return i + 1, [a.write(i, v) for a, v in zip(arrays, parts, strict=True)]
 
-    _, arrays = while_loop(lambda i, _: i < elements.count, body, (constant(0), arrays))
-    return nest.pack(given, [a.stack() for a in arrays])
-
-
-def _tensors(elements: _Elements) -> Any:
-    return nest.pack(elements.structure, elements.tensors)
-
-
-def _result_spec(given: Any) -> Any:
-    return given if isinstance(given, TensorSpec) else dtypes.as_dtype(given)
+    if not (elements.is_empty and context.recorder is None):
+        _, arrays = while_loop(lambda i, _: i < count, body, (constant(0), arrays))
+    left = iter(arrays)
+    found = [column.batch([next(left) for _ in column.arrays]) for column in columns]
+    return nest.pack(given, found, expand_composites=False)
 
 
 def _array(spec: TensorSpec | DType, size: Tensor, infer_shape: bool = True) -> TensorArray:
@@ -171,6 +170,7 @@ def scan(
         OutOfRangeError: there are neither elements nor an initializer.
     """
     _check_options("scan", parallel_iterations)
+    _tensors_only(elems)
     elements = _Elements("scan", fn, elems)
     state, start = _first_state(elements, initializer, reverse)
     structure = state
@@ -258,6 +258,7 @@ def _fold(
     what: str, fn: Any, elems: Any, initializer: Any, parallel_iterations: int, reverse: bool
 ) -> Any:
     _check_options(what, parallel_iterations)
+    _tensors_only(elems)
     elements = _Elements(what, fn, elems)
     state, start = _first_state(elements, initializer, reverse)
     structure = state

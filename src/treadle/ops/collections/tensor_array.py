@@ -123,6 +123,11 @@ class TensorArray:
         return None if self._elements.dims is None else TensorShape(self._elements.dims)
 
     @property
+    def dims_of_elements(self) -> tuple[Dim, ...] | None:
+        """What is known of the elements' shape, None while that is nothing."""
+        return self._elements.dims
+
+    @property
     def handle(self) -> None:
         return None
 

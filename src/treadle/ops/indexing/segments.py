@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
@@ -20,6 +21,7 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import size_of
 from treadle.ops.elementwise.arithmetic import maximum, truncatediv
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import sqrt
 from treadle.ops.indexing.gather import (
@@ -41,17 +43,22 @@ from treadle.ops.sizes import Pairs
 # -- products and extremes: combined with rows that are there --------------------------------------
 
 
-def _infer_combined(x: TensorSpec, data: TensorSpec, ids: TensorSpec) -> TensorSpec:
-    require_kinds("fiu", x, data)
-    rows = infer_sums(data, ids, num_segments=x.dims[0])
-    if not x.shape.is_compatible_with(rows.shape):
-        raise ValueError(f"segments of shape {rows.shape} do not fit an array of shape {x.shape}")
-    return x
+def _infer_combined(kinds: str) -> Callable[..., TensorSpec]:
+    def infer(x: TensorSpec, data: TensorSpec, ids: TensorSpec) -> TensorSpec:
+        require_kinds(kinds, x, data)
+        rows = infer_sums(data, ids, num_segments=x.dims[0])
+        if not x.shape.is_compatible_with(rows.shape):
+            raise ValueError(
+                f"segments of shape {rows.shape} do not fit an array of shape {x.shape}"
+            )
+        return x
+
+    return infer
 
 
-def _eager_combined(combine: np.ufunc) -> Callable[..., NDArray]:
+def _eager_combined(kinds: str, combine: np.ufunc) -> Callable[..., NDArray]:
     def eager(x: NDArray, data: NDArray, ids: NDArray) -> NDArray:
-        if x.dtype.kind in "bc":
+        if x.dtype.kind in "bc" and x.dtype.kind not in kinds:
             raise TypeError(f"dtype {x.dtype} is not supported")
         flat, rows = kept_rows(data, ids, len(x))
         result = x.reshape(len(x), math.prod(x.shape[1:])).copy()  # `at` takes 32 axes at most
@@ -76,13 +83,13 @@ def _grad_product(call: OpCall, dy: Tensor) -> list[Any]:
     (x, data, ids), y = call.inputs, call.outputs[0]
     zero, one = convert_to_tensor(0, dy.dtype), convert_to_tensor(1, dy.dtype)
     is_zero = data == zero
-    others = run(SEGMENT_MUL, x, where(is_zero, one, data), ids)
+    others = run(_product_of(x.dtype), x, where(is_zero, one, data), ids)
     zeros = unsorted_segment_sum(cast(is_zero, dy.dtype), ids, x.dims[0])
     # Only a single 0 has others of which none is 0.
     rest = where(of_rows(zeros, ids) == one, of_rows(others, ids), zero)
     partial = where(is_zero, rest, of_rows(y, ids) / where(is_zero, one, data))
-    kept = where(is_kept(data, ids), partial * of_rows(dy, ids), zero)
-    return [dy * unsorted_segment_prod(data, ids, x.dims[0]), kept, None]
+    kept = where(is_kept(data, ids), conj(partial) * of_rows(dy, ids), zero)
+    return [dy * conj(unsorted_segment_prod(data, ids, x.dims[0])), kept, None]
 
 
 def _fitting(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
@@ -92,16 +99,28 @@ def _fitting(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]
     yield from zip(x.dims[1:], data.dims[ids.rank :], strict=True)
 
 
-def _combined(name: str, combine: np.ufunc, gradient: Gradient, use: PartUse) -> Op:
-    """Rows of an array (input 0) combined with those of the data (1) whose id (2) names them."""
-    part = Part(PartKind.SEGMENTS, use, 1)
-    eager = _eager_combined(combine)
-    return register(Op(name, _infer_combined, eager, gradient, sizes=_fitting, part=part))
+def _combined(
+    name: str, kinds: str, combine: np.ufunc, gradient: Gradient, use: PartUse | None
+) -> Op:
+    """Rows of an array (input 0) combined with those of the data (1) whose id (2) names them.
+
+    Args:
+        use: how loops of programs combine elements; None where they call the NumPy form.
+    """
+    part = None if use is None else Part(PartKind.SEGMENTS, use, 1)
+    why = "a product needs both parts of the row so far" if use is None else None
+    infer, eager = _infer_combined(kinds), _eager_combined(kinds, combine)
+    return register(Op(name, infer, eager, gradient, sizes=_fitting, part=part, callback=why))
 
 
-SEGMENT_MUL = _combined("segment_mul", np.multiply, _grad_product, PartUse.MUL)
-SEGMENT_MAX = _combined("segment_max", np.maximum, _grad_extreme, PartUse.MAX)
-SEGMENT_MIN = _combined("segment_min", np.minimum, _grad_extreme, PartUse.MIN)
+SEGMENT_MUL = _combined("segment_mul", "fiu", np.multiply, _grad_product, PartUse.MUL)
+COMPLEX_SEGMENT_MUL = _combined("complex_segment_mul", "c", np.multiply, _grad_product, None)
+SEGMENT_MAX = _combined("segment_max", "fiu", np.maximum, _grad_extreme, PartUse.MAX)
+SEGMENT_MIN = _combined("segment_min", "fiu", np.minimum, _grad_extreme, PartUse.MIN)
+
+
+def _product_of(dtype: DType) -> Op:
+    return COMPLEX_SEGMENT_MUL if dtype.is_complex else SEGMENT_MUL
 
 
 def unsorted_segment_prod(
@@ -112,7 +131,8 @@ def unsorted_segment_prod(
     A segment without rows is 1.
     """
     x, ids, count = segment_arguments("unsorted_segment_prod", data, segment_ids, num_segments)
-    return in_float32(lambda wide: _from(SEGMENT_MUL, 1, wide, ids, count), x)
+    product = _product_of(x.dtype)
+    return in_float32(lambda wide: _from(product, 1, wide, ids, count), x)
 
 
 def unsorted_segment_max(
@@ -222,7 +242,7 @@ def _sorted(name: str, data: Any, segment_ids: Any) -> tuple[Tensor, Tensor, Dim
 
 def _from(op: Op, start: Any, x: Tensor, ids: Tensor, count: Dim) -> Tensor:
     """Segments that begin with a number."""
-    if x.dtype is dtypes.bool or x.dtype.is_complex:
+    if x.dtype is dtypes.bool or (x.dtype.is_complex and op is not COMPLEX_SEGMENT_MUL):
         text = f"{op.name}: the data must be real numbers, not {x.dtype.name}{at(user_origin())}"
         raise errors.DtypeError(None, None, text)
     first = broadcast_dims(convert_to_tensor(start, x.dtype), (count, *x.dims[ids.ndim :]))

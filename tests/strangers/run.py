@@ -1,0 +1,208 @@
+"""Runs programs of others and says what became of them.
+
+    python -m tests.strangers.run --mirrors FOLDER --outcome stops [--limit 60] [--write]
+    python -m tests.strangers.run PROGRAM.py NOTEBOOK.ipynb ...
+
+Each program is run by `parts` in a process of its own, with small data and few steps. With
+``--tensorflow PYTHON``, an interpreter that has TensorFlow, programs of which a part fails are run
+there in the same way, and parts that fail there, too, do not count. Then a program
+
+- *runs*, where no part that counts fails;
+- *stops*, where one does;
+- *runs until the time limit*, where none did until then;
+- *cannot be told here*, where half of its parts need what is not here: data, packages, names that
+  such parts would have made.
+
+``--mirrors`` takes the programs of the results, by default those that stopped; ``--write`` puts the
+new outcomes there. Programs that others do not have are found by nobody: they are left as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results" / "strangers_tensorflow_programs.json"
+NOT_HERE = re.compile(
+    r"(ModuleNotFoundError|ImportError|NameError|OSError: get_file|URLError|FileNotFoundError)\b"
+)
+OUTCOMES = ("runs", "stops", "runs until the time limit", "cannot be told here")
+
+
+@dataclass
+class Outcome:
+    """What became of a program.
+
+    Attributes:
+        parts: how many there are.
+        failed: how many of them failed, for whatever reason.
+        stops_at: the errors of those that count.
+    """
+
+    outcome: str
+    parts: int
+    failed: int
+    stops_at: list[str]
+
+
+def outcome_of(program: Path, limit: int, tensorflow: str | None = None) -> Outcome:
+    """Run a program, with TensorFlow too where a part fails and an interpreter for it is given."""
+    found = _run(program, limit, sys.executable, "treadle")
+    errors = {i: part["error"] for i, part in enumerate(found["list"]) if "error" in part}
+    wrong = {i: error for i, error in errors.items() if not NOT_HERE.match(error)}
+    if wrong and tensorflow is not None:
+        there = _run(program, limit + 15, tensorflow, "tensorflow")["list"]
+        refused = {i for i, part in enumerate(there) if "error" in part}
+        wrong = {i: error for i, error in wrong.items() if i not in refused}
+    stops_at = sorted({error.split("\n")[0][:120] for error in wrong.values()})
+    missing = len(errors) - len(wrong)
+    if wrong:
+        name = "stops"
+    elif missing * 2 > found["parts"]:
+        name = "cannot be told here"
+    else:
+        name = "runs until the time limit" if found["limit"] else "runs"
+    return Outcome(name, found["parts"], len(errors), stops_at)
+
+
+def _run(program: Path, limit: int, python: str, library: str) -> dict[str, Any]:
+    """What `parts` writes; an error that is no part's is one of a single part."""
+    own = {"STRANGERS_LIBRARY": library, "STRANGERS_LIMIT": str(limit), "MPLBACKEND": "Agg"}
+    paths = [str(ROOT), *([str(ROOT / "src")] if library == "treadle" else [])]
+    own["PYTHONPATH"] = os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")])
+    own |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"} if python else {}
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder) / "result.json"
+        command = [python, "-m", "tests.strangers.parts", str(program), str(written)]
+        done = subprocess.run(
+            command, cwd=folder, env=os.environ | own, capture_output=True, text=True, check=False
+        )
+        if written.exists():
+            found: dict[str, Any] = json.loads(written.read_text())
+            return found
+    last = (done.stderr.strip().splitlines() or [f"the process ended with {done.returncode}"])[-1]
+    return {"parts": 1, "limit": False, "list": [{"error": last}]}
+
+
+# -- programs of repositories ----------------------------------------------------------------------
+
+
+def checked_out(mirrors: Path, repository: str, commit: str | None, into: Path) -> Path | None:
+    """The files of a repository, from a bare copy or a folder ``owner+name``; None without one."""
+    name = repository.replace("/", "+", 1)
+    source = next((p for p in (mirrors / name / "repo", mirrors / name) if p.is_dir()), None)
+    if source is None:
+        return None
+    git = next((p for p in (source / ".git", source) if (p / "HEAD").exists()), None)
+    if git is None:
+        return source
+    target = into / name
+    for wanted in filter(None, (commit, "HEAD")):
+        if target.exists() or _written(git, wanted, target):
+            return target
+    return None
+
+
+def _written(git: Path, commit: str, target: Path) -> bool:
+    """Write the files of a commit, but those that the copy lacks. False: it has no such commit."""
+
+    def told(*command: str, given: bytes = b"") -> bytes:
+        call = ["git", "--git-dir", str(git), *command]
+        return subprocess.run(call, input=given, capture_output=True, check=False).stdout
+
+    entries = [e.split("\t", 1) for e in told("ls-tree", "-rz", commit).decode().split("\0") if e]
+    if not entries:
+        return False
+    names = [about.split()[2] for about, _ in entries]
+    contents = io.BytesIO(told("cat-file", "--batch", given="\n".join(names).encode()))
+    for _, path in entries:
+        head = contents.readline().split()
+        if head[1] == b"missing":
+            continue
+        data = contents.read(int(head[2]))
+        contents.read(1)
+        if head[1] == b"blob":
+            file = target / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+    return True
+
+
+def program_in(folder: Path, file: str) -> Path | None:
+    """A program of a repository; the results leave out endings of some names."""
+    names = (file, f"{file}.ipynb", f"{file}.py")
+    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def wanted(records: list[dict[str, Any]], outcome: str, match: str) -> Iterator[dict[str, Any]]:
+    """The records with an outcome whose repository and file hold a text."""
+    for record in records:
+        if record["outcome"] == outcome and match in f"{record['repository']}/{record['file']}":
+            yield record
+
+
+def update(results: dict[str, Any], record: dict[str, Any], found: Outcome, today: str) -> None:
+    """Put a new outcome into the results: into the record, and into their counts."""
+    record["before"], record["outcome"] = record["outcome"], found.outcome
+    record |= {
+        "run_again": today, "parts": found.parts, "parts_that_failed": found.failed,
+        "stops_at": found.stops_at,
+    }  # fmt: skip
+    count = Counter(program["outcome"] for program in results["list"])
+    results |= {
+        "date": today, "run": count["runs"], "stop": count["stops"],
+        "run_until_the_time_limit": count["runs until the time limit"],
+        "cannot_be_told_here": count["cannot be told here"],
+    }  # fmt: skip
+    reasons = (p["stops_at"] for p in results["list"] if p["outcome"] == "stops")
+    results["stop_at"] = dict(Counter(r for some in reasons for r in some).most_common())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("programs", nargs="*", type=Path)
+    parser.add_argument("--mirrors", type=Path)
+    parser.add_argument("--outcome", choices=OUTCOMES, default="stops")
+    parser.add_argument("--match", default="", help="only programs whose name holds this")
+    parser.add_argument("--limit", type=int, default=60, help="seconds of processor time")
+    parser.add_argument("--tensorflow", help="a Python interpreter that has TensorFlow")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    for program in options.programs:
+        print(program, outcome_of(program, options.limit, options.tensorflow))
+    if options.mirrors is None:
+        return
+    results = json.loads(RESULTS.read_text())
+    today = datetime.date.today().isoformat()
+    with tempfile.TemporaryDirectory() as folder:
+        for record in wanted(results["list"], options.outcome, options.match):
+            place = checked_out(
+                options.mirrors, record["repository"], record.get("commit"), Path(folder)
+            )
+            program = place and program_in(place, record["file"])
+            name = f"{record['repository']} {record['file']}"
+            if program is None:
+                print(f"{name}: not here", flush=True)
+                continue
+            found = outcome_of(program, options.limit, options.tensorflow)
+            print(f"{name}: {found}", flush=True)
+            update(results, record, found, today)
+    if options.write:
+        RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

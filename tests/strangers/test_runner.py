@@ -1,0 +1,94 @@
+"""The runner of others' programs, on programs of our own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from tests.strangers import run
+from tests.strangers.parts import cut_down, parts_of
+from tests.strangers.small_data import stand_in
+
+PROGRAM = '''
+import numpy as np
+import tensorflow as tf
+from tensorflow import keras
+from tensorflow.keras.layers import Dense
+import tensorflow_datasets as tfds
+
+EPOCHS = 500
+(x, y), _ = tf.keras.datasets.mnist.load_data()
+
+@tf.function
+def total(a):
+    return tf.reduce_sum(a)
+
+model = keras.Sequential([keras.layers.Flatten(), Dense(4), Dense(10)])
+model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+history = model.fit(x[:64] / 255.0, y[:64], epochs=EPOCHS)
+assert len(history.history["loss"]) == 2
+assert float(total(tf.ones([3]))) == 3.0
+assert next(iter(tfds.load("mnist", split="train", as_supervised=True)))[0].shape == (28, 28, 1)
+'''
+STOPS = PROGRAM + "\ntf.no_such_function(1)\nimport no_such_package\nno_such_package.f()\n"
+
+
+def test_a_program_that_runs_and_one_that_stops(tmp_path: Path) -> None:
+    (tmp_path / "runs.py").write_text(PROGRAM)
+    found = run.outcome_of(tmp_path / "runs.py", limit=60)
+    assert found == run.Outcome("runs", 14, 0, []), found
+    (tmp_path / "stops.py").write_text(STOPS)
+    found = run.outcome_of(tmp_path / "stops.py", limit=60)
+    assert (found.outcome, found.parts, found.failed) == ("stops", 17, 3)
+    assert len(found.stops_at) == 1 and "no_such_function" in found.stops_at[0]
+
+
+def test_programs_that_cannot_be_told(tmp_path: Path) -> None:
+    (tmp_path / "lacks.py").write_text("import no_such_package as p\np.f()\nx = 1\n")
+    assert run.outcome_of(tmp_path / "lacks.py", limit=60).outcome == "cannot be told here"
+
+
+def test_parts_are_cut_down(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["words"]},
+        {"cell_type": "code", "source": ["!pip install x\n", "n = 1"]},
+    ]
+    notebook = tmp_path / "a.ipynb"
+    notebook.write_text(json.dumps({"cells": cells}))
+    assert [cut_down(part) for part in parts_of(notebook)] == ["pass\nn = 1"]
+    assert cut_down("num_epochs = 1_000") == "num_epochs = 2"
+    assert cut_down("fit(x, epochs=20, batch_size=32)") == "fit(x, epochs=2, batch_size=32)"
+    assert cut_down("for i in range(1000):\n    pass") == "for i in range(12):\n    pass"
+    assert cut_down("%%bash\nls") == ""
+    module = tmp_path / "b.py"
+    module.write_text("@f\ndef g():\n    return 1\n\nx = 2\n")
+    assert parts_of(module) == ["@f\ndef g():\n    return 1", "x = 2"]
+    assert Path(stand_in(tmp_path / "files", "a.txt")).read_text().count("\n") == 400
+
+
+def test_outcomes_are_put_into_the_results(tmp_path: Path) -> None:
+    repository = tmp_path / "mirrors" / "owner+name" / "repo"
+    repository.mkdir(parents=True)
+    (repository / "guide.ipynb").write_text('{"cells": []}')
+    git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "One notebook"]):
+        subprocess.run([*git, *command], check=True, capture_output=True)
+    place = run.checked_out(tmp_path / "mirrors", "owner/name", "0" * 40, tmp_path / "out")
+    assert place is not None and run.program_in(place, "guide") == place / "guide.ipynb"
+    assert run.checked_out(tmp_path / "mirrors", "owner/other", None, tmp_path / "out") is None
+    record = {"repository": "owner/name", "file": "guide", "outcome": "stops", "stops_at": ["a"]}
+    results = {"list": [record, {**record, "outcome": "runs", "stops_at": []}]}
+    assert list(run.wanted(results["list"], "stops", "guide")) == [record]
+    run.update(results, record, run.Outcome("runs", 3, 0, []), "2026-01-01")
+    assert results["run"] == 2 and results["stop"] == 0 and results["stop_at"] == {}
+    assert record["before"] == "stops" and record["run_again"] == "2026-01-01"
+
+
+def test_the_results_are_counted() -> None:
+    results = json.loads(run.RESULTS.read_text())
+    programs = results["list"]
+    assert results["programs"] == len(programs)
+    keys = ("run", "stop", "run_until_the_time_limit", "cannot_be_told_here")
+    for key, outcome in zip(keys, run.OUTCOMES, strict=True):
+        assert results[key] == sum(program["outcome"] == outcome for program in programs)
