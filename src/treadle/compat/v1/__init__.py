@@ -14,6 +14,7 @@ from treadle.compat.v1 import (
     app,
     contrib,
     data,
+    distributions,
     estimator,
     feature_column,
     flags,
@@ -40,6 +41,7 @@ from treadle.compat.v1.aliases import ALIASES
 from treadle.compat.v1.collections import (
     GraphKeys,
 )
+from treadle.compat.v1.custom_gradients import custom_gradient
 from treadle.compat.v1.functions import (
     Assert,
     Print,

@@ -179,6 +179,69 @@ def static_bidirectional_rnn(
     return both, last_forward, last_backward
 
 
-def raw_rnn(*args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: write the loop with `while_loop`."""
-    raise NotImplementedError("raw_rnn is not provided: write the loop with tf.while_loop")
+def raw_rnn(cell: Any, loop_fn: Any, parallel_iterations: Any = None, swap_memory: bool = False,
+            scope: Any = None) -> Any:  # fmt: skip
+    """A cell in a loop whose inputs and states a function chooses at each step.
+
+    Args:
+        loop_fn: ``loop_fn(time, cell_output, cell_state, loop_state)`` gives ``(finished,
+            next_input, cell_state, emit_output, loop_state)``. First it is called with zero, and
+            None for the others; what it emits then says the shapes and dtypes of what is emitted,
+            without the batch. None is emitted as the cell's output, of zeros at first.
+
+    Returns:
+        ``(outputs, state, loop_state)``: TensorArrays of what was emitted, and the last states. An
+        example that is finished emits zeros and keeps its state.
+    """
+    with scopes.variable_scope(scope or "rnn"):
+        finished, given, state, emitted, loop_state = loop_fn(
+            functions.convert_to_tensor(0), None, None, None
+        )
+        given = _map(functions.convert_to_tensor, given)
+        first = element(_first(given))
+        assert first is not None
+        size = first.shape[0].value
+        batch = graph_function(td.shape)(first)[0] if size is None else size
+        has_loop_state = loop_state is not None
+        kind = element(_first(state)).dtype  # type: ignore[union-attr]
+        zeros = _map(
+            (lambda size: _zeros(batch, [size], kind)) if emitted is None
+            else lambda like: _zeros(batch, like.shape.as_list(), like.dtype),
+            cell.output_size if emitted is None else emitted,
+        )  # fmt: skip
+        arrays = _map(lambda z: TensorArray(z.dtype, 0, dynamic_size=True), zeros)
+
+        def body(t: Any, finished: Any, given: Any, arrays: Any, state: Any, kept: Any) -> Any:
+            output, new = cell(given, state)
+            ends, following, new, emitted, changed = loop_fn(
+                t + 1, output, new, kept if has_loop_state else None
+            )
+            emitted = _map(lambda z, e: _where(finished, z, e), zeros, emitted)
+            return (
+                t + 1, graph_function(td.logical_or)(finished, ends), following,
+                _map(lambda a, e: a.write(t, e), arrays, emitted),
+                _map(lambda new, old: _kept_where(finished, old, new), new, state),
+                kept if changed is None else changed,
+            )  # fmt: skip
+
+        _, _, _, arrays, state, kept = functions.while_loop(
+            lambda t, finished, *_: graph_function(td.logical_not)(functions.reduce_all(finished)),
+            body,
+            (
+                functions.convert_to_tensor(0), finished, given, arrays, state,
+                loop_state if has_loop_state else functions.convert_to_tensor(0),
+            ),
+        )  # fmt: skip
+    return arrays, state, kept if has_loop_state else None
+
+
+def _zeros(batch: Any, sizes: Any, dtype: Any) -> Any:
+    return graph_function(td.zeros)([batch, *sizes], dtype)
+
+
+def _kept_where(finished: Any, old: Any, new: Any) -> Any:
+    """The old value of examples that are finished; arrays of tensors are for all of them."""
+    tensor = element(new)
+    if isinstance(new, TensorArray) or tensor is None or tensor.shape.rank == 0:
+        return new
+    return _where(finished, old, new)

@@ -3,6 +3,7 @@
 from treadle.compat.v1.contrib import (
     crf,
     data,
+    distributions,
     eager,
     framework,
     graph_editor,
@@ -20,6 +21,7 @@ from treadle.names import missing_in
 __all__ = [
     "crf",
     "data",
+    "distributions",
     "eager",
     "framework",
     "graph_editor",
