@@ -37,10 +37,6 @@ HINTS = {
         ),
         _FACTORIES,
     ),
-    **dict.fromkeys(
-        ("estimator.BaselineClassifier", "estimator.BaselineRegressor"),
-        "A baseline is the mean of the labels: use a model_fn with one variable",
-    ),
     "estimator.experimental": "Export models with export_saved_model, and stop training with a "
     "SessionRunHook that calls run_context.request_stop()",
     "estimator.MultiHead": "Give the losses and predictions of several heads in one model_fn",

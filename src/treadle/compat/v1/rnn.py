@@ -8,7 +8,7 @@ import treadle as td
 from treadle.compat.v1 import functions, scopes
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.tensor_array import TensorArray as _TensorArray
-from treadle.compat.v1.values import element
+from treadle.compat.v1.values import element, the_tensor
 
 _transpose, _concat, _reverse = map(
     graph_function, (td.transpose, td.concat, td.reverse_sequence)
@@ -17,10 +17,9 @@ TensorArray: Any = _TensorArray
 _where, _stack, _unstack = functions.where, graph_function(td.stack), graph_function(td.unstack)
 
 
-def _by_time(x: Any) -> Any:
+def by_time(x: Any) -> Any:
     """A batch of sequences as a sequence of batches, or back."""
-    rank: Any = element(x).shape.rank  # type: ignore[union-attr]
-    return _transpose(x, [1, 0, *range(2, rank)])
+    return _transpose(x, [1, 0, *range(2, the_tensor(x).shape.rank or 2)])
 
 
 def _map(function: Any, *structures: Any) -> Any:
@@ -52,16 +51,16 @@ def dynamic_rnn(
     with scopes.variable_scope(scope or "rnn"):
         steps = _map(functions.convert_to_tensor, inputs)
         if not time_major:
-            steps = _map(_by_time, steps)
+            steps = _map(by_time, steps)
         shape = graph_function(td.shape)(_first(steps))
-        known = element(_first(steps)).shape  # type: ignore[union-attr]
+        known = the_tensor(_first(steps)).shape
         time = known[0].value if known[0].value is not None else shape[0]
         batch = known[1].value if known[1].value is not None else shape[1]
         state = _state(cell, initial_state, batch, dtype)
         if sequence_length is not None:
             sequence_length = functions.cast(sequence_length, td.int32)
         arrays = _map(lambda x: TensorArray(x.dtype, time).unstack(x), steps)
-        kind = dtype or element(_first(state)).dtype  # type: ignore[union-attr]
+        kind = dtype or the_tensor(_first(state)).dtype
         sizes = _map(lambda size: size, cell.output_size)
         outputs = _map(lambda size: TensorArray(kind, time), sizes)
         count = functions.convert_to_tensor(time, td.int32)
@@ -83,7 +82,7 @@ def dynamic_rnn(
         found = _map(lambda a: a.stack(), outputs)
         for whole, size in zip(td.nest.flatten(found), td.nest.flatten(sizes), strict=True):
             whole.set_shape([known[0].value, known[1].value, size])
-        return (found if time_major else _map(_by_time, found)), last
+        return (found if time_major else _map(by_time, found)), last
 
 
 def _state(cell: Any, initial: Any, batch: Any, dtype: Any) -> Any:
@@ -107,8 +106,7 @@ def static_rnn(cell: Any, inputs: Any, initial_state: Any = None, dtype: Any = N
         raise ValueError("inputs must not be empty")
     outputs = []
     with scopes.variable_scope(scope or "rnn") as opened:
-        first = element(_first(inputs[0]))
-        assert first is not None
+        first = the_tensor(_first(inputs[0]))
         size = first.shape[0].value
         batch = graph_function(td.shape)(first)[0] if size is None else size
         state = _state(cell, initial_state, batch, dtype)
@@ -198,12 +196,11 @@ def raw_rnn(cell: Any, loop_fn: Any, parallel_iterations: Any = None, swap_memor
             functions.convert_to_tensor(0), None, None, None
         )
         given = _map(functions.convert_to_tensor, given)
-        first = element(_first(given))
-        assert first is not None
+        first = the_tensor(_first(given))
         size = first.shape[0].value
         batch = graph_function(td.shape)(first)[0] if size is None else size
         has_loop_state = loop_state is not None
-        kind = element(_first(state)).dtype  # type: ignore[union-attr]
+        kind = the_tensor(_first(state)).dtype
         zeros = _map(
             (lambda size: _zeros(batch, [size], kind)) if emitted is None
             else lambda like: _zeros(batch, like.shape.as_list(), like.dtype),

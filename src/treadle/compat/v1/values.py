@@ -415,6 +415,18 @@ def element(value: Any) -> Tensor | None:
     return None if convert is None else convert(value)
 
 
+def the_tensor(value: Any) -> Tensor:
+    """The tensor that a value of a graph is.
+
+    Raises:
+        TypeError: it is none.
+    """
+    found = element(value)
+    if found is None:
+        raise TypeError(f"{value!r} is no tensor of a graph{at(user_origin())}")
+    return found
+
+
 def standing_for(op: Operation, value: Any, ranks: Ranks) -> Any:
     """A new tensor of an operation for a value of the outline."""
     if not is_value(value):

@@ -17,6 +17,10 @@ from treadle.compat.v1.train.warm_starts import init_from_checkpoint
 from treadle.compat.v1.values import Composite
 from treadle.core.origin import at, user_origin
 
+# What several kinds of columns have alike.
+_OWN_NAME = property(lambda column: column.name)
+_SPEC_OF_COLUMN = property(lambda outer: outer.column.parse_spec)
+
 
 class Variables(NamedTuple):
     """How a model makes the variables of its columns.
@@ -50,9 +54,7 @@ class Numeric(NamedTuple):
     def name(self) -> str:
         return self.key
 
-    @property
-    def scope_name(self) -> str:
-        return self.name
+    scope_name = _OWN_NAME
 
     @property
     def parse_spec(self) -> dict[str, Any]:
@@ -99,9 +101,7 @@ class Categories(NamedTuple):
     def name(self) -> str:
         return self.key
 
-    @property
-    def scope_name(self) -> str:
-        return self.name
+    scope_name = _OWN_NAME
 
     @property
     def parse_spec(self) -> dict[str, Any]:
@@ -127,9 +127,7 @@ class Bucketized(NamedTuple):
     def name(self) -> str:
         return f"{self.source.name}_bucketized"
 
-    @property
-    def scope_name(self) -> str:
-        return self.name
+    scope_name = _OWN_NAME
 
     @property
     def parse_spec(self) -> dict[str, Any]:
@@ -174,9 +172,7 @@ class Weighted(NamedTuple):
     def name(self) -> str:
         return f"{self.column.name}_weighted_by_{self.key}"
 
-    @property
-    def scope_name(self) -> str:
-        return self.name
+    scope_name = _OWN_NAME
 
     @property
     def parse_spec(self) -> dict[str, Any]:
@@ -203,9 +199,7 @@ class Crossed(NamedTuple):
     def name(self) -> str:
         return "_X_".join(sorted(k if isinstance(k, str) else k.name for k in self._leaves()))
 
-    @property
-    def scope_name(self) -> str:
-        return self.name
+    scope_name = _OWN_NAME
 
     @property
     def parse_spec(self) -> dict[str, Any]:
@@ -254,13 +248,9 @@ class Indicator(NamedTuple):
     def name(self) -> str:
         return f"{self.column.name}_indicator"
 
-    @property
-    def scope_name(self) -> str:
-        return self.name
+    scope_name = _OWN_NAME
 
-    @property
-    def parse_spec(self) -> dict[str, Any]:
-        return self.column.parse_spec  # type: ignore[no-any-return]
+    parse_spec = _SPEC_OF_COLUMN
 
     @property
     def width(self) -> int:
@@ -296,9 +286,7 @@ class Embedding(NamedTuple):
     def scope_name(self) -> str:
         return self.shared or self.name
 
-    @property
-    def parse_spec(self) -> dict[str, Any]:
-        return self.column.parse_spec  # type: ignore[no-any-return]
+    parse_spec = _SPEC_OF_COLUMN
 
     @property
     def width(self) -> int:

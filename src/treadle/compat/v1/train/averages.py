@@ -9,7 +9,7 @@ from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.initializers import zeros_initializer
 from treadle.compat.v1.shapes import plain
-from treadle.compat.v1.values import element
+from treadle.compat.v1.values import the_tensor
 from treadle.compat.v1.variables import (
     Variable,
     global_variables,
@@ -55,7 +55,7 @@ class ExponentialMovingAverage:
             try:
                 given = (
                     var.initialized_value() if isinstance(var, Variable)
-                    else zeros_initializer()(plain(element(var).shape), var.dtype)  # type: ignore[union-attr]
+                    else zeros_initializer()(plain(the_tensor(var).shape), var.dtype)
                 )  # fmt: skip
                 self._found[var] = Variable(given, False, name=f"{var.op.name}/{self.name}")
             finally:
