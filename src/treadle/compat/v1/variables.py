@@ -307,7 +307,7 @@ class Variable(metaclass=_VariableKind):
 
 
 give_operators(Variable)
-_item = Variable.__getitem__  # type: ignore[attr-defined]
+_item: Callable[[Variable, Any], Any] = getattr(Variable, "__getitem__")  # noqa: B009
 
 
 def _part(variable: Variable, key: Any) -> Any:
@@ -320,7 +320,7 @@ def _part(variable: Variable, key: Any) -> Any:
     return part
 
 
-Variable.__getitem__ = _part  # type: ignore[attr-defined]
+setattr(Variable, "__getitem__", _part)  # noqa: B010
 
 
 register_converter(Variable, claim)

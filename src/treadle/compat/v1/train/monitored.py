@@ -544,7 +544,8 @@ class SingularMonitoredSession(MonitoredSession):
     """A `MonitoredSession` that makes its session itself: see `ChiefSessionCreator`."""
 
     def __init__(self, hooks: Any = None, scaffold: Any = None, master: str = "",
-                 config: Any = None, checkpoint_dir: Any = None, stop_grace_period_secs: float = 120,
+                 config: Any = None, checkpoint_dir: Any = None,
+                 stop_grace_period_secs: float = 120,
                  checkpoint_filename_with_path: Any = None) -> None:  # fmt: skip
         creator = ChiefSessionCreator(
             scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path

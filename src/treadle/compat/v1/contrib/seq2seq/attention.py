@@ -17,7 +17,8 @@ from treadle.core.origin import at, user_origin
 
 
 def _width(value: Any) -> int:
-    return int(the_tensor(value).shape.as_list()[-1])
+    shape: Any = the_tensor(value).shape
+    return int(shape.as_list()[-1])
 
 
 def _masked(memory: Any, lengths: Any) -> Any:
