@@ -227,6 +227,34 @@ def proximal_optimizers(tf: Any) -> Any:
     ]  # fmt: skip
 
 
+@program
+def averages_in_branches(tf: Any) -> Any:
+    """Batch normalization as programs of TensorFlow 1 write it: averages in one branch."""
+    x, is_training = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.bool, [])
+    with tf.variable_scope("norm"):
+        gamma = tf.Variable([1.0, 1.0, 1.0], name="gamma")
+        moments = tf.reduce_mean(x, 0), tf.reduce_mean(tf.square(x), 0)
+        averages = tf.train.ExponentialMovingAverage(0.5)
+
+        def updated() -> Any:
+            with tf.control_dependencies([averages.apply(moments)]):
+                return tuple(map(tf.identity, moments))
+
+        mean, square = tf.cond(
+            is_training, updated, lambda: tuple(map(averages.average, moments))
+        )
+        y = (x - mean) / tf.sqrt(square + 1.0) * gamma
+    gradients = tf.gradients(tf.reduce_sum(y * x), [x, gamma])
+    given, found = [[1.0, 2.0, 3.0], [3.0, 5.0, 9.0]], []
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for training in (True, False, True, False):
+            found.append(
+                plain(session.run([y, mean, *gradients], {x: given, is_training: training}))
+            )
+    return [found, sorted(v.name for v in tf.global_variables())]
+
+
 if __name__ == "__main__":
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow.compat.v1 as tf

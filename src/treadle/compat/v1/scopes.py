@@ -157,6 +157,12 @@ def get_variable_scope() -> VariableScope:
     return _store().scope
 
 
+def in_scope(name: str) -> str:
+    """The name of a variable in the scope that is open."""
+    scope = get_variable_scope().name
+    return f"{scope}/{name}" if scope else name
+
+
 def get_variable(
     name: str, shape: Any = None, dtype: Any = None, initializer: Any = None,
     regularizer: Any = None, trainable: Any = None, collections: Any = None,

@@ -13,7 +13,7 @@ from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.initializers import constant_initializer
 from treadle.compat.v1.recording import writes_into
-from treadle.compat.v1.scopes import get_variable_scope
+from treadle.compat.v1.scopes import in_scope
 from treadle.compat.v1.shapes import plain
 from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import (
@@ -213,7 +213,7 @@ class Optimizer:
             try:
                 made[var] = Variable(
                     lambda: constant_initializer(initial)(shape, var.dtype), False,
-                    name=_in_scope(f"{var.op.name}/{self._name}"), dtype=var.dtype,
+                    name=in_scope(f"{var.op.name}/{self._name}"), dtype=var.dtype,
                 )  # fmt: skip
             finally:
                 graph._scope = scope
@@ -224,17 +224,11 @@ class Optimizer:
             scope, graph._scope = graph._scope, ""
             try:
                 self._shared[name] = Variable(
-                    np.float32(self._powers()[name]), False, name=_in_scope(name)
+                    np.float32(self._powers()[name]), False, name=in_scope(name)
                 )
             finally:
                 graph._scope = scope
         return self._shared[name]
-
-
-def _in_scope(name: str) -> str:
-    """The name of a variable in the scope of variables that is open."""
-    scope = get_variable_scope().name
-    return f"{scope}/{name}" if scope else name
 
 
 def _updating(optimizer: Optimizer) -> Callable[..., Any]:
