@@ -13,6 +13,7 @@ from treadle.compat.v1.contrib import (
     seq2seq,
     slim,
     summary,
+    tensorboard,
     training,
     util,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "seq2seq",
     "slim",
     "summary",
+    "tensorboard",
     "training",
     "util",
 ]
