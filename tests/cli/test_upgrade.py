@@ -36,6 +36,10 @@ GRAPHS = "tf.Session()\n"  # what makes a program one of TensorFlow 1
         ),
         ("from keras.models import Sequential\n", "from treadle.keras.models import Sequential\n"),
         (
+            "from keras.layers.convolutional import Conv2D\n",
+            "from treadle.keras.layers import Conv2D\n",
+        ),
+        (
             "from tensorflow.python.platform import gfile\n",
             "from treadle.compat.v1 import gfile\n",
         ),
@@ -115,6 +119,21 @@ def test_what_a_person_has_to_look_at() -> None:
     assert found[5].advice == "It takes input_tensor, axis, keepdims, name"
     assert (found[6].text, found[6].reason) == ("tf.nonesuch", "td has no 'nonesuch'")
     assert done.text.startswith("import treadle as tf\nimport tensorflow_probability as tfp\n")
+
+
+def test_what_a_program_adds_to_a_module_is_its_own() -> None:
+    before = "import tensorflow as tf\ntf.model = tf.keras.Sequential()\ntf.model.summary()\n"
+    done = rewritten(before)
+    assert done.text == before.replace("import tensorflow", "import treadle")
+    assert not done.remarks
+
+
+def test_names_of_an_old_module_follow_its_import() -> None:
+    done = rewritten("from keras.utils import np_utils\ny = np_utils.to_categorical([1])\n")
+    assert done.text == "from treadle.keras import utils as np_utils\n" + (
+        "y = np_utils.to_categorical([1])\n"
+    )
+    assert not done.remarks and done.api == V2
 
 
 def test_no_python_3_is_left_alone() -> None:

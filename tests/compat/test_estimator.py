@@ -136,6 +136,51 @@ def test_monitored_session_saves_and_restores(tmp_path: Any) -> None:
     assert tf.train.load_variable(str(tmp_path), "w") == 6.0
 
 
+def test_sessions_of_one_graph_follow_one_another(tmp_path: Any) -> None:
+    step = tf.train.get_or_create_global_step()
+    grow, folder = tf.assign_add(step, 1), str(tmp_path)
+    for last in (2, 4):
+        stop = tf.train.StopAtStepHook(num_steps=2)
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=folder, hooks=[stop]) as session:
+            while not session.should_stop():
+                found = session.run(grow)
+        assert found == last
+    assert "node {" in (tmp_path / "graph.pbtxt").read_text()
+    final = tf.train.FinalOpsHook(step + 1)  # the graph may be added to again
+    with tf.train.SingularMonitoredSession([final], checkpoint_dir=folder) as session:
+        assert session.raw_session().run(step) == 4
+    assert final.final_ops_values == 5 and session.raw_session() is None
+
+
+def test_monitored_sessions_start_queues() -> None:
+    producer = tf.train.input_producer(tf.constant([1, 2, 3]), num_epochs=1, shuffle=False)
+    batch = tf.train.batch([producer.dequeue()], 2, allow_smaller_final_batch=True)
+    found: list[Any] = []
+    with tf.train.MonitoredTrainingSession() as session:
+        while not session.should_stop():
+            found += session.run(batch).tolist()
+    assert found == [1, 2, 3]
+
+
+def test_baselines(tmp_path: Any) -> None:
+    numpy_input_fn = tf.estimator.inputs.numpy_input_fn
+    features, labels = {"a": np.arange(8.0)[:, None]}, np.array([0, 1, 1, 1, 0, 1, 1, 1])
+    once = numpy_input_fn(features, None, 8, num_epochs=1, shuffle=False)
+
+    def input_fn(labels: Any) -> Any:
+        return numpy_input_fn(features, labels, 8, num_epochs=None, shuffle=False)
+
+    classes = tf.estimator.BaselineClassifier(str(tmp_path / "classes"))
+    classes.train(input_fn(labels), steps=100)
+    np.testing.assert_allclose(
+        next(classes.predict(once))["probabilities"], [0.25, 0.75], atol=0.01
+    )
+    assert "baseline/bias" in classes.get_variable_names()
+    numbers = tf.estimator.BaselineRegressor(str(tmp_path / "numbers"))
+    numbers.train(input_fn(labels * 2.0), steps=200)
+    np.testing.assert_allclose(next(numbers.predict(once))["predictions"], [1.5], atol=0.05)
+
+
 def test_supervisor(tmp_path: Any) -> None:
     for expected in (3.0, 5.0):
         with tf.Graph().as_default():

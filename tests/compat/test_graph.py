@@ -67,6 +67,28 @@ def test_elements_are_found_by_name(graph: Any) -> None:
             call()
 
 
+@pytest.mark.parametrize("name", ["two words", "_hidden", "a:b", "é"])
+def test_names_have_few_characters(graph: Any, name: str) -> None:
+    with pytest.raises(ValueError, match="is not a valid node name"):
+        tf.constant(1, name=name)
+    with pytest.raises(ValueError, match="is not a valid node name"):
+        tf.placeholder(tf.float32, name=name)
+    with tf.name_scope("scope"):
+        assert tf.constant(1, name="_inside").name == "scope/_inside:0"
+
+
+def test_custom_getters_are_called_by_keywords(graph: Any) -> None:
+    def getter(getter: Any, name: str, **more: Any) -> Any:
+        return getter(name=name, **more) * 2.0
+
+    with tf.variable_scope("a", custom_getter=getter):
+        doubled = tf.get_variable("v", initializer=3.0)
+    assert doubled.name == "mul:0"
+    assert [v.name for v in tf.global_variables()] == ["a/v:0"]
+    with pytest.raises(ValueError, match="do not specify shape"):
+        tf.get_variable("w", [2], initializer=np.ones(2))
+
+
 def test_tensors_of_other_graphs_are_refused() -> None:
     a = tf.constant(1.0)
     with tf.Graph().as_default() as other:

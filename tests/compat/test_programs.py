@@ -1,5 +1,5 @@
-"""Programs of TensorFlow 1 give TensorFlow's numbers (`programs.py` and `data_programs.py` record
-them)."""
+"""Programs of TensorFlow 1 give TensorFlow's numbers (`programs.py`, `data_programs.py` and
+`distribution_programs.py` record them)."""
 
 import json
 from typing import Any
@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import treadle.compat.v1 as tf
-from tests.compat import data_programs, programs
+from tests.compat import data_programs, distribution_programs, programs
 
-PROGRAMS = {**programs.PROGRAMS, **data_programs.PROGRAMS}
+FILES = programs, data_programs, distribution_programs
+PROGRAMS = {name: call for file in FILES for name, call in file.PROGRAMS.items()}
 EXPECTED = {
-    **json.loads(programs.FILE.read_text()), **json.loads(data_programs.FILE.read_text())
+    name: found for file in FILES for name, found in json.loads(file.FILE.read_text()).items()
 }
 
 

@@ -1,5 +1,6 @@
 """`tf.summary` and `tf.contrib.summary` of TensorFlow 1: TensorBoard's readers read the files."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
 
 import treadle.compat.v1 as tf
 from tests.compat.summary_programs import CALLS, FILE, told
@@ -254,3 +256,20 @@ def test_graphs_of_recurrent_networks_are_written(tmp_path: Any) -> None:
     with tf.Session() as sess, tf.summary.FileWriter(tmp_path, sess.graph):
         pass
     assert accumulated(tmp_path).Tags()["graph"]
+
+
+def test_the_projector_is_told_what_it_shows(tmp_path: Any) -> None:
+    from tensorboard.plugins.projector import projector_config_pb2
+
+    projector = importlib.import_module("treadle.compat.v1.contrib.tensorboard.plugins.projector")
+    with tf.Graph().as_default():
+        embedding = tf.get_variable("embedding", [4, 2])
+        config = projector.ProjectorConfig()
+        one = config.embeddings.add()
+        one.tensor_name, one.metadata_path = embedding.name, "labels.tsv"
+        projector.visualize_embeddings(tf.summary.FileWriter(str(tmp_path)), config)
+    text = (tmp_path / "projector_config.pbtxt").read_text()
+    assert text_format.Parse(text, projector_config_pb2.ProjectorConfig()) == config
+    assert one.tensor_name == "embedding:0"
+    with pytest.raises(AttributeError, match="has no 'Nothing'"):
+        projector.Nothing

@@ -57,6 +57,7 @@ def change(folder, edit):
     for name in content["files"]:
         if (folder / name).exists() and ".." not in name:
             content["files"][name] = files.checksum(folder / name)
+            content["sizes"][name] = (folder / name).stat().st_size
     own = f"{zlib.crc32(json.dumps(content, sort_keys=True).encode()):08x}"
     (folder / INDEX).write_text(json.dumps(content | {"checksum": own}))
 
@@ -253,6 +254,32 @@ def test_huge_declared_sizes_take_no_memory(folder):
     change(folder, lambda content: None)
     with pytest.raises(td.errors.DataLossError, match="damaged"):
         td.saved_model.load(folder)
+
+
+@pytest.mark.parametrize("name", [INDEX, GRAPHS, "variables/variables.safetensors"])
+def test_files_that_grew_are_not_read(folder, name):
+    """A hole of a tebibyte takes no place on disk, and would take an hour to read."""
+    with open(folder / name, "r+b") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(td.errors.DataLossError, match="damaged"):
+        td.saved_model.load(folder)
+
+
+def test_a_large_graph_whose_size_the_index_tells(folder, monkeypatch):
+    with open(folder / GRAPHS, "a") as file:
+        file.write(" " * 100_000)
+    change(folder, lambda content: None)
+    monkeypatch.setattr(files, "_MOST_TEXT", 50_000)
+    with pytest.raises(td.errors.DataLossError, match="does not belong"):
+        td.saved_model.load(folder)
+
+
+def test_models_without_sizes_are_read(folder):
+    content = json.loads((folder / INDEX).read_text())
+    del content["sizes"], content["checksum"]
+    own = f"{zlib.crc32(json.dumps(content, sort_keys=True).encode()):08x}"
+    (folder / INDEX).write_text(json.dumps(content | {"checksum": own}))
+    assert td.saved_model.load(folder).f([1.0]).numpy() == 1.0
 
 
 def test_a_large_index(folder, monkeypatch):

@@ -38,7 +38,25 @@ NAMES = {
     "contrib.distribute.MirroredStrategy": "distribute.MirroredStrategy",
     "contrib.data.AUTOTUNE": "data.experimental.AUTOTUNE",
     "app.flags": "flags",
-}
+    **{
+        f"keras.layers.{module}": "keras.layers"
+        for module in ("advanced_activations", "convolutional", "convolutional_recurrent", "core",
+                       "embeddings", "local", "merge", "noise", "normalization", "pooling",
+                       "recurrent", "wrappers")
+    },
+    **{f"keras.utils.{module}": "keras.utils" for module in ("generic_utils", "np_utils",
+                                                             "vis_utils")},
+    **{
+        f"keras.optimizers.{old}": f"keras.optimizers.{new}"
+        for old, new in {"adadelta": "Adadelta", "adagrad": "Adagrad", "adam": "Adam",
+                         "adamax": "Adamax", "nadam": "Nadam", "rmsprop": "RMSprop",
+                         "sgd": "SGD"}.items()
+    },
+    "keras.engine.topology": "keras.layers",
+    "keras.engine": "keras.layers",
+    "keras.layers.CuDNNGRU": "keras.layers.GRU",
+    "keras.layers.CuDNNLSTM": "keras.layers.LSTM",
+}  # fmt: skip
 
 # Arguments that were renamed: the first of the new names that the function has is taken.
 ARGUMENTS = {

@@ -110,6 +110,9 @@ class _Program:
         self._imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
         self._bind()
         self._names = list(self._dotted())
+        self._own = {  # what the program itself adds to TensorFlow's modules, as tf.model = ...
+            n.path for n in self._names if isinstance(n.node, ast.Attribute) and _is_set(n.node)
+        }
         self.root = self._api()
 
     # -- what the program uses -------------------------------------------------------------------
@@ -168,7 +171,7 @@ class _Program:
         if any(m == "tensorflow.compat.v1" or m.startswith("tensorflow.contrib") for m in modules):
             return V1
         # Programs of TensorFlow 2 name these, too.
-        of_both = ("compat.", "estimator", "feature_column")
+        of_both = ("compat.", "estimator", "feature_column", "keras.")
         of_v1 = (p for p in paths if not p.startswith(of_both))
         return V1 if any(not _has(V2, p) and _new_path(V1, p) for p in of_v1) else V2
 
@@ -300,9 +303,13 @@ class _Program:
 
     def _rewrite_name(self, name: _Name) -> None:
         path = name.path
+        if not self._own.isdisjoint(_prefixes(path)):
+            return
         if path in _IGNORED or (
             not _has_newer_name(path) and _known_part(self.root, path) == path
         ):
+            return
+        if self._follows_import(name):
             return
         place, new = self._moved(path)
         if place is None or new is None:
@@ -323,6 +330,16 @@ class _Program:
             self._remark(name.node, f"it is {self.root}.{new}", "import treadle by a name")
         elif self._path(node) != new or self._text(node) != f"{root}.{new}":
             self._replace(node, f"{root}.{new}")
+
+    def _follows_import(self, name: _Name) -> bool:
+        """Whether a name is right as it is, because what it begins with is imported from where
+        treadle has it."""
+        first: Any = name.node
+        while isinstance(first, ast.Attribute):
+            first = first.value
+        bound = self._bound[first.id]
+        place = _new_path(self.root, bound) if bound in old_names.NAMES else None
+        return place is not None and _has(self.root, place + name.path[len(bound) :])
 
     def _moved(self, path: str) -> tuple[str | None, str | None]:
         """The longest part of a path that treadle has elsewhere, and where that is."""
@@ -396,6 +413,11 @@ class _Program:
         for name, argument in zip(names, given, strict=False):
             start = self._at(argument.lineno, argument.col_offset)
             self.edits.append(Edit(start, start, f"{name}=", argument.lineno))
+
+
+def _is_set(node: ast.Attribute) -> bool:
+    """Whether an attribute is assigned to."""
+    return isinstance(node.ctx, ast.Store | ast.Del)
 
 
 def _is_axis(node: ast.expr) -> bool:

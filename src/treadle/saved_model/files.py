@@ -1,7 +1,7 @@
 """The files of a saved model: where they are, and whether they belong together.
 
-The index names each of the other files with a checksum: that of a file of safetensors is one of its
-header, which has checksums of the arrays, so that these need not be read for it.
+The index names each of the other files with its size and a checksum: that of a file of safetensors
+is one of its header, which has checksums of the arrays, so that these need not be read for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INDEX, GRAPHS, ASSETS = "saved_model.json", "graphs.txt", "assets"
 CONSTANTS, VARIABLES = "constants", "variables/variables"  # prefixes of checkpoints
 FORMAT, VERSION = "treadle.saved_model", 1
 OF_TENSORFLOW, _TEXT_OF_TENSORFLOW = "saved_model.pb", "saved_model.pbtxt"
-_MOST_TEXT = 1 << 28  # bytes of the index
+_MOST_TEXT = 1 << 28  # bytes of the index, of the graphs, and of a header of safetensors
 _PIECE = 1 << 20
 
 
@@ -47,7 +47,7 @@ def checksum(path: Path) -> str:
         with open(path, "rb") as file:
             left = os.fstat(file.fileno()).st_size
             if path.suffix == SUFFIX:
-                left = min(left, 8 + int.from_bytes(file.read(8), "little"))
+                left = min(left, 8 + min(_MOST_TEXT, int.from_bytes(file.read(8), "little")))
                 file.seek(0)
             while left > 0 and (piece := file.read(min(left, _PIECE))):
                 found = zlib.crc32(piece, found)
@@ -66,7 +66,8 @@ def write_index(folder: Path, content: dict[str, Any], files: Iterable[str]) -> 
     """
     head = {"format": FORMAT, "version": VERSION}
     sums = {name: checksum(folder / name) for name in files}
-    whole = head | content | {"files": sums}
+    sizes = {name: (folder / name).stat().st_size for name in files}
+    whole = head | content | {"files": sums, "sizes": sizes}
     (folder / INDEX).write_text(json.dumps(whole | {"checksum": _own_checksum(whole)}, indent=1))
 
 
@@ -115,10 +116,25 @@ def read_index(folder: Path) -> dict[str, Any]:
     stored = content.pop("checksum", None)
     if stored != _own_checksum(content):
         raise damaged(folder, f"{INDEX} does not fit its checksum")
+    sizes = content.get("sizes", {})  # models that were saved before have none
+    if not isinstance(sizes, dict):
+        raise damaged(folder, f"{INDEX} has no sizes of files")
     for name, expected in content["files"].items():
-        if checksum(inside(folder, name)) != expected:
+        path = inside(folder, name)
+        fits = _has_size(path, sizes.get(name), _MOST_TEXT if name == GRAPHS else None)
+        if not fits or checksum(path) != expected:
             raise damaged(folder, f"{name} does not belong to {INDEX}, or was changed")
     return content  # type: ignore[no-any-return]
+
+
+def _has_size(path: Path, expected: Any, most: int | None) -> bool:
+    """Whether a file has the size that the index says; a file that is not there is told of when it
+    is read. So a file that grew is not read at all."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return True
+    return (expected is None or size == expected) and (most is None or size <= most)
 
 
 def inside(folder: Path, name: str) -> Path:

@@ -14,6 +14,7 @@ from treadle.compat.v1 import (
     app,
     contrib,
     data,
+    distributions,
     estimator,
     feature_column,
     flags,
@@ -40,6 +41,7 @@ from treadle.compat.v1.aliases import ALIASES
 from treadle.compat.v1.collections import (
     GraphKeys,
 )
+from treadle.compat.v1.custom_gradients import custom_gradient
 from treadle.compat.v1.functions import (
     Assert,
     Print,
@@ -342,8 +344,10 @@ __all__ = [
     "convert_to_tensor_or_indexed_slices",
     "convert_to_tensor_or_sparse_tensor",
     "count_nonzero",
+    "custom_gradient",
     "count_up_to",
     "data",
+    "distributions",
     "device",
     "dimension_at_index",
     "dimension_value",

@@ -323,10 +323,16 @@ class Graph:
     # -- names -------------------------------------------------------------------------------
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """``name`` in the scope, with a number behind it where it is taken."""
+        """``name`` in the scope, with a number behind it where it is taken.
+
+        Raises:
+            ValueError: it has characters that names may not have.
+        """
         if name.endswith("/"):  # a scope: the operation has its name
             return name[:-1]
         name = self._scope + name
+        if not _SCOPE.fullmatch(name):
+            raise ValueError(f"{name!r} is not a valid node name{at(user_origin())}")
         key = name.lower()
         count = self._used.get(key, 0)
         if mark_as_used:

@@ -30,17 +30,12 @@ _ACCUMULATORS = "Use a variable with trainable=False, and tf.assign_add"
 
 # Names, each behind the module in which it is looked for, with what to use instead.
 HINTS = {
-    **dict.fromkeys(("distributions", "contrib.distributions"), _PROBABILITY),
     **dict.fromkeys(
         (
             "contrib.factorization", "contrib.boosted_trees", "contrib.tensor_forest",
             "estimator.BoostedTreesClassifier", "estimator.BoostedTreesRegressor",
         ),
         _FACTORIES,
-    ),
-    **dict.fromkeys(
-        ("estimator.BaselineClassifier", "estimator.BaselineRegressor"),
-        "A baseline is the mean of the labels: use a model_fn with one variable",
     ),
     "estimator.experimental": "Export models with export_saved_model, and stop training with a "
     "SessionRunHook that calls run_context.request_stop()",
@@ -227,9 +222,6 @@ HINTS = {
         "Use unittest, unittest.mock and `treadle bench`",
     ),
     "test.assert_equal_graph_def": "Compare graph.as_graph_def() by ==",
-    "train.AdagradDAOptimizer": "Use tf.train.AdagradOptimizer or tf.train.FtrlOptimizer",
-    "train.ProximalAdagradOptimizer": "Use tf.train.ProximalGradientDescentOptimizer, or "
-    "tf.train.FtrlOptimizer with l1_regularization_strength",
     **dict.fromkeys(("train.JobDef", "train.ServerDef", "train.ClusterDef"), _SERVERS),
     "train.replica_device_setter": "All variables are in this process: use td.distribute",
     "train.SaverDef": "Use tf.train.Saver",

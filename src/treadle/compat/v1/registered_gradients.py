@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import treadle as td
@@ -14,6 +15,7 @@ from treadle.compat.v1.values import (
     leaves_of,
     map_leaves,
     reading,
+    thread,
 )
 from treadle.core.context import recording, taping
 
@@ -68,6 +70,16 @@ class _Called:
         self.get_attr = op.get_attr
 
 
+@contextmanager
+def outside_of_bodies() -> Iterator[None]:
+    """In the block calls are those of a function that is traced, also within a branch or body."""
+    before, thread.region = thread.region, None
+    try:
+        yield
+    finally:
+        thread.region = before
+
+
 def override_gradient(op: Operation, name: str) -> None:
     """Give an operation the gradient of the user that has a name."""
     gradient = _registered_gradients.get(name)
@@ -90,7 +102,8 @@ def override_gradient(op: Operation, name: str) -> None:
             outputs = [v for v in leaves_of(result) if isinstance(v, td.Tensor)]
 
             def back(*grads: Any) -> Any:
-                found = gradient(_Called(op, inputs, outputs), *grads)
+                with outside_of_bodies():
+                    found = gradient(_Called(op, inputs, outputs), *grads)
                 return found if isinstance(found, list | tuple) else [found]
 
             return result, back

@@ -8,7 +8,7 @@ import treadle as td
 from treadle.compat.v1 import functions, scopes
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.tensor_array import TensorArray as _TensorArray
-from treadle.compat.v1.values import element
+from treadle.compat.v1.values import element, the_tensor
 
 _transpose, _concat, _reverse = map(
     graph_function, (td.transpose, td.concat, td.reverse_sequence)
@@ -17,10 +17,9 @@ TensorArray: Any = _TensorArray
 _where, _stack, _unstack = functions.where, graph_function(td.stack), graph_function(td.unstack)
 
 
-def _by_time(x: Any) -> Any:
+def by_time(x: Any) -> Any:
     """A batch of sequences as a sequence of batches, or back."""
-    rank: Any = element(x).shape.rank  # type: ignore[union-attr]
-    return _transpose(x, [1, 0, *range(2, rank)])
+    return _transpose(x, [1, 0, *range(2, the_tensor(x).shape.rank or 2)])
 
 
 def _map(function: Any, *structures: Any) -> Any:
@@ -52,16 +51,16 @@ def dynamic_rnn(
     with scopes.variable_scope(scope or "rnn"):
         steps = _map(functions.convert_to_tensor, inputs)
         if not time_major:
-            steps = _map(_by_time, steps)
+            steps = _map(by_time, steps)
         shape = graph_function(td.shape)(_first(steps))
-        known = element(_first(steps)).shape  # type: ignore[union-attr]
+        known = the_tensor(_first(steps)).shape
         time = known[0].value if known[0].value is not None else shape[0]
         batch = known[1].value if known[1].value is not None else shape[1]
         state = _state(cell, initial_state, batch, dtype)
         if sequence_length is not None:
             sequence_length = functions.cast(sequence_length, td.int32)
         arrays = _map(lambda x: TensorArray(x.dtype, time).unstack(x), steps)
-        kind = dtype or element(_first(state)).dtype  # type: ignore[union-attr]
+        kind = dtype or the_tensor(_first(state)).dtype
         sizes = _map(lambda size: size, cell.output_size)
         outputs = _map(lambda size: TensorArray(kind, time), sizes)
         count = functions.convert_to_tensor(time, td.int32)
@@ -83,7 +82,7 @@ def dynamic_rnn(
         found = _map(lambda a: a.stack(), outputs)
         for whole, size in zip(td.nest.flatten(found), td.nest.flatten(sizes), strict=True):
             whole.set_shape([known[0].value, known[1].value, size])
-        return (found if time_major else _map(_by_time, found)), last
+        return (found if time_major else _map(by_time, found)), last
 
 
 def _state(cell: Any, initial: Any, batch: Any, dtype: Any) -> Any:
@@ -107,8 +106,7 @@ def static_rnn(cell: Any, inputs: Any, initial_state: Any = None, dtype: Any = N
         raise ValueError("inputs must not be empty")
     outputs = []
     with scopes.variable_scope(scope or "rnn") as opened:
-        first = element(_first(inputs[0]))
-        assert first is not None
+        first = the_tensor(_first(inputs[0]))
         size = first.shape[0].value
         batch = graph_function(td.shape)(first)[0] if size is None else size
         state = _state(cell, initial_state, batch, dtype)
@@ -179,6 +177,68 @@ def static_bidirectional_rnn(
     return both, last_forward, last_backward
 
 
-def raw_rnn(*args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: write the loop with `while_loop`."""
-    raise NotImplementedError("raw_rnn is not provided: write the loop with tf.while_loop")
+def raw_rnn(cell: Any, loop_fn: Any, parallel_iterations: Any = None, swap_memory: bool = False,
+            scope: Any = None) -> Any:  # fmt: skip
+    """A cell in a loop whose inputs and states a function chooses at each step.
+
+    Args:
+        loop_fn: ``loop_fn(time, cell_output, cell_state, loop_state)`` gives ``(finished,
+            next_input, cell_state, emit_output, loop_state)``. First it is called with zero, and
+            None for the others; what it emits then says the shapes and dtypes of what is emitted,
+            without the batch. None is emitted as the cell's output, of zeros at first.
+
+    Returns:
+        ``(outputs, state, loop_state)``: TensorArrays of what was emitted, and the last states. An
+        example that is finished emits zeros and keeps its state.
+    """
+    with scopes.variable_scope(scope or "rnn"):
+        finished, given, state, emitted, loop_state = loop_fn(
+            functions.convert_to_tensor(0), None, None, None
+        )
+        given = _map(functions.convert_to_tensor, given)
+        first = the_tensor(_first(given))
+        size = first.shape[0].value
+        batch = graph_function(td.shape)(first)[0] if size is None else size
+        has_loop_state = loop_state is not None
+        kind = the_tensor(_first(state)).dtype
+        zeros = _map(
+            (lambda size: _zeros(batch, [size], kind)) if emitted is None
+            else lambda like: _zeros(batch, like.shape.as_list(), like.dtype),
+            cell.output_size if emitted is None else emitted,
+        )  # fmt: skip
+        arrays = _map(lambda z: TensorArray(z.dtype, 0, dynamic_size=True), zeros)
+
+        def body(t: Any, finished: Any, given: Any, arrays: Any, state: Any, kept: Any) -> Any:
+            output, new = cell(given, state)
+            ends, following, new, emitted, changed = loop_fn(
+                t + 1, output, new, kept if has_loop_state else None
+            )
+            emitted = _map(lambda z, e: _where(finished, z, e), zeros, emitted)
+            return (
+                t + 1, graph_function(td.logical_or)(finished, ends), following,
+                _map(lambda a, e: a.write(t, e), arrays, emitted),
+                _map(lambda new, old: _kept_where(finished, old, new), new, state),
+                kept if changed is None else changed,
+            )  # fmt: skip
+
+        _, _, _, arrays, state, kept = functions.while_loop(
+            lambda t, finished, *_: graph_function(td.logical_not)(functions.reduce_all(finished)),
+            body,
+            (
+                functions.convert_to_tensor(0), finished, given, arrays, state,
+                loop_state if has_loop_state else functions.convert_to_tensor(0),
+            ),
+        )  # fmt: skip
+    return arrays, state, kept if has_loop_state else None
+
+
+def _zeros(batch: Any, sizes: Any, dtype: Any) -> Any:
+    return graph_function(td.zeros)([batch, *sizes], dtype)
+
+
+def _kept_where(finished: Any, old: Any, new: Any) -> Any:
+    """The old value of examples that are finished; arrays of tensors are for all of them."""
+    tensor = element(new)
+    if isinstance(new, TensorArray) or tensor is None or tensor.shape.rank == 0:
+        return new
+    return _where(finished, old, new)

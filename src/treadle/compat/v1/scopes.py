@@ -148,12 +148,19 @@ class VariableScope:
         getter = custom_getter or self.custom_getter
         if getter is None:
             return _get(whole, **given)
-        return getter(_get, name=whole, **given)
+        with get_default_graph().name_scope(None):
+            return getter(getter=_get, name=whole, **given)
 
 
 def get_variable_scope() -> VariableScope:
     """The scope of variables that is open."""
     return _store().scope
+
+
+def in_scope(name: str) -> str:
+    """The name of a variable in the scope that is open."""
+    scope = get_variable_scope().name
+    return f"{scope}/{name}" if scope else name
 
 
 def get_variable(
@@ -212,6 +219,10 @@ def _get(name: str, shape: Any = None, dtype: Any = td.float32, initializer: Any
         raise ValueError(
             f"Variable {name} did not get an initializer, so its `shape` argument must be "
             f"specified.{at(user_origin())}"
+        )
+    if sizes is not None and not callable(initializer):
+        raise ValueError(
+            f"If initializer is a constant, do not specify shape.{at(user_origin())}"
         )
     graph = get_default_graph()
     if isinstance(initializer, type):

@@ -10,6 +10,7 @@ import numpy as np
 
 import treadle as td
 from treadle.compat.v1.graph import Graph, get_default_graph
+from treadle.compat.v1.random_streams import OperationStreams
 from treadle.compat.v1.settings import ConfigProto
 from treadle.compat.v1.values import (
     Body,
@@ -536,6 +537,10 @@ class BaseSession:
             if owner not in self._resources:
                 self._resources[owner] = make()
             return self._resources[owner]
+
+    def streams_of(self, op: Operation) -> Any:
+        """The random streams that an operation draws from."""
+        return OperationStreams(self, op)
 
     # -- running -----------------------------------------------------------------------------
 

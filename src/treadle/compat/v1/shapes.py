@@ -27,6 +27,18 @@ class TensorShape(td.TensorShape):
     def _plain(self) -> list[int | None]:
         return self.as_list()
 
+    def concatenate(self, other: Any) -> TensorShape:
+        return TensorShape(super().concatenate(plain(other)))
+
+    def merge_with(self, other: Any) -> TensorShape:
+        return TensorShape(super().merge_with(plain(other)))
+
+    def with_rank(self, rank: int) -> TensorShape:
+        return TensorShape(super().with_rank(rank))
+
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
     def __str__(self) -> str:
         if self.rank is None:
             return "<unknown>"

@@ -13,6 +13,7 @@ from treadle.compat.v1.shapes import TensorShape, plain
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, attributed_to, user_origin
 from treadle.graph.builder import GraphBuilder
+from treadle.iteration import drawing_from
 
 if TYPE_CHECKING:
     from treadle.compat.v1.graph import Graph
@@ -234,6 +235,8 @@ class Operation:
         result: what it gives, with tensors of the graph.
         inputs, outputs: the tensors of both.
         control_inputs: operations that are run before.
+        graph_seed: the seed of random numbers that the graph had when it was made.
+        number: how many operations were made before it.
     """
 
     def __init__(
@@ -250,6 +253,7 @@ class Operation:
         self.device = graph.device_name
         self.origin = user_origin()
         self.region: Region | None = None
+        self.graph_seed, self.number = graph.seed, graph.version
         self.owner: Any = None  # the variable or placeholder whose operation it is
         self.attributes: dict[str, Any] = {}
         self.nodes: list[Any] | None = None  # of the outline, where it has one reading
@@ -404,7 +408,7 @@ class Values:
         if op.function is None or (op.outputs and all(t in self._found for t in op.outputs)):
             return
         self.session.before(op, self)
-        with attributed_to(op.origin):
+        with attributed_to(op.origin), drawing_from(self.session.streams_of(op)):
             if op.device:
                 with td.device(_local(op.device)):
                     found = op.call(self.get)
@@ -430,6 +434,18 @@ def element(value: Any) -> Tensor | None:
         return value
     convert = getattr(type(value), "_as_tensor", None)
     return None if convert is None else convert(value)
+
+
+def the_tensor(value: Any) -> Tensor:
+    """The tensor that a value of a graph is.
+
+    Raises:
+        TypeError: it is none.
+    """
+    found = element(value)
+    if found is None:
+        raise TypeError(f"{value!r} is no tensor of a graph{at(user_origin())}")
+    return found
 
 
 def standing_for(op: Operation, value: Any, ranks: Ranks) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -306,6 +307,20 @@ class Variable(metaclass=_VariableKind):
 
 
 give_operators(Variable)
+_item: Callable[[Variable, Any], Any] = getattr(Variable, "__getitem__")  # noqa: B009
+
+
+def _part(variable: Variable, key: Any) -> Any:
+    """``variable[key]``, to whose elements values may be assigned."""
+    part = _item(variable, key)
+    found = element(part)
+    if found is not None:
+        for name, call in _to_parts.items():
+            setattr(found, name, functools.partial(call, variable, key))
+    return part
+
+
+setattr(Variable, "__getitem__", _part)  # noqa: B010
 
 
 register_converter(Variable, claim)
@@ -459,6 +474,22 @@ def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None =
 def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
     """An operation that subtracts `value` from a variable, and gives the new value."""
     return _sub(ref, value, name=name)
+
+
+def _part_writer(method: str) -> Callable[..., Any]:
+    def change(variable: Any, key: Any, value: Any) -> Any:
+        getattr(variable[key], method)(value)
+        return variable.read_value()
+
+    call = writing(change, "strided_slice/_assign")
+
+    def write(variable: Any, key: Any, value: Any, name: str | None = None) -> Any:
+        return call(variable, key, value, name=name)
+
+    return write
+
+
+_to_parts = {name: _part_writer(name) for name in ("assign", "assign_add", "assign_sub")}
 
 
 def _count_up(variable: Any, limit: int) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -148,7 +149,7 @@ def drawing_from(found: Mapping[int | None, Variable]) -> Iterator[None]:
     """Random ops that this thread traces draw from these states, by op seed, in place of the
     streams that all share. A program has a state to itself while it runs."""
     before = getattr(_given, "streams", {})
-    _given.streams = {**before, **found}
+    _given.streams = ChainMap(found, before)  # type: ignore[arg-type]  # (nothing is put into it)
     try:
         yield
     finally:

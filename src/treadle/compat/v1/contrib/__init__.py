@@ -3,6 +3,7 @@
 from treadle.compat.v1.contrib import (
     crf,
     data,
+    distributions,
     eager,
     framework,
     graph_editor,
@@ -12,6 +13,7 @@ from treadle.compat.v1.contrib import (
     seq2seq,
     slim,
     summary,
+    tensorboard,
     training,
     util,
 )
@@ -20,6 +22,7 @@ from treadle.names import missing_in
 __all__ = [
     "crf",
     "data",
+    "distributions",
     "eager",
     "framework",
     "graph_editor",
@@ -29,6 +32,7 @@ __all__ = [
     "seq2seq",
     "slim",
     "summary",
+    "tensorboard",
     "training",
     "util",
 ]

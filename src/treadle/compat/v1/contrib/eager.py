@@ -14,13 +14,13 @@ from typing import Any
 import treadle as td
 from treadle.compat.v1 import app, scopes
 from treadle.compat.v1.contrib import summary
+from treadle.compat.v1.custom_gradients import custom_gradient as custom_gradient
 from treadle.compat.v1.functions import enable_eager_execution as enable_eager_execution
 from treadle.compat.v1.functions import executing_eagerly as executing_eagerly
 from treadle.compat.v1.train.saver import Saver as _Saver
 from treadle.names import missing_in
 
 Variable = td.Variable
-custom_gradient = td.custom_gradient
 in_eager_mode = executing_eagerly
 defun = td.function
 py_func = td.py_function

@@ -16,6 +16,8 @@ from treadle.compat.v1.estimator.exporting import (
     LatestExporter,
 )
 from treadle.compat.v1.estimator.ready import (
+    BaselineClassifier,
+    BaselineRegressor,
     DNNClassifier,
     DNNLinearCombinedClassifier,
     DNNLinearCombinedRegressor,
@@ -49,6 +51,8 @@ __all__ = [
     "BestExporter",
     "CheckpointSaverHook",
     "CheckpointSaverListener",
+    "BaselineClassifier",
+    "BaselineRegressor",
     "DNNClassifier",
     "DNNLinearCombinedClassifier",
     "DNNLinearCombinedRegressor",

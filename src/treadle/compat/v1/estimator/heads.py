@@ -15,7 +15,7 @@ from treadle.compat.v1.estimator.exporting import (
 )
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.recording import in_graphs, recorded
-from treadle.compat.v1.values import element
+from treadle.compat.v1.values import element, the_tensor
 from treadle.core.origin import at, user_origin
 from treadle.saved_model import DEFAULT_SERVING_SIGNATURE_DEF_KEY as DEFAULT
 
@@ -124,7 +124,7 @@ class Head:
         found = functions.to_float(features[key])
         normalizer = getattr(column, "normalizer_fn", None)
         found = found if normalizer is None else normalizer(found)
-        rank = element(found).shape.rank  # type: ignore[union-attr]
+        rank = the_tensor(found).shape.rank
         return functions.expand_dims(found, -1) if rank == 1 else found
 
     def _predictions(self, logits: Any) -> dict[str, Any]:

@@ -103,6 +103,19 @@ def _dense(columns: Any, optimizer: Any, hidden: Any, activation: Any, dropout: 
     )  # fmt: skip
 
 
+def _bias(features: Any, columns: Any, mode: str, width: int) -> Any:
+    """The same logits for all examples."""
+    bias = scopes.get_variable("bias", [width], initializer=initializers.zeros_initializer())
+    first = td.nest.flatten(features)[0]
+    shape = getattr(first, "dense_shape", None)  # of a sparse tensor
+    batch = (graph_function(td.shape)(first) if shape is None else functions.to_int32(shape))[0]
+    return graph_function(td.tile)(functions.expand_dims(bias, 0), [batch, 1])
+
+
+def _baseline(optimizer: Any) -> _Part:
+    return _Part("baseline", _bias, ["bias"], optimizer, 0.3)
+
+
 class _Ready(Estimator):
     """A model of parts, whose logits are added, with a head."""
 
@@ -186,6 +199,26 @@ class LinearRegressor(_Ready):
         head = Head(None, label_dimension, weight_column, None, loss_reduction)
         part = _linear(feature_columns, optimizer, sparse_combiner)
         super().__init__(head, [part], model_dir, config, warm_start_from, partitioner)
+
+
+class BaselineClassifier(_Ready):
+    """How frequent each class is, whatever the features: what other models are compared with."""
+
+    def __init__(self, model_dir: Any = None, n_classes: int = 2, weight_column: Any = None,
+                 label_vocabulary: Any = None, optimizer: Any = "Ftrl", config: Any = None,
+                 loss_reduction: str = _SUM) -> None:  # fmt: skip
+        head = Head(n_classes, 1, weight_column, label_vocabulary, loss_reduction)
+        super().__init__(head, [_baseline(optimizer)], model_dir, config, None, None)
+
+
+class BaselineRegressor(_Ready):
+    """The mean of the labels, whatever the features: what other models are compared with."""
+
+    def __init__(self, model_dir: Any = None, label_dimension: int = 1, weight_column: Any = None,
+                 optimizer: Any = "Ftrl", config: Any = None,
+                 loss_reduction: str = _SUM) -> None:  # fmt: skip
+        head = Head(None, label_dimension, weight_column, None, loss_reduction)
+        super().__init__(head, [_baseline(optimizer)], model_dir, config, None, None)
 
 
 class _Combined(_Ready):

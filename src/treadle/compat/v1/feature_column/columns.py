@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,30 @@ class Variables(NamedTuple):
         )  # fmt: skip
 
 
-class Numeric(NamedTuple):
+class _Column:
+    """What columns have alike."""
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def scope_name(self) -> str:
+        return self.name
+
+
+class _OfColumn(_Column):
+    """A column that is made of another one."""
+
+    column: Any
+
+    @property
+    def parse_spec(self) -> dict[str, Any]:
+        return self.column.parse_spec  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Numeric(_Column):
     """A column of numbers."""
 
     key: str
@@ -49,10 +73,6 @@ class Numeric(NamedTuple):
     @property
     def name(self) -> str:
         return self.key
-
-    @property
-    def scope_name(self) -> str:
-        return self.name
 
     @property
     def parse_spec(self) -> dict[str, Any]:
@@ -82,7 +102,8 @@ class Numeric(NamedTuple):
         return graph_function(td.reshape)(functions.cast(value, td.float32), [-1, self.width])
 
 
-class Categories(NamedTuple):
+@dataclass(frozen=True)
+class Categories(_Column):
     """A column of categories.
 
     Attributes:
@@ -100,10 +121,6 @@ class Categories(NamedTuple):
         return self.key
 
     @property
-    def scope_name(self) -> str:
-        return self.name
-
-    @property
     def parse_spec(self) -> dict[str, Any]:
         return {self.key: td.io.VarLenFeature(self.kind)}
 
@@ -117,7 +134,8 @@ class Categories(NamedTuple):
         return True
 
 
-class Bucketized(NamedTuple):
+@dataclass(frozen=True)
+class Bucketized(_Column):
     """Numbers as the buckets between boundaries."""
 
     source: Numeric
@@ -126,10 +144,6 @@ class Bucketized(NamedTuple):
     @property
     def name(self) -> str:
         return f"{self.source.name}_bucketized"
-
-    @property
-    def scope_name(self) -> str:
-        return self.name
 
     @property
     def parse_spec(self) -> dict[str, Any]:
@@ -163,7 +177,8 @@ class Bucketized(NamedTuple):
         return graph_function(td.reshape)(hot, [-1, self.width])
 
 
-class Weighted(NamedTuple):
+@dataclass(frozen=True)
+class Weighted(_Column):
     """Categories with a number for each."""
 
     column: Any
@@ -173,10 +188,6 @@ class Weighted(NamedTuple):
     @property
     def name(self) -> str:
         return f"{self.column.name}_weighted_by_{self.key}"
-
-    @property
-    def scope_name(self) -> str:
-        return self.name
 
     @property
     def parse_spec(self) -> dict[str, Any]:
@@ -192,7 +203,8 @@ class Weighted(NamedTuple):
         return ids, there, functions.cast(weights, td.float32)
 
 
-class Crossed(NamedTuple):
+@dataclass(frozen=True)
+class Crossed(_Column):
     """All combinations of the values of some columns, numbered by their hashes."""
 
     keys: tuple[Any, ...]
@@ -202,10 +214,6 @@ class Crossed(NamedTuple):
     @property
     def name(self) -> str:
         return "_X_".join(sorted(k if isinstance(k, str) else k.name for k in self._leaves()))
-
-    @property
-    def scope_name(self) -> str:
-        return self.name
 
     @property
     def parse_spec(self) -> dict[str, Any]:
@@ -245,7 +253,8 @@ def _is_sparse(value: Any) -> bool:
     return isinstance(value, Composite | td.SparseTensor)
 
 
-class Indicator(NamedTuple):
+@dataclass(frozen=True)
+class Indicator(_OfColumn):
     """Categories as a vector with ones."""
 
     column: Any
@@ -253,14 +262,6 @@ class Indicator(NamedTuple):
     @property
     def name(self) -> str:
         return f"{self.column.name}_indicator"
-
-    @property
-    def scope_name(self) -> str:
-        return self.name
-
-    @property
-    def parse_spec(self) -> dict[str, Any]:
-        return self.column.parse_spec  # type: ignore[no-any-return]
 
     @property
     def width(self) -> int:
@@ -271,7 +272,8 @@ class Indicator(NamedTuple):
         return values.counted(*self.column.ids(features), self.width)
 
 
-class Embedding(NamedTuple):
+@dataclass(frozen=True)
+class Embedding(_OfColumn):
     """Categories as vectors that are learned.
 
     Attributes:
@@ -295,10 +297,6 @@ class Embedding(NamedTuple):
     @property
     def scope_name(self) -> str:
         return self.shared or self.name
-
-    @property
-    def parse_spec(self) -> dict[str, Any]:
-        return self.column.parse_spec  # type: ignore[no-any-return]
 
     @property
     def width(self) -> int:
@@ -518,10 +516,13 @@ def shared_embedding_columns(
     shared = shared_embedding_collection_name or "_".join([*names, "shared_embedding"])
     start = initializer or initializers.truncated_normal_initializer(0.0, 1 / dimension**0.5)
     return [
-        embedding_column(
-            c, dimension, combiner, start, ckpt_to_load_from, tensor_name_in_ckpt, max_norm,
-            trainable,
-        )._replace(shared=shared)
+        replace(
+            embedding_column(
+                c, dimension, combiner, start, ckpt_to_load_from, tensor_name_in_ckpt, max_norm,
+                trainable,
+            ),
+            shared=shared,
+        )
         for c in categorical_columns
     ]  # fmt: skip
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1 import functions, scopes
-from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.metrics.streaming import (
     grow,
+    in_collections,
     itself,
     kept_variable,
     metric,
@@ -179,12 +179,7 @@ def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = Non
         kept = kept_variable("total_confusion_matrix", [num_classes, num_classes])
         value = recorded(_mean_iou, "mean_iou")(kept)
         update = grow(kept, found)
-    graph = get_default_graph()
-    if metrics_collections:
-        graph.add_to_collections(metrics_collections, value)
-    if updates_collections:
-        graph.add_to_collections(updates_collections, update)
-    return value, update
+    return in_collections(value, metrics_collections, update, updates_collections)
 
 
 def _by_class(labels: Any, predictions: Any, classes: int, weights: Any) -> list[Any]:

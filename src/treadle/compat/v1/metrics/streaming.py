@@ -11,7 +11,7 @@ from treadle.compat.v1 import initializers, scopes
 from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.recording import in_graphs, recorded, writes_into
-from treadle.compat.v1.values import element
+from treadle.compat.v1.values import the_tensor
 from treadle.compat.v1.variables import Variable, writing
 from treadle.core.origin import at, user_origin
 
@@ -64,18 +64,23 @@ def metric(
         more: further arguments of both.
     """
     with scopes.variable_scope(None, name):
-        given = [(n, element(x)) for n, x in sums.items()]
-        kept = [kept_variable(n, x.shape.as_list(), x.dtype) for n, x in given]  # type: ignore[union-attr]
+        given = [(n, the_tensor(x)) for n, x in sums.items()]
+        kept = [kept_variable(n, x.shape.as_list(), x.dtype) for n, x in given]
         call = recorded(value, "value", "DivNoNan")
         found = call(*kept, *more)
         added = [grow(v, x) for v, x in zip(kept, sums.values(), strict=True)]
         update = recorded(of_update or value, "update_op", "DivNoNan")(*added, *more)
+    return in_collections(found, collections, update, updates)
+
+
+def in_collections(value: Any, collections: Any, update: Any, updates: Any) -> tuple[Any, Any]:
+    """A metric and its operation, put into the collections of each."""
     graph = get_default_graph()
     if collections:
-        graph.add_to_collections(collections, found)
+        graph.add_to_collections(collections, value)
     if updates:
         graph.add_to_collections(updates, update)
-    return found, update
+    return value, update
 
 
 def ratio(a: Any, b: Any) -> Any:

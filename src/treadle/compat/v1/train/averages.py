@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import treadle as td
 from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.initializers import zeros_initializer
+from treadle.compat.v1.scopes import in_scope
 from treadle.compat.v1.shapes import plain
-from treadle.compat.v1.values import element
+from treadle.compat.v1.values import the_tensor
 from treadle.compat.v1.variables import (
     Variable,
     global_variables,
@@ -26,6 +28,13 @@ def _averaged(average: Any, value: Any, decay: Any, step: Any, corrects: bool) -
         count = td.cast(step, average.dtype)
         decay = td.minimum(td.cast(decay, average.dtype), (1.0 + count) / (10.0 + count))
     average.assign_sub((1.0 - decay) * (average - value))
+
+
+def _first(var: Any) -> Any:
+    """What the average of a variable, or of a tensor, begins with."""
+    if isinstance(var, Variable):
+        return var.initialized_value()
+    return zeros_initializer()(plain(the_tensor(var).shape), var.dtype)
 
 
 _average = writing(_averaged, "AssignMovingAvg")
@@ -53,11 +62,10 @@ class ExponentialMovingAverage:
                 continue
             scope, graph._scope = graph._scope, ""
             try:
-                given = (
-                    var.initialized_value() if isinstance(var, Variable)
-                    else zeros_initializer()(plain(element(var).shape), var.dtype)  # type: ignore[union-attr]
-                )  # fmt: skip
-                self._found[var] = Variable(given, False, name=f"{var.op.name}/{self.name}")
+                # A function is called outside of the branch that this may be in.
+                self._found[var] = Variable(
+                    functools.partial(_first, var), False, name=in_scope(self.average_name(var))
+                )
             finally:
                 graph._scope = scope
             for key in (GraphKeys.MOVING_AVERAGE_VARIABLES,):

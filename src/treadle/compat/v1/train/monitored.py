@@ -19,6 +19,7 @@ from treadle.compat.v1.summary import FileWriter, FileWriterCache, merge_all
 from treadle.compat.v1.train.coordinator import LooperThread
 from treadle.compat.v1.train.saver import Saver, latest_checkpoint
 from treadle.compat.v1.train.schedules import get_global_step
+from treadle.compat.v1.train.writing import write_graph
 from treadle.train import Coordinator
 
 _log = logging.getLogger("treadle")
@@ -219,7 +220,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._saver, self._scaffold = saver, scaffold
         self._path = os.path.join(os.fspath(checkpoint_dir), checkpoint_basename)
         self._timer = _Steps(save_steps, save_secs)
-        self._listeners = list(listeners or ())
+        self._listeners, self._saves_graph = list(listeners or ()), save_graph_def
 
     def begin(self) -> None:
         self._step = get_global_step()
@@ -229,6 +230,8 @@ class CheckpointSaverHook(SessionRunHook):
             listener.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
+        if self._saves_graph:
+            write_graph(session.graph, os.path.dirname(self._path), "graph.pbtxt")
         self._save(session, int(session.run(self._step)))
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
@@ -354,12 +357,18 @@ class GlobalStepWaiterHook(SessionRunHook):
         self._until = wait_until_step
 
 
+def _once(key: str, make: Callable[[], Any]) -> Any:
+    """What the default graph has in a collection, made where there is nothing: a graph that a
+    session has finalized may be run by another one."""
+    found = get_default_graph().get_collection_ref(key)
+    if not found:
+        found.append(make())
+    return found[0]
+
+
 def _saver() -> Saver:
     """The saver of the default graph."""
-    found = get_default_graph().get_collection_ref(GraphKeys.SAVERS)
-    if not found:
-        found.append(Saver(allow_empty=True))
-    return found[0]  # type: ignore[no-any-return]
+    return _once(GraphKeys.SAVERS, lambda: Saver(allow_empty=True))  # type: ignore[no-any-return]
 
 
 class Scaffold:
@@ -389,13 +398,14 @@ class Scaffold:
     def finalize(self) -> Scaffold:
         """Make what was not given, and finalize the graph."""
         if self.init_op is None:
-            self.init_op = variables.global_variables_initializer()
+            self.init_op = _once(GraphKeys.INIT_OP, variables.global_variables_initializer)
         if self.local_init_op is None:
-            self.local_init_op = variables.local_variables_initializer()
+            made = variables.local_variables_initializer
+            self.local_init_op = _once(GraphKeys.LOCAL_INIT_OP, made)
         if self.saver is None:
             self.saver = _saver()
         if self.summary_op is None:
-            self.summary_op = merge_all()
+            self.summary_op = _once(GraphKeys.SUMMARY_OP, merge_all)
         get_default_graph().finalize()
         return self
 
@@ -450,6 +460,8 @@ class MonitoredSession:
         self._coord = Coordinator()
         self._session: Any = creator.create_session()
         self._default = self._session.as_default()
+        with self._default:
+            self._threads = start_queue_runners(self._session, self._coord)
         for hook in self._hooks:
             hook.after_create_session(self._session, self._coord)
 
@@ -505,7 +517,11 @@ class MonitoredSession:
                 for hook in self._hooks:
                     hook.end(session)
         finally:
+            self._coord.request_stop()
             session.close()
+            session.graph._unsafe_unfinalize()
+            if self._threads:
+                self._coord.join(self._threads, ignore_live_threads=True)
 
     def __enter__(self) -> MonitoredSession:
         self._default.__enter__()
@@ -524,7 +540,21 @@ class _StepContext:
         self.request_stop = monitored._coord.request_stop
 
 
-SingularMonitoredSession = MonitoredSession
+class SingularMonitoredSession(MonitoredSession):
+    """A `MonitoredSession` that makes its session itself: see `ChiefSessionCreator`."""
+
+    def __init__(self, hooks: Any = None, scaffold: Any = None, master: str = "",
+                 config: Any = None, checkpoint_dir: Any = None,
+                 stop_grace_period_secs: float = 120,
+                 checkpoint_filename_with_path: Any = None) -> None:  # fmt: skip
+        creator = ChiefSessionCreator(
+            scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path
+        )
+        super().__init__(creator, hooks, stop_grace_period_secs)
+
+    def raw_session(self) -> Any:
+        """The session, which calls no hooks; None when it is closed."""
+        return self._session
 
 
 def MonitoredTrainingSession(

@@ -13,6 +13,7 @@ from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.initializers import constant_initializer
 from treadle.compat.v1.recording import writes_into
+from treadle.compat.v1.scopes import in_scope
 from treadle.compat.v1.shapes import plain
 from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import (
@@ -212,7 +213,7 @@ class Optimizer:
             try:
                 made[var] = Variable(
                     lambda: constant_initializer(initial)(shape, var.dtype), False,
-                    name=f"{var.op.name}/{self._name}", dtype=var.dtype,
+                    name=in_scope(f"{var.op.name}/{self._name}"), dtype=var.dtype,
                 )  # fmt: skip
             finally:
                 graph._scope = scope
@@ -222,7 +223,9 @@ class Optimizer:
         if name not in self._shared:
             scope, graph._scope = graph._scope, ""
             try:
-                self._shared[name] = Variable(np.float32(self._powers()[name]), False, name=name)
+                self._shared[name] = Variable(
+                    np.float32(self._powers()[name]), False, name=in_scope(name)
+                )
             finally:
                 graph._scope = scope
         return self._shared[name]
@@ -503,6 +506,12 @@ class FtrlOptimizer(Optimizer):
         var.assign(td.where(td.abs(new_linear) > self._l1, above / below, td.zeros_like(above)))
 
 
+def _shrunk(value: Any, rate: Any, l1: float, l2: float) -> Any:
+    """A value after a step of `rate` along penalties of its absolute value and its square."""
+    kept = td.sign(value) * td.maximum(td.abs(value) - rate * l1, td.zeros_like(value))
+    return (kept if l1 else value) / (1.0 + rate * l2)
+
+
 class ProximalGradientDescentOptimizer(GradientDescentOptimizer):
     """Gradient descent with penalties of the absolute values and squares of the variables."""
 
@@ -514,9 +523,79 @@ class ProximalGradientDescentOptimizer(GradientDescentOptimizer):
 
     def _update(self, var: Any, grad: Any, slots: Sequence[Any], settings: Sequence[Any]) -> None:
         rate = _number(settings[0], var)
-        new = var - rate * td.convert_to_tensor(grad)
-        kept = td.sign(new) * td.maximum(td.abs(new) - rate * self._l1, 0.0)
-        var.assign((kept if self._l1 else new) / (1.0 + rate * self._l2))
+        var.assign(_shrunk(var - rate * td.convert_to_tensor(grad), rate, self._l1, self._l2))
+
+
+class ProximalAdagradOptimizer(AdagradOptimizer):
+    """Adagrad with penalties of the absolute values and squares of the variables."""
+
+    def __init__(self, learning_rate: Any, initial_accumulator_value: float = 0.1,
+                 l1_regularization_strength: float = 0.0, l2_regularization_strength: float = 0.0,
+                 use_locking: bool = False, name: str = "ProximalAdagrad") -> None:  # fmt: skip
+        super().__init__(learning_rate, initial_accumulator_value, use_locking, name)
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+
+    def _update(self, var: Any, grad: Any, slots: Sequence[Any], settings: Sequence[Any]) -> None:
+        (accumulator,), rate = slots, _number(settings[0], var)
+        values, rows = _rows(grad) if _is_sparse(grad) else (td.convert_to_tensor(grad), None)
+        new = _part(accumulator, rows) + values * values
+        _replace(accumulator, rows, new)
+        rates = rate / td.sqrt(new)
+        stepped = _part(var, rows) - rates * values
+        _replace(var, rows, _shrunk(stepped, rates, self._l1, self._l2))
+
+
+class AdagradDAOptimizer(Optimizer):
+    """Adagrad of dual averages (Duchi et al., 2011): for sparse linear models.
+
+    Args:
+        global_step: how many steps there were.
+    """
+
+    def __init__(self, learning_rate: Any, global_step: Any,
+                 initial_gradient_squared_accumulator_value: float = 0.1,
+                 l1_regularization_strength: float = 0.0, l2_regularization_strength: float = 0.0,
+                 use_locking: bool = False, name: str = "AdagradDA") -> None:  # fmt: skip
+        if initial_gradient_squared_accumulator_value <= 0.0:
+            raise ValueError("initial_gradient_squared_accumulator_value must be positive")
+        super().__init__(use_locking, name)
+        self._learning_rate, self._step = learning_rate, global_step
+        self._initial = initial_gradient_squared_accumulator_value
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+
+    def _slots(self) -> dict[str, float]:
+        return {
+            "gradient_accumulator": 0.0, "gradient_squared_accumulator": self._initial
+        }  # fmt: skip
+
+    def _settings(self) -> tuple[Any, ...]:
+        return _called(self._learning_rate), self._step
+
+    def _update(self, var: Any, grad: Any, slots: Sequence[Any], settings: Sequence[Any]) -> None:
+        sums, squares = slots
+        rate = _number(settings[0], var)
+        steps = _number(td.convert_to_tensor(settings[1]), var) + 1.0
+        values, rows = _rows(grad) if _is_sparse(grad) else (td.convert_to_tensor(grad), None)
+        total, total_squares = _part(sums, rows) + values, _part(squares, rows) + values * values
+        zero = td.zeros_like(total)
+        kept = td.sign(total) * td.maximum(td.abs(total) - self._l1 * steps, zero)
+        below = self._l2 * steps * rate + td.sqrt(total_squares)
+        _replace(sums, rows, total)
+        _replace(squares, rows, total_squares)
+        _replace(var, rows, -rate * (kept if self._l1 else total) / below)
+
+
+def _part(variable: Any, rows: Any) -> Any:
+    """The rows of a variable, or all of it."""
+    return variable.read_value() if rows is None else td.gather(variable, rows)
+
+
+def _replace(variable: Any, rows: Any, value: Any) -> None:
+    """Assign to the rows of a variable, or to all of it."""
+    if rows is None:
+        variable.assign(value)
+    else:
+        variable.scatter_update(td.IndexedSlices(value, rows))
 
 
 class SyncReplicasOptimizer(Optimizer):

@@ -12,13 +12,13 @@ from treadle.compat.v1.contrib.seq2seq.decoding import TensorArray, is_array
 from treadle.compat.v1.contrib.seq2seq.helpers import concat, shape_of
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.rnn_cell import RNNCell
-from treadle.compat.v1.values import element
+from treadle.compat.v1.values import the_tensor
 from treadle.core.origin import at, user_origin
 
 
 def _width(value: Any) -> int:
-    tensor: Any = element(value)
-    return int(tensor.shape.as_list()[-1])
+    shape: Any = the_tensor(value).shape
+    return int(shape.as_list()[-1])
 
 
 def _masked(memory: Any, lengths: Any) -> Any:
@@ -74,7 +74,7 @@ class _Scored(AttentionMechanism):
         self.values = values
         self.memory_layer = layers.Dense(num_units, name="memory_layer", use_bias=False)
         self.keys = self.memory_layer(values)
-        known = element(values).shape[1].value  # type: ignore[union-attr]
+        known = the_tensor(values).shape[1].value
         self.alignments_size = self.state_size = shape_of(values)[1] if known is None else known
         self.batch_size = shape_of(values)[0]
 

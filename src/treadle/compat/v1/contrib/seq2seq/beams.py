@@ -11,7 +11,7 @@ from treadle.compat.v1.contrib.seq2seq.decoding import Decoder, is_array
 from treadle.compat.v1.contrib.seq2seq.helpers import embedded_by, shape_of, size
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.recording import in_graphs, recorded
-from treadle.compat.v1.values import element
+from treadle.compat.v1.values import element, the_tensor
 from treadle.core.origin import at, user_origin
 
 
@@ -161,10 +161,10 @@ class BeamSearchDecoder(Decoder):
         self._cell, self._layer, self.beam_width = cell, output_layer, beam_width
         self._embed, self._reorders = embedded_by(embedding), reorder_tensor_arrays
         start = functions.cast(functions.convert_to_tensor(start_tokens), td.int32)
-        if element(start).shape.rank not in (None, 1):  # type: ignore[union-attr]
+        if the_tensor(start).shape.rank not in (None, 1):
             raise ValueError(f"start_tokens must be a vector{at(user_origin())}")
         self._end = functions.cast(functions.convert_to_tensor(end_token), td.int32)
-        if element(self._end).shape.rank not in (None, 0):  # type: ignore[union-attr]
+        if the_tensor(self._end).shape.rank not in (None, 0):
             raise ValueError(f"end_token must be a scalar{at(user_origin())}")
         self._count = size(start)
         tiled = graph_function(td.tile)(functions.expand_dims(start, 1), [1, beam_width])
@@ -187,16 +187,16 @@ class BeamSearchDecoder(Decoder):
 
     def _split(self, x: Any) -> Any:
         """A part of a state as [batch, beam, ...]."""
-        if is_array(x) or element(x).shape.rank == 0:  # type: ignore[union-attr]
+        if is_array(x) or the_tensor(x).shape.rank == 0:
             return x
-        rest = element(x).shape.as_list()[1:]  # type: ignore[union-attr]
+        rest = the_tensor(x).shape.as_list()[1:]
         return graph_function(td.reshape)(x, [self._count, self.beam_width, *_sizes(x, rest, 1)])
 
     def _merged(self, x: Any) -> Any:
         """A part of a state as [batch * beam, ...]."""
-        if is_array(x) or element(x).shape.rank == 0:  # type: ignore[union-attr]
+        if is_array(x) or the_tensor(x).shape.rank == 0:
             return x
-        rest = element(x).shape.as_list()[2:]  # type: ignore[union-attr]
+        rest = the_tensor(x).shape.as_list()[2:]
         return graph_function(td.reshape)(x, [self._count * self.beam_width, *_sizes(x, rest, 2)])
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
@@ -229,7 +229,7 @@ class BeamSearchDecoder(Decoder):
 
     def _followed(self, x: Any, parents: Any) -> Any:
         """A part of a state, as it is for the beams that new ones go on from."""
-        if is_array(x) or element(x).shape.rank == 0:  # type: ignore[union-attr]
+        if is_array(x) or the_tensor(x).shape.rank == 0:
             return x
         return _gather(x, parents)
 

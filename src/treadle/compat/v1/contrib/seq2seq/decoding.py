@@ -7,10 +7,11 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1 import functions, scopes
-from treadle.compat.v1.contrib.seq2seq.helpers import Helper, by_time, logical_not
+from treadle.compat.v1.contrib.seq2seq.helpers import Helper, logical_not
 from treadle.compat.v1.mirrored import graph_function
+from treadle.compat.v1.rnn import by_time
 from treadle.compat.v1.tensor_array import TensorArray as _TensorArray
-from treadle.compat.v1.values import element
+from treadle.compat.v1.values import the_tensor
 from treadle.core.origin import at, user_origin
 
 TensorArray: Any = _TensorArray
@@ -56,7 +57,7 @@ def is_array(value: Any) -> bool:
 
 def _kept(finished: Any, new: Any, old: Any) -> Any:
     """A part of a state, as it was for sequences that have ended."""
-    if is_array(new) or element(new).shape.rank == 0:  # type: ignore[union-attr]
+    if is_array(new) or the_tensor(new).shape.rank == 0:
         return new
     return functions.where(finished, old, new)
 
@@ -88,7 +89,7 @@ def dynamic_decode(
         limit: Any = None
         if maximum_iterations is not None:
             limit = functions.cast(functions.convert_to_tensor(maximum_iterations), td.int32)
-            if element(limit).shape.rank not in (None, 0):  # type: ignore[union-attr]
+            if the_tensor(limit).shape.rank not in (None, 0):
                 raise ValueError(f"maximum_iterations must be a scalar{at(user_origin())}")
         finished, inputs, state = decoder.initialize()
         if limit is not None:
@@ -162,9 +163,9 @@ class BasicDecoder(Decoder):
     @property
     def output_dtype(self) -> Any:
         dtype = next(
-            element(x).dtype  # type: ignore[union-attr]
+            the_tensor(x).dtype
             for x in td.nest.flatten(self._initial)
-            if not is_array(x) and element(x).dtype.is_floating  # type: ignore[union-attr]
+            if not is_array(x) and the_tensor(x).dtype.is_floating
         )
         whole = _map(lambda _: dtype, self._cell.output_size)
         return BasicDecoderOutput(whole, self._helper.sample_ids_dtype)

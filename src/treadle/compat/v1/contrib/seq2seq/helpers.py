@@ -8,20 +8,14 @@ from typing import Any
 import treadle as td
 from treadle.compat.v1 import functions
 from treadle.compat.v1.mirrored import graph_function
-from treadle.compat.v1.values import element
+from treadle.compat.v1.rnn import by_time
+from treadle.compat.v1.values import element, the_tensor
 from treadle.core.origin import at, user_origin
 
 shape_of, logical_not, concat, gather, size, maximum, minimum, equal = map(
     graph_function,
     (td.shape, td.logical_not, td.concat, td.gather, td.size, td.maximum, td.minimum, td.equal),
 )
-
-
-def by_time(x: Any) -> Any:
-    """A batch of sequences as a sequence of batches, or back."""
-    tensor = element(x)
-    assert tensor is not None
-    return graph_function(td.transpose)(x, [1, 0, *range(2, tensor.shape.rank or 2)])
 
 
 class Helper:
@@ -104,7 +98,7 @@ class TrainingHelper(Helper):
         # A step of zeros behind the end: what is read where all sequences have ended.
         self._steps = td.nest.map_structure(_with_end, given)
         self._lengths = functions.cast(functions.convert_to_tensor(sequence_length), td.int32)
-        if element(self._lengths).shape.rank not in (None, 1):  # type: ignore[union-attr]
+        if the_tensor(self._lengths).shape.rank not in (None, 1):
             raise ValueError(
                 "Expected sequence_length to be a vector, but received shape: "
                 f"{self._lengths.shape}{at(user_origin())}"
@@ -142,7 +136,7 @@ def embedded_by(embedding: Any) -> Callable[[Any], Any]:
 
 def _probability(value: Any) -> Any:
     found = functions.convert_to_tensor(value, td.float32)
-    if element(found).shape.rank not in (0, 1, None):  # type: ignore[union-attr]
+    if the_tensor(found).shape.rank not in (0, 1, None):
         raise ValueError(
             "sampling_probability must be either a scalar or a vector. saw shape: "
             f"{found.shape}{at(user_origin())}"
@@ -231,9 +225,9 @@ class GreedyEmbeddingHelper(Helper):
         self._embed = embedded_by(embedding)
         self._start = functions.cast(functions.convert_to_tensor(start_tokens), td.int32)
         self._end = functions.cast(functions.convert_to_tensor(end_token), td.int32)
-        if element(self._start).shape.rank not in (None, 1):  # type: ignore[union-attr]
+        if the_tensor(self._start).shape.rank not in (None, 1):
             raise ValueError(f"start_tokens must be a vector{at(user_origin())}")
-        if element(self._end).shape.rank not in (None, 0):  # type: ignore[union-attr]
+        if the_tensor(self._end).shape.rank not in (None, 0):
             raise ValueError(f"end_token must be a scalar{at(user_origin())}")
         self.batch_size = size(self._start)
 
