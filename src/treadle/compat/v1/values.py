@@ -315,7 +315,13 @@ class Region:
 
 class Body:
     """A function of the user that an operation calls, such as the body of a loop. It is called when
-    the operation is written down, once or more; the operations of its last call are run again."""
+    the operation is written down, once or more; the operations of its last call are run again.
+
+    Attributes:
+        is_traced_always: `td.cond` calls it even where the condition is known: it may be fed.
+    """
+
+    is_traced_always = True
 
     def __init__(self, graph: Graph, function: Callable[..., Any]) -> None:
         self.graph, self.function = graph, function

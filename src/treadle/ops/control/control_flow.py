@@ -73,7 +73,7 @@ def cond(
         check_predicate(pred, "cond")
     if not is_symbolic(pred):
         return true_fn() if bool(pred) else false_fn()
-    known = known_truth(pred)
+    known = None if hasattr(true_fn, "is_traced_always") else known_truth(pred)
     if known is not None:
         return true_fn() if known else false_fn()
     builder = context.recorder

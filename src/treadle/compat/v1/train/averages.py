@@ -22,12 +22,27 @@ from treadle.compat.v1.variables import (
 )
 
 
-def _averaged(average: Any, value: Any, decay: Any, step: Any, corrects: bool) -> None:
-    del corrects
-    if step is not None:
-        count = td.cast(step, average.dtype)
-        decay = td.minimum(td.cast(decay, average.dtype), (1.0 + count) / (10.0 + count))
+def _decay_at(decay: Any, step: Any, dtype: Any) -> Any:
+    if step is None:
+        return td.cast(decay, dtype)
+    count = td.cast(step, dtype)
+    return td.minimum(td.cast(decay, dtype), (1.0 + count) / (10.0 + count))
+
+
+def _averaged(average: Any, value: Any, decay: Any, step: Any) -> None:
+    decay = _decay_at(decay, step, average.dtype)
     average.assign_sub((1.0 - decay) * (average - value))
+
+
+def _corrected(
+    average: Any, biased: Any, count: Any, value: Any, decay: Any, step: Any
+) -> None:
+    """Update an average that began with zeros, whose share is divided out (Kingma and Ba, Adam,
+    arXiv:1412.6980, section 3)."""
+    decay = _decay_at(decay, step, average.dtype)
+    biased.assign_sub((1.0 - decay) * (biased - value))
+    count.assign_add(td.ones_like(count))
+    average.assign(biased / (1.0 - decay**count))
 
 
 def _first(var: Any) -> Any:
@@ -38,6 +53,7 @@ def _first(var: Any) -> Any:
 
 
 _average = writing(_averaged, "AssignMovingAvg")
+_correct = writing(_corrected, "AssignMovingAvg")
 
 
 class ExponentialMovingAverage:
@@ -46,12 +62,15 @@ class ExponentialMovingAverage:
     Args:
         decay: the part of the past that stays.
         num_updates: a count of steps, by which it forgets faster in the beginning.
+        zero_debias: averages of tensors, which begin with zeros, are divided by the share of the
+            values in them; those of variables begin with their values.
     """
 
     def __init__(self, decay: Any, num_updates: Any = None, zero_debias: bool = False,
                  name: str = "ExponentialMovingAverage") -> None:  # fmt: skip
         self._decay, self._step, self._debias, self.name = decay, num_updates, zero_debias, name
         self._found: dict[Any, Any] = {}
+        self._biased: dict[Any, tuple[Any, Any]] = {}  # of tensors: the sum, and its count
 
     def apply(self, var_list: Any = None) -> Any:
         """An operation that brings the averages of variables or tensors up to date."""
@@ -66,15 +85,27 @@ class ExponentialMovingAverage:
                 self._found[var] = Variable(
                     functools.partial(_first, var), False, name=in_scope(self.average_name(var))
                 )
+                if self._debias and not isinstance(var, Variable):
+                    self._biased[var] = self._parts_of(var)
             finally:
                 graph._scope = scope
             for key in (GraphKeys.MOVING_AVERAGE_VARIABLES,):
                 if isinstance(var, Variable):
                     graph.add_to_collection(key, var)
-        return group(
-            *[_average(self._found[v], v, self._decay, self._step, self._debias) for v in chosen],
-            name=self.name,
+        return group(*map(self._update, chosen), name=self.name)
+
+    def _parts_of(self, var: Any) -> tuple[Any, Any]:
+        name = in_scope(self.average_name(var))
+        count = functools.partial(zeros_initializer(), [], var.dtype)
+        return (
+            Variable(functools.partial(_first, var), False, name=f"{name}/biased"),
+            Variable(count, False, name=f"{name}/local_step"),
         )
+
+    def _update(self, var: Any) -> Any:
+        if var in self._biased:
+            return _correct(self._found[var], *self._biased[var], var, self._decay, self._step)
+        return _average(self._found[var], var, self._decay, self._step)
 
     def average(self, var: Any) -> Any:
         """The variable with the average of another one, or None."""
