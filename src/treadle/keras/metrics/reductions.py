@@ -41,7 +41,7 @@ class Sum(Metric):
 
     def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
         super().__init__(name, dtype)
-        self.total = self.add_variable(name="total")
+        self.total = self.add_variable(name="total", dtype=self.dtype)
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         found, _ = _by_example(values, sample_weight, td.reduce_sum, self.dtype)
@@ -56,8 +56,8 @@ class Mean(Metric):
 
     def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
         super().__init__(name, dtype)
-        self.total = self.add_variable(name="total")
-        self.count = self.add_variable(name="count")
+        self.total = self.add_variable(name="total", dtype=self.dtype)
+        self.count = self.add_variable(name="count", dtype=self.dtype)
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         found, weight = _by_example(values, sample_weight, td.reduce_mean, self.dtype)
@@ -136,8 +136,8 @@ class MeanTensor(Metric):
             self._make(self.shape)
 
     def _make(self, shape: Any) -> None:
-        self._total = self.add_variable(shape, name="total")
-        self._count = self.add_variable(shape, name="count")
+        self._total = self.add_variable(shape, name="total", dtype=self.dtype)
+        self._count = self.add_variable(shape, name="count", dtype=self.dtype)
 
     @property
     def total(self) -> td.Variable | None:
