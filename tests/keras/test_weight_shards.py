@@ -1,6 +1,7 @@
 """Weights in several files: what Keras 3.15 wrote and reads, sizes, and damaged files."""
 
 import json
+import shutil
 import warnings
 
 import numpy as np
@@ -25,19 +26,20 @@ def trained():
 X = np.linspace(-1, 1, 32).reshape(4, 8).astype(np.float32)
 
 
-def written(folder):
-    model = trained()
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder, model = tmp_path_factory.mktemp("shards"), trained()
     model.fit(X, np.ones((4, 2), np.float32), epochs=2, verbose=0)
     model.save_weights(folder / "w.weights.json", max_shard_size=0.0004)
-    return model
+    return folder, model
 
 
-def test_weights_in_several_files_come_back(tmp_path):
-    model = written(tmp_path)
-    names = sorted(path.name for path in tmp_path.iterdir())
+def test_weights_in_several_files_come_back(written):
+    folder, model = written
+    names = {path.name for path in folder.iterdir()}
     assert "w.weights.json" in names and len(names) > 3
     again = trained()
-    again.load_weights(tmp_path / "w.weights.json")
+    again.load_weights(folder / "w.weights.json")
     np.testing.assert_array_equal(again.predict(X, verbose=0), model.predict(X, verbose=0))
     assert int(again.optimizer.iterations.numpy()) == 2
     assert [v.numpy().tolist() for v in again.optimizer.variables] == [
@@ -45,9 +47,8 @@ def test_weights_in_several_files_come_back(tmp_path):
     ]
 
 
-def test_the_index_is_as_keras_has_it(tmp_path):
-    written(tmp_path)
-    index = json.loads((tmp_path / "w.weights.json").read_text())
+def test_the_index_is_as_keras_has_it(written):
+    index = json.loads((written[0] / "w.weights.json").read_text())
     places = index["weight_map"]
     assert set(places) == {
         "/layers/dense/vars", "/layers/dense_1/vars", "/layers/dense_2/vars",
@@ -85,8 +86,8 @@ def test_names_and_sizes_that_do_not_go_together(tmp_path):
     ],
     ids=["no JSON", "no index", "a file missing", "a file damaged", "another folder"],
 )
-def test_damaged_files_are_named(tmp_path, damage, error):
-    written(tmp_path)
+def test_damaged_files_are_named(written, tmp_path, damage, error):
+    shutil.copytree(written[0], tmp_path, dirs_exist_ok=True)
     damage(tmp_path)
     model = trained()
     before = model.get_weights()

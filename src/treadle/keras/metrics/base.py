@@ -45,7 +45,7 @@ class Metric:
         name: str | None = None, aggregation: Any = None,
     ) -> td.Variable:  # fmt: skip
         kind, dims = dtype or config.floatx(), tuple(shape)
-        make = initializers.get(initializer or "zeros")
+        make = initializers.get("zeros" if initializer is None else initializer)
         path = f"{self.name.replace('/', '>')}/{name or naming.unique_name('variable')}"
         variable = owned(
             path, lambda: make(dims, dtype=kind), trainable=False,

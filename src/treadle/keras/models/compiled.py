@@ -61,6 +61,13 @@ class Compiled:
         return self._loss
 
     @property
+    def _waiting(self) -> list[metrics.Metric]:
+        """What stands for metrics that the first batch makes, for steps of programs that update
+        all metrics."""
+        there = any(_flat(given) for given in (self.given, self.weighted))
+        return [_Waiting(self)] if there else []
+
+    @property
     def metrics(self) -> list[metrics.Metric]:
         """The tracker of the loss, those of the outputs' losses, and the metrics."""
         if self._metrics is not None:
@@ -68,13 +75,6 @@ class Compiled:
         if self._ready is not None:
             return [self.tracker, *self._trackers, *(m for m, _ in self._ready)]
         return [self.tracker, *self._trackers, *self._waiting]
-
-    @property
-    def _waiting(self) -> list[metrics.Metric]:
-        """What stands for metrics that the first batch makes, for steps of programs that update
-        all metrics."""
-        there = any(_flat(given) for given in (self.given, self.weighted))
-        return [_Waiting(self)] if there else []
 
     # -- the loss --------------------------------------------------------------------------------
 
