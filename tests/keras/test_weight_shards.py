@@ -167,3 +167,14 @@ def test_a_reversible_embedding_with_two_tables_in_8_bits(tmp_path):
         model.save(tmp_path / "e.keras")
         whole = keras.models.load_model(tmp_path / "e.keras")
     np.testing.assert_array_equal(np.asarray(whole.layers[0](vectors, reverse=True)), found)
+
+
+def test_layers_that_were_built_before_their_model(tmp_path):
+    table = keras.layers.Embedding(7, 3)
+    table.build()
+    model = keras.Sequential([table])  # of no known input
+    numbers = np.array([[1, 2], [3, 6]])
+    expected = np.asarray(table(numbers))
+    model.save(tmp_path / "m.keras")
+    again = keras.models.load_model(tmp_path / "m.keras")
+    np.testing.assert_array_equal(again.predict(numbers, verbose=0), expected)

@@ -133,6 +133,8 @@ def _then_built(build: Callable[..., Any]) -> Callable[..., Any]:
         self.built = True
         shapes = parameters.by_name((self, *args), kwargs)
         self._build_shapes = {name: shapes[name] for name in parameters.names[1:] if name in shapes}
+        if not self._build_shapes:  # weights that do not depend on the inputs
+            self._build_shapes = dict.fromkeys(parameters.names[1:2])
 
     return build_once
 
@@ -925,7 +927,7 @@ class Layer(td.Module):
         """The shapes of the inputs that the weights were made for; None where there are none."""
         known = {name: _listed(s) for name, s in self._build_shapes.items() if s is not None}
         if not known:
-            return None
+            return {"input_shape": None} if self._build_shapes else None
         return {"input_shape": next(iter(known.values()))} if len(known) == 1 else {
             "shapes_dict": known
         }
@@ -935,9 +937,9 @@ class Layer(td.Module):
         shapes = config.get("shapes_dict")
         if shapes is not None and not self.built:
             self.build(**{name: _as_shape(shape) for name, shape in shapes.items()})
-        shape = config.get("input_shape")
-        if shape is not None and not self.built:
-            self.build(_as_shape(shape))
+        if "input_shape" in config and not self.built:
+            shape = config["input_shape"]
+            self.build(None if shape is None else _as_shape(shape))
 
     @property
     def input(self) -> Any:

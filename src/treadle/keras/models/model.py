@@ -606,10 +606,13 @@ class Sequential(Model):
                 "A Sequential model configuration must be a dictionary containing the 'name' and "
                 f"'layers' keys. Received: {config}"
             )
+        # Where the input is known, layers make their weights when they are called.
+        starts = any(one["class_name"] == "InputLayer" for one in config["layers"][:1])
+        left_out = ("build_config",) if starts else ()
         with serialization.custom_object_scope(custom_objects or {}):
             layers = [
                 serialization.deserialize_keras_object(
-                    {k: v for k, v in one.items() if k != "build_config"}
+                    {k: v for k, v in one.items() if k not in left_out}
                 )
                 for one in config["layers"]
             ]
