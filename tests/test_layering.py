@@ -625,10 +625,11 @@ def tables_of_names(tree: ast.AST) -> Iterator[dict[str, tuple[str, str]]]:
             yield {name: (place, there or name) for place, name, _, there in entries}
 
 
-# Public names whose types are not worth an import for type checkers: other names of Keras's.
+# Public names whose types are not worth an import for type checkers: other names of Keras's, and of
+# TensorFlow 1's.
 UNTYPED = {
     "treadle": set(
-        "constant_initializer initializers losses metrics ones_initializer optimizers"
+        "Graph constant_initializer initializers losses metrics ones_initializer optimizers"
         " random_normal_initializer random_uniform_initializer zeros_initializer".split()
     )
 }

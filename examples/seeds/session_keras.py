@@ -13,6 +13,7 @@ EPOCHS, BATCH = 6, 50
 
 
 def main():
+    v1.disable_eager_execution()  # or: import treadle.compat.v1 as tf
     tf.keras.utils.set_random_seed(1)
     (images, labels), (test_images, test_labels) = digits.load_data()
     images, test_images = (np.float32(x)[..., None] / 16 for x in (images, test_images))

@@ -432,6 +432,7 @@ __getattr__ = provided(__name__, {
         profiler queue ragged raw_ops saved_model sets shared_object signal sparse strings summary
         sysconfig test train
         """,
+    "treadle.compat.v1.graph": "Graph",
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
     "treadle.autodiff.graph_gradients": "AggregationMethod gradients hessians",
     "treadle.autodiff.python_functions": "py_function",
@@ -440,8 +441,8 @@ __getattr__ = provided(__name__, {
     "treadle.jitted": "grad jit value_and_grad",
     "treadle.keras": "initializers losses metrics optimizers",
     "treadle.keras.initializers": """
-        constant_initializer=Constant ones_initializer=Ones random_normal_initializer=RandomNormal
-        random_uniform_initializer=RandomUniform zeros_initializer=Zeros
+        constant_initializer ones_initializer=Ones random_normal_initializer=RandomNormal
+        random_uniform_initializer zeros_initializer=Zeros
         """,
     "treadle.ops.asserts": "assert_equal assert_greater assert_less assert_rank",
     "treadle.ops.collections.mapping": "foldl foldr map_fn scan",
@@ -491,6 +492,7 @@ __all__ = [
     "DType",
     "DeviceSpec",
     "GradientTape",
+    "Graph",
     "IndexedSlices",
     "IndexedSlicesSpec",
     "Module",

@@ -340,7 +340,9 @@ def _elsewhere(module: str, name: str) -> str:
         return f"Use {' or '.join(f'{_shown(p)}.{name}' for p in found[:2])}"
     if module == "treadle.linalg" and _stages(name):
         return f"Use np.linalg.{name}, which takes tensors, in functions too"
-    if module == "treadle" and name in _public(sys.modules["treadle"].compat.v1):
+    if module == "treadle" and name in _public(
+        sys.modules["treadle"].compat.__getattr__("v1")  # not as a program reaches it
+    ):
         return (
             f"It is TensorFlow 1's: import treadle.compat.v1 as tf, which has tf.{name} and "
             "records the graph of a session; `treadle upgrade` rewrites programs"

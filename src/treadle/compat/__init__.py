@@ -1,6 +1,9 @@
 """``td.compat``: TensorFlow 1, and what programs for several versions of TensorFlow use."""
 
-from typing import TYPE_CHECKING
+import opcode
+import sys
+from types import FrameType, ModuleType
+from typing import TYPE_CHECKING, Any
 
 from treadle.names import provided
 
@@ -31,6 +34,37 @@ __getattr__ = provided(
         "forward_compatible integral_types path_to_str real_types",
     },
 )
+
+
+
+def _imports(frame: FrameType) -> bool:
+    """Whether the instruction at which a frame stands is that of an import statement."""
+    at = frame.f_code.co_code[frame.f_lasti]
+    return opcode.opname[at] == "IMPORT_FROM" or "importlib" in frame.f_code.co_filename
+
+
+class _Compat(ModuleType):
+    """This module, which tells the two ways apart in which programs reach TensorFlow 1's names."""
+
+    @property
+    def v1(self) -> Any:
+        """TensorFlow 1's names.
+
+        ``import treadle.compat.v1 as tf`` is the first line of a program of TensorFlow 1, whose
+        calls are written into graphs. A program that says ``tf.compat.v1.div`` is one of
+        TensorFlow 2, whose calls give values, until it calls `disable_eager_execution` or enters a
+        graph.
+        """
+        module = __getattr__("v1")
+        module.values.Mode.reached(by_import=_imports(sys._getframe(1)))
+        return module
+
+    @v1.setter
+    def v1(self, module: Any) -> None:
+        """The import system says that the module is there: `importlib` has it."""
+
+
+sys.modules[__name__].__class__ = _Compat
 
 __all__ = [
     "as_bytes",

@@ -345,8 +345,10 @@ class Iterator:
         return op.outputs[0]
 
 
-def make_one_shot_iterator(dataset: Dataset) -> Any:
-    """See `Dataset.make_one_shot_iterator`."""
+def make_one_shot_iterator(dataset: Any) -> Any:
+    """See `Dataset.make_one_shot_iterator`; a `td.data.Dataset` gives its elements at once."""
+    if isinstance(dataset, td.data.Dataset):
+        return _EagerIterator(iter(dataset))
     return dataset.make_one_shot_iterator()
 
 

@@ -603,22 +603,23 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None,
     """
     if not Mode.eager and get_default_graph().version:
         raise ValueError("tf.enable_eager_execution must be called at program startup.")
-    Mode.eager = True
+    Mode.choose(True)
 
 
 def disable_eager_execution() -> None:
-    """From now on calls are written into graphs, as they are from the beginning."""
-    Mode.eager = False
+    """From now on calls are written into graphs, as they are from the beginning in a program that
+    says ``import treadle.compat.v1 as tf``."""
+    Mode.choose(False)
 
 
 def enable_v2_behavior() -> None:
     """See `enable_eager_execution`."""
-    Mode.eager = True
+    Mode.choose(True)
 
 
 def disable_v2_behavior() -> None:
     """See `disable_eager_execution`."""
-    Mode.eager = False
+    Mode.choose(False)
 
 
 def executing_eagerly_outside_functions() -> bool:

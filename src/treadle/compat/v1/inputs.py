@@ -23,7 +23,8 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     """
     if writes_into() is None:
         raise RuntimeError(
-            "tf.placeholder() is not compatible with eager execution: give the function an argument"
+            "tf.placeholder() is not compatible with eager execution: give the function an "
+            "argument, or call tf.compat.v1.disable_eager_execution() first"
             f"{at(user_origin())}"
         )
     graph, dtype, sizes = get_default_graph(), td.as_dtype(dtype), plain(shape)

@@ -8,15 +8,17 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import treadle as td
 from treadle.compat.v1.graph import Graph, get_default_graph
-from treadle.compat.v1.values import Mode, Tensor, element, leaves_of, thread
+from treadle.compat.v1.values import Literal, Mode, Tensor, element, leaves_of, thread
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 
 
 def writes_into(*values: Any) -> Graph | None:
     """The graph that a call with these arguments is written into; None where it is called at once:
-    in a function that is traced, and where eager execution is enabled.
+    in a function that is traced, where eager execution is enabled, and for eager tensors outside
+    of ``with graph.as_default()``: a program of TensorFlow 2 uses a module that imports this one.
 
     Raises:
         TypeError: in a function that is traced, an argument belongs to a graph.
@@ -25,7 +27,8 @@ def writes_into(*values: Any) -> Graph | None:
     is_traced = recorder is not None and (
         thread.region is None or recorder is not thread.region.builder or thread.run is not None
     )
-    given = next((t for v in leaves_of(values) if (t := element(v)) is not None), None)
+    leaves = list(leaves_of(values))
+    given = next((t for v in leaves if (t := element(v)) is not None), None)
     if is_traced:
         if given is not None:
             raise TypeError(
@@ -35,7 +38,9 @@ def writes_into(*values: Any) -> Graph | None:
         return None
     if given is not None:
         return given.graph
-    return None if Mode.eager and not thread.graphs else get_default_graph()
+    if not thread.graphs and (Mode.eager or any(isinstance(v, td.Tensor) for v in leaves)):
+        return None
+    return get_default_graph()
 
 
 @functools.cache
@@ -85,7 +90,8 @@ def recorded(
         if graph is None:
             if drops_name:
                 kwargs.pop("name", None)
-            return function(*args, **kwargs)
+            given_by = [a.value if isinstance(a, Literal) else a for a in args]
+            return function(*given_by, **kwargs)
         given = kwargs.pop("name", None)
         if where is not None and len(args) > where:
             given, args = args[where], args[:where]

@@ -14,6 +14,7 @@ from treadle.compat.v1.settings import ConfigProto
 from treadle.compat.v1.values import (
     Body,
     Composite,
+    Literal,
     Operation,
     Tensor,
     Values,
@@ -396,6 +397,8 @@ class _Fetch:
         return self._element(fetch)
 
     def _element(self, fetch: Any) -> Any:
+        if isinstance(fetch, td.Tensor) and not td.is_symbolic_tensor(fetch):
+            return Literal(fetch.numpy())  # what td.constant made within a graph's block
         try:
             found = self._graph.as_graph_element(fetch)
         except TypeError as error:
@@ -417,6 +420,8 @@ class _Fetch:
         return self._filled(self._form, values)
 
     def _filled(self, form: Any, values: list[Any]) -> Any:
+        if isinstance(form, Literal):
+            return form.value
         if type(form) is not tuple:
             return values[self._number[form]] if isinstance(form, Tensor) else None
         like, inner = form

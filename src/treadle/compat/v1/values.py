@@ -48,9 +48,30 @@ thread = _Thread()
 
 
 class Mode:
-    """Whether functions are called at once (`enable_eager_execution`)."""
+    """Whether functions are called at once (`enable_eager_execution`).
+
+    A program of TensorFlow 1 imports the module, ``import treadle.compat.v1 as tf``, and means
+    graphs; one of TensorFlow 2 reaches its names as ``tf.compat.v1.div`` and means values.
+
+    Attributes:
+        eager: whether functions are called at once, outside of ``with graph.as_default()``.
+        is_chosen: whether the program imported the module or said how its functions are called.
+    """
 
     eager = False
+    is_chosen = False
+
+    @classmethod
+    def choose(cls, eager: bool) -> None:
+        cls.eager, cls.is_chosen = eager, True
+
+    @classmethod
+    def reached(cls, by_import: bool) -> None:
+        """Note how a program got the module: `compat.v1` as an attribute, or by an import."""
+        if by_import and not cls.is_chosen:
+            cls.choose(False)
+        elif not cls.is_chosen:
+            cls.eager = True
 
 
 class Literal:

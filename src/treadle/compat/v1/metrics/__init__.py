@@ -29,6 +29,7 @@ from treadle.compat.v1.metrics.rankings import (
     sparse_average_precision_at_k,
     sparse_precision_at_k,
 )
+from treadle.compat.v1.metrics.streaming import in_graphs_only
 from treadle.compat.v1.metrics.thresholds import (
     auc,
     false_negatives_at_thresholds,
@@ -78,4 +79,5 @@ __all__ = [
     "true_positives_at_thresholds",
 ]
 
+globals().update({name: in_graphs_only(globals()[name]) for name in __all__})
 __getattr__ = missing_in(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,29 @@ import treadle as td
 from treadle.compat.v1 import initializers, scopes
 from treadle.compat.v1.collections import GraphKeys
 from treadle.compat.v1.graph import get_default_graph
-from treadle.compat.v1.recording import in_graphs, recorded
+from treadle.compat.v1.recording import in_graphs, recorded, writes_into
 from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import Variable, writing
+from treadle.core.origin import at, user_origin
+
+
+def in_graphs_only(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A metric that refuses values: what it keeps belongs to a session.
+
+    Raises:
+        RuntimeError: functions are called at once.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if writes_into(args, kwargs) is None:
+            raise RuntimeError(
+                f"tf.metrics.{function.__name__} is not supported when eager execution is enabled: "
+                f"use one of td.keras.metrics, which keep their own values{at(user_origin())}"
+            )
+        return function(*args, **kwargs)
+
+    return call
 
 
 def kept_variable(name: str, shape: Any = (), dtype: Any = td.float32) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -66,6 +67,18 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
     return int((sess or thread.sessions[-1]).run(global_step_tensor))
 
 
+def _rate(function: Any, name: str, type_: str) -> Any:
+    """`function` as a graph has it. Where functions are called at once it gives a function of no
+    arguments, the rate at the time of its call, which optimizers take: the step grows meanwhile."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if writes_into(args) is None and not td.inside_function():
+            return functools.partial(function, *args)
+        return recorded(function, name, type_)(*args, **kwargs)
+
+    return call
+
+
 def _exponential(rate: Any, step: Any, steps: Any, decay: Any, staircase: bool) -> Any:
     rate = td.convert_to_tensor(rate)
     exponent = td.cast(step, rate.dtype) / td.cast(steps, rate.dtype)
@@ -76,7 +89,7 @@ def exponential_decay(learning_rate: Any, global_step: Any, decay_steps: Any, de
                       staircase: bool = False, name: str | None = None) -> Any:  # fmt: skip
     """``learning_rate * decay_rate ** (global_step / decay_steps)``."""
     _check_step(global_step)
-    return recorded(_exponential, "ExponentialDecay", "Mul")(
+    return _rate(_exponential, "ExponentialDecay", "Mul")(
         learning_rate, global_step, decay_steps, decay_rate, staircase, name=name
     )
 
@@ -98,7 +111,7 @@ def natural_exp_decay(learning_rate: Any, global_step: Any, decay_steps: Any, de
                       staircase: bool = False, name: str | None = None) -> Any:  # fmt: skip
     """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
     _check_step(global_step)
-    return recorded(_natural, "NaturalExpDecay", "Mul")(
+    return _rate(_natural, "NaturalExpDecay", "Mul")(
         learning_rate, global_step, decay_steps, decay_rate, staircase, name=name
     )
 
@@ -113,7 +126,7 @@ def inverse_time_decay(learning_rate: Any, global_step: Any, decay_steps: Any, d
                        staircase: bool = False, name: str | None = None) -> Any:  # fmt: skip
     """``learning_rate / (1 + decay_rate * global_step / decay_steps)``."""
     _check_step(global_step)
-    return recorded(_inverse, "InverseTimeDecay", "RealDiv")(
+    return _rate(_inverse, "InverseTimeDecay", "RealDiv")(
         learning_rate, global_step, decay_steps, decay_rate, staircase, name=name
     )
 
@@ -134,7 +147,7 @@ def polynomial_decay(learning_rate: Any, global_step: Any, decay_steps: Any,
                      name: str | None = None) -> Any:  # fmt: skip
     """From `learning_rate` to `end_learning_rate` within `decay_steps`."""
     _check_step(global_step)
-    return recorded(_polynomial, "PolynomialDecay", "AddV2")(
+    return _rate(_polynomial, "PolynomialDecay", "AddV2")(
         learning_rate, global_step, decay_steps, end_learning_rate, power, cycle, name=name
     )
 
@@ -154,7 +167,7 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = 
     """
     if len(boundaries) != len(values) - 1:
         raise ValueError("The length of boundaries should be 1 less than the length of values")
-    return recorded(_piecewise, "PiecewiseConstant", "Select")(x, boundaries, values, name=name)
+    return _rate(_piecewise, "PiecewiseConstant", "Select")(x, boundaries, values, name=name)
 
 
 piecewise_constant_decay = piecewise_constant
@@ -170,7 +183,7 @@ def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: 
                  name: str | None = None) -> Any:  # fmt: skip
     """Half a period of a cosine, from `learning_rate` to ``alpha * learning_rate``."""
     _check_step(global_step)
-    return recorded(_cosine, "CosineDecay", "Mul")(
+    return _rate(_cosine, "CosineDecay", "Mul")(
         learning_rate, global_step, decay_steps, alpha, name=name
     )
 
@@ -198,7 +211,7 @@ def cosine_decay_restarts(learning_rate: Any, global_step: Any, first_decay_step
     """Half a period of a cosine, again and again: each `t_mul` times as long as the one before, and
     `m_mul` times as high."""
     _check_step(global_step)
-    return recorded(_restarts, "SGDRDecay", "Mul")(
+    return _rate(_restarts, "SGDRDecay", "Mul")(
         learning_rate, global_step, first_decay_steps, t_mul, m_mul, alpha, name=name
     )
 
@@ -218,7 +231,7 @@ def linear_cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any,
                         name: str | None = None) -> Any:  # fmt: skip
     """A line down to 0 within `decay_steps`, times a cosine of some periods."""
     _check_step(global_step)
-    return recorded(_linear_cosine, "LinearCosineDecay", "Mul")(
+    return _rate(_linear_cosine, "LinearCosineDecay", "Mul")(
         learning_rate, global_step, decay_steps, num_periods, alpha, beta, name=name
     )
 

@@ -1,0 +1,87 @@
+"""Programs of TensorFlow 1 record graphs, programs of TensorFlow 2 get values: told apart by how
+they reach the names, each in a process of its own, as the choice is the process's."""
+
+import subprocess
+import sys
+
+import pytest
+
+_OF_TENSORFLOW_2 = """
+import numpy as np
+import treadle as tf
+
+v1 = tf.compat.v1
+assert v1.executing_eagerly()
+assert v1.div(tf.constant(7), tf.constant(2)).numpy() == 3
+assert v1.to_float(tf.constant(3)).numpy() == 3.0
+assert v1.reduce_sum([1.0, 2.0], keep_dims=True).numpy().tolist() == [3.0]
+assert v1.random_uniform([2]).numpy().shape == (2,)
+assert v1.where(tf.constant([True, False])).numpy().tolist() == [[0]]
+assert v1.losses.mean_squared_error(tf.ones([2]), tf.zeros([2])).numpy() == 1.0
+assert v1.Print(tf.constant(1), [tf.constant(2)]).numpy() == 1
+assert [x.numpy() for x in v1.data.make_one_shot_iterator(tf.data.Dataset.range(2))] == [0, 1]
+
+step = v1.train.get_or_create_global_step()
+rate = v1.train.exponential_decay(0.5, step, 1, 0.5)
+w = tf.Variable([1.0])
+optimizer = v1.train.GradientDescentOptimizer(rate)
+optimizer.minimize(lambda: tf.reduce_sum(2.0 * w), global_step=step)
+assert w.numpy() == [0.0] and rate().numpy() == 0.25
+
+@tf.function
+def of_graph(x):
+    return v1.to_float(x) + v1.train.exponential_decay(1.0, x, 1, 0.5)
+
+assert of_graph(tf.constant(1)).numpy() == 1.5
+
+for refused, word in [
+    (lambda: v1.placeholder(tf.float32), "disable_eager_execution"),
+    (lambda: v1.metrics.mean(tf.ones([2])), "tf.metrics.mean is not supported"),
+]:
+    try:
+        refused()
+    except RuntimeError as error:
+        assert word in str(error), error
+    else:
+        raise AssertionError(word)
+
+with tf.Graph().as_default(), v1.Session() as session:
+    x, c, v = v1.placeholder(tf.float32, [2]), tf.constant(2.0), tf.Variable(3.0)
+    session.run(v1.global_variables_initializer())
+    assert session.run({"all": tf.reduce_sum(x * c) + v, "c": c}, {x: [1.0, 2.0]}) == {
+        "all": 9.0, "c": 2.0}
+
+v1.disable_eager_execution()
+y = v1.placeholder(tf.float32, [None]) * 2.0
+assert not v1.executing_eagerly() and y.name == "mul:0"
+"""
+_OF_TENSORFLOW_1 = """
+IMPORT
+
+assert not tf.executing_eagerly()
+a = tf.constant([1.0, 2.0])
+b = tf.random_uniform([2]) * 0.0 + a
+assert not hasattr(b, "numpy")
+assert tf.Session().run(b).tolist() == [1.0, 2.0]
+
+import treadle  # a program of TensorFlow 2 that uses the module above
+
+assert tf.div(treadle.constant(7), 2).numpy() == 3  # given a value it gives one
+assert not treadle.compat.v1.executing_eagerly()  # the import was there first
+"""
+
+
+def run(program: str) -> None:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_attributes_of_treadle_give_values() -> None:
+    run(_OF_TENSORFLOW_2)
+
+
+@pytest.mark.parametrize(
+    "statement", ["import treadle.compat.v1 as tf", "from treadle.compat import v1 as tf"]
+)
+def test_an_imported_module_records_graphs(statement: str) -> None:
+    run(_OF_TENSORFLOW_1.replace("IMPORT", statement))
