@@ -212,3 +212,13 @@ def test_windows_of_time_series_are_shuffled_anew_for_each_pass():
     first, second = windows(3)
     assert sorted(first) == sorted(second) and first != second
     assert windows(3) == [first, second]
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64"])
+def test_negative_numbers_of_rows_count_from_the_end(kind):
+    table = keras.layers.Embedding(5, 2)
+    rows = np.asarray(table(np.array([-1, -5, 1], kind)))
+    np.testing.assert_array_equal(rows, table.get_weights()[0][[4, 0, 1]])
+    for outside in (5, -6):
+        with pytest.raises(td.errors.InvalidArgumentError, match="out of range"):
+            table(np.array([outside], kind))

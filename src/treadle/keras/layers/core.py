@@ -98,7 +98,8 @@ def _sparse_product(inputs: Any, kernel: td.Tensor) -> td.Tensor:
 
 
 class Embedding(Quantizable):
-    """Rows of a table: ints in [0, input_dim) become vectors of output_dim.
+    """Rows of a table: ints in [0, input_dim) become vectors of output_dim. Negative ones count from
+    the end.
 
     Args:
         mask_zero: 0 fills sequences up: the mask of the results is where the inputs are not 0.
@@ -154,6 +155,8 @@ class Embedding(Quantizable):
     def call(self, inputs: Any) -> td.Tensor:
         if not inputs.dtype.is_integer:
             inputs = td.cast(inputs, "int32")
+        if inputs.dtype.name.startswith("int"):  # negative numbers count from the end, as in Keras
+            inputs = td.where(inputs < 0, inputs + self.input_dim, inputs)
         rows = td.gather(self._table, inputs)
         if self.quantization_mode is not None:
             scales = td.cast(td.gather(self._scales, inputs), self.compute_dtype)
