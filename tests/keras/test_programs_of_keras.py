@@ -222,3 +222,10 @@ def test_negative_numbers_of_rows_count_from_the_end(kind):
     for outside in (5, -6):
         with pytest.raises(td.errors.InvalidArgumentError, match="out of range"):
             table(np.array([outside], kind))
+
+
+def test_configs_of_metrics_have_what_keras_takes():
+    metric = keras.metrics.BinaryCrossentropy(label_smoothing=0.1)
+    assert set(metric.get_config()) == {"name", "dtype", "from_logits", "label_smoothing"}
+    along = keras.metrics.BinaryCrossentropy(axis=1)
+    assert keras.metrics.BinaryCrossentropy.from_config(along.get_config())._settings["axis"] == 1
