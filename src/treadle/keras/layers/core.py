@@ -98,8 +98,9 @@ def _sparse_product(inputs: Any, kernel: td.Tensor) -> td.Tensor:
 
 
 class Embedding(Quantizable):
-    """Rows of a table: ints in [0, input_dim) become vectors of output_dim, as do negative ones,
-    which count from the end.
+    """Rows of a table: ints in [0, input_dim) become vectors of output_dim.
+
+    Negative ones count from the end.
 
     Args:
         mask_zero: 0 fills sequences up: the mask of the results is where the inputs are not 0.
