@@ -89,6 +89,21 @@ def averages(tf: Any) -> Any:
 
 
 @program
+def averages_of_tensors(tf: Any) -> Any:
+    x = tf.placeholder(tf.float32, [2])
+    found = []
+    for corrects in (False, True):
+        average = tf.train.ExponentialMovingAverage(0.9, zero_debias=corrects)
+        keep = average.apply([tf.multiply(x, 2.0, name="y" if corrects else "z")])
+        with tf.Session() as s:
+            s.run(tf.global_variables_initializer())
+            for n in range(3):
+                s.run(keep, {x: [1.0, n]})
+                found.append([s.run(v).tolist() for v in tf.global_variables()])
+    return [found, [v.name for v in tf.global_variables()]]
+
+
+@program
 def clipping(tf: Any) -> Any:
     v = tf.Variable([1.0, 2.0], name="v")
     w = tf.Variable([3.0], name="w")

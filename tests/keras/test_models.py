@@ -308,7 +308,7 @@ def test_verbose_prints_a_line_an_epoch(capsys):
 
 def test_training_needs_compile_and_matching_data():
     x, y = digits_like(16)
-    with pytest.raises(RuntimeError, match="must be compiled first"):
+    with pytest.raises(ValueError, match="must be compiled first"):
         Net().fit(x, y)
     with pytest.raises(ValueError, match="as many examples"):
         classifier().fit(x, y[:3])

@@ -215,7 +215,9 @@ def _completed(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _object(value: Any) -> dict[str, Any]:
     kind = getattr(value, "_saved_as", None) or (_module(type(value)), type(value).__name__)
-    registered = next((key for key, other in _registered.items() if other is type(value)), None)
+    own = type(value).__module__.startswith("treadle.")
+    known = get_registered_name(type(value))  # Keras looks by it for classes of programs
+    registered = None if own and known == type(value).__name__ else known
     found = {
         "module": kind[0], "class_name": kind[1],
         "config": serialize_keras_object(value.get_config()), "registered_name": registered,

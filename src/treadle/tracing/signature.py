@@ -326,6 +326,8 @@ class FunctionSignature:
         self.name = name
         self.is_unbound = False
         self.parameters = _python_signature(fn)
+        owner = str(getattr(fn, "__qualname__", "")).rpartition(".")[0]
+        self._is_in_a_class = bool(owner) and not owner.endswith("<locals>")
         self.input_signature: tuple[Any, ...] | None = None
         if input_signature is not None:
             self.input_signature = tuple(_check_signature(input_signature))
@@ -423,9 +425,11 @@ class FunctionSignature:
             ) from None
 
     def _fits_a_method(self) -> bool:
-        """Whether the input signature leaves out only the first parameter, ``self`` or ``cls``."""
+        """Whether the input signature leaves out only the first parameter of what is a method by
+        its name or by that parameter's, ``self`` or ``cls``."""
         assert self.parameters is not None and self.input_signature is not None
-        if next(iter(self.parameters.parameters), "") not in ("self", "cls"):
+        first = next(iter(self.parameters.parameters), "")
+        if first not in ("self", "cls") and not self._is_in_a_class:
             return False
         try:
             self.parameters.bind(None, *self.input_signature)

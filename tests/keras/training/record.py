@@ -1,7 +1,7 @@
 """Records what Keras gives for the cases: ``python tests/keras/training/record.py [GROUP...]``.
 
 Run it with a Python that has tensorflow; the tests read the JSON only. With names of groups, such
-as ``fit``, the facts of the others stay.
+as ``fit``, the facts of the others stay; with ``new`` all that are there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> None:
     path, groups = HERE / "facts.json", sys.argv[1:]
     known = json.loads(path.read_text()) if groups else {}
     facts = {
-        key: known[key] if groups and key.partition(":")[0] not in groups
+        key: known[key] if key in known and key.partition(":")[0] not in groups
         else rounded(fn(tf, name, lambda f: f))
         for key, (fn, name) in cases.cases().items()
     }  # fmt: skip

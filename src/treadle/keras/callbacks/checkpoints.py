@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from typing import Any
@@ -163,3 +164,5 @@ class BackupAndRestore(Callback):
     def on_train_end(self, logs: Logs | None = None) -> None:
         if self.delete_checkpoint and replicas.is_chief():
             remove(self._prefix)
+            with contextlib.suppress(OSError):  # other files are in it
+                os.rmdir(self.backup_dir)

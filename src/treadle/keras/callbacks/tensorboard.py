@@ -267,7 +267,7 @@ class TensorBoard(Callback):
 
 def _is_functional(model: Any) -> bool:
     """Whether a model is nothing but calls of layers."""
-    return type(model) is td.keras.Model and bool(model.inputs)
+    return bool(model._is_functional) and not isinstance(model, td.keras.Sequential)
 
 
 def _batches(given: Any) -> tuple[int, int]:

@@ -61,13 +61,31 @@ class Attention(Layer):
         self.scale: Any = None
 
     def build(self, input_shape: Any) -> None:
-        self._check(input_shape)
+        self._check_shapes(input_shape)
         if self.use_scale:
             self.scale = self.add_weight((), "ones", name="scale")
         if self.score_mode == "concat":
             self.concat_score_weight = self.add_weight((), "ones", name="concat_score_weight")
 
-    def _check(self, inputs: Any) -> None:
+    def _check_shapes(self, input_shape: Any) -> None:
+        """Refuse the shape of one tensor, and a wrong number of shapes."""
+        several = isinstance(input_shape, list | tuple) and all(
+            isinstance(shape, list | tuple | td.TensorShape) for shape in input_shape
+        )
+        self._check(input_shape if several else None)
+
+    def _check(self, inputs: Any, mask: Any = None) -> None:
+        if mask is not None:
+            if not isinstance(mask, list | tuple):
+                raise ValueError(
+                    f'Layer "{self.name}" ({type(self).__name__}): the mask of a call is a list, '
+                    f"as layer inputs are, got {mask!r}"
+                )
+            if not 2 <= len(mask) <= 3:
+                raise ValueError(
+                    f'Layer "{self.name}" ({type(self).__name__}): the list of masks must have '
+                    f"length 2 or 3, got {len(mask)}"
+                )
         if not isinstance(inputs, list | tuple) or len(inputs) not in (2, 3):
             raise ValueError(
                 f'Layer "{self.name}" ({type(self).__name__}) takes a list [query, value] or '
@@ -86,7 +104,7 @@ class Attention(Layer):
         self, inputs: Any, mask: Any = None, training: Any = False,
         return_attention_scores: bool = False, use_causal_mask: bool = False,
     ) -> Any:  # fmt: skip
-        self._check(inputs)
+        self._check(inputs, mask)
         query, value = inputs[:2]
         scores = self._scores(query, inputs[2] if len(inputs) > 2 else value)
         query_mask, value_mask = (None, None) if mask is None else mask[:2]
@@ -110,7 +128,7 @@ class Attention(Layer):
         return None if mask is None else mask[0]
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        self._check(input_shape)
+        self._check_shapes(input_shape)
         return (*input_shape[0][:-1], input_shape[1][-1])
 
 
@@ -129,7 +147,7 @@ class AdditiveAttention(Attention):
         super().__init__(use_scale, dropout=dropout, **kwargs)
 
     def build(self, input_shape: Any) -> None:
-        self._check(input_shape)
+        self._check_shapes(input_shape)
         if self.use_scale:
             self.scale = self.add_weight((input_shape[0][-1],), "glorot_uniform", name="scale")
 
@@ -149,9 +167,11 @@ class _Heads(Layer):
     has_shape_rule: ClassVar[bool] = False
     supports_masking = True
     _settings: ClassVar[tuple[str, ...]] = (
-        "dropout", "use_bias", "use_gate", "sliding_window", "seed",
+        "dropout", "use_bias", "use_gate", "sliding_window", "seed", "activity_regularizer",
     )  # fmt: skip
     _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
+    # Whether the activity regularizer is for the results, too: else for the projections alone.
+    _regularizes_results: ClassVar[bool] = True
 
     def __init__(
         self, dropout: float, use_bias: bool, sliding_window: int | None,
@@ -183,10 +203,14 @@ class _Heads(Layer):
             )
         layer = EinsumDense(
             equation, output_shape, activation, bias_axes if self.use_bias else None, name=name,
-            dtype=self.dtype, **given,
+            dtype=self.dtype_policy, activity_regularizer=self.activity_regularizer, **given,
         )  # fmt: skip
         layer.build(shape)
         return layer
+
+    def _penalize(self, outputs: Any) -> None:
+        if self._regularizes_results:
+            super()._penalize(outputs)
 
     def _kept(
         self, query: td.Tensor, value: td.Tensor, masks: tuple[Any, Any, Any], given: Any,
@@ -252,6 +276,7 @@ class MultiHeadAttention(_Heads):
         seed: makes the dropout repeat.
     """
 
+    _regularizes_results = False
     _settings: ClassVar[tuple[str, ...]] = ("num_heads", "key_dim", "value_dim", "attention_axes")
 
     def __init__(
@@ -305,7 +330,7 @@ class MultiHeadAttention(_Heads):
         if self.use_gate:
             self._gate_dense = into_heads("gate", query_shape, self.value_dim, "sigmoid")
         self.value_dense = into_heads("value", value_shape, self.value_dim)
-        self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype)
+        self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
         rank = len(query_shape) + 1
         axes = self.attention_axes
         if axes is None:
@@ -314,7 +339,8 @@ class MultiHeadAttention(_Heads):
             self.attention_axes = tuple(a % (rank - 1) for a in axes)
         self._equations = _letters(rank, self.attention_axes)
         count = len(self.attention_axes)
-        self._softmax = Softmax(tuple(range(-count, 0)) if count > 1 else -1, dtype=self.dtype)
+        axis = tuple(range(-count, 0)) if count > 1 else -1
+        self._softmax = Softmax(axis, dtype=self.dtype_policy)
         outputs = self._result_shape or (query_shape[-1],)
         free = string.ascii_lowercase[: rank - 2]
         new = string.ascii_lowercase[rank : rank + len(outputs)]
@@ -404,8 +430,8 @@ class GroupQueryAttention(_Heads):
         if self.use_gate:
             self._gate_dense = self._projection("gate", into, own, "uh", query_shape, "sigmoid")
         self._value_dense = self._projection("value", into, shared, "uh", value_shape)
-        self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype)
-        self._softmax = Softmax(dtype=self.dtype)
+        self._dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
+        self._softmax = Softmax(dtype=self.dtype_policy)
         self._output_dense = self._projection(
             "attention_output", "bquh,uhm->bqm", (None, query_shape[-1]), "m",
             (query_shape[0], query_shape[1], self.num_query_heads, self.head_dim),

@@ -134,6 +134,8 @@ def _then_built(build: Callable[..., Any]) -> Callable[..., Any]:
         self.built = True
         shapes = parameters.by_name((self, *args), kwargs)
         self._build_shapes = {name: shapes[name] for name in parameters.names[1:] if name in shapes}
+        if not self._build_shapes:  # weights that do not depend on the inputs
+            self._build_shapes = dict.fromkeys(parameters.names[1:2])
 
     return build_once
 
@@ -640,7 +642,16 @@ class Layer(td.Module):
         raise NotImplementedError(f'Layer "{self.name}" ({type(self).__name__}) must define call()')
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The output's shape for an input shape; the same one unless a layer says otherwise."""
+        """The output's shape for an input shape; the same one unless a layer says otherwise.
+
+        Raises:
+            NotImplementedError: there is no shape to start from.
+        """
+        if input_shape is None:
+            raise NotImplementedError(
+                f'Layer "{self.name}" ({type(self).__name__}) does not know its output\'s shape '
+                "without that of its input"
+            )
         if type(self).has_shape_rule:
             return tuple(input_shape)
         return symbolic.output_shape(self, input_shape)
@@ -838,7 +849,8 @@ class Layer(td.Module):
         return self._convert_leaf(value)
 
     def _convert_leaf(self, value: Any) -> Any:
-        if isinstance(value, np.ndarray | td.Variable):
+        array = hasattr(value, "__array__") and not td.is_tensor(value)
+        if array or isinstance(value, td.Variable):
             value = td.convert_to_tensor(value)
         return self._autocast(value) if td.is_tensor(value) else value
 
@@ -864,7 +876,10 @@ class Layer(td.Module):
     def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Build the layer for the arguments of its first call. A `build` of several parameters, as
         ``build(query_shape, value_shape)``, is given the shapes of the arguments so named."""
-        names = [n for n in _parameters(self.build).names if n.endswith("_shape")]
+        parameters = _parameters(self.build).names
+        names = [n for n in parameters if n.endswith("_shape")]
+        if len(parameters) > 1 and not type(self).build.__module__.startswith("treadle."):
+            self._check_build(parameters)
         if len(names) < 2:
             self._build(args[0] if args else None)
             return
@@ -872,6 +887,22 @@ class Layer(td.Module):
         shapes = {n: given.get(n.removesuffix("_shape")) for n in names}
         self.build(**{n: _shapes_of(x) for n, x in shapes.items() if x is not None})
         self.built = True
+
+    def _check_build(self, parameters: tuple[str, ...]) -> None:
+        """Refuse a `build` of several parameters that are not shapes of those of `call`."""
+        taken = _parameters(self.call).names
+        for name in parameters:
+            if not name.endswith("_shape"):
+                fault = f"the argument `{name}`, which does not end in `_shape`"
+            elif name.removesuffix("_shape") not in taken:
+                fault = f"`{name}`, but `call()` does not have argument `{name[:-6]}`"
+            else:
+                continue
+            raise ValueError(
+                f"For a `build()` method with more than one argument, all arguments should be the "
+                f"shapes of arguments of `call()`, named after them with the suffix `_shape`. For "
+                f"layer '{self.name}' of class {type(self).__name__} found {fault}."
+            )
 
     def _build(self, inputs: Any) -> None:
         if self.input_spec is not None:
@@ -917,20 +948,24 @@ class Layer(td.Module):
         for kind in reversed(type(self).__mro__):
             names += kind.__dict__.get("_settings", ())
         names += [*self._keywords] if names or self._keywords else []
-        if self.activity_regularizer is not None:
+        if self.activity_regularizer is not None and "activity_regularizer" not in names:
             names.append("activity_regularizer")
         return [name for name in names if name not in self._no_settings]
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
         """A layer from what `get_config` gave."""
-        return cls(**{key: serialization.deserialize_keras_object(v) for key, v in config.items()})
+        given = {key: serialization.deserialize_keras_object(v) for key, v in config.items()}
+        policy = given.get("dtype")
+        if isinstance(policy, dtype_policies.DTypePolicy) and policy.quantization_mode is None:
+            given["dtype"] = policy.name  # classes of programs may know names only
+        return cls(**given)
 
     def get_build_config(self) -> dict[str, Any] | None:
         """The shapes of the inputs that the weights were made for; None where there are none."""
         known = {name: _listed(s) for name, s in self._build_shapes.items() if s is not None}
         if not known:
-            return None
+            return {"input_shape": None} if self._build_shapes else None
         return {"input_shape": next(iter(known.values()))} if len(known) == 1 else {
             "shapes_dict": known
         }
@@ -940,9 +975,9 @@ class Layer(td.Module):
         shapes = config.get("shapes_dict")
         if shapes is not None and not self.built:
             self.build(**{name: _as_shape(shape) for name, shape in shapes.items()})
-        shape = config.get("input_shape")
-        if shape is not None and not self.built:
-            self.build(_as_shape(shape))
+        if "input_shape" in config and not self.built:
+            shape = config["input_shape"]
+            self.build(None if shape is None else _as_shape(shape))
 
     @property
     def input(self) -> Any:

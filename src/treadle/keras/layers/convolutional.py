@@ -19,7 +19,7 @@ class _Convolution(Windowed):
     kernel: Any
     bias: Any
     _settings: ClassVar[tuple[str, ...]] = (
-        "kernel_size", "dilation_rate", "activation", "use_bias",
+        "kernel_size", "dilation_rate", "activation", "use_bias", "activity_regularizer",
     )  # fmt: skip
     _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
 

@@ -11,7 +11,7 @@ import treadle as td
 from treadle.keras import activations, regularizers
 from treadle.keras.layers.base import InputSpec, Layer
 from treadle.keras.layers.lora import Table
-from treadle.keras.layers.quantized import Quantizable
+from treadle.keras.layers.quantized import Quantizable, in_8_bits
 from treadle.keras.layers.spatial import format_name
 from treadle.keras.masks import set_mask
 
@@ -98,6 +98,8 @@ def _sparse_product(inputs: Any, kernel: td.Tensor) -> td.Tensor:
 class Embedding(Quantizable):
     """Rows of a table: ints in [0, input_dim) become vectors of output_dim.
 
+    Negative ones count from the end.
+
     Args:
         mask_zero: 0 fills sequences up: the mask of the results is where the inputs are not 0.
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: of the table.
@@ -109,7 +111,9 @@ class Embedding(Quantizable):
     _by_rows = True
     lora_embeddings_a: Any
     lora_embeddings_b: Any
-    _settings: ClassVar[tuple[str, ...]] = ("input_dim", "output_dim", "mask_zero")
+    _settings: ClassVar[tuple[str, ...]] = (
+        "input_dim", "output_dim", "mask_zero", "activity_regularizer",
+    )  # fmt: skip
     _weights: ClassVar[dict[str, str]] = {"embeddings": "uniform"}
 
     def __init__(
@@ -150,6 +154,8 @@ class Embedding(Quantizable):
     def call(self, inputs: Any) -> td.Tensor:
         if not inputs.dtype.is_integer:
             inputs = td.cast(inputs, "int32")
+        if inputs.dtype.name.startswith("int"):  # negative numbers count from the end, as in Keras
+            inputs = td.where(inputs < 0, inputs + self.input_dim, inputs)
         rows = td.gather(self._table, inputs)
         if self.quantization_mode is not None:
             scales = td.cast(td.gather(self._scales, inputs), self.compute_dtype)
@@ -197,19 +203,60 @@ class ReversibleEmbedding(Embedding):
 
     def build(self, input_shape: Any = None) -> None:
         super().build(input_shape)
-        if not self.tie_weights:
-            shape = (self.output_dim, self.input_dim)
-            self.reverse_embeddings = self._add(
-                "embeddings", shape, name="reverse_embeddings", regularizer=None, constraint=None
-            )
+        if self.tie_weights:
+            return
+        if self.quantization_mode is not None:
+            self._build_reverse_quantized()
+            return
+        shape = (self.output_dim, self.input_dim)
+        self.reverse_embeddings = self._add(
+            "embeddings", shape, name="reverse_embeddings", regularizer=None, constraint=None
+        )
+
+    def _build_reverse_quantized(self) -> None:
+        given = {"trainable": False, "autocast": False}
+        shape, name = (self.output_dim, self.input_dim), "reverse_embeddings"
+        self.reverse_embeddings = self._new_weight(shape, "zeros", "int8", name=name, **given)
+        self.reverse_embeddings_scale = self._new_weight(
+            (self.input_dim,), "ones", name=f"{name}_scale", **given
+        )
+
+    def quantize(
+        self, mode: str | None = None, type_check: bool = True, config: Any = None
+    ) -> None:
+        super().quantize(mode, type_check, config)
+        if self.tie_weights:
+            return
+        table = self.reverse_embeddings
+        whole, scale = in_8_bits(table.read_value(), [0])
+        self._forget_table(table)
+        self._build_reverse_quantized()
+        self.reverse_embeddings.assign(whole)
+        self.reverse_embeddings_scale.assign(td.squeeze(scale, 0))
+
+    def _kept_variables(self) -> list[td.Variable]:
+        found = super()._kept_variables()
+        if self.quantization_mode is None or self.tie_weights:
+            return found
+        pair = self.reverse_embeddings, self.reverse_embeddings_scale
+        return [v for v in found if all(v is not own for own in pair)] + [*pair]
+
+    def _backwards(self) -> td.Tensor:
+        """The table of the way back as floats."""
+        if self.tie_weights:
+            return td.transpose(self._floats_with_product())
+        table = self.reverse_embeddings.read_value()
+        if self.quantization_mode is None:
+            return table
+        scales = self.reverse_embeddings_scale.read_value()
+        return td.cast(td.cast(table, scales.dtype) / scales, self.compute_dtype)
 
     def call(self, inputs: Any, reverse: bool = False) -> td.Tensor:
         if not reverse:
             result = super().call(inputs)
             set_mask(result, super().compute_mask(inputs))
             return result
-        own = None if self.tie_weights else self.reverse_embeddings
-        kernel = td.transpose(self._floats_with_product()) if own is None else own.read_value()
+        kernel = self._backwards()
         if self.reverse_dtype is not None:
             inputs, kernel = (td.cast(x, self.reverse_dtype) for x in (inputs, kernel))
         logits = td.tensordot(inputs, kernel, [[-1], [0]])
@@ -386,11 +433,12 @@ class PReLU(Layer):
             alpha_initializer=alpha_initializer, alpha_regularizer=alpha_regularizer,
             alpha_constraint=alpha_constraint, **kwargs,
         )  # fmt: skip
-        given = shared_axes or ()
-        self.shared_axes = (given,) if isinstance(given, int) else tuple(given)
+        given = (shared_axes,) if isinstance(shared_axes, int) else shared_axes
+        self.shared_axes = None if given is None else list(given)
 
     def build(self, input_shape: Any) -> None:
-        shape = [1 if i in self.shared_axes else d for i, d in enumerate(input_shape)][1:]
+        shared = self.shared_axes or ()
+        shape = [1 if i in shared else d for i, d in enumerate(input_shape)][1:]
         if None in shape:
             raise ValueError(
                 f'Layer "{self.name}" (PReLU): give the open axes of {tuple(input_shape)} as '

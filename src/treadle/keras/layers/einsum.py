@@ -34,7 +34,9 @@ class EinsumDense(Quantizable):
     kernel = Table()
     kernel_initializer: Any
     bias: Any
-    _settings: ClassVar[tuple[str, ...]] = ("equation", "activation", "bias_axes")
+    _settings: ClassVar[tuple[str, ...]] = (
+        "equation", "activation", "bias_axes", "activity_regularizer",
+    )  # fmt: skip
     _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
 
     def __init__(

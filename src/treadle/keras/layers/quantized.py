@@ -30,11 +30,25 @@ def in_8_bits(x: Any, axes: Any) -> tuple[td.Tensor, td.Tensor]:
 
 
 class Quantizable(Adaptable):
-    """A layer whose table may be kept in 8 bits (`quantize`)."""
+    """A layer whose table may be kept in 8 bits (`quantize`).
 
+    Args:
+        quantization_config: None: Keras's objects that say how numbers are rounded are not taken.
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("quantization_config",)
     _by_rows: ClassVar[bool] = False  # whether rows have scales of their own, instead of columns
     kernel_scale: Any
     embeddings_scale: Any
+
+    def __init__(self, *, quantization_config: Any = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if quantization_config is not None:
+            raise ValueError(
+                f"{type(self).__name__}: quantization_config={quantization_config!r} is not "
+                "supported: use quantize('int8'), which rounds to 127 parts of the largest number"
+            )
+        self.quantization_config = None
 
     @property
     def quantization_mode(self) -> str | None:

@@ -273,6 +273,7 @@ class OwnCell(RNN):
         "zero_output_for_mask", "name", "trainable", "dtype", "input_shape",
         "activity_regularizer",
     )  # fmt: skip
+    _settings: ClassVar[tuple[str, ...]] = ("activity_regularizer",)
     _no_settings: ClassVar[tuple[str, ...]] = ("cell",)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -35,7 +35,12 @@ class Loss:
             )
         self.name = name or naming.unique_name(type(self).__name__)
         self.reduction = reduction
-        self.dtype = dtype_policies.computed_in(dtype)
+        self._dtype = dtype_policies.computed_in(dtype)
+
+    @property
+    def dtype(self) -> str:
+        """What the loss computes in."""
+        return self._dtype
 
     def call(self, y_true: Any, y_pred: Any) -> td.Tensor:
         """One value per example."""

@@ -76,8 +76,8 @@ def categorical_crossentropy(
     """
     true, pred = _alike(*_operands(y_true, y_pred))
     if label_smoothing:
-        classes = pred.shape[axis]
-        true = true * (1.0 - label_smoothing) + label_smoothing / classes
+        # The last axis, whichever `axis` is, as in Keras.
+        true = true * (1.0 - label_smoothing) + label_smoothing / pred.shape[-1]
     if from_logits:
         return td.nn.softmax_cross_entropy_with_logits(labels=true, logits=pred, axis=axis)
     pred = pred / td.reduce_sum(pred, axis, keepdims=True)

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import treadle as td
-from treadle.keras import dtype_policies, initializers, naming, serialization, stateless
+from treadle.keras import (
+    config,
+    dtype_policies,
+    initializers,
+    naming,
+    serialization,
+    stateless,
+)
 from treadle.keras.variables import copied, owned
 
 
@@ -25,15 +32,16 @@ class Metric:
 
     def __init__(self, name: str | None = None, dtype: Any = None) -> None:
         self.name = name or naming.unique_name(type(self).__name__)
-        self.dtype = dtype_policies.computed_in(dtype)
+        self._dtype = dtype_policies.computed_in(dtype)
         self._variables: list[td.Variable] = []
 
     def add_variable(self, *args: Any, **kwargs: Any) -> td.Variable:
         """A new state variable, set to zeros by `reset_state`.
 
         Args:
-            shape, initializer, dtype, name: as for a layer's weight. A string that comes first is
-                the name, which Keras 2 had before the shape.
+            shape, initializer, name: as for a layer's weight. A string that comes first is the
+                name, which Keras 2 had before the shape.
+            dtype: `keras.config.floatx()` when omitted, whichever the metric computes in.
         """
         if args and isinstance(args[0], str):
             given = dict(zip(("name", "shape"), args, strict=False))
@@ -44,8 +52,8 @@ class Metric:
         self, shape: Any = (), initializer: Any = "zeros", dtype: Any = None,
         name: str | None = None, aggregation: Any = None,
     ) -> td.Variable:  # fmt: skip
-        kind, dims = dtype or self.dtype, tuple(shape)
-        make = initializers.get(initializer or "zeros")
+        kind, dims = dtype or config.floatx(), tuple(shape)
+        make = initializers.get("zeros" if initializer is None else initializer)
         path = f"{self.name.replace('/', '>')}/{name or naming.unique_name('variable')}"
         variable = owned(
             path, lambda: make(dims, dtype=kind), trainable=False,
@@ -60,9 +68,9 @@ class Metric:
         return self.add_variable(*args, **kwargs)
 
     @property
-    def _dtype(self) -> str:
-        """`dtype`, as metrics of programs call it, too."""
-        return str(self.dtype)
+    def dtype(self) -> str:
+        """What the metric computes in."""
+        return self._dtype
 
     @property
     def variables(self) -> list[td.Variable]:

@@ -94,6 +94,7 @@ class Confusion(Metric):
         top_k: int | None = None, class_id: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__(name, dtype)
+        self._kept_in = config.floatx()  # as in Keras, whichever the dtype
         self.thresholds, self.counted = [float(t) for t in thresholds], tuple(counted)
         self.top_k, self.class_id = top_k, class_id
         even = np.linspace(0.0, 1.0, len(self.thresholds))
@@ -116,13 +117,13 @@ class Confusion(Metric):
         if self._even:
             counts = _at_even(examples, len(self.thresholds), self.thresholds[0] < 0.0)
         else:
-            counts = _at(examples, td.constant(self.thresholds, self.dtype))
+            counts = _at(examples, td.constant(self.thresholds, self._kept_in))
         for name in self.counted:
             getattr(self, name).assign_add(getattr(counts, name))
 
     def _examples(self, y_true: Any, y_pred: Any, sample_weight: Any) -> _Examples:
-        weight = masked_weight(sample_weight, mask_of(y_pred), self.dtype, "sum")
-        pred, true = same_rank(numbers(y_pred, self.dtype), numbers(y_true, self.dtype))
+        weight = masked_weight(sample_weight, mask_of(y_pred), self._kept_in, "sum")
+        pred, true = same_rank(numbers(y_pred, self._kept_in), numbers(y_true, self._kept_in))
         if not true.shape.is_compatible_with(pred.shape):
             raise ValueError(
                 f"{type(self).__name__}: labels of shape {true.shape} and predictions of shape "
@@ -413,7 +414,9 @@ class AUC(Confusion):
         self.num_thresholds, self.curve = len(limits), curve
         self.summation_method, self.from_logits = summation_method, from_logits
         self.multi_label, self.num_labels = multi_label, num_labels
-        self.label_weights = None if label_weights is None else numbers(label_weights, self.dtype)
+        self.label_weights = (
+            None if label_weights is None else numbers(label_weights, self._kept_in)
+        )
         if not multi_label:
             self._make((len(limits),))
         elif num_labels:

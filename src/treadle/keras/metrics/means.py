@@ -30,7 +30,7 @@ CategoricalCrossentropy = mean_of(
 )  # fmt: skip
 BinaryCrossentropy = mean_of(
     losses.binary_crossentropy, "BinaryCrossentropy", "binary_crossentropy",
-    "Mean cross-entropy of binary labels.",
+    "Mean cross-entropy of binary labels.", own=("axis",),
 )  # fmt: skip
 
 

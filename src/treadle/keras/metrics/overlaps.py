@@ -39,7 +39,9 @@ class IoU(Metric):
         self.num_classes, self.target_class_ids = num_classes, list(target_class_ids)
         self.ignore_class, self.axis = ignore_class, axis
         self.sparse_y_true, self.sparse_y_pred = sparse_y_true, sparse_y_pred
-        self.total_cm = self.add_variable((num_classes, num_classes), name="confusion_matrix")
+        self.total_cm = self.add_variable(
+            (num_classes, num_classes), name="confusion_matrix", dtype=self.dtype
+        )
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Count how often each class was taken for which."""

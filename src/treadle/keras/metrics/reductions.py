@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import treadle as td
@@ -41,7 +41,7 @@ class Sum(Metric):
 
     def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
         super().__init__(name, dtype)
-        self.total = self.add_variable(name="total")
+        self.total = self.add_variable(name="total", dtype=self.dtype)
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         found, _ = _by_example(values, sample_weight, td.reduce_sum, self.dtype)
@@ -56,8 +56,8 @@ class Mean(Metric):
 
     def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
         super().__init__(name, dtype)
-        self.total = self.add_variable(name="total")
-        self.count = self.add_variable(name="count")
+        self.total = self.add_variable(name="total", dtype=self.dtype)
+        self.count = self.add_variable(name="count", dtype=self.dtype)
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         found, weight = _by_example(values, sample_weight, td.reduce_mean, self.dtype)
@@ -96,9 +96,15 @@ class MeanMetricWrapper(Mean):
 
 
 def mean_of(
-    fn: Callable[..., Any], class_name: str, label: str, doc: str, direction: str = "down"
-) -> Any:
-    """The class whose metrics are means of a function, with its settings as arguments."""
+    fn: Callable[..., Any], class_name: str, label: str, doc: str, direction: str = "down",
+    own: Sequence[str] = (),
+) -> Any:  # fmt: skip
+    """The class whose metrics are means of a function, with its settings as arguments.
+
+    Args:
+        own: arguments that Keras's class does not take: configs have them only where they are
+            not the default, so that Keras reads the others.
+    """
     settings_of = {p.name: p for p in list(inspect.signature(fn).parameters.values())[2:]}
 
     def init(self: Any, name: str | None = label, dtype: Any = None, **settings: Any) -> None:
@@ -107,6 +113,10 @@ def mean_of(
             raise TypeError(f"{class_name} got unsupported arguments: {', '.join(unknown)}")
         MeanMetricWrapper.__init__(self, fn, name, dtype, **settings)
 
+    def get_config(self: Any) -> dict[str, Any]:
+        found = MeanMetricWrapper.get_config(self)
+        return {k: v for k, v in found.items() if k not in own or v != settings_of[k].default}
+
     first = list(inspect.signature(init).parameters.values())[:3]
     further = [p.replace(kind=p.KEYWORD_ONLY) for p in settings_of.values()]
     init.__signature__ = inspect.Signature([*first, *further])  # type: ignore[attr-defined]
@@ -114,6 +124,7 @@ def mean_of(
     module = sys._getframe(1).f_globals["__name__"]
     members = {
         "__init__": init, "__doc__": doc, "__module__": module, "_direction": direction,
+        "get_config": get_config,
     }  # fmt: skip
     return type(class_name, (MeanMetricWrapper,), members)
 
@@ -136,8 +147,8 @@ class MeanTensor(Metric):
             self._make(self.shape)
 
     def _make(self, shape: Any) -> None:
-        self._total = self.add_variable(shape, name="total")
-        self._count = self.add_variable(shape, name="count")
+        self._total = self.add_variable(shape, name="total", dtype=self.dtype)
+        self._count = self.add_variable(shape, name="count", dtype=self.dtype)
 
     @property
     def total(self) -> td.Variable | None:

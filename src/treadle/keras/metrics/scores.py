@@ -50,10 +50,12 @@ class FBetaScore(Metric):
 
     def _make(self, classes: int) -> None:
         shape = () if self.average == "micro" else (classes,)
-        self.true_positives = self.add_variable(shape, name="true_positives")
-        self.false_positives = self.add_variable(shape, name="false_positives")
-        self.false_negatives = self.add_variable(shape, name="false_negatives")
-        self.labelled = self.add_variable(shape, name="intermediate_weights")
+        self.true_positives, self.false_positives, self.false_negatives, self.labelled = (
+            self.add_variable(shape, name=name, dtype=self.dtype)
+            for name in (
+                "true_positives", "false_positives", "false_negatives", "intermediate_weights",
+            )
+        )  # fmt: skip
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         weight = masked_weight(sample_weight, mask_of(y_pred), self.dtype, "sum")
@@ -125,6 +127,7 @@ class R2Score(Metric):
         name: str | None = "r2_score", dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(name, dtype)
+        self._kept_in = config.floatx()  # as in Keras, whichever the dtype
         if class_aggregation not in (None, "uniform_average", "variance_weighted_average"):
             raise ValueError(
                 "R2Score: class_aggregation must be uniform_average, variance_weighted_average or "
@@ -144,13 +147,13 @@ class R2Score(Metric):
         self.count = self.add_variable((outputs,), name="count")
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        weight = masked_weight(sample_weight, mask_of(y_pred), self.dtype, "sum")
-        true, pred = same_rank(numbers(y_true, self.dtype), numbers(y_pred, self.dtype))
+        weight = masked_weight(sample_weight, mask_of(y_pred), self._kept_in, "sum")
+        true, pred = same_rank(numbers(y_true, self._kept_in), numbers(y_pred, self._kept_in))
         outputs = _columns(self, true, pred)
         if not self._built:
             self._make(outputs)
         if weight is None:
-            weight = td.ones([], self.dtype)
+            weight = td.ones([], self._kept_in)
         if len(weight.shape) == 1:
             weight = td.expand_dims(weight, 1)
         weight = td.broadcast_to(weight, td.shape(true))
@@ -158,11 +161,11 @@ class R2Score(Metric):
         self.squared_sum.assign_add(td.reduce_sum(true * true * weight, 0))
         self.total_mse.assign_add(td.reduce_sum(td.squared_difference(true, pred) * weight, 0))
         self.count.assign_add(td.reduce_sum(weight, 0))
-        self.num_samples.assign_add(td.cast(td.size(true), self.dtype))
+        self.num_samples.assign_add(td.cast(td.size(true), self._kept_in))
 
     def result(self) -> td.Tensor:
         if not self._built:
-            return td.zeros([], self.dtype)
+            return td.zeros([], self._kept_in)
         sums = self.sum.read_value()
         total = self.squared_sum.read_value() - sums * (sums / self.count.read_value())
         scores = 1.0 - self.total_mse.read_value() / total

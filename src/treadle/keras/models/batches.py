@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -40,6 +41,11 @@ def with_class_weight(data: Any, table: Mapping[int, float]) -> Any:
     x, y, weight = unpack(data)
     if y is None:
         raise ValueError("class_weight needs labels: there is no y")
+    if isinstance(y, Mapping | list | tuple):
+        raise ValueError(
+            "class_weight goes with models of one output: give sample_weight, with weights for "
+            "each of the outputs"
+        )
     labels = np.asarray(y)
     if labels.ndim > 1:
         labels = labels[..., 0] if labels.shape[-1] == 1 else labels.argmax(-1)
@@ -174,21 +180,34 @@ class Items:
 
 
 class Continued:
-    """Batches that go on where the last pass stopped, for epochs of a given number of steps."""
+    """Batches that go on where the last pass stopped, for epochs of a given number of steps. Where
+    the data end within an epoch, that ends, too, and the next one begins with the first batch."""
 
     def __init__(self, data: Any, steps: int) -> None:
         self.data, self.steps = data, steps
-        self.rest: Iterator[Any] = iter(())
+        self.rest: Iterator[Any] | None = None
+        self.left: int | None = None  # batches until the end, where their number is known
 
     def __iter__(self) -> Iterator[Any]:
+        if self.rest is None:
+            self.rest, self.left = iter(self.data), number_of(self.data)
         for _ in range(self.steps):
-            batch = next(self.rest, None)
-            if batch is None:  # at the start, and where the data end within an epoch
-                self.rest = iter(self.data)
-                batch = next(self.rest, None)
+            batch = None if self.left == 0 else next(self.rest, None)
             if batch is None:
+                self.rest = None
+                warnings.warn(
+                    "Your input ran out of data; interrupting training. Make sure that your "
+                    "dataset or generator can generate at least `steps_per_epoch * epochs` "
+                    "batches. You may need to use the `.repeat()` function when building your "
+                    "dataset.",
+                    stacklevel=3,
+                )
                 return
+            if self.left is not None:
+                self.left -= 1
             yield batch
+        if self.left == 0:
+            self.rest = None
 
 
 def batches(x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle: bool) -> Any:

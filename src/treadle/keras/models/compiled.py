@@ -61,11 +61,20 @@ class Compiled:
         return self._loss
 
     @property
+    def _waiting(self) -> list[metrics.Metric]:
+        """What stands for metrics that the first batch makes, for steps of programs that update
+        all metrics."""
+        there = any(_flat(given) for given in (self.given, self.weighted))
+        return [_Waiting(self)] if there else []
+
+    @property
     def metrics(self) -> list[metrics.Metric]:
         """The tracker of the loss, those of the outputs' losses, and the metrics."""
         if self._metrics is not None:
             return [self.tracker, *self._trackers, *(m for m, _, _ in self._metrics)]
-        return [self.tracker, *self._trackers, *(m for m, _ in self._ready or ())]
+        if self._ready is not None:
+            return [self.tracker, *self._trackers, *(m for m, _ in self._ready)]
+        return [self.tracker, *self._trackers, *self._waiting]
 
     # -- the loss --------------------------------------------------------------------------------
 
@@ -81,7 +90,7 @@ class Compiled:
     def _of_outputs(self, y: Any, pred: Any, weight: Any, names: Sequence[str]) -> list[td.Tensor]:
         if not isinstance(self.given_loss, Mapping | list | tuple) and _is_one(pred):
             factor = _one_factor(self.factors)
-            value = td.cast(self.loss(_only(y), pred, weight), config.floatx())
+            value = td.cast(self.loss(_labels(_only(y)), pred, weight), config.floatx())
             return [value if factor is None else value * factor]
         preds = _flat(pred)
         trues, weights = _matched(y, names, len(preds)), _matched(weight, names, len(preds), True)
@@ -89,7 +98,7 @@ class Compiled:
             chosen = _matched(self.given_loss, names, len(preds), True)
             self._losses = [None if c is None else losses.as_loss(c) for c in chosen]
             self._factors = _matched(self.factors, names, len(preds))
-            if len(preds) > 1:
+            if sum(loss is not None for loss in self._losses) > 1:
                 self._trackers = [
                     None if loss is None else metrics.Mean(name=f"{name}_loss")
                     for name, loss in zip(names, self._losses, strict=True)
@@ -99,7 +108,7 @@ class Compiled:
         for n, loss in enumerate(self._losses):
             if loss is None:
                 continue
-            value = td.cast(loss(trues[n], preds[n], weights[n]), config.floatx())
+            value = td.cast(loss(_labels(trues[n]), preds[n], weights[n]), config.floatx())
             if self._trackers:
                 whole = replicas.unscaled(value)
                 next(trackers).update_state(whole, sample_weight=_count(preds[n]))
@@ -141,6 +150,25 @@ class Compiled:
                     if len(preds) > 1:
                         made.name = f"{names[n]}_{made.name}"
                     self._metrics.append((made, n, takes))
+
+
+class _Waiting(metrics.Metric):
+    """The metrics of a model until the first batch tells their shapes."""
+
+    def __init__(self, setup: Compiled) -> None:
+        super().__init__("compile_metrics")
+        self._setup = setup
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Make the metrics, and add the first batch."""
+        names = output_names(None, y_pred)
+        self._setup.update(y_true, y_pred, sample_weight, names)
+
+    def result(self) -> dict[str, Any]:
+        """The results of the metrics that it stands for; none before the first batch."""
+        if self._setup._metrics is None:
+            return {}
+        return {metric.name: metric.result() for metric, _, _ in self._setup._metrics}
 
 
 class CompiledLoss:
@@ -249,6 +277,16 @@ def _only(y: Any) -> Any:
     """The labels of a model of one output, which may be in a list or dict of one."""
     if isinstance(y, list | tuple | Mapping) and len(y) == 1:
         return _flat(y)[0] if isinstance(y, Mapping) else y[0]
+    return y
+
+
+def _labels(y: Any) -> Any:
+    """Labels, which a loss cannot do without."""
+    if y is None:
+        raise ValueError(
+            "The loss that compile() was given needs labels, and there are none: give y, or "
+            "batches of (x, y)"
+        )
     return y
 
 

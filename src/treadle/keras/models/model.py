@@ -236,7 +236,7 @@ class Model(Trainer, Layer):
         assign_tree(self, state_tree)
 
     def quantize(  # type: ignore[override]
-        self, mode: str | None = None, config: Any = None, filters: Any = None
+        self, mode: str | None = None, config: Any = None, filters: Any = None, **kwargs: Any
     ) -> None:
         """Keep the tables of layers in 8 bits from now on: of Dense, EinsumDense and Embedding.
 
@@ -250,6 +250,11 @@ class Model(Trainer, Layer):
             NotImplementedError: another mode of Keras, or a `config`.
             ValueError: no such mode, or a layer is not built or quantized already.
         """
+        kwargs.pop("type_check", None)  # of layers
+        if kwargs:
+            raise ValueError(
+                f"Unrecognized keyword arguments passed to {type(self).__name__}: {kwargs}"
+            )
         quantized.quantize(self, mode, config, filters)
         self._functions = {}
 
@@ -261,9 +266,16 @@ class Model(Trainer, Layer):
         functional = type(self) is Model and self._network is not None
         return ("keras.src.models.functional", "Functional") if functional else None
 
+    @property
+    def _is_functional(self) -> bool:
+        """Whether the model is its calls of layers: of a class whose constructor takes inputs and
+        outputs, as that of a program that only has a `train_step` of its own."""
+        return self._network is not None and _takes_outputs(type(self).__init__)
+
     def get_config(self) -> dict[str, Any]:
-        """The calls of layers that the model consists of; of a subclass, its arguments."""
-        if type(self) is not Model or self._network is None:
+        """The calls of layers that the model consists of; of a subclass with a constructor of its
+        own, its arguments."""
+        if not self._is_functional or self._network is None:
             return super().get_config()
         own = {"name": self.name, "trainable": self.trainable}
         return own | described.describe(self._network)
@@ -337,22 +349,27 @@ class Model(Trainer, Layer):
         return exporting.saved_children(self)
 
     def save_weights(
-        self, filepath: Any, overwrite: bool = True, objects_to_skip: Any = ()
-    ) -> None:
+        self, filepath: Any, overwrite: bool = True, max_shard_size: float | None = None,
+        objects_to_skip: Any = (),
+    ) -> None:  # fmt: skip
         """Write the weights, and what the optimizer keeps.
 
         Args:
             filepath: a file that ends with ``.weights.h5``, as Keras 3 writes it (needs h5py), or
                 the prefix of a checkpoint.
+            max_shard_size: how many GiB of weights one file may have: they are written into as
+                many files as are needed, ``NAME_00000.weights.h5`` and so on, beside an index that
+                `filepath` names and that ends with ``.weights.json``.
             overwrite: whether a file that is there may be replaced.
             objects_to_skip: layers that a file of Keras is not to have.
 
         Raises:
-            ValueError: the name of a file of HDF5 that Keras would not read.
+            ValueError: the name of a file of HDF5 that Keras would not read, or one weight is
+                greater than a file may be.
             FileExistsError: the file is there and may not be replaced.
             ResourceExhaustedError, PermissionDeniedError: it cannot be written.
         """
-        saving.save_weights(self, filepath, overwrite, objects_to_skip or ())
+        saving.save_weights(self, filepath, overwrite, objects_to_skip or (), max_shard_size)
 
     def load_weights(
         self, filepath: Any, skip_mismatch: bool = False, by_name: bool = False,
@@ -361,7 +378,8 @@ class Model(Trainer, Layer):
         """Assign the weights, and what the optimizer keeps, all or nothing.
 
         Args:
-            filepath: a file of Keras 3 (``.weights.h5``, ``.keras``) or Keras 2 (``.h5``,
+            filepath: a file of Keras 3 (``.weights.h5``, ``.keras``), the index of several
+                (``.weights.json``), or a file of Keras 2 (``.h5``,
                 ``.hdf5``), also one of a whole model; or the prefix of a checkpoint of treadle or
                 TensorFlow: of that, weights that come later are restored when they come.
             skip_mismatch: leave layers as they are whose weights do not fit (files of Keras).
@@ -556,6 +574,13 @@ class Sequential(Model):
             )
         if self._network is not None and isinstance(inputs, td.Tensor):
             outputs = fitted(inputs, self._network.sources[0])
+        elif self._network is not None and isinstance(inputs, list | tuple):
+            leaves = td.nest.flatten(inputs)
+            if len(leaves) != 1:
+                raise ValueError(
+                    f"Sequential model '{self.name}' takes one input, got {len(leaves)}"
+                )
+            outputs = leaves[0]
         for layer in self._layers:
             outputs = layer(outputs)  # inner layers know whether this call trains
         return outputs
@@ -581,14 +606,31 @@ class Sequential(Model):
                 "A Sequential model configuration must be a dictionary containing the 'name' and "
                 f"'layers' keys. Received: {config}"
             )
+        # Where the input is known, layers make their weights when they are called.
+        starts = any(one["class_name"] == "InputLayer" for one in config["layers"][:1])
+        left_out = ("build_config",) if starts else ()
         with serialization.custom_object_scope(custom_objects or {}):
             layers = [
                 serialization.deserialize_keras_object(
-                    {k: v for k, v in one.items() if k != "build_config"}
+                    {k: v for k, v in one.items() if k not in left_out}
                 )
                 for one in config["layers"]
             ]
         return _frozen(cls(layers, name=config.get("name")), config)
+
+
+def _takes_outputs(make: Any) -> bool:
+    """Whether a constructor is called with inputs and outputs: one that passes everything on, or
+    names them."""
+    if make is Model.__init__:
+        return True
+    kinds = inspect.Parameter
+    _, *own = inspect.signature(make).parameters.values()
+    named = [p.name for p in own if p.kind is kinds.POSITIONAL_OR_KEYWORD]
+    passed_on = {kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD} <= {p.kind for p in own}
+    return named in (["inputs", "outputs"], ["inputs", "outputs", "name"]) or (
+        passed_on and not named
+    )
 
 
 def _shape(value: Any) -> tuple[int | None, ...] | None:

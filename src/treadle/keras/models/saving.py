@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import treadle as td
-from treadle.keras.models import legacy_files, weight_files
+from treadle.keras.models import legacy_files, weight_files, weight_shards
 from treadle.keras.serialization import (
     custom_object_scope,
     deserialize_keras_object,
@@ -313,12 +313,20 @@ def _load_own(path: Path, custom_objects: Mapping[str, Any] | None, compile: boo
 
 
 def save_weights(
-    model: Model, filepath: Any, overwrite: bool = True, objects_to_skip: Iterable[Any] = ()
-) -> None:
+    model: Model, filepath: Any, overwrite: bool = True, objects_to_skip: Iterable[Any] = (),
+    max_shard_size: float | None = None,
+) -> None:  # fmt: skip
     """Write the weights of a model; `Model.save_weights` says how."""
     name = os.fspath(filepath)
-    is_keras = name.endswith(".h5")
-    if is_keras and not name.endswith(".weights.h5"):
+    if max_shard_size is not None and name.endswith(".weights.h5"):
+        name = name.removesuffix(".h5") + ".json"  # as Keras does it
+    if name.endswith(weight_shards.SUFFIX) != (max_shard_size is not None):
+        raise ValueError(
+            f"save_weights: a name that ends with {weight_shards.SUFFIX} goes with "
+            f"max_shard_size. Received: filepath={name}, max_shard_size={max_shard_size}"
+        )
+    is_keras = name.endswith((".h5", weight_shards.SUFFIX))
+    if name.endswith(".h5") and not name.endswith(".weights.h5"):
         raise ValueError(f"The filename must end in `.weights.h5`. Received: filepath={name}")
     prefix = name.removesuffix(SUFFIX)
     if not overwrite and os.path.exists(name if is_keras else prefix + SUFFIX):
@@ -331,7 +339,17 @@ def save_weights(
     content = io.BytesIO()
     with weight_files.h5py().File(content, "w") as file:
         weight_files.write(model, file, objects_to_skip)
+        if max_shard_size is not None:
+            weight_shards.write(file, Path(name), max_shard_size)
+            return
     atomic.write(Path(name), [content.getvalue()], "weights")
+
+
+def _require_weights(model: Model) -> None:
+    if not model.built:
+        raise ValueError(
+            f'Model "{model.name}" has no weights yet: call it on data, or model.build(shape)'
+        )
 
 
 def load_weights(
@@ -342,6 +360,11 @@ def load_weights(
     name = os.fspath(filepath)
     if by_name and (not name.endswith(_LEGACY) or name.endswith(".weights.h5")):
         raise ValueError(f"load_weights: by_name is for files of Keras 2 (.h5, .hdf5), not {name}")
+    if name.endswith(weight_shards.SUFFIX):
+        _require_weights(model)
+        with weight_shards.opened(Path(name)) as whole:
+            weight_files.read(model, whole, name, skip_mismatch, objects_to_skip)
+        return None
     if name.endswith((*_LEGACY, ".keras")):
         source: Any = name
         if name.endswith(".keras"):
@@ -352,10 +375,7 @@ def load_weights(
                 raise td.errors.DataLossError(None, None, f"{name} is damaged: {error}") from None
             except OSError as error:
                 raise atomic.file_error(error, f"Could not read weights {name}") from error
-        if not model.built:
-            raise ValueError(
-                f'Model "{model.name}" has no weights yet: call it on data, or model.build(shape)'
-            )
+        _require_weights(model)
         with opened(source, name) as file:
             if legacy_files.is_legacy(file):
                 legacy_files.read_weights(model, file, name, skip_mismatch, by_name)

@@ -121,12 +121,23 @@ class Trainer:
         return found
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
-        """Compile as `get_compile_config` says.
+        """Compile as `get_compile_config` says: a model whose `compile` is a program's, which may
+        take anything, is left as it is.
 
         Raises:
             ValueError: an argument of Keras that is not supported.
         """
         if not config.get("optimizer"):
+            return
+        if type(self).compile is not Trainer.compile:
+            warnings.warn(
+                "`compile()` was not called as part of model loading because the model's "
+                "`compile()` method is custom. All subclassed Models that have `compile()` "
+                "overridden should also override `get_compile_config()` and "
+                "`compile_from_config(config)`. Alternatively, you can call `compile()` manually "
+                "after loading.",
+                stacklevel=2,
+            )
             return
         given = serialization.deserialize_keras_object(config)
         taken = inspect.signature(Trainer.compile).parameters
@@ -134,7 +145,7 @@ class Trainer:
 
     def _setup(self) -> Compiled:
         if self._compiled is None:
-            raise RuntimeError(
+            raise ValueError(
                 f'Model "{self.name}" must be compiled first: call model.compile(...)'
             )
         return self._compiled
@@ -528,7 +539,7 @@ class Trainer:
         self, x: Any, y: Any = None, sample_weight: Any = None,
         class_weight: Mapping[int, float] | None = None, return_dict: bool = False,
     ) -> Any:  # fmt: skip
-        """One update from one batch; gives the metrics so far."""
+        """One update from one batch; gives its metrics."""
         batch = pack(x, y, sample_weight)
         if class_weight is not None:
             if sample_weight is not None:
@@ -540,11 +551,12 @@ class Trainer:
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
     ) -> Any:
-        """The metrics after one batch."""
+        """The metrics of one batch."""
         return self._on_batch(self.make_test_function(), pack(x, y, sample_weight), return_dict)
 
     def _on_batch(self, step: Callable[[Any], Any], batch: Any, return_dict: bool) -> Any:
         self._setup()
+        self.reset_metrics()
         logs = as_numbers(step(self._shared(batch)))
         if return_dict:
             return logs
@@ -567,10 +579,20 @@ def _as_result(leaf: Any) -> Any:
 def _joined(*parts: Any) -> Any:
     """The results of batches, one after the other."""
     if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
+        alike = len({part.shape[1:] for part in parts}) == 1
+        return np.concatenate(parts) if alike else _of_several_shapes(parts)
     if hasattr(parts[0], "dense_shape"):
         return td.sparse.concat(0, parts)
     return td.concat(parts, 0)
+
+
+def _of_several_shapes(parts: tuple[Any, ...]) -> Any:
+    """Arrays whose shapes differ beyond the first axis, as one ragged tensor."""
+    sizes = np.array([part.shape[1:] for part in parts])
+    last = int(np.flatnonzero((sizes != sizes[0]).any(0))[-1]) + 1  # where the shapes are alike
+    inner = parts[0].shape[last + 1 :]
+    rows = [row.tolist() for part in parts for row in part]
+    return td.ragged.constant(rows, dtype=parts[0].dtype, inner_shape=inner or None)
 
 
 def _is_due(epoch: int, frequency: Any) -> bool:

@@ -138,8 +138,9 @@ def timeseries_dataset_from_array(
         count = min(count, len(targets))
     starts = np.arange(0, count, sequence_stride)
     if shuffle:
-        order = np.random.default_rng(seed).permutation(len(starts))
-        starts = starts[order]
+        # The generators of Keras, so that the order for a seed is the same.
+        drawn = np.random.randint(1_000_000) if seed is None else seed  # noqa: NPY002
+        np.random.RandomState(drawn).shuffle(starts)
     steps = np.arange(sequence_length) * sampling_rate
     windows = td.data.Dataset.from_tensor_slices(starts)
     source = td.constant(rows[first:last])
@@ -150,6 +151,8 @@ def timeseries_dataset_from_array(
         found = windows.map(
             lambda start: (td.gather(source, start + steps), td.gather(wanted, start))
         )
+    if shuffle:  # anew for each pass
+        found = found.shuffle(1024 if batch_size is None else 8 * batch_size, seed=seed)
     if batch_size is not None:
         found = found.batch(batch_size)
     return found.prefetch(2)

@@ -22,6 +22,11 @@ def batches_of(data: Any, steps: int | None = None) -> Iterator[Any]:
         if number == steps:
             return
         part = batch[0] if isinstance(batch, tuple) else batch
+        if isinstance(part, int | float):
+            raise TypeError(
+                f"adapt: each batch of an iterable must have a `.shape`, got {part!r} of type "
+                f"{type(part).__name__}"
+            )
         yield part.numpy() if isinstance(part, td.Tensor | td.Variable) else np.asarray(part)
 
 

@@ -31,7 +31,7 @@ class _Random(OfImages):
         return self._of(inputs, self._augmented if training else self._as_floats)
 
     def _as_floats(self, images: td.Tensor) -> td.Tensor:
-        return td.cast(images, self.dtype)
+        return td.cast(images, self.compute_dtype)
 
     def _augmented(self, images: td.Tensor) -> td.Tensor:
         return self._changed(self._as_floats(images))
@@ -47,6 +47,8 @@ class _Random(OfImages):
 
 def _range(factor: Any, name: str, low: float, high: float) -> tuple[float, float]:
     """(least, greatest) from a pair, or from a number and its negative."""
+    if not isinstance(factor, tuple | list | int | float):
+        raise ValueError(f"{name} is a number or a pair of them, got {factor!r}")
     given = factor if isinstance(factor, tuple | list) else (-abs(factor), abs(factor))
     if len(given) != 2 or any(not low <= f <= high for f in given):
         raise ValueError(f"{name} is a number or a pair in [{low}, {high}], got {factor!r}")

@@ -196,7 +196,7 @@ class Discretization(Layer):
         limits = td.constant(self.bin_boundaries, td.float32)
         flat = td.searchsorted(limits, td.reshape(values, [-1]), side="right")
         indices = td.reshape(flat, td.shape(values))
-        dtype = td.int32 if self.output_mode == "int" else self.dtype
+        dtype = td.int32 if self.output_mode == "int" else self.compute_dtype
         depth = len(self.bin_boundaries) + 1
         return encoded(indices, self.output_mode, depth, dtype, sparse=self.sparse)
 
@@ -249,6 +249,11 @@ class Hashing(Layer):
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = "int64" if output_mode == "int" else td.keras.config.floatx()
         super().__init__(**kwargs)
+        if output_mode == "int" and self.dtype_policy.name not in ("int32", "int64"):
+            raise ValueError(
+                "Hashing: results of output_mode='int' are int32 or int64. Received: "
+                f"dtype={kwargs['dtype']}"
+            )
         check_sparse("Hashing", sparse, output_mode)
         if not isinstance(num_bins, int) or num_bins < 1:
             raise ValueError(f"Hashing: num_bins must be a positive int, got {num_bins!r}")

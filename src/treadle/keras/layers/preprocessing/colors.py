@@ -61,11 +61,13 @@ class RandomColorDegeneration(_Colors):
     """Draws colours towards grey.
 
     Args:
-        factor: how far: 1 is grey, or (least, greatest).
+        factor: how far at most, either way: 1 is grey; or (least, greatest).
         value_range: the least and the greatest value of a pixel.
         data_format: "channels_last" or "channels_first".
         seed: makes the choices repeat.
     """
+
+    _bounds = (-1.0, 1.0)
 
     def _changed(self, images: td.Tensor) -> td.Tensor:
         return self._in_range(images + self._factors(images) * (_grey(images) - images))
@@ -92,9 +94,12 @@ class RandomSaturation(_Colors):
     """Makes colours stronger or weaker.
 
     Args:
-        factor: 0 is grey, 0.5 changes nothing, 1 are full colours; or (least, greatest).
+        factor: 0 is grey, 0.5 changes nothing, 1 are full colours: (least, greatest), or a
+            number, which is the greatest, as its negative is the least.
         value_range, data_format, seed: as for RandomColorDegeneration.
     """
+
+    _bounds = (-1.0, 1.0)
 
     def _changed(self, images: td.Tensor) -> td.Tensor:
         drawn = self._factors(images)

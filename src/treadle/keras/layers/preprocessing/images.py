@@ -183,7 +183,7 @@ class CenterCrop(_ToSize):
         super().__init__(height, width, data_format=data_format, **kwargs)
 
     def _changed(self, images: td.Tensor) -> td.Tensor:
-        images = td.cast(images, self.dtype)
+        images = td.cast(images, self.compute_dtype)
         more = [size_of(images, 1) - self.height, size_of(images, 2) - self.width]
         shape = [images.shape[0], self.height, self.width, images.shape[3]]
 

@@ -35,3 +35,19 @@ class Pipeline(Layer):
     def get_config(self) -> dict[str, Any]:
         layers = [serialization.serialize_keras_object(layer) for layer in self.layers]
         return {"name": self.name, "layers": layers}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Pipeline:
+        """A layer from what `get_config` gave.
+
+        Raises:
+            ValueError: the config has no list of layers.
+        """
+        if not isinstance(config.get("layers"), list | tuple):
+            raise ValueError(
+                "Pipeline: a config has a list `layers`. Received: layers="
+                f"{config.get('layers')!r}"
+            )
+        made = super().from_config(config)
+        assert isinstance(made, cls)
+        return made

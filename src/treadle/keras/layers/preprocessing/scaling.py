@@ -28,8 +28,10 @@ class Rescaling(Layer):
         self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
-        x = td.cast(inputs, self.dtype)
-        return x * td.constant(self.scale, self.dtype) + td.constant(self.offset, self.dtype)
+        kind = self.compute_dtype
+        return td.cast(inputs, kind) * td.constant(self.scale, kind) + td.constant(
+            self.offset, kind
+        )
 
 
 class Normalization(Layer):

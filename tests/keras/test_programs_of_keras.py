@@ -1,0 +1,231 @@
+"""What programs of Keras do beside the plain fit: steps of their own, data that end, many parts.
+The numbers are those of Keras 3.15 with TensorFlow."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+keras = td.keras
+layers = keras.layers
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(24, 6)).astype("float32")
+Y = RNG.integers(0, 3, 24)
+Y2 = RNG.normal(size=(24, 2)).astype("float32")
+
+
+def weighted(model):
+    rng = np.random.default_rng(0)
+    model.set_weights([
+        (rng.normal(size=w.shape) * 0.3).astype(w.dtype) if w.ndim > 1 else w
+        for w in model.get_weights()
+    ])  # fmt: skip
+    return model
+
+
+def simple(**settings):
+    model = keras.Sequential(
+        [keras.Input((6,)), layers.Dense(5, activation="tanh"),
+         layers.Dense(3, activation="softmax")]
+    )  # fmt: skip
+    weighted(model).compile("sgd", "sparse_categorical_crossentropy", **settings)
+    return model
+
+
+class OwnStep(keras.Model):
+    """The step of Keras's guide, which updates all metrics."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = keras.Sequential([layers.Dense(4, activation="relu"), layers.Dense(3)])
+        self.mine = keras.metrics.Mean(name="mine")
+
+    def call(self, x, training=False):
+        return self.inner(x, training=training)
+
+    def train_step(self, data):
+        x, y = data
+        with td.GradientTape() as tape:
+            pred = self(x, training=True)
+            loss = self.compute_loss(x=x, y=y, y_pred=pred)
+        grads = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(grads, self.trainable_variables))
+        self.mine.update_state(loss)
+        for metric in self.metrics:
+            if metric.name not in ("loss", "mine"):
+                metric.update_state(y, pred)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_a_step_of_a_program_updates_metrics_that_wait_for_shapes(eager):
+    model = OwnStep()
+    model(X[:1])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    weighted(model).compile("adam", loss, metrics=["accuracy"], run_eagerly=eager)
+    assert [m.name for m in model.metrics] == ["loss", "compile_metrics", "mine"]
+    history = model.fit(X, Y, epochs=2, batch_size=8, shuffle=False, verbose=0).history
+    np.testing.assert_allclose(history["mine"], [1.0988552, 1.0958790], rtol=1e-5)
+    np.testing.assert_allclose(history["accuracy"], [0.5, 0.5], rtol=1e-6)
+
+
+def test_an_epoch_ends_with_its_data():
+    data = td.data.Dataset.from_tensor_slices((X, Y)).batch(8)
+    model = simple()
+    with pytest.warns(UserWarning, match="ran out of data"):
+        history = model.fit(data, epochs=2, steps_per_epoch=5, verbose=0).history
+    assert int(model.optimizer.iterations.numpy()) == 6
+    np.testing.assert_allclose(history["loss"], [1.0903708, 1.0863886], rtol=1e-5)
+    model = simple()
+    with pytest.warns(UserWarning, match="ran out of data"):  # the second epoch has one batch
+        model.fit(data, epochs=3, steps_per_epoch=2, verbose=0)
+    assert int(model.optimizer.iterations.numpy()) == 5
+
+
+def test_functions_of_one_batch_begin_anew():
+    model = simple(metrics=["accuracy"])
+    np.testing.assert_allclose(model.train_on_batch(X[:8], Y[:8]), [1.1026757, 0.375], rtol=1e-5)
+    first = model.test_on_batch(X, Y)
+    assert model.test_on_batch(X, Y) == first
+
+
+def test_one_loss_of_two_outputs_has_no_name_of_its_own():
+    inputs = keras.Input((6,))
+    outputs = [layers.Dense(3, activation="softmax", name="p")(inputs),
+               layers.Dense(2, name="q")(inputs)]  # fmt: skip
+    model = weighted(keras.Model(inputs, outputs))
+    model.compile("sgd", {"p": "sparse_categorical_crossentropy", "q": None})
+    options = {"epochs": 2, "batch_size": 8, "shuffle": False, "verbose": 0}
+    history = model.fit(X, {"p": Y, "q": Y2}, **options).history
+    assert set(history) == {"loss"}
+    np.testing.assert_allclose(history["loss"], [1.0540017, 1.0489625], rtol=1e-5)
+    model.compile("sgd", {"p": "sparse_categorical_crossentropy", "q": "mse"})
+    with pytest.raises(ValueError, match="class_weight goes with models of one output"):
+        model.fit(X, {"p": Y, "q": Y2}, class_weight={0: 2.0}, **options)
+
+
+def test_faults_are_named():
+    with pytest.raises(ValueError, match="needs labels, and there are none"):
+        simple().evaluate(X, verbose=0)
+    with pytest.raises(ValueError, match="takes one input, got 2"):
+        simple().predict([X, X], verbose=0)
+    model = keras.Sequential([keras.Input((None,)), layers.Lambda(lambda x: x * 2.0)])
+    parts = [np.ones((2, 3), np.float32), np.ones((1, 2), np.float32)]
+    found = model.predict(iter(parts), verbose=0)
+    assert found.to_list() == [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0], [2.0, 2.0]]
+
+
+def penalty(make, *inputs, scale=1.0):
+    """The loss of a layer with an activity regularizer beside that of its results."""
+    layer = make(activity_regularizer=keras.regularizers.L2(0.1))
+    result = np.asarray(layer(*inputs))
+    assert "activity_regularizer" in layer.get_config()
+    again = type(layer).from_config(layer.get_config())
+    assert again.activity_regularizer.get_config() == layer.activity_regularizer.get_config()
+    return [float(v) for v in layer.losses], 0.1 * float((result**2).sum()) / len(result)
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda **k: layers.Conv2D(2, 2, **k), (2, 4, 4, 3)),
+        (lambda **k: layers.Conv1DTranspose(2, 2, **k), (2, 4, 3)),
+        (lambda **k: layers.SeparableConv1D(2, 2, **k), (2, 4, 3)),
+        (lambda **k: layers.DepthwiseConv2D(2, **k), (2, 4, 4, 3)),
+        (lambda **k: layers.LSTM(3, **k), (2, 4, 3)),
+        (lambda **k: layers.GRU(3, return_sequences=True, **k), (2, 4, 3)),
+        (lambda **k: layers.ConvLSTM1D(2, 2, **k), (2, 3, 4, 3)),
+        (lambda **k: layers.EinsumDense("ab,bc->ac", 3, **k), (2, 4)),
+    ],
+)
+def test_activity_regularizers_of_layers(make, shape):
+    found, expected = penalty(make, np.sin(np.arange(np.prod(shape))).reshape(shape))
+    np.testing.assert_allclose(found, [expected], rtol=1e-5)
+
+
+def test_activity_regularizers_of_attention():
+    x = np.sin(np.arange(24)).reshape(2, 4, 3).astype("float32")
+    ours, _ = penalty(lambda **k: layers.MultiHeadAttention(2, 3, **k), x, x)
+    assert len(ours) == 4 and min(ours) > 0  # of the projections
+    ours, of_results = penalty(lambda **k: layers.GroupQueryAttention(4, 2, 1, **k), x, x)
+    assert len(ours) == 5  # and of the results, too
+    assert sum(abs(v - of_results) < 1e-5 for v in ours) == 2
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_layers_of_a_policy_give_its_dtype(policy):
+    x = np.ones((2, 4, 3), np.float32)
+    images = np.ones((1, 4, 4, 3), np.float32)
+    kind = policy.removeprefix("mixed_")
+    assert layers.MultiHeadAttention(2, 3, dtype=policy)(x, x).dtype.name == kind
+    assert layers.GroupQueryAttention(4, 2, 1, dtype=policy)(x, x).dtype.name == kind
+    assert layers.Rescaling(0.5, dtype=policy)(x).dtype.name == kind
+    assert layers.CenterCrop(2, 2, dtype=policy)(images).dtype.name == kind
+    inner = layers.MultiHeadAttention(2, 3, dtype=policy)
+    inner.build((2, 4, 3), (2, 4, 3))
+    assert inner.query_dense.dtype_policy.name == policy
+
+
+def test_losses_and_metrics_keep_their_dtype():
+    loss, metric = keras.losses.MeanSquaredError(dtype="float16"), keras.metrics.Mean()
+    for thing in (loss, metric):
+        with pytest.raises(AttributeError):
+            thing.dtype = "bfloat16"
+    # Counts are of floatx, whichever dtype the metric has, as in Keras.
+    counted = keras.metrics.Precision(dtype="float64")
+    counted.update_state([1, 0, 1], [0.9, 0.8, 0.3])
+    assert counted.result().dtype == td.float32 and counted.dtype == "float64"
+    mean = keras.metrics.Mean(dtype="float64")
+    mean.update_state([1.0, 2.0])
+    assert mean.result().dtype == td.float64
+
+
+def test_layers_say_what_build_and_masks_must_be():
+    class Wrong(layers.Layer):
+        def build(self, foo_shape, bar):
+            pass
+
+        def call(self, foo, bar):
+            return foo + bar
+
+    with pytest.raises(ValueError, match="argument `bar`, which does not end in `_shape`"):
+        Wrong()(X, X)
+    attention = layers.AdditiveAttention()
+    x = np.ones((1, 2, 2), np.float32)
+    with pytest.raises(ValueError, match=r"takes a list \[query, value\]"):
+        attention(x)
+    with pytest.raises(ValueError, match="the mask of a call is a list"):
+        attention([x, x], mask=x)
+    with pytest.raises(ValueError, match="length 2 or 3"):
+        attention([x, x], mask=[x])
+
+
+def test_windows_of_time_series_are_shuffled_anew_for_each_pass():
+    data = np.arange(12)
+
+    def windows(seed):
+        found = keras.utils.timeseries_dataset_from_array(
+            data, None, 5, batch_size=1, shuffle=True, seed=seed
+        )
+        return [[b.numpy().tolist() for b in found] for _ in range(2)]
+
+    first, second = windows(3)
+    assert sorted(first) == sorted(second) and first != second
+    assert windows(3) == [first, second]
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64"])
+def test_negative_numbers_of_rows_count_from_the_end(kind):
+    table = keras.layers.Embedding(5, 2)
+    rows = np.asarray(table(np.array([-1, -5, 1], kind)))
+    np.testing.assert_array_equal(rows, table.get_weights()[0][[4, 0, 1]])
+    for outside in (5, -6):
+        with pytest.raises(td.errors.InvalidArgumentError, match="out of range"):
+            table(np.array([outside], kind))
+
+
+def test_configs_of_metrics_have_what_keras_takes():
+    metric = keras.metrics.BinaryCrossentropy(label_smoothing=0.1)
+    assert set(metric.get_config()) == {"name", "dtype", "from_logits", "label_smoothing"}
+    along = keras.metrics.BinaryCrossentropy(axis=1)
+    assert keras.metrics.BinaryCrossentropy.from_config(along.get_config())._settings["axis"] == 1
