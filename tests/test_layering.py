@@ -88,9 +88,9 @@ FACADES = {
 # below them and on their own level. Packages without folders need no levels.
 LEVELS = {
     "compat": (
-        "corner_sampling graph_messages python_values v2",
+        "corner_sampling graph_messages operation_forms python_values v2",
         "tensorflow_ops tensorflow_state",
-        "graph_nodes tensorflow_gradients",
+        "graph_nodes operation_calls tensorflow_gradients",
         "tensorflow_types",
         "v1",
     ),

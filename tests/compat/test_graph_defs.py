@@ -257,9 +257,9 @@ def test_other_uses_of_switch_and_merge_are_refused() -> None:
 
 def test_unknown_types_are_named() -> None:
     graph_def = tf.GraphDef()
-    graph_def.node.add(name="a", op="Bucketize")
+    graph_def.node.add(name="a", op="Barrier")
     graph_def.node.add(name="b", op="SparseCross")
-    with pytest.raises(tf.errors.UnimplementedError, match=r"Bucketize \('a'\), SparseCross"):
+    with pytest.raises(tf.errors.UnimplementedError, match=r"Barrier \('a'\), SparseCross"):
         tf.import_graph_def(graph_def)
     with pytest.raises(TypeError, match="graph_def must be a GraphDef"):
         tf.import_graph_def(b"")

@@ -1,6 +1,7 @@
 """Interfaces of losses and metrics (values are in test_facts)."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -222,3 +223,13 @@ def test_metrics_by_name_in_fit(name):
 def test_unsupported_names_fail_with_one_line():
     with pytest.raises(AttributeError, match=r"td.keras has no 'quantizers'"):
         keras.quantizers
+
+
+def test_a_loss_of_the_program_gets_sparse_labels() -> None:
+    class OfPairs(td.keras.losses.Loss):
+        def call(self, y_true: Any, y_pred: Any) -> Any:
+            return td.reduce_sum(td.square(td.sparse.to_dense(y_true) - y_pred), 1)
+
+    labels = td.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 2])
+    loss = OfPairs()(labels, td.ones([2, 2]))
+    assert loss.numpy() == pytest.approx((1.0 + 2.0) / 2)

@@ -15,6 +15,7 @@ import treadle as td
 from treadle.compat import corner_sampling
 from treadle.core.shapes import ANY
 from treadle.core.spec import ListSpec
+from treadle.keras.layers.preprocessing.projections import projected
 from treadle.ops.collections import lists
 
 Attrs: TypeAlias = Mapping[str, Any]
@@ -133,7 +134,17 @@ def _nothing(inputs: Sequence[Any], attrs: Attrs) -> None:
     return None
 
 
-@rule("Identity", "PlaceholderWithDefault", "CheckNumerics", "EnsureShape")
+@rule("CheckNumerics")
+def _checked(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.debugging.check_numerics(inputs[0], attrs.get("message", ""))
+
+
+@rule("EnsureShape")
+def _of_shape(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.ensure_shape(inputs[0], attrs["shape"])
+
+
+@rule("Identity", "PlaceholderWithDefault")
 def _first(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return _itself(inputs[0])
 
@@ -302,6 +313,29 @@ def _where(inputs: Sequence[Any], attrs: Attrs) -> Any:
 @rule("Unique", results="y idx")
 def _unique(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return tuple(td.unique(inputs[0], attrs.get("out_idx", td.int32)))
+
+
+@rule("UniqueV2", results="y idx")
+def _unique_rows(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return _with_counts(inputs, attrs)[:2]
+
+
+@rule("UniqueWithCounts", "UniqueWithCountsV2", results="y idx count")
+def _with_counts(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    axes = constant(inputs[1], "the axis of unique elements") if len(inputs) > 1 else []
+    if axes not in ([], [0], 0) or (not axes and len(inputs) > 1 and len(inputs[0].shape) != 1):
+        raise td.errors.UnimplementedError(None, None, "unique elements are found in vectors only")
+    if len(inputs[0].shape) != 1:
+        raise td.errors.UnimplementedError(None, None, "unique elements are found in vectors only")
+    return tuple(td.unique_with_counts(inputs[0], attrs.get("out_idx", td.int32)))
+
+
+@rule("Bucketize")
+def _bucketize(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    x = inputs[0]
+    edges = td.constant(attrs["boundaries"], td.float32)
+    return td.reshape(td.searchsorted(edges, td.cast(td.reshape(x, [-1]), td.float32), "right"),
+                      td.shape(x))  # fmt: skip
 
 
 # -- reductions ------------------------------------------------------------------------------------
@@ -494,6 +528,19 @@ def _resize_nearest(inputs: Sequence[Any], attrs: Attrs) -> Any:
         return td.image.resize(images, size, "nearest")
     corners = attrs.get("align_corners", False)
     return corner_sampling.nearest(images, td.unstack(size, 2), corners)
+
+
+@rule("ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
+def _projected(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    images, transforms, size, *fill = inputs
+    floats = images if images.dtype in (td.float32, td.float64) else td.cast(images, td.float32)
+    rows = td.cast(transforms, floats.dtype)
+    rows = td.broadcast_to(rows, [td.shape(images)[0], 8])
+    fill_value = constant(fill[0], "fill_value") if fill else 0.0
+    mode = attrs.get("fill_mode", "CONSTANT").lower()
+    found = projected(floats, rows, attrs["interpolation"].lower(), mode, fill_value,
+                      td.unstack(size, 2))  # fmt: skip
+    return td.cast(found, images.dtype)
 
 
 # -- random numbers --------------------------------------------------------------------------------

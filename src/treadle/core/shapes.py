@@ -549,4 +549,4 @@ def _broadcast_dim(a: Dim, b: Dim, shapes: tuple[tuple[Dim, ...], ...]) -> Dim:
     if isinstance(b, SymbolicDim):
         return a
     listed = " and ".join(shape_text(s) for s in shapes)
-    raise errors.InvalidArgumentError(None, None, f"shapes {listed} do not broadcast")
+    raise errors.InvalidArgumentError(None, None, f"Incompatible shapes: {listed} do not broadcast")

@@ -78,13 +78,19 @@ class Executable:
 
         Nothing has run before: a program compares the sizes of its arguments first.
         """
-        from treadle.runtime import interpreter
-
+        found = None
         if self.stretched is not None and self.is_stretched(arrays):
             found = self.stretched(arrays)
-            if found is not None:
-                return found
-        return interpreter.run(self.graph, arrays)
+        return self.interpreted(arrays) if found is None else found
+
+    def interpreted(self, arrays: Sequence[Any], check_numerics: bool = False) -> list[Any]:
+        """What the interpreter gives, which runs on the host wherever the buffers are."""
+        from treadle.runtime import interpreter
+
+        storage = self.graph.device.storage
+        given = [x if isinstance(x, _KEPT) else storage.to_host(x) for x in arrays]
+        found = interpreter.run(self.graph, given, check_numerics=check_numerics)
+        return [x if isinstance(x, _KEPT) else storage.from_host(x) for x in found]
 
     @property
     def stages(self) -> Texts:
@@ -147,13 +153,7 @@ class InterpretedExecutable(Executable):
         self.texts = {"program": lambda: f"interpreted: {reason}"}
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
-        from treadle.runtime import interpreter
-
+        found = None
         if self.stretched is not None and self.is_stretched(arrays):
-            run = self.stretched(arrays)
-            if run is not None:
-                return run
-        storage = self.graph.device.storage
-        given = [x if isinstance(x, _KEPT) else storage.to_host(x) for x in arrays]
-        found = interpreter.run(self.graph, given, check_numerics=self.check_numerics)
-        return [x if isinstance(x, _KEPT) else storage.from_host(x) for x in found]
+            found = self.stretched(arrays)
+        return self.interpreted(arrays, self.check_numerics) if found is None else found

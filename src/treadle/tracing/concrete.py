@@ -345,9 +345,11 @@ class ConcreteFunction:
     def _retraced(self, specs: Sequence[Any]) -> ConcreteFunction | None:
         assert self.retrace is not None
         try:
-            return self.retrace(specs)
+            with placing(self.graph.device):
+                found = self.retrace(specs)
         except Exception:  # the interpreter raises the error of the op that refuses the sizes
             return None
+        return found if found.graph.device is self.graph.device else None
 
     def _run_stretched(self, arrays: Sequence[Any]) -> list[Any] | None:
         """See `Executable.stretched`."""

@@ -23,6 +23,44 @@ def signature_with_open_dim(tf):
 
 
 @program
+def open_sizes_that_broadcast(tf):
+    spec = tf.TensorSpec([None])
+
+    @tf.function(input_signature=[spec, spec])
+    def f(x, y):
+        with tf.GradientTape() as tape:
+            tape.watch([x, y])
+            z = tf.maximum(x * y, y - x)
+        return z, tape.gradient(z, [x, y])
+
+    sizes = ((1, 3), (3, 1), (2, 2), (1, 1), (0, 1))
+    results = [f(tf.range(a, dtype="float32"), tf.ones([b]) * 2) for a, b in sizes]
+    refused = raised(lambda: f(tf.ones([2]), tf.ones([3])))
+    return results, f.experimental_get_tracing_count(), refused
+
+
+@program
+def sizes_of_a_run_that_broadcast(tf):
+    @tf.function
+    def f(x):
+        return tf.boolean_mask(x, x > 0) * tf.boolean_mask(x, x < 0)
+
+    given = [[1, -1], [1, 2, -1, -2], [1, -1, -2], [1, 2, -1]]
+    return [outcome(lambda x=x: f(tf.constant(x))) for x in given]
+
+
+@program
+def conditions_of_known_ranks(tf):
+    @tf.function
+    def f(x):
+        if tf.rank(x) == 0:
+            x = tf.stack([x, x])
+        return x[0]
+
+    return f(tf.constant(1)), f(tf.constant([2, 3]))
+
+
+@program
 def signature_of_unknown_rank(tf):
     @tf.function(input_signature=[tf.TensorSpec(None, tf.float32)])
     def f(x):

@@ -181,3 +181,25 @@ def optimizers_of_rows_that_are_read_twice(tf):
         optimizer.apply_gradients([(tape.gradient(loss, table), table)])
         found.append(np.round(table.numpy(), 4).ravel().tolist())
     return found
+
+
+@program
+def of_complex_functions(tf):
+    x = tf.constant([1 + 2j, -0.5 + 1j, 2 - 1j], tf.complex128)
+    y = tf.constant([0.5 - 1j, 1 + 1j, -2 + 0.5j], tf.complex128)
+    functions = {
+        "cumprod": lambda a, b: tf.math.cumprod(a) * b,
+        "xlogy": tf.math.xlogy,
+        "xlog1py": tf.math.xlog1py,
+        "multiply_no_nan": tf.math.multiply_no_nan,
+        "swish": lambda a, b: tf.nn.swish(a) + b,
+        "divide": lambda a, b: a / b,
+        "power": lambda a, b: a**2 * b,
+    }
+    found = {}
+    for name, f in functions.items():
+        with tf.GradientTape() as tape:
+            tape.watch([x, y])
+            z = tf.reduce_sum(tf.math.real(f(x, y)))
+        found[name] = tape.gradient(z, [x, y])
+    return found

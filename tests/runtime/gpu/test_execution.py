@@ -57,6 +57,23 @@ def test_programs(gpu: Device, name: str) -> None:
     same(found, wanted, 1e-3 if name == "half" else 2e-5)
 
 
+def test_sizes_of_1_where_dims_are_open(gpu: Device) -> None:
+    open_vector = td.TensorSpec([None])
+
+    def function(x: Any, y: Any) -> Any:
+        return td.exp(x - y), td.maximum(y, x)
+
+    with td.device("GPU:0"):
+        traced = td.function(function, input_signature=[open_vector, open_vector])
+        for sizes in ((3, 3), (1, 4), (4, 1), (1, 2)):
+            x, y = (np.arange(n, dtype=np.float32) for n in sizes)
+            found = traced(on(gpu, x), on(gpu, y))
+            assert all(z.device.endswith("GPU:0") for z in found)
+            same(found, function(td.constant(x), td.constant(y)))
+        traces = traced.get_concrete_function(on(gpu, x), on(gpu, y))._stretched.values()
+        assert len(traces) == 2 and all(trace is not None for trace in traces)
+
+
 def growing_list(x: Any) -> Any:
     array = td.TensorArray(td.float32, size=0, dynamic_size=True)
     for i in td.range(3):

@@ -55,7 +55,9 @@ class Loss:
         return found if self.reduction in ("sum", "none", None) else replicas.scaled(found)
 
     def _converted(self, value: Any) -> td.Tensor:
-        return td.cast(td.convert_to_tensor(value), self.dtype)
+        if not isinstance(value, td.SparseTensor | td.RaggedTensor):
+            value = td.convert_to_tensor(value)
+        return td.cast(value, self.dtype)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal loss."""

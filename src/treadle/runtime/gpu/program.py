@@ -13,7 +13,7 @@ from treadle.core.meeting import is_part, meet
 from treadle.core.shapes import substitute
 from treadle.ops.collections.iterators import release_iterators
 from treadle.ops.collections.lists import LIST_ADD
-from treadle.runtime.executable import Executable, InterpretedExecutable
+from treadle.runtime.executable import Executable
 from treadle.runtime.exhausted import no_results, no_workspace
 from treadle.runtime.gpu.description import Description
 from treadle.runtime.gpu.driver import CannotRecord, Memory, Recording
@@ -278,8 +278,7 @@ class GpuProgram(Executable):
         with storage.working():
             sizes = self._sizes(arrays)
             if self._differ(sizes):
-                reason = "sizes differ that the program takes to be equal"
-                return InterpretedExecutable(self.planned.graph, reason).run(arrays)
+                return self.where_sizes_differ(arrays)
             for number in self.written:
                 arrays[number].make_writable()
             run = self._begun(arrays, sizes)

@@ -11,8 +11,9 @@ INTERPOLATIONS = ("nearest", "bilinear")
 
 
 def projected(
-    images: td.Tensor, rows: td.Tensor, interpolation: str, fill_mode: str, fill_value: float
-) -> td.Tensor:
+    images: td.Tensor, rows: td.Tensor, interpolation: str, fill_mode: str, fill_value: float,
+    size: Any = None,
+) -> td.Tensor:  # fmt: skip
     """Images [batch, height, width, channels] whose pixel at (x, y) is that of the given image at
     ``((a x + b y + c) / k, (d x + e y + f) / k)``, where k is 1 or ``g x + h y + 1``.
 
@@ -21,10 +22,13 @@ def projected(
         interpolation: "bilinear" between four pixels, or the "nearest" one.
         fill_mode: what lies beyond the border, see `RandomZoom`.
         fill_value: for "constant".
+        size: the height and width of the results, as of the images where it is None.
     """
     shape = td.shape(images)
-    x = td.cast(td.range(shape[2]), rows.dtype)[None, None]
-    y = td.cast(td.range(shape[1]), rows.dtype)[None, :, None]
+    high, wide = (shape[1], shape[2]) if size is None else size
+    known = images.shape if size is None else [images.shape[0], high, wide, images.shape[3]]
+    x = td.cast(td.range(wide), rows.dtype)[None, None]
+    y = td.cast(td.range(high), rows.dtype)[None, :, None]
     a, b, c, d, e, f, *far = (part[:, None, None] for part in td.unstack(rows, axis=1))
     right, below = a * x + b * y + c, d * x + e * y + f
     if far:
@@ -44,12 +48,12 @@ def projected(
         return td.where(there[..., None], found, td.constant(fill_value, images.dtype))
 
     if interpolation == "nearest":
-        return td.ensure_shape(at(_rounded(down), _rounded(across)), images.shape)
+        return td.ensure_shape(at(_rounded(down), _rounded(across)), known)
     top, left = td.floor(down), td.floor(across)
     low, right = (down - top)[..., None], (across - left)[..., None]
     above = at(top, left) * (1 - right) + at(top, left + 1) * right
     below = at(top + 1, left) * (1 - right) + at(top + 1, left + 1) * right
-    return td.ensure_shape(above * (1 - low) + below * low, images.shape)
+    return td.ensure_shape(above * (1 - low) + below * low, known)
 
 
 def _rounded(x: td.Tensor) -> td.Tensor:

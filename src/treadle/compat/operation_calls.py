@@ -1,0 +1,102 @@
+"""Calls of TensorFlow's operations by the names of their inputs and attributes."""
+
+from __future__ import annotations
+
+import inspect
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import treadle as td
+from treadle.compat.operation_forms import Form, Input, form_of
+from treadle.compat.tensorflow_ops import run_operation
+from treadle.core.origin import at, user_origin
+
+
+def function_of(type_: str) -> Callable[..., Any]:
+    """The function of `td.raw_ops` for a type, which takes keywords only.
+
+    Raises:
+        KeyError: the type is not known.
+    """
+    form = form_of(type_)
+    names = [*(i.name for i in form.inputs), *form.attributes]
+    kind = namedtuple(type_, form.results) if len(form.results) > 1 else None
+
+    def call(*args: Any, **given: Any) -> Any:
+        given.pop("name", None)
+        if args:
+            raise TypeError(
+                f"{type_} only takes keyword args (possible keys: {names}). Please pass these args "
+                f"as kwargs instead.{at(user_origin())}"
+            )
+        missing = [n for n in names if n not in given and n not in form.defaults]
+        if missing or not given.keys() <= set(names):
+            wrong = ", ".join(missing or sorted(given.keys() - set(names)))
+            raise TypeError(
+                f"{type_}: {'missing' if missing else 'unexpected'} arguments: {wrong}"
+                f"{at(user_origin())}"
+            )
+        values = form.defaults | given
+        attributes = {key: _attribute(values[name]) for name, key in form.attributes.items()}
+        found = run_operation(type_, attributes, *_inputs(form, values))
+        if form.gives_list:
+            return list(found)
+        return found if kind is None or found is None else kind(*found)
+
+    call.__name__ = call.__qualname__ = type_
+    call.__module__ = "treadle.raw_ops"
+    call.__doc__ = _description(type_, form)
+    parameters = [
+        inspect.Parameter(
+            n, inspect.Parameter.KEYWORD_ONLY,
+            default=form.defaults.get(n, inspect.Parameter.empty),
+        )
+        for n in sorted(names, key=lambda n: n in form.defaults)
+    ]  # fmt: skip
+    by_name = inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None)
+    call.__signature__ = inspect.Signature([*parameters, by_name])  # type: ignore[attr-defined]
+    return call
+
+
+def _description(type_: str, form: Form) -> str:
+    inputs = ", ".join(f"{i.name} ({'tensors' if i.is_list else 'a tensor'})" for i in form.inputs)
+    attributes = f"; attributes: {', '.join(form.attributes)}" if form.attributes else ""
+    results = ", ".join(form.results) or "none"
+    return (
+        f"TensorFlow's operation {type_}.\n\nIt takes keywords only. Inputs: {inputs or 'none'}"
+        f"{attributes}. Results: {results}.\n\n"
+        "Raises:\n    TypeError: a missing or unknown keyword."
+    )
+
+
+def _attribute(value: Any) -> Any:
+    """An attribute as graphs have it: shapes are lists, texts are no bytes."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, td.TensorShape):
+        return value.as_list() if value.rank is not None else None
+    return value
+
+
+def _inputs(form: Form, values: dict[str, Any]) -> list[Any]:
+    """The tensors in order; numbers and lists take the dtype of tensors of the same type."""
+    dtypes: dict[str, Any] = {}
+    for part in form.inputs:
+        of_part = values[part.name] if part.is_list else [values[part.name]]
+        for value in of_part:
+            if td.is_tensor(value):
+                dtypes.setdefault(part.type, value.dtype)
+    found: list[Any] = []
+    for part in form.inputs:
+        of_part = values[part.name] if part.is_list else [values[part.name]]
+        found += [_tensor(value, part, dtypes) for value in of_part]
+    return found
+
+
+def _tensor(value: Any, part: Input, dtypes: dict[str, Any]) -> Any:
+    if td.is_tensor(value):
+        return td.convert_to_tensor(value)
+    fixed = getattr(td, part.type, None)
+    dtype = fixed if isinstance(fixed, td.DType) else dtypes.get(part.type) if part.type else None
+    return td.convert_to_tensor(value, dtype)

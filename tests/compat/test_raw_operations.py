@@ -1,0 +1,83 @@
+"""`td.raw_ops`: keywords only, names and forms. What the operations compute is recorded from
+TensorFlow (`tests/facts_tf/calls/kernels.txt`)."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle.compat.operation_forms import form_of, types
+from treadle.compat.tensorflow_ops import is_known
+
+
+def alone(check: Callable[[], None]) -> None:
+    """Run in a thread: the tests of this folder stand in a graph of TensorFlow 1."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            check()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+
+
+def test_every_form_belongs_to_an_operation_that_is_known() -> None:
+    assert len(types()) >= 200
+    for name in types():
+        assert is_known(name), name
+        form, function = form_of(name), getattr(td.raw_ops, name)
+        parameters = inspect.signature(function).parameters
+        assert list(parameters)[-1] == "name"
+        assert set(parameters) == {"name", *form.attributes, *(i.name for i in form.inputs)}
+        assert name in dir(td.raw_ops) and "Raises" in function.__doc__
+
+
+def test_calls_and_refusals() -> None:
+    def check() -> None:
+        x = td.constant([[1.0, 2.0], [3.0, 4.0]])
+        product = td.raw_ops.MatMul(a=x, b=[[1, 0], [0, 1]], transpose_a=True, name="m")
+        np.testing.assert_array_equal(product, [[1.0, 3.0], [2.0, 4.0]])
+        y, idx, count = td.raw_ops.UniqueWithCounts(x=[3, 1, 3])
+        assert (y.numpy().tolist(), idx.numpy().tolist(), count.numpy().tolist()) == (
+            [3, 1], [0, 1, 0], [2, 1])  # fmt: skip
+        assert isinstance(td.raw_ops.Split(axis=0, value=x, num_split=2), list)
+        with pytest.raises(TypeError, match="only takes keyword args"):
+            td.raw_ops.Abs(x)
+        with pytest.raises(TypeError, match="missing arguments: b"):
+            td.raw_ops.MatMul(a=x)
+        with pytest.raises(TypeError, match="unexpected arguments: turned"):
+            td.raw_ops.Abs(x=x, turned=True)
+
+    alone(check)
+
+
+def test_inside_of_functions_with_gradients() -> None:
+    def check() -> None:
+        @td.function
+        def slope(x: Any) -> Any:
+            with td.GradientTape() as tape:
+                tape.watch(x)
+                y = td.raw_ops.Mul(x=td.raw_ops.Sin(x=x), y=2.0)
+            return tape.gradient(y, x)
+
+        np.testing.assert_allclose(slope(td.constant([0.0, 1.0])), 2 * np.cos([0.0, 1.0]), 1e-6)
+
+    alone(check)
+
+
+def test_names_that_are_missing() -> None:
+    assert not hasattr(td.raw_ops, "CudnnRNN")
+    with pytest.raises(AttributeError, match="public functions"):
+        _ = td.raw_ops.CudnnRNN
