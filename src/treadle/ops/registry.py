@@ -114,7 +114,7 @@ class Op:
     sizes: Sizes | None = None
     sizes_differ: str = (
         "sizes {} and {} of the operands differ; sizes that only the running program knows are not "
-        "broadcast"
+        "broadcast: td.tile makes a size of 1 larger"
     )
     parts: Callable[..., Any] | None = None
     regions: tuple[str, ...] = ()
