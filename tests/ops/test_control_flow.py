@@ -79,10 +79,11 @@ def test_eager_tensors_are_captured_once():
     builder = GraphBuilder("f")
     x = builder.parameter(TensorSpec([2]))
     with recording(builder):
-        y = cond(less(constant(0), 1), lambda: add(x, weight), lambda: multiply(x, weight))
+        chosen = builder.parameter(TensorSpec([], dtypes.bool))
+        y = cond(chosen, lambda: add(x, weight), lambda: multiply(x, weight))
         z = add(y, weight)
     graph = builder.finish([z])
-    assert graph.captures == [weight] and len(graph.params) == 2
+    assert graph.captures == [weight] and len(graph.params) == 3
     node = next(n for n in graph.nodes if n.op.name == "cond")
     assert len(node.inputs) == 3
     assert [len(r.params) for r in node.regions] == [2, 2]

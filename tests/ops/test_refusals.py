@@ -158,12 +158,19 @@ def test_means_of_integers():
     assert td.reduce_mean(np.array([2**53 + 1, 2**53 + 3])).numpy() == 2**53 + 2
 
 
-def test_squeeze_refuses_a_dim_of_1_that_it_did_not_know():
+def test_squeeze_of_a_dim_of_1_that_it_did_not_know():
     f = td.function(lambda x: td.squeeze(x), input_signature=[td.TensorSpec([None, 1], td.float32)])
     assert f(floats(3, 1)).shape == (3,)
     assert f(floats(0, 1)).shape == (0,)
+    assert f(floats(1, 1)).shape == ()  # by a trace that knows it
+
+    @td.function
+    def late(x):
+        return td.squeeze(td.boolean_mask(x, x > 0)[None])
+
+    assert late(td.constant([1.0, 2.0, -1.0])).shape == (2,)
     with pytest.raises(td.errors.InvalidArgumentError, match="name the axes"):
-        f(floats(1, 1))
+        late(td.constant([1.0, -2.0, -1.0]))
 
 
 @pytest.mark.parametrize("op", [td.add, td.multiply, td.maximum, td.math.divide_no_nan])

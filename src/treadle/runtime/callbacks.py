@@ -198,7 +198,7 @@ class Callbacks:
 
     def _differ(self, step: Guard, words: int) -> None:
         a, b = (ctypes.c_int64 * 2).from_address(words)
-        text = f"{step.node.op.name}: {step.text.format(a, b)}{at(step.node.origin)}"
+        text = step.message(a, b)
         raise failed_at(step.node.origin, errors.InvalidArgumentError(None, step.node.op, text))
 
     def _deliver(self, step: Deliver, words: int) -> None:

@@ -12,7 +12,7 @@ from treadle.core import errors
 from treadle.core.context import context, recount
 from treadle.core.dtypes import DType
 from treadle.core.interrupts import QUIET, numpy_errors
-from treadle.core.origin import at, failed_at
+from treadle.core.origin import failed_at
 from treadle.core.shapes import Dim, substitute
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Node, Value
@@ -504,7 +504,7 @@ class Run:
     def guard(self, step: Guard) -> None:
         a, b = self.shape(step.sizes)
         if a != b:
-            text = f"{step.node.op.name}: {step.text.format(a, b)}{at(step.node.origin)}"
+            text = step.message(a, b)
             error = errors.InvalidArgumentError(None, step.node.op, text)
             raise failed_at(step.node.origin, error)
 

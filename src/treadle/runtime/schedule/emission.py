@@ -60,7 +60,8 @@ class Emission:
                 self.wanted.setdefault(value, place)
         self.block = Block()
         self.made: set[Value] = set(region.params)
-        grouped = {n for u in order.units if u.role is not Role.SCALAR for n in u.nodes}
+        apart = Role.SCALAR, Role.ALIAS  # their handlers compare no sizes
+        grouped = {n for u in order.units if u.role not in apart for n in u.nodes}
         self.unguarded = [n for n in region.nodes if n not in grouped and any(guarded_dims(n))]
         self.placed: set[Unit] = set()
         self.pushes = element_slots(region, order) if program.native_lists else {}
@@ -164,12 +165,18 @@ class Emission:
         for a, b in guarded_dims(node):
             late = (dim_symbols(a) | dim_symbols(b)) & self.program.late
             if late and not self.program.ranges.are_equal(a, b):
-                self.emit(Guard(node, (a, b), node.op.sizes_differ))
+                said = node.attrs.get("text")  # of what a public function requires
+                if said is None:
+                    said = node.op.sizes_differ
+                else:
+                    said = said.replace("{", "{{").replace("}", "}}")
+                self.emit(Guard(node, (a, b), said))
             self.program.sizes.add([(a, b)])
 
     def guard_inlined(self) -> None:
         """Compare the sizes of nodes that have no unit (views, scalars and nodes that are computed
-        again, inside of their consumers) as soon as the program knows these sizes."""
+        again, inside of their consumers), and of those that are another value under a new name, as
+        soon as the program knows these sizes."""
         waiting: list[Node] = []
         for node in self.unguarded:
             pairs = list(guarded_dims(node))

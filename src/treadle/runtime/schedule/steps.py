@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import field
 
 from treadle.core.dtypes import DType
+from treadle.core.origin import at
 from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node, Value
@@ -268,6 +269,11 @@ class Guard(Step):
     node: Node
     sizes: tuple[Dim, Dim]
     text: str
+
+    def message(self, a: int, b: int) -> str:
+        """The error for the sizes of a run."""
+        name = "" if "speaks_for_caller" in self.node.op.tags else f"{self.node.op.name}: "
+        return f"{name}{self.text.format(a, b)}{at(self.node.origin)}"
 
 
 @record(eq=False)
