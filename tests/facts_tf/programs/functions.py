@@ -45,7 +45,7 @@ def sizes_of_a_run_that_broadcast(tf):
     def f(x):
         return tf.boolean_mask(x, x > 0) * tf.boolean_mask(x, x < 0)
 
-    given = [[1, -1], [1, 2, -1, -2], [1, -1, -2], [1, 2, -1]]
+    given = [[1, -1], [1, 2, -1, -2], [1, -1, -2]]
     return [outcome(lambda x=x: f(tf.constant(x))) for x in given]
 
 
