@@ -36,7 +36,6 @@ __getattr__ = provided(
 )
 
 
-
 def _imports(frame: FrameType) -> bool:
     """Whether the instruction at which a frame stands is that of an import statement."""
     at = frame.f_code.co_code[frame.f_lasti]

@@ -81,17 +81,16 @@ def _attribute(value: Any) -> Any:
 
 def _inputs(form: Form, values: dict[str, Any]) -> list[Any]:
     """The tensors in order; numbers and lists take the dtype of tensors of the same type."""
+    given = [
+        (part, value)
+        for part in form.inputs
+        for value in (values[part.name] if part.is_list else [values[part.name]])
+    ]
     dtypes: dict[str, Any] = {}
-    for part in form.inputs:
-        of_part = values[part.name] if part.is_list else [values[part.name]]
-        for value in of_part:
-            if td.is_tensor(value):
-                dtypes.setdefault(part.type, value.dtype)
-    found: list[Any] = []
-    for part in form.inputs:
-        of_part = values[part.name] if part.is_list else [values[part.name]]
-        found += [_tensor(value, part, dtypes) for value in of_part]
-    return found
+    for part, value in given:
+        if td.is_tensor(value):
+            dtypes.setdefault(part.type, value.dtype)
+    return [_tensor(value, part, dtypes) for part, value in given]
 
 
 def _tensor(value: Any, part: Input, dtypes: dict[str, Any]) -> Any:

@@ -322,10 +322,8 @@ def _unique_rows(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 @rule("UniqueWithCounts", "UniqueWithCountsV2", results="y idx count")
 def _with_counts(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    axes = constant(inputs[1], "the axis of unique elements") if len(inputs) > 1 else []
-    if axes not in ([], [0], 0) or (not axes and len(inputs) > 1 and len(inputs[0].shape) != 1):
-        raise td.errors.UnimplementedError(None, None, "unique elements are found in vectors only")
-    if len(inputs[0].shape) != 1:
+    axis = constant(inputs[1], "the axis of unique elements") if len(inputs) > 1 else []
+    if axis not in ([], [0], 0) or len(inputs[0].shape) != 1:
         raise td.errors.UnimplementedError(None, None, "unique elements are found in vectors only")
     return tuple(td.unique_with_counts(inputs[0], attrs.get("out_idx", td.int32)))
 
@@ -333,9 +331,9 @@ def _with_counts(inputs: Sequence[Any], attrs: Attrs) -> Any:
 @rule("Bucketize")
 def _bucketize(inputs: Sequence[Any], attrs: Attrs) -> Any:
     x = inputs[0]
-    edges = td.constant(attrs["boundaries"], td.float32)
-    return td.reshape(td.searchsorted(edges, td.cast(td.reshape(x, [-1]), td.float32), "right"),
-                      td.shape(x))  # fmt: skip
+    edges = td.cast(td.constant(attrs["boundaries"], td.float32), td.float64)
+    found = td.searchsorted(edges, td.cast(td.reshape(x, [-1]), td.float64), "right")
+    return td.reshape(found, td.shape(x))
 
 
 # -- reductions ------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ class Executable:
     """
 
     mode = "interpreted"
+    check_numerics = False
 
     def __init__(self, graph: Graph, reason: str = "") -> None:
         self._graph = graph
@@ -83,13 +84,13 @@ class Executable:
             found = self.stretched(arrays)
         return self.interpreted(arrays) if found is None else found
 
-    def interpreted(self, arrays: Sequence[Any], check_numerics: bool = False) -> list[Any]:
+    def interpreted(self, arrays: Sequence[Any]) -> list[Any]:
         """What the interpreter gives, which runs on the host wherever the buffers are."""
         from treadle.runtime import interpreter
 
         storage = self.graph.device.storage
         given = [x if isinstance(x, _KEPT) else storage.to_host(x) for x in arrays]
-        found = interpreter.run(self.graph, given, check_numerics=check_numerics)
+        found = interpreter.run(self.graph, given, check_numerics=self.check_numerics)
         return [x if isinstance(x, _KEPT) else storage.from_host(x) for x in found]
 
     @property
@@ -153,7 +154,4 @@ class InterpretedExecutable(Executable):
         self.texts = {"program": lambda: f"interpreted: {reason}"}
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
-        found = None
-        if self.stretched is not None and self.is_stretched(arrays):
-            found = self.stretched(arrays)
-        return self.interpreted(arrays, self.check_numerics) if found is None else found
+        return self.where_sizes_differ(arrays)  # which is all that it does

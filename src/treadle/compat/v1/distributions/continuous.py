@@ -49,7 +49,19 @@ def _located(loc: Any, scale: Any, validate_args: bool) -> list[Any]:
     return [loc, *parameters(scale, check=_positive)] if validate_args else [loc, scale]
 
 
-class Normal(Scalar):
+class _OfLocations(Scalar):
+    """Distributions that are moved by `loc` and stretched by `scale`."""
+
+    _loc: Any
+    _scale: Any
+    loc = property(lambda self: self._loc)
+    scale = property(lambda self: self._scale)
+
+    def _z(self, x: Any) -> Any:
+        return (x - self._loc) / self._scale
+
+
+class Normal(_OfLocations):
     """Normal distributions.
 
     Args:
@@ -65,15 +77,9 @@ class Normal(Scalar):
         super().__init__(self._scale.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats,
                          given, name=name)  # fmt: skip
 
-    loc = property(lambda self: self._loc)
-    scale = property(lambda self: self._scale)
-
     @staticmethod
     def param_shapes(sample_shape: Any, name: str = "DistributionParamShapes") -> dict[str, Any]:
         return {"loc": sample_shape, "scale": sample_shape}
-
-    def _z(self, x: Any) -> Any:
-        return (x - self._loc) / self._scale
 
     def _sample_n(self, count: Any, seed: int | None) -> Any:
         drawn = td.random.normal(self._shape_of(count), 0.0, 1.0, self._dtype, seed)
@@ -131,7 +137,7 @@ def _log_ndtr(x: Any) -> Any:
     return td.where(x < far, tail + td.math.log(series), near)
 
 
-class Laplace(Scalar):
+class Laplace(_OfLocations):
     """Laplace's distributions: of exponential tails on both sides of `loc`."""
 
     _tensors = ("_loc", "_scale")
@@ -143,17 +149,11 @@ class Laplace(Scalar):
         super().__init__(self._scale.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats,
                          given, name=name)  # fmt: skip
 
-    loc = property(lambda self: self._loc)
-    scale = property(lambda self: self._scale)
-
     def _sample_n(self, count: Any, seed: int | None) -> Any:
         kind = self._dtype.np_dtype.type
         low = float(np.nextafter(kind(-1), kind(0)))
         drawn = td.random.uniform(self._shape_of(count), low, 1.0, self._dtype, seed)
         return self._loc - self._scale * td.sign(drawn) * td.math.log1p(-td.abs(drawn))
-
-    def _z(self, x: Any) -> Any:
-        return (x - self._loc) / self._scale
 
     def _log_prob(self, x: Any) -> Any:
         return -td.abs(self._z(x)) - math.log(2.0) - td.math.log(self._scale)

@@ -206,7 +206,22 @@ class _OfVectors(Distribution):
         return td.shape(self._vector())[-1:]
 
 
-class Dirichlet(_OfVectors):
+class _Concentrated(_OfVectors):
+    """Distributions with a vector of concentrations."""
+
+    _concentration: Any
+    concentration = property(lambda self: self._concentration)
+
+    @property
+    def total_concentration(self) -> Any:
+        """The sums of the concentrations."""
+        return functions.reduce_sum(self._concentration, -1)
+
+    def _vector(self) -> Any:
+        return self._concentration
+
+
+class Dirichlet(_Concentrated):
     """Dirichlet's distributions, of vectors of positive numbers whose sum is one."""
 
     _tensors = ("_concentration",)
@@ -219,16 +234,6 @@ class Dirichlet(_OfVectors):
         )
         super().__init__(self._concentration.dtype, FULLY_REPARAMETERIZED, validate_args,
                          allow_nan_stats, given, name=name)  # fmt: skip
-
-    concentration = property(lambda self: self._concentration)
-
-    @property
-    def total_concentration(self) -> Any:
-        """The sums of the concentrations."""
-        return functions.reduce_sum(self._concentration, -1)
-
-    def _vector(self) -> Any:
-        return self._concentration
 
     def _sample_n(self, count: Any, seed: int | None) -> Any:
         drawn = td.random.gamma([count], self._concentration, None, self._dtype, seed)
@@ -343,7 +348,7 @@ class Multinomial(_Counts):
         return td.linalg.set_diag(outer, self._variance())
 
 
-class DirichletMultinomial(_Counts):
+class DirichletMultinomial(_Concentrated, _Counts):
     """How often each outcome is drawn, with probabilities of a Dirichlet distribution."""
 
     _tensors = ("_total_count", "_concentration")
@@ -357,16 +362,6 @@ class DirichletMultinomial(_Counts):
         self._total_count = parameter(total_count, self._concentration.dtype)
         super().__init__(self._concentration.dtype, NOT_REPARAMETERIZED, validate_args,
                          allow_nan_stats, given, name=name)  # fmt: skip
-
-    concentration = property(lambda self: self._concentration)
-
-    @property
-    def total_concentration(self) -> Any:
-        """The sums of the concentrations."""
-        return functions.reduce_sum(self._concentration, -1)
-
-    def _vector(self) -> Any:
-        return self._concentration
 
     def _sample_n(self, count: Any, seed: int | None) -> Any:
         size = td.shape(self._concentration)[-1]
