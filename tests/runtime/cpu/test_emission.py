@@ -8,10 +8,10 @@ import pytest
 from tests.runtime.interrupts.inject import by_signal
 from treadle.runtime.cpu.dispatch.layout import call_layout
 from treadle.runtime.cpu.dispatch.native_type import _module
-from treadle.runtime.cpu.emission import assembly_text, object_file, on_another_thread
+from treadle.runtime.cpu.emission import OPTIMIZE, assembly_text, object_file, on_another_thread
 from treadle.runtime.cpu.kept_memory_code import memory_text
 from treadle.runtime.cpu.pool_code import pool_text
-from treadle.runtime.cpu.target import aarch64, host
+from treadle.runtime.cpu.target import aarch64, baseline, host
 
 
 def texts(target):
@@ -80,3 +80,40 @@ def test_the_main_thread_does_not_call_llvm():
     assert names == ["treadle-llvm"]
     with pytest.raises(ZeroDivisionError):
         on_another_thread(lambda: 1 / 0)
+
+
+_DISTANCES = OPTIMIZE + """\
+define void @distances(ptr noalias %row, ptr noalias %letters, i32 %letter) {
+entry:
+  br label %next
+next:
+  %i = phi i64 [0, %entry], [%after, %next]
+  %left = phi i32 [0, %entry], [%best, %next]
+  %after = add nuw i64 %i, 1
+  %place.diagonal = getelementptr inbounds i32, ptr %row, i64 %i
+  %diagonal = load i32, ptr %place.diagonal
+  %place.above = getelementptr inbounds i32, ptr %row, i64 %after
+  %above = load i32, ptr %place.above
+  %place.other = getelementptr inbounds i32, ptr %letters, i64 %i
+  %other = load i32, ptr %place.other
+  %differ = icmp ne i32 %letter, %other
+  %more = zext i1 %differ to i32
+  %changed = add i32 %diagonal, %more
+  %removed = add i32 %above, 1
+  %nearer = call i32 @llvm.smin.i32(i32 %changed, i32 %removed)
+  %added = add i32 %left, 1
+  %best = call i32 @llvm.smin.i32(i32 %nearer, i32 %added)
+  %place = getelementptr inbounds i32, ptr %row, i64 %after
+  %place.below = getelementptr inbounds i32, ptr %place, i64 600
+  store i32 %best, ptr %place.below
+  %ends = icmp eq i64 %after, 600
+  br i1 %ends, label %end, label %next
+end:
+  ret void
+}
+"""
+
+
+def test_choices_that_data_decide_do_not_branch():
+    text = assembly_text(_DISTANCES, baseline(3))
+    assert len(re.findall(r"\tj\w+\t", text)) == 1  # back to the beginning of the loop
