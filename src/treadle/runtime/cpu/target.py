@@ -38,10 +38,10 @@ _AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
 # The matrix registers, and the instruction that multiplies pairs of bfloat16 in them.
 AMX_FEATURES = frozenset({"amx-tile", "amx-bf16"})
 
-# What is set in LLVM for the whole process. Its code generator for x86 makes branches of conditional
-# moves that lie on the longest chain of a loop. Where the data decides, as in tables of edit
-# distances or a binary search, such a branch is mispredicted half of the time and costs up to 2.4
-# times the loop; where it is foreseen, it gains at most a tenth.
+# What is set in LLVM for the whole process. Its code generator for x86 makes branches of those
+# conditional moves that lie on the longest chain of a loop. Where the data decides, as in tables of
+# edit distances or a binary search, such a branch is mispredicted half of the time, and the loop
+# takes up to 2.4 times as long; where it is foreseen, the loop gains at most a tenth.
 _OPTIONS = ("-x86-cmov-converter=false",)
 
 _initialised = locks.lock()
