@@ -126,12 +126,6 @@ def test_what_decides_the_rank_is_static(fn: Any, number: int) -> None:
         td.function(fn)(td.constant(number))
 
 
-def test_the_length_of_a_shape_decides_the_rank() -> None:
-    f = td.function(td.zeros, input_signature=[td.TensorSpec([None], td.int32)])
-    with pytest.raises(ValueError, match="number of axes"):
-        f(td.constant([2, 3]))
-
-
 @pytest.mark.parametrize("name", ["tile", "repeat_each", "pad", "roll", "split", "reshape"])
 def test_gradients_pass_through(name: str) -> None:
     fns = {

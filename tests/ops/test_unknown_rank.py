@@ -19,6 +19,10 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TREADLE_STRICT", "1")
 
 
+ONE = [1, 1, 1, 1]
+V = td.Variable(1.0)
+
+
 def doubled(x: Any) -> Any:
     """A tensor of unknown rank, in a function."""
     return td.numpy_function(lambda a: a * np.float32(2), [x], td.float32)
@@ -36,33 +40,177 @@ USES: dict[str, Callable[[Any], Any]] = {
     "concat": lambda y: td.concat([y, y], 0),
     "cast": lambda y: td.cast(y, td.int32),
     "sin": lambda y: np.sin(y),
-    "print": lambda y: td.print(y),
+    "print": lambda y: td.print(y, summarize=-1),
     "transpose": lambda y: td.transpose(y),
     "squeeze": lambda y: td.squeeze(y),
     "where": lambda y: td.where(y > 0.0, y, 1.0),
-    "assign_variable": lambda y: td.Variable(1.0, trainable=False).assign(y),
+    "assign_variable": lambda y: V.assign(y).read_value(),
     "call of a function": lambda y: td.function(lambda z: z)(y),
     "stack": lambda y: td.stack([y, y]),
-    "len": lambda y: len(y),
+    "image": lambda y: td.image.convert_image_dtype(y, td.uint8),
+    "both ways": lambda y: td.constant(2.0) - y * y + y[...],
+    "one hot": lambda y: td.one_hot(td.cast(y, td.int32), 5),
+    "reversed operands": lambda y: np.float32(3) / y,
+    "named": lambda y: td.add(y, 1.0, name="sum"),
 }
 
 
 @pytest.mark.parametrize("name", USES)
-def test_other_operations_say_that_the_rank_is_unknown(name: str) -> None:
+def test_operations_give_what_they_give_eagerly(name: str, capfd: Any) -> None:
     def f(x: Any) -> Any:
         return USES[name](doubled(x))
 
+    compiled = td.function(f)
+    runs = 0
+    for x in VALUES:
+        try:
+            expected = f(x)
+        except (td.errors.InvalidArgumentError, TypeError, ValueError, IndexError):
+            with pytest.raises((td.errors.InvalidArgumentError, ValueError)):
+                compiled(x)
+            continue
+        runs += 1
+        found = compiled(x)
+        for mine, eager in zip(td.nest.flatten(found), td.nest.flatten(expected), strict=True):
+            assert mine is eager is None or (mine.dtype, mine.shape) == (eager.dtype, eager.shape)
+            if eager is not None:
+                np.testing.assert_array_equal(mine, eager)
+    assert runs
+    printed = capfd.readouterr().err.splitlines()
+    assert len(printed) == (2 * sum("[" in t or t == "6" for t in printed[::2]) if printed else 0)
+
+
+@pytest.mark.parametrize(("name", "native"), [("cast", True), ("add", True), ("reduce", False)])
+def test_what_computes_by_element_stays_in_the_program(name: str, native: bool) -> None:
+    f = td.function(lambda x: USES[name](doubled(x)))
+    f(X)
+    nodes = [node.op.name for node in f.get_concrete_function(X).graph.walk()]
+    assert ("late_call" not in nodes) is native
+
+
+def test_ranks_that_are_known_by_the_operation() -> None:
+    def f(x: Any, kernel: Any) -> Any:
+        images = td.numpy_function(lambda a: a, [x], td.float32)
+        same = td.nn.depthwise_conv2d(images, kernel, ONE, "SAME")  # takes four axes only
+        if not td.executing_eagerly():
+            assert same.shape.rank == 4 and td.shape(images).shape.rank == 1
+            assert td.reduce_sum(images).shape.rank == 0 and (images * 2.0).shape.rank is None
+        return same
+
+    x, kernel = td.ones([2, 4, 4, 1]), td.ones([3, 3, 1, 2])
+    compiled = td.function(f)
+    np.testing.assert_allclose(compiled(x, kernel), f(x, kernel))
+    with pytest.raises(td.errors.InvalidArgumentError, match="shape is"):
+        compiled(td.ones([4, 4, 1]), kernel)
+
+
+def test_gradients_of_calls_that_the_run_makes() -> None:
+    def f(x: Any) -> Any:
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = td.py_function(lambda t: t * t, [x], td.float32)
+            z = td.reduce_sum(td.expand_dims(y, 0) * 3.0) + td.reduce_sum(y[..., :1] * 2.0)
+        return tape.gradient(z, x)
+
+    compiled = td.function(f)
+    for x in (X, td.ones([2, 3]), td.ones([2, 1, 3])):
+        np.testing.assert_allclose(compiled(x), f(x))
+        assert np.asarray(compiled(x)).any()
+
+
+def test_random_calls_that_the_run_makes_are_made_once() -> None:
+    f = td.function(lambda x: td.random.shuffle(doubled(x)))
+    x = td.range(50.0)
+    first, second = f(x).numpy(), f(x).numpy()
+    assert sorted(first) == sorted(second) == sorted(2 * x.numpy()) and (first != second).any()
+
+
+def test_subscripts_with_tensors() -> None:
+    def f(x: Any, n: Any) -> Any:
+        y = doubled(x)
+        return y[n:], y[..., td.newaxis], y[n], y[: td.shape(y)[0] - 1]
+
+    for x in (X, td.ones([3, 2])):
+        for mine, eager in zip(td.function(f)(x, 1), f(x, td.constant(1)), strict=True):
+            np.testing.assert_array_equal(mine, eager)
+
+
+def test_a_pipeline_of_python_functions() -> None:
+    def load(n: Any) -> Any:
+        return np.arange(6, dtype=np.uint8).reshape(2, 3) + n.astype(np.uint8)
+
+    def prepared(n: Any) -> Any:
+        image = td.cast(td.numpy_function(load, [n], td.uint8), td.float32) / 255.0
+        image = td.expand_dims(image, -1)
+        image.set_shape([2, 3, 1])
+        return image
+
+    rows = td.data.Dataset.range(4).map(prepared).batch(2)
+    assert rows.element_spec.shape.as_list() == [None, 2, 3, 1]
+    found = np.concatenate([b.numpy() for b in rows])
+    expected = [(load(np.int64(n)) / np.float32(255))[..., None] for n in range(4)]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_conditions_on_a_rank() -> None:
+    @td.function
+    def f(x: Any) -> Any:
+        y = doubled(x)
+        if td.rank(y) == 2:
+            return td.reduce_sum(y)
+        return td.reduce_max(y)
+
+    assert float(f(X)) == 4.0 and float(f(td.ones([2, 3]))) == 12.0
+
+
+def test_what_needs_the_rank_in_python_says_that_it_is_unknown() -> None:
     with pytest.raises(ValueError, match="the rank of a tensor is not known while 'f' is") as e:
+
+        def f(x: Any) -> Any:
+            return len(doubled(x))
+
         td.function(f)(X)
     text = str(e.value)
     assert "x.set_shape([...])" in text and "td.ensure_shape" in text and "td.reshape" in text
     assert text.count("test_unknown_rank.py") >= 2  # where it was made, and where it is used
 
 
-def test_the_message_names_the_operation() -> None:
-    for name in ("add", "matmul", "shape", "concat", "cast", "sin"):
-        with pytest.raises(ValueError, match=f"^{name}: the rank"):
-            td.function(lambda x, use=USES[name]: use(doubled(x)), autograph=False)(X)
+def test_problems_that_no_rank_solves_are_told() -> None:
+    f = td.function(lambda x: td.matmul(doubled(x), td.constant([[1]])))
+    with pytest.raises(td.errors.InvalidArgumentError, match="matmul.*(dtype|i32)"):
+        f(td.ones([1, 1]))
+
+
+# -- vectors whose length decides a rank ----------------------------------------------------------
+
+LENGTHS: dict[str, tuple[Callable[[Any], Any], list[list[Any]]]] = {
+    "zeros": (lambda n: td.zeros(n), [[3, 2], [4], []]),
+    "reshape": (lambda n: td.reshape(td.range(6.0), n), [[3, 2], [-1], [1, 2, 3]]),
+    "broadcast_to": (lambda n: td.broadcast_to(td.range(3), n), [[3], [2, 3]]),
+    "fill": (lambda n: td.fill(n, 2.0) + 1.0, [[2, 2], [3]]),
+    "tile": (lambda n: td.tile(td.ones([2, 3]), n), [[2, 1]]),
+    "roll": (lambda n: td.roll(td.reshape(td.range(6), [2, 3]), n, [0, 1]), [[1, 2]]),
+    "slice": (lambda n: td.slice(td.reshape(td.range(6), [2, 3]), n, [1, 1]), [[1, 2]]),
+    "transpose": (lambda n: td.transpose(td.reshape(td.range(6), [2, 3]), n), [[1, 0], [0, 1]]),
+    "pad": (lambda n: td.pad(td.ones([2, 3]), td.stack([n, n], 1)), [[1, 2]]),
+    "gather_nd": (lambda n: td.gather_nd(td.reshape(td.range(6), [2, 3]), n[None]), [[1], [1, 2]]),
+    "scatter_nd": (lambda n: td.scatter_nd([[1]], [2.0], n), [[3]]),
+    "unravel": (lambda n: td.image.resize(td.ones([1, 2, 2, 1]), n), [[3, 4]]),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_vectors_of_any_length(name: str) -> None:
+    function, values = LENGTHS[name]
+    for given in (  # by the signature, and of a length that only the run knows
+        td.function(function, input_signature=[td.TensorSpec([None], td.int32)]),
+        td.function(lambda n: function(td.boolean_mask(n, n > -9)), reduce_retracing=True),
+    ):
+        for value in values:
+            n = td.constant(value, td.int32)
+            found, expected = given(n), function(n)
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+            np.testing.assert_array_equal(found, expected)
 
 
 SETTLED: dict[str, Callable[[Any], Any]] = {

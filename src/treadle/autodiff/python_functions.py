@@ -12,6 +12,8 @@ import numpy as np
 from treadle.autodiff.tape import GradientTape, UnconnectedGradients
 from treadle.core import dtypes, errors
 from treadle.core.context import context
+from treadle.core.dtypes import DType
+from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
 from treadle.ops.conversion import convert_to_tensor, has_dtype
@@ -68,9 +70,26 @@ def py_function(
     return arrange(call.results(results), Tout) if results else []
 
 
-def _run(func: Any, arguments: Sequence[Any], specs: tuple[TensorSpec, ...]) -> list[Tensor]:
+def call_later(
+    func: Callable[..., list[Any]], arguments: Sequence[Tensor],
+    types: Sequence[tuple[DType, TensorShape]], has_effects: bool,
+) -> list[Tensor]:  # fmt: skip
+    """Have the graph call a function of tensors that the library itself wrote.
+
+    Args:
+        types: (dtype, shape) of each result, as far as they are known.
+        has_effects: whether it is called where its results are not used, too.
+    """
+    call = StagedCall(func, arguments, types, _checked_tensors)
+    op = PY_FUNCTION if has_effects else LATE_CALL
+    return call.results(_run(call.func, call.operands, call.specs, op))
+
+
+def _run(
+    func: Any, arguments: Sequence[Any], specs: tuple[TensorSpec, ...], op: Op | None = None
+) -> list[Tensor]:
     """The op's results without the last one, the number of its record."""
-    outputs = run(PY_FUNCTION, *arguments, func=func, out=specs, recorded=False)
+    outputs = run(op or PY_FUNCTION, *arguments, func=func, out=specs, recorded=False)
     return list(outputs[:-1]) if specs else []
 
 
@@ -143,7 +162,7 @@ def _gradient(call: OpCall, *output_grads: Any) -> list[Any]:
 def _ask_for_record(number: Tensor) -> None:
     """Have the forward call recorded, where its node is at hand and not yet compiled."""
     node = number.value.node if isinstance(number, SymbolicTensor) else None
-    if node is not None and node.op is PY_FUNCTION:
+    if node is not None and node.op in (PY_FUNCTION, LATE_CALL):
         node.attrs = {**node.attrs, "recorded": True}
 
 
@@ -180,5 +199,11 @@ PY_FUNCTION = register(
     Op(
         "py_function", _infer, _call_now, _gradient, effect="io", tags=frozenset({"strings"}),
         callback=USER_CODE,
+    )
+)  # fmt: skip
+LATE_CALL = register(
+    Op(
+        "late_call", _infer, _call_now, _gradient, tags=frozenset({"strings"}),
+        callback="only a run knows the rank of its operands",
     )
 )  # fmt: skip

@@ -47,6 +47,28 @@ class Claimed(TypeError):
         self.take = take
 
 
+class NotYetKnown(ValueError):
+    """What a trace raises where a number that decides how many axes a result has is known to a run
+    only: the rank of a tensor, or the length of a vector of sizes, axes or positions.
+
+    The public function whose call it ends may be called by the run instead (`take`).
+
+    Attributes:
+        dim: the length; None where a tensor's rank is not known.
+    """
+
+    # Gives the result of a call that the run makes; raises the exception where there is none.
+    run_later: Callable[[NotYetKnown, Any, Any, Any], Any]
+
+    def __init__(self, message: str, dim: Any = None) -> None:
+        super().__init__(message)
+        self.dim = dim
+
+    def take(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """The result of a call of `function` that this exception has ended."""
+        return NotYetKnown.run_later(self, function, args, kwargs)
+
+
 def explain_errors(module: str) -> None:
     """Replace the functions that a public module exports by ones whose errors are explained."""
     names = vars(sys.modules[module])
@@ -83,7 +105,7 @@ def explaining(function: Any, module: str) -> Any:
                 return context.recorder.call_named(call, kwargs["name"])
             return function(*args, **kwargs)
         except Exception as error:
-            if isinstance(error, Claimed):
+            if isinstance(error, Claimed | NotYetKnown):
                 return error.take(_call, args, kwargs)
             told = explained(error, function.__name__, args, kwargs)
             if told is error:

@@ -14,6 +14,7 @@ from treadle.core.dtypes import DType
 from treadle.core.list_value import ListValue
 from treadle.core.nest import register_leaf
 from treadle.core.origin import Origin, at, called_by_user, user_origin
+from treadle.core.refusals import NotYetKnown
 from treadle.core.shapes import Dim, TensorShape
 from treadle.core.spec import Spec, TensorSpec, array_spec, buffer_spec
 
@@ -337,10 +338,10 @@ class UnrankedTensor(SymbolicTensor):
     def name(self) -> str:
         return super().name if self.is_settled else self.elements.name
 
-    def refusal(self, op: str | None = None) -> ValueError:
+    def refusal(self, op: str | None = None) -> NotYetKnown:
         """The error for a use that needs the rank."""
         where = f" ({self.origin.describe()})" if self.origin else ""
-        return ValueError(
+        return NotYetKnown(
             f"{op or called_by_user()}: the rank of a tensor is not known while "
             f"{self.recorder.name!r} is traced: {self!r}{where}. Settle it before: "
             "x.set_shape([...]), td.ensure_shape(x, [...]) or td.reshape(x, [...]), with None for "

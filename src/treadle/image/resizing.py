@@ -27,7 +27,7 @@ from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.unary import floor
 from treadle.ops.elementwise.unary import round as rounded
 from treadle.ops.indexing.gather import gathered
-from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.shaping.reshaping import reshape_to, with_dims
 
 
 class ResizeMethod:
@@ -95,8 +95,10 @@ def _new_size(size: Any) -> tuple[Dim, Dim]:
     if isinstance(size, list | tuple):
         count = len(size)
     else:
-        vector = convert_to_tensor(size)
-        count = vector.dims[0] if vector.ndim == 1 else -1
+        size = convert_to_tensor(size)
+        if size.ndim == 1 and not isinstance(size.dims[0], int):
+            size = with_dims(size, (2,))
+        count = size.dims[0] if size.ndim == 1 else -1
     whole = not has_dtype(size) or convert_to_tensor(size).dtype.is_integer
     if count != 2 or not whole:
         raise refusal("'size' must be a 1-D tensor of 2 integers: new_height, new_width")

@@ -124,7 +124,9 @@ def ifftshift(x: Any, axes: Any = None) -> Tensor:
 def _shifted(x: Any, axes: Any, by: Any) -> Tensor:
     tensor = as_array(x)
     places = normalize_axes(axes, tensor.ndim)
-    return roll(tensor, tuple(by(tensor.dims[i]) for i in places), tuple(places))
+    amounts = [by(tensor.dims[i]) for i in places]
+    known = (n if isinstance(n, int) else dims_tensor(n, dtypes.int64) for n in amounts)
+    return roll(tensor, tuple(known), tuple(places))
 
 
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Tensor:

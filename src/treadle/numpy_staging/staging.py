@@ -18,6 +18,7 @@ import numpy as np
 from treadle.core.context import context
 from treadle.core.dtypes import array_dtype
 from treadle.core.origin import at, user_origin
+from treadle.core.refusals import NotYetKnown
 from treadle.core.tensor import Tensor
 from treadle.numpy_staging import reductions, scans, ufuncs
 from treadle.numpy_staging.functions import FUNCTIONS
@@ -53,6 +54,16 @@ def array_ufunc(
     ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], operator: bool
 ) -> Any:
     """``SymbolicTensor.__array_ufunc__``; `operator`: it stands for ``array + tensor``."""
+    try:
+        return _staged_ufunc(ufunc, method, inputs, kwargs, operator)
+    except NotYetKnown as error:
+        call = ufunc if method == "__call__" else getattr(ufunc, method)
+        return error.take(call, inputs, kwargs)
+
+
+def _staged_ufunc(
+    ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], operator: bool
+) -> Any:
     name = reflected(ufunc)
     if operator and method == "__call__" and name and isinstance(inputs[1], Tensor | Variable):
         return getattr(inputs[1], name)(inputs[0])
@@ -103,6 +114,8 @@ def array_function(func: Any, args: Any, kwargs: Any) -> Any:
         args = args[:-1]  # defaults
     try:
         return function(*args, **_options(name, kwargs))
+    except NotYetKnown as error:
+        return error.take(func, args, kwargs)
     except TypeError as error:
         if "positional argument" in str(error) or "unexpected keyword" in str(error):
             raise TypeError(

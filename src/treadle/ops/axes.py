@@ -10,6 +10,7 @@ import numpy as np
 
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
+from treadle.core.refusals import NotYetKnown
 from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
@@ -46,7 +47,7 @@ def _known(axis: Any) -> int:
             raise errors.DtypeError(None, None, text) from None
     found = as_dim_value(axis, "axis")
     if not isinstance(found, int):
-        raise ValueError(
+        raise NotYetKnown(
             f"An axis must be known while tracing, because the axes of the result depend on it: "
             f"{axis!r} is known only when the function runs; pass a Python int{at(user_origin())}"
         )

@@ -13,6 +13,7 @@ from treadle.core.arrays import own_copy
 from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
+from treadle.core.refusals import NotYetKnown
 from treadle.core.shapes import TensorShape, shape_text
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor, from_array, placed_array
@@ -158,7 +159,7 @@ def _emit(array: NDArray) -> Tensor:
 def _sizes(shape: TensorShape) -> list[int]:
     """The dims of a shape; ValueError where one is not known."""
     if not shape.is_fully_defined():
-        raise ValueError(
+        raise NotYetKnown(
             f"Cannot convert the shape {shape} to a tensor: it is not fully known while tracing; "
             f"td.shape(x) gives the sizes when the function runs{at(user_origin())}"
         )

@@ -16,9 +16,10 @@ from treadle.core import dtypes, errors
 from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
+from treadle.core.refusals import NotYetKnown
 from treadle.core.shapes import ANY, Dim, SymbolicDim, TensorShape, compound, fresh_symbol, product
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import NDArray, SymbolicTensor, Tensor
+from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, UnrankedTensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.conversion import constant, convert_to_tensor, has_dtype, pack
 from treadle.ops.elementwise.casting import cast as cast_tensor
@@ -149,6 +150,8 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     if not dtype.is_integer:
         text = f"shape: out_type must be an integer dtype, not {dtype.name}{at(user_origin())}"
         raise errors.DtypeError(None, None, text)
+    if isinstance(x, UnrankedTensor) and not x.is_settled:
+        return cast_tensor(x.extents, dtype)
     if context.recorder is None or all(isinstance(d, int) for d in x.dims):
         return constant(np.array(x.dims, dtype.np_dtype), dtype)
     return run(SHAPE, x, out_type=dtype)  # type: ignore[no-any-return]
@@ -163,14 +166,18 @@ def shape_n(
 
 def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements, int32 by default."""
-    return dims_tensor(
-        product(convert_to_tensor(input).dims), dtypes.as_dtype(out_type or dtypes.int32)
-    )
+    x = convert_to_tensor(input)
+    of_any_rank = isinstance(x, UnrankedTensor) and not x.is_settled
+    dims = x.elements.dims if of_any_rank else x.dims
+    return dims_tensor(product(dims), dtypes.as_dtype(out_type or dtypes.int32))
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of axes, an int32 scalar."""
-    return constant(convert_to_tensor(input).ndim, dtypes.int32)
+    x = convert_to_tensor(input)
+    if isinstance(x, UnrankedTensor) and not x.is_settled:
+        return dims_tensor(x.extents.dims[0], dtypes.int32)
+    return constant(x.ndim, dtypes.int32)
 
 
 # -- from tensors back to dims -------------------------------------------------------------------
@@ -298,11 +305,7 @@ def partial_dims(value: Any, what: str = "shape") -> tuple[Dim | None, ...]:
         found = resolve(tensor)
         if found is None:
             if dims and not isinstance(dims[0], int):
-                raise ValueError(
-                    f"{what}: the length of {tensor!r} is not known while tracing, and it decides "
-                    f"the number of axes; give the tensor a known length (td.ensure_shape)"
-                    f"{at(user_origin())}"
-                )
+                raise _unknown_length(tensor, f"{what}: ")
             return (None,) * (dims[0] if dims else 1)  # type: ignore[operator]
         return tuple(_exact(d) for d in found.reshape(-1))
     if isinstance(value, list | tuple):
@@ -380,8 +383,17 @@ def elements_of(value: Any) -> list[Tensor]:
     """The scalars of an integer vector of known length, or of a scalar."""
     vector = convert_to_tensor(value)
     count = vector.dims[0] if vector.ndim else 0
-    assert isinstance(count, int)  # else `partial_dims` has refused it
+    if not isinstance(count, int):
+        raise _unknown_length(vector)
     return [vector[k] for k in range(count)] if vector.ndim else [vector]
+
+
+def _unknown_length(vector: Tensor, what: str = "") -> NotYetKnown:
+    return NotYetKnown(
+        f"{what}the length of {vector!r} is not known while tracing, and it decides "
+        f"the number of axes; give the tensor a known length (td.ensure_shape){at(user_origin())}",
+        vector.dims[0],
+    )
 
 
 def shape_tensor(value: Any) -> Tensor:

@@ -7,16 +7,17 @@ import operator
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
+from treadle.core.refusals import NotYetKnown
 from treadle.core.shapes import broadcast
 from treadle.core.spec import spec_text
-from treadle.core.tensor import SymbolicTensor, Tensor, from_array
+from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor, from_array
 from treadle.ops import printing
 from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
 from treadle.ops.elementwise import arithmetic, comparison, logic, powers, unary
@@ -237,12 +238,16 @@ def _index(self: Any) -> int:
     return int(_value(self, "used as a Python integer"))
 
 
+class _NoLength(NotYetKnown, TypeError):
+    """`len` of a tensor whose first size only a run knows."""
+
+
 def _len(self: Any) -> int:
     if not self.dims:
         raise TypeError(f"A scalar tensor has no len(){at(user_origin())}")
     size = self.dims[0]
     if not isinstance(size, int):
-        raise TypeError(
+        raise _NoLength(
             f"len() of {self!r} is not known while tracing: use td.shape(x)[0]{at(user_origin())}"
         )
     return size
@@ -394,6 +399,47 @@ def _methods() -> dict[str, Any]:
     return found
 
 
+class _Slice(NamedTuple):
+    """A slice of a subscript, as a structure whose bounds may be tensors."""
+
+    start: Any
+    stop: Any
+    step: Any
+
+
+def _opened(key: Any) -> Any:
+    """A subscript with its slices as structures."""
+    if isinstance(key, slice):
+        return _Slice(key.start, key.stop, key.step)
+    return tuple(map(_opened, key)) if type(key) is tuple else key
+
+
+def _closed(key: Any) -> Any:
+    """The subscript of `_opened`."""
+    if isinstance(key, _Slice):
+        return slice(*key)
+    return tuple(map(_closed, key)) if type(key) is tuple else key
+
+
+def _of_any_rank(name: str) -> Operator:
+    """The operator of tensors whose rank only a run knows: the run calls it where the rank counts.
+    It takes part before that of another operand's class, as the class is a subclass."""
+
+    def call(x: Any, *others: Any) -> Any:
+        own = super(UnrankedTensor, x) if isinstance(x, UnrankedTensor) else x
+        return getattr(own, name)(*map(_closed, others))
+
+    _named(name, call)
+
+    def operator(self: Any, *others: Any) -> Any:
+        try:
+            return getattr(super(UnrankedTensor, self), name)(*others)
+        except NotYetKnown as error:
+            return error.take(call, (self, *map(_opened, others)), {})
+
+    return _named(name, operator)  # type: ignore[no-any-return]
+
+
 def _assigning(function: Operator) -> Operator:
     """``x += y`` on a symbolic tensor: a new tensor, as ``x + y``."""
 
@@ -453,6 +499,8 @@ def install() -> None:
         assigning = _assigning(getattr(operator, name + "_" * (name in _KEYWORDS)))
         setattr(SymbolicTensor, f"__i{name}__", _named(f"__i{name}__", assigning))
     Tensor.OVERLOADABLE_OPERATORS = _overloadable()
+    for name in {*_overloadable(), "__divmod__", "__rdivmod__", "__round__"}:
+        setattr(UnrankedTensor, name, _of_any_rank(name))
     for name, method in _methods().items():
         setattr(Tensor, name, method)
         if name == "__setitem__":

@@ -16,6 +16,7 @@ from treadle.core.interrupts import QUIET, numpy_errors
 from treadle.core.list_value import ListValue
 from treadle.core.origin import at, user_origin
 from treadle.core.records import record
+from treadle.core.refusals import NotYetKnown
 from treadle.core.spec import Spec, TensorSpec, spec_text
 from treadle.core.tensor import (
     DeviceTensor,
@@ -296,6 +297,8 @@ def infer_outputs(op: Op, specs: Sequence[Spec], attrs: Mapping[str, Any]) -> tu
         raise type(error)(None, op, _explain(op, specs, error.message)) from None
     except TypeError as error:
         raise errors.DtypeError(None, op, _explain(op, specs, str(error))) from None
+    except NotYetKnown as error:
+        raise NotYetKnown(_explain(op, specs, str(error)), error.dim) from None
     except ValueError as error:
         raise errors.InvalidArgumentError(None, op, _explain(op, specs, str(error))) from None
     outputs = result if isinstance(result, tuple) else (result,)

@@ -44,7 +44,7 @@ from treadle.ops.indexing.subscripts import getitem
 from treadle.ops.indexing.updates import set_item
 from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run
-from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.shaping.reshaping import of_rank, reshape_to
 from treadle.ops.sizes import Pairs
 
 
@@ -798,6 +798,8 @@ class Variable(metaclass=_CreatedVariable):
 def _assign_traced(variable: Variable, tensor: Tensor) -> None:
     """Assign while a function is traced."""
     recorder: Any = context.recorder
+    if variable.spec.has_rank:
+        tensor = of_rank(tensor, variable.spec.rank)
     if not variable.spec.may_vary:
         run(ASSIGN, variable, tensor)
         return

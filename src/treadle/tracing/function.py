@@ -16,6 +16,7 @@ from treadle.core.context import context, home, placed, placed_elsewhere, placin
 from treadle.core.devices import HOST
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
+from treadle.core.refusals import NotYetKnown
 from treadle.core.strategies import number_here
 from treadle.core.switches import is_on
 from treadle.ops.state import Variable, values_are_substituted
@@ -139,7 +140,10 @@ class Function:
             return self.python_function(*args, **kwargs)
         if self._signature.is_unbound and args:  # Class.method(instance, ...)
             return self.__get__(args[0])(*args[1:], **kwargs)
-        arguments = self._signature.bind(args, kwargs)
+        try:
+            arguments = self._signature.bind(args, kwargs)
+        except NotYetKnown as error:  # an argument's rank, in another trace
+            return error.take(self, args, kwargs)
         concrete = self._lookup(arguments)
         if concrete.changed:
             refuse_changed_arrays(concrete, arguments)

@@ -18,6 +18,7 @@ from treadle.core.frames import forget_last
 from treadle.core.names import unused_name
 from treadle.core.origin import at, user_origin
 from treadle.core.records import record
+from treadle.core.refusals import NotYetKnown
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.strategies import tracing_for_none
 from treadle.core.switches import disabled
@@ -80,6 +81,16 @@ class _Result:
 
     def __init__(self, index: int) -> None:
         self.index = index
+
+
+def _run_later(error: NotYetKnown, function: Any, args: Any, kwargs: Any) -> Any:
+    """The result of a call that the run makes; loaded with the first such call."""
+    from treadle.tracing.late_calls import run_later
+
+    return run_later(error, function, args, kwargs)
+
+
+NotYetKnown.run_later = staticmethod(_run_later)
 
 
 class _UnrankedResult:

@@ -24,7 +24,7 @@ def sink_broadcasts(rewriter: Rewriter, node: Node) -> Value | None:
     """The rules above; None where none fits."""
     if "moves" in node.op.tags:
         return _moved_fill(rewriter, node)
-    if not _is_elementwise(node):
+    if not is_elementwise(node):
         return None
     sources = [_before_broadcast(v) for v in node.inputs]
     if all(s is v for s, v in zip(sources, node.inputs, strict=True)):
@@ -35,7 +35,7 @@ def sink_broadcasts(rewriter: Rewriter, node: Node) -> Value | None:
     return _with_source(rewriter, node, sources)
 
 
-def _is_elementwise(node: Node) -> bool:
+def is_elementwise(node: Node) -> bool:
     """Elementwise, with an output of the shape that the inputs broadcast to."""
     lower = node.op.lower
     computes = isinstance(lower, Compute) and lower.kind == "elementwise"

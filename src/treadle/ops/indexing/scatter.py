@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
-from treadle.core.shapes import Dim
+from treadle.core.refusals import NotYetKnown
+from treadle.core.shapes import Dim, SymbolicDim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, as_index, cast
@@ -58,7 +59,12 @@ def _eager_gather_nd(params: NDArray, indices: NDArray) -> NDArray:
 def _infer_gather_nd(params: TensorSpec, indices: TensorSpec) -> TensorSpec:
     require_kinds("iu", indices)
     depth = indices.dims[-1] if indices.dims else None
-    if not isinstance(depth, int) or depth > params.rank:
+    if isinstance(depth, SymbolicDim):
+        raise NotYetKnown(
+            "how many axes the indices are for, their last dim, is not known while tracing; give "
+            "them a known one (td.ensure_shape)", depth,
+        )  # fmt: skip
+    if depth is None or depth > params.rank:
         raise errors.InvalidArgumentError(
             None, None, f"the last dim of the indices must be at most {params.rank}"
         )

@@ -25,7 +25,7 @@ from treadle.ops.indexing.gather import gathered
 from treadle.ops.reductions.reduction import reduce_all, reduce_any
 from treadle.ops.shaping.permuting import permute
 from treadle.ops.shaping.ranges import range as numbers
-from treadle.ops.shaping.reshaping import expand_dims, reshape_to
+from treadle.ops.shaping.reshaping import expand_dims, reshape_to, with_dims
 
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
@@ -47,7 +47,9 @@ def _transpose_by(x: Tensor, perm: Tensor) -> Tensor:
         text = f"transpose: perm is a sequence of integers, not of {perm.dtype.name}"
         raise errors.DtypeError(None, None, f"{text}{at(user_origin())}")
     order = cast(perm, dtypes.int64)
-    if order.dims != (x.ndim,):
+    if order.shape.is_compatible_with((x.ndim,)):
+        order = with_dims(order, (x.ndim,))
+    else:
         raise errors.InvalidArgumentError(
             None, None,
             f"transpose: perm must have the shape ({x.ndim},), one number for each axis of "

@@ -8,6 +8,7 @@ import numpy as np
 
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
+from treadle.core.refusals import NotYetKnown
 from treadle.core.shapes import TensorShape, broadcast
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
@@ -279,9 +280,11 @@ def banded_triangular_solve(
         InvalidArgumentError: the shapes do not fit.
     """
     rows, b = common_dtype("banded_triangular_solve", bands, rhs)
-    if rows.ndim < 2 or not isinstance(rows.dims[-2], int):
-        raise _invalid(f"banded_triangular_solve: the number of diagonals of {rows.spec} must be "
-                       "known")  # fmt: skip
+    if rows.ndim < 2:
+        raise _invalid(f"banded_triangular_solve: {rows.spec} is no matrix of diagonals")
+    if not isinstance(rows.dims[-2], int):
+        text = f"banded_triangular_solve: the number of diagonals of {rows.spec} must be known"
+        raise NotYetKnown(f"{text}{at(user_origin())}", rows.dims[-2])
     most = rows.dims[-2] - 1
     if most:
         matrix = diag(rows, k=(-most, 0) if lower else (0, most), align="LEFT_RIGHT")

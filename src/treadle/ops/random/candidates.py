@@ -29,7 +29,7 @@ from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.reductions.scan import cumsum
 from treadle.ops.shaping.creation import fill, ones
 from treadle.ops.shaping.ranges import range as number_range
-from treadle.ops.shaping.reshaping import reshape
+from treadle.ops.shaping.reshaping import reshape, with_dims
 from treadle.ops.statistics.sorting import top_k
 
 
@@ -167,9 +167,9 @@ def _expected(shares: Tensor, count: int, tries: Tensor | None) -> Tensor:
 
 def _labels(true_classes: Any, true: int) -> Tensor:
     labels = cast(convert_to_tensor(true_classes), dtypes.int64)
-    if labels.ndim != 2 or labels.dims[1] not in (true, None):
+    if not labels.shape.is_compatible_with((None, true)):
         raise _invalid(f"true_classes must be [batch, {true}], not of shape {labels.shape}")
-    return labels
+    return with_dims(labels, (labels.dims[0], true))
 
 
 def _invalid(text: str) -> errors.InvalidArgumentError:

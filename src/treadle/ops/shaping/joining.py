@@ -10,6 +10,7 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
+from treadle.core.refusals import NotYetKnown
 from treadle.core.shapes import Dim, shape_text
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
@@ -224,7 +225,7 @@ def unstack(
     position = normalize_axis(axis, x.ndim)
     count = num if num is not None else x.dims[position]
     if not isinstance(count, int):
-        raise ValueError(
+        raise NotYetKnown(
             f"unstack: the size of axis {axis} of {x.shape} is not known while tracing; give num"
             f"{at(user_origin())}"
         )

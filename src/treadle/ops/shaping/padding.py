@@ -28,6 +28,7 @@ from treadle.ops.lowering import (
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.creation import fill
 from treadle.ops.shaping.permuting import reverse
+from treadle.ops.shaping.reshaping import with_dims
 from treadle.ops.shaping.slicing import both, in_range, slice_known
 from treadle.ops.sizes import Pairs, at_most
 
@@ -193,6 +194,8 @@ def _pad_widths(x: Tensor, paddings: Any, mode: str) -> Paddings:
             raise errors.DtypeError(None, None, text)
         if paddings.ndim == 1:  # an empty one would be pairs of no axes
             raise _no_pairs(paddings, x)
+        if paddings.shape.is_compatible_with((x.ndim, 2)):
+            paddings = with_dims(paddings, (x.ndim, 2))
     if isinstance(paddings, Tensor) and paddings.is_symbolic and paddings.dims == (x.ndim, 2):
         paddings = [elements_of(paddings[k]) for k in range(x.ndim)]
     elif isinstance(paddings, Tensor):

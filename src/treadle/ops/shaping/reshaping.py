@@ -183,6 +183,11 @@ def with_dims(x: Tensor, dims: tuple[Dim, ...]) -> Tensor:
     return x if x.dims == dims else run(ENSURE_SHAPE, x, shape=dims)
 
 
+def of_rank(x: Tensor, rank: int) -> Tensor:
+    """`x`; where only a run knows its rank, checked to have this one."""
+    return x if settled_or_ranked(x) else ensure_shape(x, [None] * rank)
+
+
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """`x`, checked to have a shape compatible with `shape` (None: any).
 

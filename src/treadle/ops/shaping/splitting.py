@@ -8,6 +8,7 @@ import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
+from treadle.core.refusals import NotYetKnown
 from treadle.core.shapes import Dim, shape_text
 from treadle.core.tensor import Tensor
 from treadle.ops.axes import normalize_axis
@@ -62,7 +63,7 @@ def _part_count(value: Any) -> int:
     """The number of parts, which is the number of results."""
     count = as_dim_value(value, "split: num_or_size_splits")
     if not isinstance(count, int):
-        raise ValueError(
+        raise NotYetKnown(
             f"split: the number of parts must be known while tracing, because it is the number of "
             f"results: {value!r} is not{at(user_origin())}"
         )

@@ -1,0 +1,209 @@
+"""Calls of public functions that a run makes, as only it knows how many axes there are.
+
+A trace gives every value a rank. Where a public function lacks one, or the length of a vector that
+decides one (`NotYetKnown`), the function is traced for each rank, or length, that may come, to find
+out the dtypes and ranks of its results:
+
+- If it takes one rank only, the operand has that rank, and the run checks it.
+- If it computes every element by itself, it is applied to a vector of the elements.
+- Else the graph calls it when it runs, as it calls a `py_function`, with tensors of known shapes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from treadle.autodiff.python_functions import call_later
+from treadle.core import errors, nest
+from treadle.core.context import context, recording, taping
+from treadle.core.dtypes import DType
+from treadle.core.refusals import NotYetKnown
+from treadle.core.shapes import TensorShape
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor, settled_or_ranked
+from treadle.graph.builder import GraphBuilder
+from treadle.graph.ir import Graph
+from treadle.graph.passes.broadcasts import is_elementwise
+from treadle.ops.shaping.reshaping import ensure_shape, with_dims
+
+# What is raised where a trace lacks something that only a run knows.
+_UNKNOWN = (NotYetKnown, errors.InaccessibleTensorError, errors.OperatorNotAllowedInGraphError)
+_NUMBERS = (1, 2, 3, 4, 0, 5)  # ranks and lengths that are tried
+
+
+def run_later(error: NotYetKnown, function: Any, args: Any, kwargs: Any) -> Any:
+    """The result of a public function's call in a trace that `error` has ended.
+
+    Raises:
+        NotYetKnown: `error`, where no argument is what it is about, or the results are no tensors.
+    """
+    call = _Call(function, (args, kwargs), error)
+    trials = call.trials()
+    if not trials:
+        call.refuse()
+    first = trials[0]
+    if len(trials) == 1:
+        return call.with_known(first.numbers)
+    if all(map(call.is_by_element, trials)):
+        return call.on_elements()
+    types = call.result_types(trials)
+    results = call_later(call, call.tensors, types, any(t.has_effects for t in trials))
+    return None if first.structure is None else nest.pack(first.structure, results)
+
+
+class _Trial:
+    """A call traced with known ranks, or lengths.
+
+    Attributes:
+        numbers: the ranks or lengths, for each of the values that have none.
+        structure: what the function gave.
+    """
+
+    def __init__(self, numbers: tuple[int, ...], structure: Any, graph: Graph) -> None:
+        self.numbers, self.structure, self.graph = numbers, structure, graph
+        self.results: list[Any] = nest.flatten(structure) if structure is not None else []
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether the function does more than to give results."""
+        return any(node.op.effect is not None for node in self.graph.walk())
+
+    @property
+    def types(self) -> list[tuple[DType, TensorShape]]:
+        return [(x.dtype, x.shape) for x in self.results]
+
+
+class _Call:
+    """A call of a public function with operands of unknown ranks, or lengths.
+
+    Attributes:
+        tensors: the symbolic tensors among the arguments.
+    """
+
+    def __init__(self, function: Any, arguments: Any, error: NotYetKnown) -> None:
+        self.function, self.arguments, self.error = function, arguments, error
+        self.leaves = nest.flatten(arguments)
+        self.places = [i for i, x in enumerate(self.leaves) if isinstance(x, SymbolicTensor)]
+        self.tensors: list[Any] = [self.leaves[i] for i in self.places]
+        self.__name__ = function.__name__
+        # What a number is sought for: a length, or the shapes of the tensors without a rank.
+        self.sought: list[Any] = []
+        if error.dim is None:
+            extents = {id(x.extents): x.extents for x in self.tensors if not settled_or_ranked(x)}
+            self.sought = list(extents.values())
+        elif any(error.dim in x.dims for x in self.tensors if settled_or_ranked(x)):
+            self.sought = [error.dim]
+        if not self.sought:
+            raise error
+        self.problems: list[Exception] = []
+
+    def trials(self) -> list[_Trial]:
+        """The numbers that the function takes, with what it gives for each."""
+        count = len(self.sought)
+        repeat = itertools.product(_NUMBERS, repeat=2) if count == 2 else (
+            (number,) * count for number in _NUMBERS)  # fmt: skip
+        found = (self._try(numbers) for numbers in repeat)
+        return [trial for trial in found if trial is not None]
+
+    def _try(self, numbers: tuple[int, ...]) -> _Trial | None:
+        builder = GraphBuilder(self.__name__, outer=context.recorder)  # type: ignore[arg-type]
+        given = [builder.parameter(self._spec(x, numbers)) for x in self.tensors]
+        try:
+            with recording(builder), taping(()):
+                structure = self.with_tensors(*given)
+            trial = _Trial(numbers, structure, builder.graph)
+            if not all(isinstance(x, Tensor) for x in trial.results):
+                raise self.error
+            return trial
+        except _UNKNOWN:  # so that it cannot be told whether the function takes this number
+            raise self.error from None
+        except Exception as problem:  # it does not take it
+            self.problems.append(problem)
+            return None
+        finally:
+            builder.finished = True
+
+    def _spec(self, x: Any, numbers: Sequence[int]) -> TensorSpec:
+        """The spec of an operand for a trial: open sizes are any."""
+        if not settled_or_ranked(x):
+            number = next(n for n, s in zip(numbers, self.sought, strict=True) if s is x.extents)
+            return TensorSpec([None] * number, x.dtype)
+        dims = [numbers[0] if d == self.error.dim else d for d in x.dims]
+        return TensorSpec([d if isinstance(d, int) else None for d in dims], x.dtype)
+
+    def __call__(self, *tensors: Any) -> list[Any]:
+        """What the run calls: the results, in a row."""
+        found = self.with_tensors(*tensors)
+        return [] if found is None else nest.flatten(found)
+
+    def with_tensors(self, *tensors: Any) -> Any:
+        """The function's result for other tensors."""
+        leaves = list(self.leaves)
+        for place, tensor in zip(self.places, tensors, strict=True):
+            leaves[place] = tensor
+        args, kwargs = nest.pack(self.arguments, leaves)
+        return self.function(*args, **kwargs)
+
+    def with_known(self, numbers: Sequence[int]) -> Any:
+        """The result of the function, which takes these numbers only."""
+        return self.with_tensors(*(self._known(x, numbers) for x in self.tensors))
+
+    def _known(self, x: Any, numbers: Sequence[int]) -> Any:
+        if not settled_or_ranked(x):
+            return ensure_shape(x, self._spec(x, numbers).shape)
+        if self.error.dim in x.dims:
+            return with_dims(x, tuple(numbers[0] if d == self.error.dim else d for d in x.dims))
+        return x
+
+    def is_by_element(self, trial: _Trial) -> bool:
+        """Whether each element of the result is computed of one element of the only operand."""
+        if self.error.dim is not None or len(self.sought) != 1 or len(trial.results) != 1:
+            return False
+        others = [x for x in self.leaves if isinstance(x, Tensor | np.ndarray)]
+        if any(x.ndim for x in others if settled_or_ranked(x)):
+            return False
+        (result,) = trial.results
+        nodes = list(trial.graph.walk())
+        if not isinstance(result, SymbolicTensor) or any(not _computes(node) for node in nodes):
+            return False
+        params = trial.graph.params
+        return any(result.dims == p.spec.dims for p in params)
+
+    def on_elements(self) -> Any:
+        """The function of the elements in a row, with the shape of the operand."""
+        vectors = [x if settled_or_ranked(x) else x.elements for x in self.tensors]
+        return UnrankedTensor(nest.flatten(self.with_tensors(*vectors))[0], self.sought[0])
+
+    def result_types(self, trials: Sequence[_Trial]) -> list[tuple[DType, TensorShape]]:
+        """(dtype, shape) of each result, of the shape as much as all trials agree in."""
+        kinds = {tuple(dtype for dtype, _ in trial.types) for trial in trials}
+        if len(kinds) > 1:
+            raise self.error
+        found = []
+        for results in zip(*(trial.types for trial in trials), strict=True):
+            dtype, shape = results[0]
+            for _, other in results[1:]:
+                shape = _common(shape, other)
+            found.append((dtype, shape))
+        return found
+
+    def refuse(self) -> NoReturn:
+        """Raise what all trials say; that the rank is not known where they say different things."""
+        texts = {f"{type(p).__name__} {p}" for p in self.problems}
+        raise self.problems[0] if len(texts) == 1 else self.error
+
+
+def _computes(node: Any) -> bool:
+    return is_elementwise(node) or not (node.inputs or node.op.effect)
+
+
+def _common(a: TensorShape, b: TensorShape) -> TensorShape:
+    """The shape that both may have."""
+    if a.rank is None or a.rank != b.rank:
+        return TensorShape(None)
+    pairs = zip(a.as_list(), b.as_list(), strict=True)
+    return TensorShape([m if m == n else None for m, n in pairs])
