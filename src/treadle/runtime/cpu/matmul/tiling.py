@@ -37,6 +37,7 @@ from treadle.runtime.cpu.matmul.tiles import (
     lanes,
     most_rows,
     rows_ahead,
+    stores_past,
 )
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
@@ -55,7 +56,7 @@ PACK_A_PANELS = 8  # panels that use a copy of A's tile
 PACK_A_COLUMNS = 256  # of C, from which a copy of A costs less than steps that fill no register
 STEP_LINES = 6  # lines that move in the time of a step of k: slower steps hide that of A's line
 
-NO_PACK, COPY, TRANSPOSE, DOTS, PANELS = 0, 1, 2, 3, 4
+NO_PACK, COPY, TRANSPOSE, DOTS, PANELS, FILL = 0, 1, 2, 3, 4, 5
 
 
 @record(frozen=True)
@@ -74,6 +75,8 @@ class Blocks:
         most_area: a block that is kept apart.
         large: the smallest B that is not all in the second-level caches.
         dots: rows of B that all tiles of dot products use, one after another.
+        past: the smallest result that is stored past the caches: whoever reads it has operands of
+            its own, and these leave the last cache little room.
         dots_least_k: steps of k from which dot products pay: four vectors of 32-bit numbers.
     """
 
@@ -87,6 +90,7 @@ class Blocks:
     large: int
     dots: int
     dots_least_k: int
+    past: int
 
     @staticmethod
     @functools.cache
@@ -104,6 +108,7 @@ class Blocks:
             large=2 * near,
             dots=near // 2,
             dots_least_k=4 * tuning.lanes,
+            past=tuning.l3.size // 4,
         )
 
 
@@ -193,8 +198,8 @@ class Tiling:
         tiles: row tiles of C.
         panels: column panels of C.
         depth: rows of B in a block of k.
-        pack: NO_PACK, COPY or TRANSPOSE for B's panels, or DOTS: B is not copied though transposed,
-            or PANELS: B is given in panels.
+        pack: NO_PACK, COPY or TRANSPOSE for B's panels, or FILL: the first tile of each copies it,
+            or DOTS: B is not copied though transposed, or PANELS: B is given in panels.
         pack_a: 1 where A's tiles are copied.
         by_rows: 1 where threads share the row tiles, 0 where they share the panels.
         ahead: rows of B that tiles ask for before they need them, where these are not copied.
@@ -207,6 +212,8 @@ class Tiling:
         tile_space: bytes of the copy of one of A's tiles.
         needs: the tiles that may be called.
         apart: bytes at the end of a thread's workspace for a block of C; 0 where C is in memory.
+        past: bytes of C from which tiles store it past the caches, where its lines are complete when
+            they are stored and nothing else reads them; 0: they do not.
     """
 
     vectors: int
@@ -226,6 +233,7 @@ class Tiling:
     tile_space: Dim
     needs: tuple[Tile, ...]
     apart: int = 0
+    past: int = 0
 
 
 def tiling_of(
@@ -252,7 +260,7 @@ def tiling_of(
     panel_bytes = (depth + width) * vectors * width * size
     together = blocks.matrix_panels if in_matrices(product, target) else blocks.panels
     chunk = max(1, together // panel_bytes) if isinstance(panel_bytes, int) else 1
-    packed = panel_bytes * chunk if pack in (COPY, TRANSPOSE) else 0
+    packed = panel_bytes * chunk if pack in (COPY, TRANSPOSE, FILL) else 0
     deep = _ceil(depth, WHOLE) * WHOLE if in_matrices(product, target) else depth
     tile_space = _lines((deep * tall + 2 * width) * size) if pack_a else 0
     most_k = MOST_PAIRS if product.pairs else MOST_K
@@ -266,11 +274,16 @@ def tiling_of(
     columns = chunk * vectors * width
     area = _area(product, run * tall, columns * size, blocks) if apart and depth == k else 0
     along = f"pair{along}" if product.pairs else along
+    high = heights(m, tall, rows)
+    needs = list(_needs(product, along, vectors, width, high))
+    if pack == FILL:
+        needs += _needs(product, f"fill{along}", vectors, width, high)
     return Tiling(
         vectors, tall, rows, panels, depth * _steps(product, target), pack, pack_a,
         choice.by_rows, choice.ahead, _parts(product, target.tuning), chunk,
         block, run, packed + tile_space * block + area, tile_space,
-        tuple(_needs(product, along, vectors, width, heights(m, tall, rows))), area,
+        tuple(needs), area,
+        blocks.past if stores_past(target, product.element) else 0,
     )  # fmt: skip
 
 
