@@ -34,6 +34,7 @@ from treadle.runtime.cpu.matmul.tiles import (
     MOST_HEIGHT,
     MOST_VECTORS,
     Tile,
+    fills_panels,
     lanes,
     most_rows,
     rows_ahead,
@@ -77,6 +78,7 @@ class Blocks:
         dots: rows of B that all tiles of dot products use, one after another.
         past: the smallest result that is stored past the caches: whoever reads it has operands of
             its own, and these leave the last cache little room.
+        rows: A's rows that panels take in turn.
         dots_least_k: steps of k from which dot products pay: four vectors of 32-bit numbers.
     """
 
@@ -91,6 +93,7 @@ class Blocks:
     dots: int
     dots_least_k: int
     past: int
+    rows: int
 
     @staticmethod
     @functools.cache
@@ -109,6 +112,7 @@ class Blocks:
             dots=near // 2,
             dots_least_k=4 * tuning.lanes,
             past=tuning.l3.size // 4,
+            rows=near // 2,
         )
 
 
@@ -214,6 +218,9 @@ class Tiling:
         apart: bytes at the end of a thread's workspace for a block of C; 0 where C is in memory.
         past: bytes of C from which tiles store it past the caches, where its lines are complete when
             they are stored and nothing else reads them; 0: they do not.
+        again, many: without an epilogue, where a thread has clearly more tiles than `again`, so many
+            are computed for all of so many panels before the next ones are: their part of A stays
+            in the second-level cache, and the copies of the panels come from the last one.
     """
 
     vectors: int
@@ -234,6 +241,8 @@ class Tiling:
     needs: tuple[Tile, ...]
     apart: int = 0
     past: int = 0
+    again: int = ALL_TILES
+    many: int = 0
 
 
 def tiling_of(
@@ -260,7 +269,8 @@ def tiling_of(
     panel_bytes = (depth + width) * vectors * width * size
     together = blocks.matrix_panels if in_matrices(product, target) else blocks.panels
     chunk = max(1, together // panel_bytes) if isinstance(panel_bytes, int) else 1
-    packed = panel_bytes * chunk if pack in (COPY, TRANSPOSE, FILL) else 0
+    again, many = _orders(product, (tall, rows, depth), (chunk, panel_bytes), pack, target)
+    packed = panel_bytes * many if pack in (COPY, TRANSPOSE, FILL) else 0
     deep = _ceil(depth, WHOLE) * WHOLE if in_matrices(product, target) else depth
     tile_space = _lines((deep * tall + 2 * width) * size) if pack_a else 0
     most_k = MOST_PAIRS if product.pairs else MOST_K
@@ -283,7 +293,7 @@ def tiling_of(
         choice.by_rows, choice.ahead, _parts(product, target.tuning), chunk,
         block, run, packed + tile_space * block + area, tile_space,
         tuple(needs), area,
-        blocks.past if stores_past(target, product.element) else 0,
+        blocks.past if stores_past(target, product.element) else 0, again, many,
     )  # fmt: skip
 
 
@@ -307,6 +317,27 @@ def rule(product: Product, target: Target, tiles: int | None = None) -> Choice:
     by_rows = tiles is not None or _by_rows(product, (tall, panels), pack_a, target)
     pack = _pack(product, size, target, shared=tiles is None)
     return Choice(vectors, pack, int(pack_a), int(by_rows), rows_ahead(target))
+
+
+def _orders(
+    product: Product, grid: tuple[int, Dim, Dim], chunk: tuple[int, Dim], pack: int, target: Target
+) -> tuple[int, int]:
+    """See `Tiling.again` and `many`.
+
+    Args:
+        grid: rows of the tallest tile, tiles, steps of a block of k.
+        chunk: panels that are packed together otherwise, and the bytes of a copy of one.
+    """
+    (tall, tiles, depth), (few, panel_bytes) = grid, chunk
+    known = isinstance(tiles, int) and isinstance(depth, int) and isinstance(panel_bytes, int)
+    if not known or pack not in (FILL, TRANSPOSE) or in_matrices(product, target):
+        return ALL_TILES, few
+    blocks = Blocks.of(target)
+    again = max(1, blocks.rows // (depth * tall * ELEMENT_BYTES[product.element]))
+    few_rows = pack == TRANSPOSE and target.tuning.fill_rows <= product.m
+    if few_rows or 2 * tiles <= 3 * again:
+        return ALL_TILES, few
+    return again, max(few, blocks.tiles // panel_bytes)
 
 
 def in_matrices(product: Product, target: Target) -> bool:
@@ -441,7 +472,8 @@ def _vectors(product: Product, target: Target, tiles: int | None) -> int:
     elif tiles is not None:
         most = most if -(-product.m // tiles) <= wide else 2
     elif WIDE_HEIGHT < product.m < target.tuning.wide_rows:
-        most = 2
+        # A panel of a single vector loads as much as it computes.
+        most = 3 if isinstance(n, int) and 2 * width < n <= 3 * width else 2
     return min(most, max(1, -(-n // width))) if isinstance(n, int) else 2
 
 
@@ -491,7 +523,10 @@ def _pack(product: Product, size: int, target: Target, shared: bool) -> int:
     if isinstance(product.n, int) and 0 < product.n < FAR_COLUMNS:
         least = least * FAR_COLUMNS // product.n  # rows that are less far apart are fetched well
     tall = isinstance(product.m, int) and product.m >= least
-    return COPY if wide and tall else NO_PACK
+    if not (wide and tall):
+        return NO_PACK
+    fills = isinstance(product.m, int) and product.m < tuning.fill_rows
+    return FILL if fills and fills_panels(target, product.element) else COPY
 
 
 def _own_lines(cache: Cache) -> int:
@@ -531,7 +566,8 @@ def _packs_a(
     if not isinstance(row, int):
         return bool(product.transpose_a)
     if not product.transpose_a:
-        return tall > _own_lines(tuning.l1) and row * size % tuning.l1.period == 0
+        most = max(_own_lines(tuning.l1), tuning.alike_rows)
+        return tall > most and row * size % tuning.l1.period == 0
     short = tall * vectors * tuning.copy < STEP_LINES * tuning.line * tuning.fma
     if short and isinstance(depth, int) and depth * tuning.line > tuning.l1.size // 2:
         return True
