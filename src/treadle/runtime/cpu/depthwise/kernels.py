@@ -8,6 +8,7 @@ from itertools import product
 from treadle.runtime.cpu.depthwise.lanes import Lanes, each_vector, fills_vectors
 from treadle.runtime.cpu.library_text import fills_lines
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.target import Target
 
 TAPS = (9, 3, 1)  # filter gradients that are summed up together: windows are made of so many
 

@@ -71,7 +71,7 @@ def _all(product: Product, first: Choice, target: Target, threads: int) -> Itera
         if threads == 1 or waits_for_lines(product, target):
             shares = {first.by_rows}  # a trial, on one thread, would not see them wait
         for pack in packs:
-            waits = pack == FILL or (pack == NO_PACK and vectors <= 2 and panels != 1)
+            waits = pack == NO_PACK and vectors <= 2 and panels != 1
             for ahead in (0, far // 2, far, 2 * far) if waits else (far,):
                 for pack_a in pack_as:
                     for by_rows in shares:

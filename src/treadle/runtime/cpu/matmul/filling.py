@@ -1,8 +1,8 @@
 """Tiles that copy B's panel while they compute with it.
 
-The first tile of a panel reads B where it is. What it has loaded anyway it also stores, step after
-step of k, where the tiles below it find their panel: the copy costs no loads and no loop of its own,
-and its rows of B arrive while there are products to compute.
+The first tile of a panel reads B where it is. What it has loaded anyway it also stores, one step of
+k after another, where the tiles below it find their panel: the copy costs no loads and no loop of
+its own, and rows of B arrive while there are products to compute.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ class Tile:
     The sum has segments of k steps each: segment s reads A and B from ``offsets[2 * s]`` and
     ``offsets[2 * s + 1]`` bytes behind their starts. A product has one; the taps of a
     convolution are others. The lines of B that are `ahead` bytes behind those in use are asked for;
-    where `ahead` is 0, none are. Where `add` is `PAST` and the tile has all its columns, C is stored
-    past the caches: its rows have to begin at lines then (`stores_past`).
+    where `ahead` is 0, none are. Where `add` is `PAST` and the tile has all its columns, C is
+    stored past the caches: its rows have to begin at lines then (`stores_past`).
 
     Attributes:
         along: "rows" where the elements of a row of A follow one another (A is stored as [m, k]),

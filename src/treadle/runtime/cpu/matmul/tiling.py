@@ -216,11 +216,11 @@ class Tiling:
         tile_space: bytes of the copy of one of A's tiles.
         needs: the tiles that may be called.
         apart: bytes at the end of a thread's workspace for a block of C; 0 where C is in memory.
-        past: bytes of C from which tiles store it past the caches, where its lines are complete when
-            they are stored and nothing else reads them; 0: they do not.
-        again, many: without an epilogue, where a thread has clearly more tiles than `again`, so many
-            are computed for all of so many panels before the next ones are: their part of A stays
-            in the second-level cache, and the copies of the panels come from the last one.
+        past: bytes of C from which tiles store it past the caches, where its lines are complete
+            when they are stored and nothing else reads them; 0: they do not.
+        again, many: without an epilogue, where a thread has clearly more tiles than `again`, so
+            many are computed for all of so many panels before the next ones are: their part of A
+            stays in the second-level cache, and the copies of panels come from the last one.
     """
 
     vectors: int
