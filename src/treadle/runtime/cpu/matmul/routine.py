@@ -227,7 +227,7 @@ def _define_block(module: Module, element: str) -> None:
     w["epilogue"] = "%epilogue"
     with_epilogue = fn.value("icmp ne ptr %epilogue, null")
     own = fn.sub("%tile1", "%tile0")
-    in_turns = fn.compare("sgt", fn.mul(own, 2), fn.mul(w["again"], 3))
+    in_turns = fn.compare("sgt", own, fn.mul(w["again"], 2))
     alone = fn.select(dots, 1, fn.select(in_turns, w["again"], ALL_TILES))
     if has_matrix_registers(module.target):  # A's rows are wide: all panels take them in turn
         alone = fn.select(_has_pairs(fn, w, element), w["run"], alone)

@@ -218,7 +218,7 @@ class Tiling:
         apart: bytes at the end of a thread's workspace for a block of C; 0 where C is in memory.
         past: bytes of C from which tiles store it past the caches, where its lines are complete
             when they are stored and nothing else reads them; 0: they do not.
-        again, many: without an epilogue, where a thread has clearly more tiles than `again`, so
+        again, many: without an epilogue, where a thread has more than twice `again` tiles, so
             many are computed for all of so many panels before the next ones are: their part of A
             stays in the second-level cache, and the copies of panels come from the last one.
     """
@@ -335,7 +335,7 @@ def _orders(
     blocks = Blocks.of(target)
     again = max(1, blocks.rows // (depth * tall * ELEMENT_BYTES[product.element]))
     few_rows = pack == TRANSPOSE and target.tuning.fill_rows <= product.m
-    if few_rows or 2 * tiles <= 3 * again:
+    if few_rows or tiles <= 2 * again:
         return ALL_TILES, few
     return again, max(few, blocks.tiles // panel_bytes)
 
