@@ -231,8 +231,8 @@ def _define_block(module: Module, element: str) -> None:
     alone = fn.select(dots, 1, fn.select(in_turns, w["again"], ALL_TILES))
     if has_matrix_registers(module.target):  # A's rows are wide: all panels take them in turn
         alone = fn.select(_has_pairs(fn, w, element), w["run"], alone)
-    in_turns = fn.select(with_epilogue, 0, fn.select(in_turns, 1, 0))
-    w["chunk"] = fn.select(fn.compare("ne", in_turns, 0), w["many"], w["chunk"])
+    w["many"] = fn.select(in_turns, w["many"], w["chunk"])
+    w["chunk"] = fn.select(with_epilogue, w["chunk"], w["many"])
     if not in_matrices:
         w["run"] = fn.select(with_epilogue, w["run"], alone)
     even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])

@@ -329,13 +329,14 @@ def _orders(
         chunk: panels that are packed together otherwise, and the bytes of a copy of one.
     """
     (tall, tiles, depth), (few, panel_bytes) = grid, chunk
-    known = isinstance(tiles, int) and isinstance(depth, int) and isinstance(panel_bytes, int)
-    if not known or pack not in (FILL, TRANSPOSE) or in_matrices(product, target):
+    if not (isinstance(tiles, int) and isinstance(depth, int) and isinstance(panel_bytes, int)):
+        return ALL_TILES, few
+    if pack not in (FILL, TRANSPOSE) or in_matrices(product, target):
         return ALL_TILES, few
     blocks = Blocks.of(target)
     again = max(1, blocks.rows // (depth * tall * ELEMENT_BYTES[product.element]))
-    few_rows = pack == TRANSPOSE and target.tuning.fill_rows <= product.m
-    if few_rows or tiles <= 2 * again:
+    many_rows = pack == TRANSPOSE and tall * tiles >= target.tuning.fill_rows
+    if many_rows or tiles <= 2 * again:
         return ALL_TILES, few
     return again, max(few, blocks.tiles // panel_bytes)
 
