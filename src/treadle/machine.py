@@ -117,6 +117,8 @@ MEANINGS = {
     "pack_colliding": "the same where its rows share sets of the caches",
     "pack_columns": "columns from which its rows are too far apart to be fetched ahead",
     "wide_rows": "rows of a product from which tiles are wide and low",
+    "fill_rows": "rows of a product below which tiles copy the other matrix as they read it",
+    "alike_rows": "rows of a tile that may share a set of the first-level cache",
     "threads": "threads that programs are planned for; fewer may be in use",
     "near": "bytes of the second-level cache that blocks are planned for",
     "chains": "sums that must be under way at once",

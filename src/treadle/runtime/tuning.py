@@ -104,6 +104,10 @@ class Tuning:
         pack_colliding: the same where rows of that matrix share sets of the caches.
         pack_columns: columns from which its rows are too far apart to be fetched ahead.
         wide_rows: rows of a product from which its tiles are wide and low.
+        fill_rows: rows of a product below which a copy of the other matrix is made by the first
+            tile of each panel while it computes, and not by a loop of its own.
+        alike_rows: rows of a tile whose lines may share a set of the first-level cache, however
+            few it holds: they come from the second-level cache in time.
         threads: those that may share the work of one program. Kernels do not depend on it, so the
             record that names them has 1; that of a program has as many as are planned for it.
     """
@@ -127,6 +131,8 @@ class Tuning:
     pack_colliding: int
     pack_columns: int
     wide_rows: int
+    fill_rows: int
+    alike_rows: int
     threads: int = 1
 
     def refined(self, found: Measured) -> Tuning:

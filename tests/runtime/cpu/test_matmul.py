@@ -19,13 +19,15 @@ from treadle.runtime.cpu.matmul.dots import most_dot_rows
 from treadle.runtime.cpu.matmul.tile_text import tile_text
 from treadle.runtime.cpu.matmul.tiles import (
     ALONG,
+    PAST,
     TABLE_WORDS,
     TILE_WORDS,
     Tile,
     lanes,
     most_rows,
+    stores_past,
 )  # fmt: skip
-from treadle.runtime.cpu.matmul.tiling import Product, tiling_of
+from treadle.runtime.cpu.matmul.tiling import FILL, Product, tiling_of
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host
 from treadle.runtime.cpu.threads import pool
 from treadle.runtime.tuning import Cache
@@ -34,6 +36,7 @@ TARGETS = [host(), baseline(3), baseline(1)]
 TILE = ctypes.CFUNCTYPE(
     None, *[ctypes.c_void_p, ctypes.c_int64] * 3, *[ctypes.c_int64] * 4, ctypes.c_void_p
 )
+FULL_TILE = ctypes.CFUNCTYPE(None, *TILE._argtypes_, ctypes.c_int64)
 DTYPES = {"float": np.float32, "double": np.float64, "i32": np.int32, "i64": np.int64}
 
 
@@ -82,6 +85,112 @@ def test_tiles(element: str, vectors: int, along: str, target: Target) -> None:
         for n in {vectors * width, vectors * width - 1, (vectors - 1) * width + 1}:
             run_tile(Tile(element, along, height, vectors), target, n, 37)
     run_tile(Tile(element, along, tall, vectors), target, 1, 0)
+
+
+@pytest.mark.parametrize("target", TARGETS[:2], ids=["host", "avx2"])
+@pytest.mark.parametrize("along", ["rows", "columns"])
+@pytest.mark.parametrize("element", DTYPES)
+def test_tiles_that_copy_their_panel(element: str, along: str, target: Target) -> None:
+    """They have the bits of those that do not, and leave whole vectors of B for the next tiles."""
+    dtype, rng = np.dtype(DTYPES[element]), np.random.default_rng(0)
+    width = lanes(target, element)
+    for vectors, k, ahead in itertools.product((1, 2, 3), (0, 1, 37), (0, 5)):
+        for n in {vectors * width, (vectors - 1) * width + 1}:
+            height = most_rows(target, vectors)
+            shape = (height, k + 1) if along == "rows" else (k + 1, height)
+            a, b = numbers(rng, shape, dtype), numbers(rng, (k + 8, n + 3), dtype)
+            panel = np.full((k, vectors * width), 7, dtype)
+            where = np.array([panel.ctypes.data, vectors * width * dtype.itemsize], np.int64)
+            found = []
+            for form, offsets in ((along, np.zeros(2, np.int64)), (f"fill{along}", where)):
+                tile = Tile(element, form, height, vectors)
+                c = np.ones((height, n + 2), dtype)
+                for add in (0, 1):
+                    FULL_TILE(jit().load(tile_text(tile, target)).address(tile.symbol))(
+                        a.ctypes.data, a.strides[0], b.ctypes.data, b.strides[0], c.ctypes.data,
+                        c.strides[0], k, n, add, 1, offsets.ctypes.data, ahead * b.strides[0],
+                    )  # fmt: skip
+                found.append(c)
+            np.testing.assert_array_equal(found[0], found[1])
+            assert (found[1][:, n:] == 1).all()
+            np.testing.assert_array_equal(panel[:, :n], b[:k, :n])
+            assert not panel[:, n:].any()
+
+
+@pytest.mark.parametrize("element", ["float", "double"])
+def test_stores_past_the_caches(element: str) -> None:
+    """Whole tiles whose rows begin at lines store the same bits, others as usual."""
+    target = host()
+    width, dtype = lanes(target, element), np.dtype(DTYPES[element])
+    text = tile_text(Tile(element, "rows", 5, 2), target)
+    assert ("!nontemporal" in text) == stores_past(target, element)
+    assert "!nontemporal" not in tile_text(Tile("i32", "rows", 5, 2), target)
+    rng, code = np.random.default_rng(0), jit().load(text).address(f"tile_{element}_rows_5x2")
+    a, b = numbers(rng, (5, 30), dtype), numbers(rng, (30, 2 * width), dtype)
+    space = np.ones(5 * 4 * width + 64, dtype)
+    first = -space.ctypes.data % 64 // dtype.itemsize
+    found = []
+    for n in (2 * width, 2 * width - 1):
+        for add in (0, PAST):
+            c = space[first : first + 20 * width].reshape(5, 4 * width)
+            c[:] = 7
+            FULL_TILE(code)(
+                a.ctypes.data, a.strides[0], b.ctypes.data, b.strides[0], c.ctypes.data,
+                c.strides[0], 30, n, add, 1, np.zeros(2, np.int64).ctypes.data, 0,
+            )  # fmt: skip
+            found.append(c.copy())
+    assert (found[0] == found[1]).all() and (found[2] == found[3]).all()
+    assert (found[0][:, : 2 * width - 1] == found[2][:, : 2 * width - 1]).all()
+    assert (found[2][:, 2 * width - 1 :] == 7).all()
+
+
+@pytest.mark.parametrize("columns", [512, 520, 516])
+@pytest.mark.parametrize("follows", [False, True])
+def test_large_results(columns: int, follows: bool) -> None:
+    """Stored past the caches where rows begin at lines; what follows reads what was stored."""
+    rng = np.random.default_rng(0)
+    rows = (8 << 20) // (4 * columns) + 3
+    a, b = (rng.integers(-9, 9, s).astype(np.float32) for s in ((40, rows), (40, columns)))
+    last = treadle.nn.relu if follows else treadle.identity
+    run = treadle.function(
+        lambda x, y: last(treadle.matmul(x, y, transpose_a=True)), autograph=False
+    )
+    expected = a.T @ b
+    np.testing.assert_array_equal(
+        run(a, b).numpy(), np.maximum(expected, 0) if follows else expected
+    )
+
+
+def test_tiles_take_turns_where_a_is_large() -> None:
+    """So that their rows stay in the second-level cache; copies of B are larger then."""
+    server = PROCESSORS["Intel server with AMX"]
+
+    def turns(m: int, n: int, k: int, on: Target = server) -> tuple[bool, bool]:
+        found = tiling_of(Product("float", 1, m, n, k), on)
+        return found.again < found.tiles, found.many > found.chunk
+
+    assert turns(1024, 1024, 1024) == (True, True)
+    assert turns(9800, 64, 800) == (True, True)
+    assert turns(100, 1024, 1024) == (False, False)
+    assert turns(1024, 1024, 1024, ZEN5) == (False, False)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_products_in_turns(threads: int, transpose_b: bool) -> None:
+    random, before = np.random.default_rng(3), pool().threads
+    x = random.integers(-9, 9, (700, 900)).astype(np.float32)
+    y = random.integers(-9, 9, (330, 900) if transpose_b else (900, 330)).astype(np.float32)
+    bias = random.integers(-9, 9, 330).astype(np.float32)
+    run = treadle.function(lambda x, y: treadle.matmul(x, y, transpose_b=transpose_b))
+    follows = treadle.function(lambda x, y: treadle.matmul(x, y, transpose_b=transpose_b) + bias)
+    pool().set_threads(threads)
+    try:
+        expected = x @ (y.T if transpose_b else y)
+        assert (run(x, y).numpy() == expected).all()
+        assert (follows(x, y).numpy() == expected + bias).all()
+    finally:
+        pool().set_threads(before)
 
 
 @pytest.mark.parametrize("along", ["rows", "columns"])
@@ -260,7 +369,9 @@ def test_symbolic_plans_equal_known_ones(m: int, n: int, k: int, ta: bool, tb: b
     if known.pack_a == opened.pack_a:
         assert value(opened.depth) == known.depth
         if opened.vectors == known.vectors:
-            assert set(known.needs) <= set(opened.needs)
+            copying = {t for t in known.needs if t.along.startswith("fill")}
+            assert set(known.needs) - (copying if opened.pack != FILL else set()) <= {*opened.needs}
+            assert bool(copying) == (known.pack == FILL)
     assert value(opened.depth) * -(-k // value(opened.depth)) >= k
 
 

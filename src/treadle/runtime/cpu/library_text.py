@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.target import Target
 
 # Words of the table that every routine gets. `limit` is the most threads that have workspace;
 # `counts` leads to `SLOTS` numbers of calls, one for all products of a class that have the slot.
@@ -324,3 +325,8 @@ def _bytes(element: str) -> int:
 def suffix(element: str) -> str:
     """How the names of intrinsics spell an element type."""
     return {"float": "f32", "double": "f64"}.get(element, element)
+
+
+def fills_lines(target: Target) -> bool:
+    """Whether a vector fills a cache line, and stores past the caches exist."""
+    return target.is_x86 and target.vector_bits == 512

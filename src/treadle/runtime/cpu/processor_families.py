@@ -40,6 +40,8 @@ class Family:
     pack_colliding: int = 60
     pack_columns: int = 256
     wide_rows: int = 96
+    fill_rows: int = 1
+    alike_rows: int = 1
     most_l3: int = 32 << 20
 
     def tuning(self, vector_bits: int, registers: int, caches: Caches) -> Tuning:
@@ -49,10 +51,12 @@ class Family:
         return Tuning(
             self.name, vector_bits, registers, l1, l2, last, self.fma, self.loads, self.latency,
             self.window, self.copy, self.moving, self.far, self.meeting, self.spins, self.pack_rows,
-            self.pack_colliding, self.pack_columns, self.wide_rows,
+            self.pack_colliding, self.pack_columns, self.wide_rows, self.fill_rows,
+            self.alike_rows,
         )  # fmt: skip
 
 
+_ALL = 1 << 30  # more rows than products have
 _ANY = Family("x86-64 without AVX2", fma=1, loads=1, latency=8, window=100, copy=16)
 _AVX2 = Family("x86-64 with AVX2")
 _ARM = Family("64-bit Arm", window=200)
@@ -61,7 +65,7 @@ _AMX = Family(
     "Intel server with AMX",
     ("sapphirerapids", "emeraldrapids", "graniterapids", "diamondrapids"),
     frozenset({"avx512f"}), window=400, copy=64, far=224, pack_rows=100, pack_colliding=40,
-    pack_columns=64, wide_rows=320,
+    pack_columns=64, wide_rows=_ALL, fill_rows=_ALL, alike_rows=24,
 )  # fmt: skip
 
 # The first that fits.

@@ -24,7 +24,7 @@ from treadle.runtime.cpu.image import link
 from treadle.runtime.cpu.kept_memory_code import memory_text
 from treadle.runtime.cpu.library_code import routine_parts
 from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
-from treadle.runtime.cpu.matmul.tiles import PACKERS, Tile, most_rows
+from treadle.runtime.cpu.matmul.tiles import FILL, PACKERS, Tile, most_rows
 from treadle.runtime.cpu.matmul.tiling import WIDE
 from treadle.runtime.cpu.pool_code import pool_text
 from treadle.runtime.cpu.shipped_code import FOLDER, LEVELS, archive_path, member
@@ -59,6 +59,9 @@ def texts(target: Target) -> Iterator[tuple[str, str]]:
     heights = {v: most_rows(target, v) for v in range(1, WIDE + 1)}
     tiles = [Tile(ELEMENT, a, h + 1, v) for a in ("rows", "columns") for v in heights
              for h in range(heights[v])]  # fmt: skip
+    if target.tuning.fill_rows > 1:
+        tiles += [Tile(ELEMENT, f"{FILL}{a}", h + 1, v) for a in ("rows", "columns")
+                  for v in heights if v < WIDE for h in range(heights[v])]  # fmt: skip
     tiles += [Tile(ELEMENT, "dots", h + 1, v + 1) for v in range(DOTS_ACROSS)
               for h in range(most_dot_rows(target))]  # fmt: skip
     packers = [name for name in PACKERS if not name.startswith("pair")]

@@ -37,15 +37,25 @@ _LINE = 64  # bytes
 
 
 class Scratch:
-    """Operands and a result that nobody needs."""
+    """Operands and a result that nobody needs. They begin at cache lines, as those of programs do:
+    vectors that do not are two loads, or stores, each, and some candidates do more of these."""
 
     def __init__(self, alike: Alike) -> None:
         dtype = _DTYPES[alike.element]
         self.arrays: list[NDArray] = [
-            np.ones(-(-size // dtype().itemsize), dtype) for size in alike.sizes
+            _ones(-(-size // dtype().itemsize), dtype) for size in alike.sizes
         ]
         if isinstance(alike, Products) and alike.product.pairs:
-            self.arrays = [np.full(array.shape, 0x3F803F80, np.int32) for array in self.arrays]
+            for array in self.arrays:
+                array.view(np.int32)[:] = 0x3F803F80
+
+
+def _ones(count: int, dtype: Any) -> NDArray:
+    """So many ones, from the beginning of a cache line."""
+    lanes = _LINE // dtype().itemsize
+    found = np.ones(count + lanes, dtype)
+    first = -found.ctypes.data % _LINE // dtype().itemsize
+    return found[first : first + count]
 
 
 def routine_of(

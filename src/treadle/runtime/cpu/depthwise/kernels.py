@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import product
 
 from treadle.runtime.cpu.depthwise.lanes import Lanes, each_vector, fills_vectors
+from treadle.runtime.cpu.library_text import fills_lines
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.target import Target
 
@@ -115,11 +116,6 @@ def _define_weigh(module: Module, element: str, pixels: int, multiplier: int) ->
     each_vector(fn, element, body, multiplier, max(1, module.target.tuning.chains // 2 // pixels))
     fn.emit("ret void")
     fn.define(f"weigh_{pixels}", f"void @{{}}({_WEIGH}, i64 %channels)", "internal")
-
-
-def fills_lines(target: Target) -> bool:
-    """Whether a vector fills a cache line, and stores past the caches exist."""
-    return target.is_x86 and target.vector_bits == 512
 
 
 def _store_past(fn: Function, stores: list[tuple[str, tuple[str, Lanes]]]) -> None:

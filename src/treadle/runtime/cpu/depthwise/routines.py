@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from treadle.runtime.cpu.convolution.taps import Table
 from treadle.runtime.cpu.depthwise.gather import add_gather
-from treadle.runtime.cpu.depthwise.kernels import add_correlation, add_weighing, fills_lines
+from treadle.runtime.cpu.depthwise.kernels import add_correlation, add_weighing
 from treadle.runtime.cpu.depthwise.tiling import NUMBERS
 from treadle.runtime.cpu.depthwise.windows import (
     Run,
@@ -24,6 +24,7 @@ from treadle.runtime.cpu.library_text import (
     ceil_divide,
     define_routine,
     define_shared_routine,
+    fills_lines,
     leave_if_stopped,
 )
 from treadle.runtime.cpu.llvm_text import Function, Module, Word

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.byte_forms import is_whole_bytes
-from treadle.runtime.cpu.matmul.tiles import lanes, most_rows, rows_ahead
+from treadle.runtime.cpu.matmul.tiles import fills_panels, lanes, most_rows, rows_ahead
 from treadle.runtime.cpu.matmul.tiling import (
     COPY,
+    FILL,
     MOST_K,
     NO_PACK,
     Choice,
@@ -52,7 +53,9 @@ def _all(product: Product, first: Choice, target: Target, threads: int) -> Itera
     assert isinstance(n, int) and isinstance(m, int)
     width = lanes(target, product.element)
     copied = bool(product.pairs) or is_whole_bytes(product.element)  # their groups are copies
-    packs = (first.pack,) if first.pack not in (NO_PACK, COPY) or copied else (NO_PACK, COPY)
+    packs: tuple[int, ...] = (first.pack,)
+    if first.pack in (NO_PACK, COPY, FILL) and not copied:
+        packs = (NO_PACK, COPY, FILL) if fills_panels(target, product.element) else (NO_PACK, COPY)
     far = rows_ahead(target)
     for vectors in sorted({first.vectors, *WIDTHS}):
         rows = min(most_rows(target, vectors), m)
@@ -99,7 +102,9 @@ def cost(product: Product, choice: Choice, target: Target, threads: int) -> floa
     cycles = tiles * panels * k * step * share
     copies = busy if choice.by_rows else 1  # each thread copies all of B's panels, or its own
     moved = 2 * n * k * size / t.copy
-    if choice.pack != NO_PACK:
+    if choice.pack == FILL:  # there are tiles of one row of panels in which to hide it
+        cycles += max(moved / 4, moved - cycles / tiles) * copies / busy
+    elif choice.pack != NO_PACK:
         cycles += moved * copies / busy
     elif n > columns:
         late = t.far / _STALL if choice.ahead and choice.vectors <= 2 else t.far / 2

@@ -28,15 +28,15 @@ from treadle.runtime.cpu.matmul.byte_forms import (
 )
 from treadle.runtime.cpu.matmul.pairs import HALF, has_matrix_registers
 from treadle.runtime.cpu.matmul.tile_calls import EvenTiles, call_tile, packer_code, tile_codes
-from treadle.runtime.cpu.matmul.tiles import ALONG, lanes
-from treadle.runtime.cpu.matmul.tiling import ALL_TILES, COPY, DOTS, PANELS, TRANSPOSE
+from treadle.runtime.cpu.matmul.tiles import ALONG, PAST, fills_panels, lanes, stores_past
+from treadle.runtime.cpu.matmul.tiling import ALL_TILES, COPY, DOTS, FILL, PANELS, TRANSPOSE
 
 # Numbers of the routine; strides in elements from one matrix of the batch to the next.
 NUMBERS = (
     "batch", "m", "n", "k", "ta", "tb", "pairs", "stride_a", "stride_b", "lda", "ldb", "inner",
     "outer_a", "outer_b", "vectors", "tall", "tiles",
     "panels", "depth", "pack", "pack_a", "by_rows", "ahead", "parts", "chunk", "block", "run",
-    "space", "tile_space", "apart", "slot",
+    "space", "tile_space", "apart", "past", "again", "many", "slot",
 )  # fmt: skip
 
 _LOOK_EVERY = 64  # matrices of a batch between two looks whether to stop: a matter of time
@@ -90,7 +90,7 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
     """One thread's share: units [first, last) of all matrices together."""
     by_rows = fn.compare("ne", w["by_rows"], 0)
     space = fn.offset(str(w["workspace"]), fn.mul(w["worker"], w["space"]), "i8")
-    numbers = _block_numbers(fn, w, element)
+    numbers = _block_numbers(fn, {**w, "past": _goes_past(fn, w, element)}, element)
     start = fn.divide(first, w["units"])
     stop = ceil_divide(fn, last, w["units"])
     with looking_loop(fn, w["call"], start, stop, _LOOK_EVERY) as number:
@@ -150,8 +150,29 @@ def _operand(fn: Function, w: Words, name: str, number: Word, element: str) -> s
 # The numbers of the product that `@matmul_block` reads.
 _BLOCK = (
     "pairs", "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "tiles", "depth", "pack",
-    "pack_a", "ahead", "chunk", "block", "run", "space", "tile_space", "apart",
+    "pack_a", "ahead", "chunk", "block", "run", "space", "tile_space", "apart", "past",
+    "again", "many",
 )  # fmt: skip
+
+
+def _goes_past(fn: Function, w: Words, element: str) -> Word:
+    """1 where tiles store C past the caches: it is large and written once, its rows begin at lines,
+    and no epilogue reads it."""
+    if not stores_past(fn.module.target, element):
+        return 0
+    row = fn.mul(w["n"], ELEMENT_BYTES[element])
+    size = fn.mul(fn.mul(w["batch"], w["m"]), row)
+    place = fn.value(f"ptrtoint ptr {w['c']} to i64")
+    begins = fn.value(f"or i64 {place}, {row}")
+    conditions = (
+        fn.compare("ne", w["past"], 0), fn.compare("sge", size, w["past"]),
+        fn.compare("sle", w["k"], w["depth"]), fn.value(f"icmp eq ptr {w['epilogue']}, null"),
+        fn.compare("eq", fn.value(f"and i64 {begins}, {fn.module.target.tuning.line - 1}"), 0),
+    )  # fmt: skip
+    past = str(conditions[0])
+    for condition in conditions[1:]:
+        past = fn.value(f"and i1 {past}, {condition}")
+    return fn.select(past, 1, 0)
 
 
 def _block_numbers(fn: Function, w: Words, element: str) -> str:
@@ -198,11 +219,20 @@ def _define_block(module: Module, element: str) -> None:
         pairs = fn.add(ALONG.index("pairrows"), in_columns)
         along = fn.select(_has_pairs(fn, w, element), pairs, along)
     w["codes"] = tile_codes(fn, "%table", element, along)
+    if fills_panels(module.target, element):
+        fill = fn.add(ALONG.index("fillrows"), w["in_columns"])
+        w["fill_codes"] = tile_codes(fn, "%table", element, fill)
+        w["fill"] = fn.compare("eq", w["pack"], FILL)
+        w["filled"] = fn.alloca("[2 x i64], align 8")  # where a panel goes, and its rows
     w["epilogue"] = "%epilogue"
     with_epilogue = fn.value("icmp ne ptr %epilogue, null")
-    alone = fn.select(dots, 1, ALL_TILES)
+    own = fn.sub("%tile1", "%tile0")
+    in_turns = fn.compare("sgt", own, fn.mul(w["again"], 2))
+    alone = fn.select(dots, 1, fn.select(in_turns, w["again"], ALL_TILES))
     if has_matrix_registers(module.target):  # A's rows are wide: all panels take them in turn
         alone = fn.select(_has_pairs(fn, w, element), w["run"], alone)
+    w["many"] = fn.select(in_turns, w["many"], w["chunk"])
+    w["chunk"] = fn.select(with_epilogue, w["chunk"], w["many"])
     if not in_matrices:
         w["run"] = fn.select(with_epilogue, w["run"], alone)
     even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])
@@ -215,7 +245,7 @@ def _define_block(module: Module, element: str) -> None:
         _look_again(fn, block, 0)
         w["k0"] = fn.mul(block, w["depth"])
         w["count"] = fn.min(w["depth"], fn.sub(w["k"], w["k0"]))
-        w["add"] = block
+        w["add"] = fn.select(fn.compare("ne", w["past"], 0), PAST, block)
         w["last"] = fn.select(fn.compare("eq", fn.add(block, 1), blocks), 1, 0)
         with fn.loop("%tile0", "%tile1", w["block"]) as tile:
             _look_again(fn, tile, "%tile0")
@@ -226,6 +256,10 @@ def _define_block(module: Module, element: str) -> None:
                 last = fn.min(fn.add(panel, w["chunk"]), "%panel1")
                 _pack_panels(fn, w, panel, last, element)
                 _panels(fn, w, even, tiles, (panel, last), element)
+    if stores_past(module.target, element):
+        module.declare("void @llvm.x86.sse.sfence()")
+        with fn.when(fn.compare("ne", w["past"], 0)):
+            fn.emit("call void @llvm.x86.sse.sfence()")  # other threads see the stores after this
     fn.emit("ret void")
     fn.define(
         "matmul_block",
@@ -280,15 +314,27 @@ def _panel(
     if multiplies_in_matrices(element, fn.module.target):
         whole = _whole_groups(fn, element, w["count"])
         count = fn.select(fn.compare("ne", w["packs_a"], 0), whole, count)
-    b = _panel_of_b(fn, w, panel, first, size)
+    (where, row_bytes), (straight, stride) = _panel_of_b(fn, w, panel, first, size)
+    filling = "fill" in w
+    if filling:
+        fn.emit(f"store ptr {where}, ptr {w['filled']}, align 8")
+        fn.emit(f"store i64 {row_bytes}, ptr {fn.offset(str(w['filled']), 1, 'i64')}, align 8")
     c0 = fn.offset(str(w["c"]), fn.mul(column, w["thin"]), "i8")
     with fn.loop(*tiles) as tile:
         row, height = even.place(tile)
         a = _tile_of_a(fn, w, fn.sub(tile, base), (row, height), element)
         c = fn.offset(c0, fn.mul(row, w["ldc"]), "i8"), w["ldc"]
+        b, fill = (where, row_bytes), None
+        if filling:
+            is_first = fn.value(f"and i1 {w['fill']}, {fn.compare('eq', tile, base)}")
+            b = (
+                fn.value(f"select i1 {is_first}, ptr {straight}, ptr {where}"),
+                fn.select(is_first, stride, row_bytes),
+            )
+            fill = is_first, str(w["fill_codes"]), w["filled"]
         call_tile(
             fn, element, str(w["codes"]), (height, n, count), (a, b, c), w["add"],
-            width=w["width"], ahead=w["ahead"],
+            width=w["width"], ahead=w["ahead"], fill=fill,
         )  # fmt: skip
 
 
@@ -349,17 +395,21 @@ def _packed_row(fn: Function, w: Words, height: Word, element: str) -> Word:
     return fn.select(_has_pairs(fn, w, element), fn.mul(w["count"], size), row)
 
 
-def _panel_of_b(fn: Function, w: Words, panel: Word, first: Word, size: int) -> tuple[Word, Word]:
-    """Where the panel's first row is, and the bytes to the next."""
-    copies = [fn.compare("eq", w["pack"], pack) for pack in (COPY, TRANSPOSE)]
-    copied = fn.value(f"or i1 {copies[0]}, {copies[1]}")
+def _panel_of_b(
+    fn: Function, w: Words, panel: Word, first: Word, size: int
+) -> tuple[tuple[str, Word], tuple[str, Word]]:
+    """Where the panel's first row is that tiles read, a copy or not, and the bytes to the next; and
+    the same of B itself."""
+    copied = fn.compare("eq", w["pack"], COPY)
+    for pack in (TRANSPOSE, FILL):
+        copied = fn.value(f"or i1 {copied}, {fn.compare('eq', w['pack'], pack)}")
     column = fn.mul(panel, w["columns"])
     inside = fn.add(fn.mul(w["k0"], w["b_step"]), fn.mul(column, w["b_column"]))
     before = fn.mul(fn.sub(panel, first), w["panel_bytes"])
     straight = fn.offset("%b", inside, "i8")
     packed = fn.offset(str(w["packed"]), before, "i8")
     where = fn.value(f"select i1 {copied}, ptr {packed}, ptr {straight}")
-    return where, fn.select(copied, w["row_bytes"], w["ldb"])
+    return (where, fn.select(copied, w["row_bytes"], w["ldb"])), (straight, w["ldb"])
 
 
 def _pack_panels(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:

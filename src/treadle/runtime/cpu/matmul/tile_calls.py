@@ -39,6 +39,7 @@ def call_tile(
     segments: tuple[Word, Word] | None = None,
     width: Word | None = None,
     ahead: Word | None = None,
+    fill: tuple[str, str, Word] | None = None,
 ) -> None:
     """C[height, n] = (or +=) A B over k steps.
 
@@ -48,6 +49,8 @@ def call_tile(
         width: columns of C for each of the tile's `vectors`; the lanes of a vector by default.
         ahead: rows of B that the tile asks for before it needs them, where they do not follow one
             another; as many as `rows_ahead` says by default.
+        fill: whether the tile is to copy B's panel, the codes of tiles that do, and the address of
+            the record that says where.
         segments: their number and the table of their offsets; one at offset 0 by default.
     """
     height, n, k = shape
@@ -57,9 +60,14 @@ def call_tile(
     apart = fn.compare("ne", row, fn.mul(fn.mul(vectors, width), ELEMENT_BYTES[element]))
     rows = rows_ahead(target) if ahead is None else ahead
     place = fn.add(fn.mul(fn.sub(vectors, 1), MOST_HEIGHT + 1), height)
+    if fill is not None:
+        codes = fn.value(f"select i1 {fill[0]}, ptr {fill[1]}, ptr {codes}")
     code = fn.load_word(codes, place, "ptr")
     if segments is None:
         segments = 1, fn.module.constant("whole", "[2 x i64] zeroinitializer, align 8")
+    if fill is not None:
+        filled = fn.value(f"select i1 {fill[0]}, ptr {fill[2]}, ptr {segments[1]}")
+        segments = segments[0], filled
     arrays = ", ".join(f"ptr {pointer}, i64 {stride}" for pointer, stride in operands)
     fn.emit(
         f"call void {code}({arrays}, i64 {k}, i64 {n}, i64 {add}, i64 {segments[0]}, "

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from treadle.runtime.cpu.llvm_text import Function, Module
 from treadle.runtime.cpu.matmul.byte_forms import is_whole_bytes, multiplies_in_matrices
+from treadle.runtime.cpu.matmul.filling import Filling
 from treadle.runtime.cpu.matmul.pairs import Pairs, has_matrix_registers
-from treadle.runtime.cpu.matmul.tiles import SIGNATURE, Body, Tile, lanes
+from treadle.runtime.cpu.matmul.tiles import FILL, SIGNATURE, Body, Tile, lanes
 from treadle.runtime.cpu.target import Target
 
 
@@ -33,7 +34,7 @@ def tile_text(tile: Tile, target: Target) -> str:
     elif tile.along.startswith("pair"):
         Pairs(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
     elif target.avx512:  # masks are free there
-        Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
+        _body(tile)(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
     else:
         _full_or_part(fn, tile, width, target)
     fn.emit("ret void")
@@ -41,16 +42,21 @@ def tile_text(tile: Tile, target: Target) -> str:
     return module.text()
 
 
+def _body(tile: Tile) -> type[Body]:
+    return Filling if tile.along.startswith(FILL) else Body
+
+
 def _full_or_part(fn: Function, tile: Tile, width: int, target: Target) -> None:
     """Whole vectors without masks; the last columns masked, or one by one."""
     whole, part, end = (fn.block_of(name, []) for name in ("whole", "part", "end"))
     fn.fork(str(fn.compare("eq", "%n", tile.vectors * width)), whole, part)
     fn.label(whole)
-    Body(fn, tile, width, tile.vectors, masked=False).emit("%b", "%c", "%n")
+    body = _body(tile)
+    body(fn, tile, width, tile.vectors, masked=False).emit("%b", "%c", "%n")
     fn.branch(end)
     fn.label(part)
     if target.vector_bits >= 256:
-        Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
+        body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
     else:
         with fn.loop(0, "%n") as column:
             b, c = (fn.offset(p, column, tile.element) for p in ("%b", "%c"))

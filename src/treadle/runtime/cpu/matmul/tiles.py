@@ -11,6 +11,8 @@ from __future__ import annotations
 from treadle.core.records import record
 from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
+    WHOLE_BYTES,
+    fills_lines,
     first_lanes,
     masked_load,
     masked_store,
@@ -20,8 +22,12 @@ from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.target import Target
 
 MOST_HEIGHT, MOST_VECTORS = 32, 8  # extents of the table of tiles
-ALONG = ("rows", "columns", "dots", "pairrows", "paircolumns")
+ALONG = ("rows", "columns", "dots", "pairrows", "paircolumns", "fillrows", "fillcolumns")
+# Forms of tiles that store past the caches, and that ask for rows of B ahead.
+USUAL = ("rows", "columns", "fillrows", "fillcolumns")
 PREFETCH = "void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
+FILL = "fill"  # begins the forms of tiles that copy B's panel
+PAST = -1  # for `add`: C is stored past the caches
 _GROUP = 5  # rows that one address register reaches: 0, 1, 2, 3, 4 times the stride
 # Products of vectors beside which counting steps and moving pointers cost little, and steps of k
 # that are written out for them at most: the code of a tile grows with them on any machine.
@@ -35,18 +41,20 @@ SIGNATURE = (
 
 @record(frozen=True)
 class Tile:
-    """``C[height, n] = A B`` (or ``+=`` where `add` is not 0), n <= vectors * lanes.
+    """``C[height, n] = A B`` (or ``+=`` where `add` is above 0), n <= vectors * lanes.
 
     The sum has segments of k steps each: segment s reads A and B from ``offsets[2 * s]`` and
     ``offsets[2 * s + 1]`` bytes behind their starts. A product has one; the taps of a
     convolution are others. The lines of B that are `ahead` bytes behind those in use are asked for;
-    where `ahead` is 0, none are.
+    where `ahead` is 0, none are. Where `add` is `PAST` and the tile has all its columns, C is
+    stored past the caches: its rows have to begin at lines then (`stores_past`).
 
     Attributes:
         along: "rows" where the elements of a row of A follow one another (A is stored as [m, k]),
             "columns" where those of a column do ([k, m]); "dots" where B is stored transposed
             and `vectors` counts columns of C (`dots.py`); "pairrows" and "paircolumns" where an
-            element is two bfloat16, of steps of k that follow one another (`pairs.py`).
+            element is two bfloat16, of steps of k that follow one another (`pairs.py`);
+            "fillrows" and "fillcolumns" where B's panel is copied on the way (`filling.py`).
     """
 
     element: str
@@ -103,6 +111,16 @@ def rows_ahead(target: Target) -> int:
     return -(-tuning.far // step)
 
 
+def stores_past(target: Target, element: str) -> bool:
+    """Whether tiles of such elements may store past the caches."""
+    return is_float(element) and fills_lines(target)
+
+
+def fills_panels(target: Target, element: str) -> bool:
+    """Whether tiles of such elements may copy B's panel: of vectors that masks need not divide."""
+    return element in ELEMENT_BYTES and element not in WHOLE_BYTES and target.vector_bits >= 256
+
+
 class Body:
     """The code of a tile for one width of vectors."""
 
@@ -114,6 +132,7 @@ class Body:
         self.sum_kind, self.c_element, self.c_size = self.kind, self.element, self.size
         self.zero = "zeroinitializer" if width > 1 else "0.0" if is_float(self.element) else "0"
         self.line = fn.module.target.tuning.line
+        self.passes = tile.along in USUAL and stores_past(fn.module.target, tile.element)
 
     def emit(self, b: str, c: str, columns: str | int) -> None:
         masks = self._masks(columns)
@@ -121,14 +140,35 @@ class Body:
         self._finish(c, self._sum_over_k(b, masks), masks)
 
     def _fetch(self, c: str) -> None:
-        """Ask for the lines of C: they have the whole sum to arrive."""
-        self.fn.module.declare(PREFETCH)
-        for (_, j), place in self._places(c).items():
-            if j * self.width * self.c_size % self.line == 0:
-                self.fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
+        """Ask for the lines of C, unless these are not read: they have the whole sum to arrive."""
+        fn = self.fn
+        fn.module.declare(PREFETCH)
+        with fn.when(fn.compare("ne", "%add", PAST) if self.passes else True):
+            for (_, j), place in self._places(c).items():
+                if j * self.width * self.c_size % self.line == 0:
+                    fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
     def _finish(self, c: str, sums: dict[tuple[int, int], str], masks: list[str]) -> None:
         """Store the sums, or add them to the elements of C."""
+        fn = self.fn
+        if not self.passes:
+            self._store_sums(c, sums, masks)
+            return
+        past, near, stored = (fn.block_of(name, []) for name in ("past", "near", "stored"))
+        whole = fn.compare("eq", "%n", self.vectors * self.width)
+        wanted = fn.compare("eq", "%add", PAST)
+        fn.fork(fn.value(f"and i1 {whole}, {wanted}"), past, near, likely=False)
+        fn.label(past)
+        for key, place in self._places(c).items():
+            how = f"align {self.line}, !nontemporal !0"
+            fn.emit(f"store {self.kind} {sums[key]}, ptr {place}, {how}")
+        fn.branch(stored)
+        fn.label(near)
+        self._store_sums(c, sums, masks)
+        fn.enter(stored)
+
+    def _store_sums(self, c: str, sums: dict[tuple[int, int], str], masks: list[str]) -> None:
+        """The same by stores through the caches."""
         fn = self.fn
         keys = list(sums)
 
@@ -140,7 +180,7 @@ class Body:
             ]
 
         kinds, found = [self.kind] * len(keys), [sums[key] for key in keys]
-        joined = fn.choose(fn.compare("ne", "%add", 0), kinds, found, added)
+        joined = fn.choose(fn.compare("sgt", "%add", 0), kinds, found, added)
         for (_, j), place, total in zip(keys, self._places(c).values(), joined, strict=True):
             self._store(total, place, masks[j])
 
@@ -214,7 +254,8 @@ class Body:
         self._fetch_ahead(row, steps)
         for number in range(steps):
             at = fn.offset(row, fn.mul("%ldb", number), "i8")
-            sums = self._multiplied(at, self._moved(columns, number), sums, masks)
+            vectors = self._row_of_b(at, masks, fn.add(k, number))
+            sums = self._multiplied(vectors, self._moved(columns, number), sums)
         following = fn.value(f"add nuw nsw i64 {k}, {steps}")
         next_b = fn.offset(row, fn.mul("%ldb", steps), "i8")
         fn.branch(head(following, next_b, *self._moved(columns, steps), *sums))
@@ -243,19 +284,21 @@ class Body:
             fn.offset(b, places[1], "i8"), a, *(fn.offset(a, g, "i8") for g in self.groups)
         ]
 
+    def _row_of_b(self, row: str, masks: list[str], step: Word) -> list[str]:
+        """The vectors of B's row of a step of k."""
+        parts = [self.fn.offset(row, j * self.width, self.element) for j in range(self.vectors)]
+        return [self._load_of_b(p, mask) for p, mask in zip(parts, masks, strict=True)]
+
     def _multiplied(
-        self, row: str, columns: list[str], sums: list[str], masks: list[str]
+        self, vectors: list[str], columns: list[str], sums: list[str]
     ) -> list[str]:
         """The accumulators after a step of k.
 
         Args:
-            row: where B's row is.
+            vectors: B's row.
             columns: where the elements of A are, a pointer for each group of rows.
         """
-        fn = self.fn
-        parts = [fn.offset(row, j * self.width, self.element) for j in range(self.vectors)]
-        vectors = [self._load_of_b(p, mask) for p, mask in zip(parts, masks, strict=True)]
-        after = []
+        fn, after = self.fn, []
         for i in range(len(sums) // self.vectors):
             x = self._row_of_a(i, columns)
             for j, vector in enumerate(vectors):
@@ -279,9 +322,10 @@ class Body:
         is not aligned.
 
         B may be a matrix in memory. Wide tiles are low: many use a panel of B, which then is in
-        the cache, and have little time in which to hide the requests.
+        the cache, and have little time in which to hide the requests, but the one that copies it.
         """
-        if self.tile.along not in ("rows", "columns") or self.vectors > 2:
+        along = self.tile.along
+        if along not in USUAL or (self.vectors > 2 and not along.startswith(FILL)):
             return
         fn, size = self.fn, self.vectors * self.width * self.size
         fn.module.declare(PREFETCH)

@@ -34,9 +34,11 @@ from treadle.runtime.cpu.matmul.tiles import (
     MOST_HEIGHT,
     MOST_VECTORS,
     Tile,
+    fills_panels,
     lanes,
     most_rows,
     rows_ahead,
+    stores_past,
 )
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
@@ -55,7 +57,7 @@ PACK_A_PANELS = 8  # panels that use a copy of A's tile
 PACK_A_COLUMNS = 256  # of C, from which a copy of A costs less than steps that fill no register
 STEP_LINES = 6  # lines that move in the time of a step of k: slower steps hide that of A's line
 
-NO_PACK, COPY, TRANSPOSE, DOTS, PANELS = 0, 1, 2, 3, 4
+NO_PACK, COPY, TRANSPOSE, DOTS, PANELS, FILL = 0, 1, 2, 3, 4, 5
 
 
 @record(frozen=True)
@@ -74,6 +76,9 @@ class Blocks:
         most_area: a block that is kept apart.
         large: the smallest B that is not all in the second-level caches.
         dots: rows of B that all tiles of dot products use, one after another.
+        past: the smallest result that is stored past the caches: whoever reads it has operands of
+            its own, and these leave the last cache little room.
+        rows: A's rows that panels take in turn.
         dots_least_k: steps of k from which dot products pay: four vectors of 32-bit numbers.
     """
 
@@ -87,6 +92,8 @@ class Blocks:
     large: int
     dots: int
     dots_least_k: int
+    past: int
+    rows: int
 
     @staticmethod
     @functools.cache
@@ -104,6 +111,8 @@ class Blocks:
             large=2 * near,
             dots=near // 2,
             dots_least_k=4 * tuning.lanes,
+            past=tuning.l3.size // 4,
+            rows=near // 2,
         )
 
 
@@ -193,8 +202,8 @@ class Tiling:
         tiles: row tiles of C.
         panels: column panels of C.
         depth: rows of B in a block of k.
-        pack: NO_PACK, COPY or TRANSPOSE for B's panels, or DOTS: B is not copied though transposed,
-            or PANELS: B is given in panels.
+        pack: NO_PACK, COPY or TRANSPOSE for B's panels, or FILL: the first tile of each copies it,
+            or DOTS: B is not copied though transposed, or PANELS: B is given in panels.
         pack_a: 1 where A's tiles are copied.
         by_rows: 1 where threads share the row tiles, 0 where they share the panels.
         ahead: rows of B that tiles ask for before they need them, where these are not copied.
@@ -207,6 +216,11 @@ class Tiling:
         tile_space: bytes of the copy of one of A's tiles.
         needs: the tiles that may be called.
         apart: bytes at the end of a thread's workspace for a block of C; 0 where C is in memory.
+        past: bytes of C from which tiles store it past the caches, where its lines are complete
+            when they are stored and nothing else reads them; 0: they do not.
+        again, many: without an epilogue, where a thread has more than twice `again` tiles, so
+            many are computed for all of so many panels before the next ones are: their part of A
+            stays in the second-level cache, and the copies of panels come from the last one.
     """
 
     vectors: int
@@ -226,6 +240,9 @@ class Tiling:
     tile_space: Dim
     needs: tuple[Tile, ...]
     apart: int = 0
+    past: int = 0
+    again: int = ALL_TILES
+    many: int = 0
 
 
 def tiling_of(
@@ -252,7 +269,8 @@ def tiling_of(
     panel_bytes = (depth + width) * vectors * width * size
     together = blocks.matrix_panels if in_matrices(product, target) else blocks.panels
     chunk = max(1, together // panel_bytes) if isinstance(panel_bytes, int) else 1
-    packed = panel_bytes * chunk if pack in (COPY, TRANSPOSE) else 0
+    again, many = _orders(product, (tall, rows, depth), (chunk, panel_bytes), pack, target)
+    packed = panel_bytes * many if pack in (COPY, TRANSPOSE, FILL) else 0
     deep = _ceil(depth, WHOLE) * WHOLE if in_matrices(product, target) else depth
     tile_space = _lines((deep * tall + 2 * width) * size) if pack_a else 0
     most_k = MOST_PAIRS if product.pairs else MOST_K
@@ -266,11 +284,16 @@ def tiling_of(
     columns = chunk * vectors * width
     area = _area(product, run * tall, columns * size, blocks) if apart and depth == k else 0
     along = f"pair{along}" if product.pairs else along
+    high = heights(m, tall, rows)
+    needs = list(_needs(product, along, vectors, width, high))
+    if pack == FILL:
+        needs += _needs(product, f"fill{along}", vectors, width, high)
     return Tiling(
         vectors, tall, rows, panels, depth * _steps(product, target), pack, pack_a,
         choice.by_rows, choice.ahead, _parts(product, target.tuning), chunk,
         block, run, packed + tile_space * block + area, tile_space,
-        tuple(_needs(product, along, vectors, width, heights(m, tall, rows))), area,
+        tuple(needs), area,
+        blocks.past if stores_past(target, product.element) else 0, again, many,
     )  # fmt: skip
 
 
@@ -294,6 +317,28 @@ def rule(product: Product, target: Target, tiles: int | None = None) -> Choice:
     by_rows = tiles is not None or _by_rows(product, (tall, panels), pack_a, target)
     pack = _pack(product, size, target, shared=tiles is None)
     return Choice(vectors, pack, int(pack_a), int(by_rows), rows_ahead(target))
+
+
+def _orders(
+    product: Product, grid: tuple[int, Dim, Dim], chunk: tuple[int, Dim], pack: int, target: Target
+) -> tuple[int, int]:
+    """See `Tiling.again` and `many`.
+
+    Args:
+        grid: rows of the tallest tile, tiles, steps of a block of k.
+        chunk: panels that are packed together otherwise, and the bytes of a copy of one.
+    """
+    (tall, tiles, depth), (few, panel_bytes) = grid, chunk
+    if not (isinstance(tiles, int) and isinstance(depth, int) and isinstance(panel_bytes, int)):
+        return ALL_TILES, few
+    if pack not in (FILL, TRANSPOSE) or in_matrices(product, target):
+        return ALL_TILES, few
+    blocks = Blocks.of(target)
+    again = max(1, blocks.rows // (depth * tall * ELEMENT_BYTES[product.element]))
+    many_rows = pack == TRANSPOSE and tall * tiles >= target.tuning.fill_rows
+    if many_rows or tiles <= 2 * again:
+        return ALL_TILES, few
+    return again, max(few, blocks.tiles // panel_bytes)
 
 
 def in_matrices(product: Product, target: Target) -> bool:
@@ -428,7 +473,8 @@ def _vectors(product: Product, target: Target, tiles: int | None) -> int:
     elif tiles is not None:
         most = most if -(-product.m // tiles) <= wide else 2
     elif WIDE_HEIGHT < product.m < target.tuning.wide_rows:
-        most = 2
+        # A panel of a single vector loads as much as it computes.
+        most = 3 if isinstance(n, int) and 2 * width < n <= 3 * width else 2
     return min(most, max(1, -(-n // width))) if isinstance(n, int) else 2
 
 
@@ -478,7 +524,10 @@ def _pack(product: Product, size: int, target: Target, shared: bool) -> int:
     if isinstance(product.n, int) and 0 < product.n < FAR_COLUMNS:
         least = least * FAR_COLUMNS // product.n  # rows that are less far apart are fetched well
     tall = isinstance(product.m, int) and product.m >= least
-    return COPY if wide and tall else NO_PACK
+    if not (wide and tall):
+        return NO_PACK
+    fills = isinstance(product.m, int) and product.m < tuning.fill_rows
+    return FILL if fills and fills_panels(target, product.element) else COPY
 
 
 def _own_lines(cache: Cache) -> int:
@@ -518,7 +567,8 @@ def _packs_a(
     if not isinstance(row, int):
         return bool(product.transpose_a)
     if not product.transpose_a:
-        return tall > _own_lines(tuning.l1) and row * size % tuning.l1.period == 0
+        most = max(_own_lines(tuning.l1), tuning.alike_rows)
+        return tall > most and row * size % tuning.l1.period == 0
     short = tall * vectors * tuning.copy < STEP_LINES * tuning.line * tuning.fma
     if short and isinstance(depth, int) and depth * tuning.line > tuning.l1.size // 2:
         return True
