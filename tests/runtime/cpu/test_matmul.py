@@ -27,7 +27,7 @@ from treadle.runtime.cpu.matmul.tiles import (
     most_rows,
     stores_past,
 )  # fmt: skip
-from treadle.runtime.cpu.matmul.tiling import FILL, Product, tiling_of
+from treadle.runtime.cpu.matmul.tiling import COPY, FILL, NO_PACK, Product, tiling_of
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host
 from treadle.runtime.cpu.threads import pool
 from treadle.runtime.tuning import Cache
@@ -161,36 +161,32 @@ def test_large_results(columns: int, follows: bool) -> None:
     )
 
 
-def test_tiles_take_turns_where_a_is_large() -> None:
-    """So that their rows stay in the second-level cache; copies of B are larger then."""
-    server = PROCESSORS["Intel server with AMX"]
-
-    def turns(m: int, n: int, k: int, on: Target = server) -> tuple[bool, bool]:
-        found = tiling_of(Product("float", 1, m, n, k), on)
-        return found.again < found.tiles, found.many > found.chunk
-
-    assert turns(1024, 1024, 1024) == (True, True)
-    assert turns(9800, 64, 800) == (True, True)
-    assert turns(100, 1024, 1024) == (False, False)
-    assert turns(1024, 1024, 1024, ZEN5) == (False, False)
-
-
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("transpose_b", [False, True])
-def test_products_in_turns(threads: int, transpose_b: bool) -> None:
+def test_threads_that_copy_panels(threads: int) -> None:
     random, before = np.random.default_rng(3), pool().threads
-    x = random.integers(-9, 9, (700, 900)).astype(np.float32)
-    y = random.integers(-9, 9, (330, 900) if transpose_b else (900, 330)).astype(np.float32)
+    x = random.integers(-9, 9, (310, 1100)).astype(np.float32)
+    y = random.integers(-9, 9, (1100, 330)).astype(np.float32)
     bias = random.integers(-9, 9, 330).astype(np.float32)
-    run = treadle.function(lambda x, y: treadle.matmul(x, y, transpose_b=transpose_b))
-    follows = treadle.function(lambda x, y: treadle.matmul(x, y, transpose_b=transpose_b) + bias)
+    run = treadle.function(lambda x, y: treadle.matmul(x, y))
+    follows = treadle.function(lambda x, y: treadle.matmul(x, y) + bias)
     pool().set_threads(threads)
     try:
-        expected = x @ (y.T if transpose_b else y)
-        assert (run(x, y).numpy() == expected).all()
-        assert (follows(x, y).numpy() == expected + bias).all()
+        assert (run(x, y).numpy() == x @ y).all()
+        assert (follows(x, y).numpy() == x @ y + bias).all()
     finally:
         pool().set_threads(before)
+
+
+def test_few_rows_copy_b_as_they_read_it() -> None:
+    server = PROCESSORS["Intel server with AMX"]
+
+    def packs(m: int, on: Target = server) -> tuple[int, int]:
+        found = tiling_of(Product("float", 1, m, 1024, 1024), on)
+        return found.pack, found.pack_a
+
+    assert packs(50) == packs(500) == (FILL, 0)
+    assert packs(1024) == (COPY, 0)  # the copy costs little beside the products
+    assert packs(50, ZEN5) == (NO_PACK, 1) and packs(500, ZEN5) == (COPY, 0)
 
 
 @pytest.mark.parametrize("along", ["rows", "columns"])

@@ -253,7 +253,7 @@ def _routine_of(name: str, p: Product, t: Tiling, text: str) -> Routine:
         *p.rows, p.batch if p.inner is None else p.inner, p.outer_a, p.outer_b,
         t.vectors, t.tall, t.tiles, t.panels, t.depth, t.pack, t.pack_a, t.by_rows, t.ahead,
         t.parts, t.chunk, t.block, t.run, t.space, t.tile_space, t.apart, t.past,
-        t.again, t.many, slot_of(text),
+        slot_of(text),
     )  # fmt: skip
     packers = [f"{packer}_{p.element}" for packer in packers_of(p, t)]
     called = ",".join([*(tile.symbol for tile in t.needs), *packers])

@@ -56,7 +56,6 @@ class Family:
         )  # fmt: skip
 
 
-_ALL = 1 << 30  # more rows than products have
 _ANY = Family("x86-64 without AVX2", fma=1, loads=1, latency=8, window=100, copy=16)
 _AVX2 = Family("x86-64 with AVX2")
 _ARM = Family("64-bit Arm", window=200)
@@ -65,7 +64,7 @@ _AMX = Family(
     "Intel server with AMX",
     ("sapphirerapids", "emeraldrapids", "graniterapids", "diamondrapids"),
     frozenset({"avx512f"}), window=400, copy=64, far=224, pack_rows=100, pack_colliding=40,
-    pack_columns=64, wide_rows=_ALL, fill_rows=_ALL, alike_rows=24,
+    pack_columns=64, wide_rows=640, fill_rows=640, alike_rows=24,
 )  # fmt: skip
 
 # The first that fits.

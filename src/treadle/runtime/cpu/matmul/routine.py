@@ -36,7 +36,7 @@ NUMBERS = (
     "batch", "m", "n", "k", "ta", "tb", "pairs", "stride_a", "stride_b", "lda", "ldb", "inner",
     "outer_a", "outer_b", "vectors", "tall", "tiles",
     "panels", "depth", "pack", "pack_a", "by_rows", "ahead", "parts", "chunk", "block", "run",
-    "space", "tile_space", "apart", "past", "again", "many", "slot",
+    "space", "tile_space", "apart", "past", "slot",
 )  # fmt: skip
 
 _LOOK_EVERY = 64  # matrices of a batch between two looks whether to stop: a matter of time
@@ -151,7 +151,6 @@ def _operand(fn: Function, w: Words, name: str, number: Word, element: str) -> s
 _BLOCK = (
     "pairs", "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "tiles", "depth", "pack",
     "pack_a", "ahead", "chunk", "block", "run", "space", "tile_space", "apart", "past",
-    "again", "many",
 )  # fmt: skip
 
 
@@ -226,13 +225,9 @@ def _define_block(module: Module, element: str) -> None:
         w["filled"] = fn.alloca("[2 x i64], align 8")  # where a panel goes, and its rows
     w["epilogue"] = "%epilogue"
     with_epilogue = fn.value("icmp ne ptr %epilogue, null")
-    own = fn.sub("%tile1", "%tile0")
-    in_turns = fn.compare("sgt", own, fn.mul(w["again"], 2))
-    alone = fn.select(dots, 1, fn.select(in_turns, w["again"], ALL_TILES))
+    alone = fn.select(dots, 1, ALL_TILES)
     if has_matrix_registers(module.target):  # A's rows are wide: all panels take them in turn
         alone = fn.select(_has_pairs(fn, w, element), w["run"], alone)
-    w["many"] = fn.select(in_turns, w["many"], w["chunk"])
-    w["chunk"] = fn.select(with_epilogue, w["chunk"], w["many"])
     if not in_matrices:
         w["run"] = fn.select(with_epilogue, w["run"], alone)
     even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])

@@ -78,7 +78,6 @@ class Blocks:
         dots: rows of B that all tiles of dot products use, one after another.
         past: the smallest result that is stored past the caches: whoever reads it has operands of
             its own, and these leave the last cache little room.
-        rows: A's rows that panels take in turn.
         dots_least_k: steps of k from which dot products pay: four vectors of 32-bit numbers.
     """
 
@@ -93,7 +92,6 @@ class Blocks:
     dots: int
     dots_least_k: int
     past: int
-    rows: int
 
     @staticmethod
     @functools.cache
@@ -112,7 +110,6 @@ class Blocks:
             dots=near // 2,
             dots_least_k=4 * tuning.lanes,
             past=tuning.l3.size // 4,
-            rows=near // 2,
         )
 
 
@@ -218,9 +215,6 @@ class Tiling:
         apart: bytes at the end of a thread's workspace for a block of C; 0 where C is in memory.
         past: bytes of C from which tiles store it past the caches, where its lines are complete
             when they are stored and nothing else reads them; 0: they do not.
-        again, many: without an epilogue, where a thread has more than twice `again` tiles, so
-            many are computed for all of so many panels before the next ones are: their part of A
-            stays in the second-level cache, and the copies of panels come from the last one.
     """
 
     vectors: int
@@ -241,8 +235,6 @@ class Tiling:
     needs: tuple[Tile, ...]
     apart: int = 0
     past: int = 0
-    again: int = ALL_TILES
-    many: int = 0
 
 
 def tiling_of(
@@ -269,8 +261,7 @@ def tiling_of(
     panel_bytes = (depth + width) * vectors * width * size
     together = blocks.matrix_panels if in_matrices(product, target) else blocks.panels
     chunk = max(1, together // panel_bytes) if isinstance(panel_bytes, int) else 1
-    again, many = _orders(product, (tall, rows, depth), (chunk, panel_bytes), pack, target)
-    packed = panel_bytes * many if pack in (COPY, TRANSPOSE, FILL) else 0
+    packed = panel_bytes * chunk if pack in (COPY, TRANSPOSE, FILL) else 0
     deep = _ceil(depth, WHOLE) * WHOLE if in_matrices(product, target) else depth
     tile_space = _lines((deep * tall + 2 * width) * size) if pack_a else 0
     most_k = MOST_PAIRS if product.pairs else MOST_K
@@ -293,7 +284,7 @@ def tiling_of(
         choice.by_rows, choice.ahead, _parts(product, target.tuning), chunk,
         block, run, packed + tile_space * block + area, tile_space,
         tuple(needs), area,
-        blocks.past if stores_past(target, product.element) else 0, again, many,
+        blocks.past if stores_past(target, product.element) else 0,
     )  # fmt: skip
 
 
@@ -317,28 +308,6 @@ def rule(product: Product, target: Target, tiles: int | None = None) -> Choice:
     by_rows = tiles is not None or _by_rows(product, (tall, panels), pack_a, target)
     pack = _pack(product, size, target, shared=tiles is None)
     return Choice(vectors, pack, int(pack_a), int(by_rows), rows_ahead(target))
-
-
-def _orders(
-    product: Product, grid: tuple[int, Dim, Dim], chunk: tuple[int, Dim], pack: int, target: Target
-) -> tuple[int, int]:
-    """See `Tiling.again` and `many`.
-
-    Args:
-        grid: rows of the tallest tile, tiles, steps of a block of k.
-        chunk: panels that are packed together otherwise, and the bytes of a copy of one.
-    """
-    (tall, tiles, depth), (few, panel_bytes) = grid, chunk
-    if not (isinstance(tiles, int) and isinstance(depth, int) and isinstance(panel_bytes, int)):
-        return ALL_TILES, few
-    if pack not in (FILL, TRANSPOSE) or in_matrices(product, target):
-        return ALL_TILES, few
-    blocks = Blocks.of(target)
-    again = max(1, blocks.rows // (depth * tall * ELEMENT_BYTES[product.element]))
-    many_rows = pack == TRANSPOSE and tall * tiles >= target.tuning.fill_rows
-    if many_rows or tiles <= 2 * again:
-        return ALL_TILES, few
-    return again, max(few, blocks.tiles // panel_bytes)
 
 
 def in_matrices(product: Product, target: Target) -> bool:
