@@ -19,6 +19,8 @@ from pathlib import Path
 
 import llvmlite
 
+from treadle.runtime.cpu.convolution import FORWARD, TO_FILTER, TO_INPUT
+from treadle.runtime.cpu.convolution.winograd_tiling import winograd_routine
 from treadle.runtime.cpu.emission import object_file
 from treadle.runtime.cpu.image import link
 from treadle.runtime.cpu.kept_memory_code import memory_text
@@ -31,7 +33,13 @@ from treadle.runtime.cpu.shipped_code import FOLDER, LEVELS, archive_path, membe
 from treadle.runtime.cpu.target import Target, named
 
 ELEMENT = "float"  # LLVM's name of the elements whose code is shipped
-ROUTINES = ("matmul", "conv2d", "conv2d_backprop_input", "conv2d_backprop_filter")
+_CONVOLUTIONS = (FORWARD, TO_INPUT, TO_FILTER)
+_WINDOWS = tuple((n, n) for n in (3, 5))  # of short convolutions: those that networks have
+ROUTINES = (
+    "matmul",
+    *_CONVOLUTIONS,
+    *(winograd_routine(op, window) for window in _WINDOWS for op in _CONVOLUTIONS),
+)
 # LLVM's names of processors whose records differ, and instructions by which a family is told.
 PROCESSORS: dict[str, tuple[tuple[str, frozenset[str]], ...]] = {
     "x86-64-v4": (
