@@ -31,6 +31,7 @@ from treadle.core.sources import same_anywhere
 from treadle.core.switches import declare, is_on
 from treadle.runtime.cpu.caches import DEFAULTS
 from treadle.runtime.cpu.target import Target, named
+from treadle.runtime.tuning import Tuning
 from treadle.version import __version__
 
 FOLDER = Path(__file__).with_name("shipped")
@@ -81,9 +82,13 @@ def list_name(target: Target) -> str:
     """Names the list of the modules that are written for processors like the target. Whatever
     texts depend on is part of it, and so is more: caches and the patience of threads are not, for
     routines get these as numbers."""
-    record = dataclasses.replace(
-        target.tuning, **dict(zip(("l1", "l2", "l3"), DEFAULTS, strict=True)), spins=0
-    )
+    return _list_for(target.tuning)
+
+
+@functools.cache
+def _list_for(tuning: Tuning) -> str:
+    l1, l2, l3 = DEFAULTS
+    record = dataclasses.replace(tuning, l1=l1, l2=l2, l3=l3, spins=0)
     return f"names {member(str(record))}"
 
 
