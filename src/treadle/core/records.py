@@ -21,7 +21,7 @@ T = TypeVar("T", bound=type)
 
 _completing = locks.reentrant_lock()
 _OPTIONS = "_record_options"  # of a class whose methods are not there yet
-_FEW = 8  # records of a class that are made before its ``__init__`` is written out
+_FEW = 50  # records of a class that cost less than to write out its ``__init__`` for them
 
 
 @dataclass_transform(field_specifiers=(dataclasses.field,))

@@ -33,17 +33,25 @@ def folder(tmp_path, monkeypatch):
     """A folder of archives in the place of that which comes with treadle."""
     monkeypatch.setattr(shipped_code, "FOLDER", tmp_path / "shipped")
     (tmp_path / "shipped").mkdir()
+    forget()
     yield tmp_path / "shipped"
-    shipped_code._archive.cache_clear()
+    forget()
 
 
-def ship(folder, text):
-    shipping._write(archive_path(folder, LEVEL), {member(text): text}, shipping.machine(LEVEL))
+def forget():
+    for kept in (shipped_code._archive, shipped_code._names):
+        kept.cache_clear()
 
 
-def load(tmp_path, text):
+def ship(folder, text, names=()):
+    lists = {shipped_code.list_name(host()): dict.fromkeys(names, member(text))}
+    level = shipping.Level({member(text): text}, lists)
+    shipping._write(archive_path(folder, LEVEL), level, shipping.machine(LEVEL))
+
+
+def load(tmp_path, text, name=None):
     compiler = Jit(host(), ObjectCache(tmp_path / "cache"))
-    return compiler.load(text), compiler.counters
+    return compiler.load(text, name=name), compiler.counters
 
 
 @pytest.mark.parametrize("target", [*PROCESSORS.values(), ZEN3], ids=lambda t: t.cpu)
@@ -51,7 +59,11 @@ def test_what_is_written_for_known_processors_is_shipped(target):
     whole = replace(target, features=target.features | named("x86-64-v3").features)
     found, shipped = dict(shipping.texts(whole)), shipping.written(level_of(whole))
     assert {"pool", "memory", "matmul float", "conv2d float", "tile_float_rows_6x2"} <= set(found)
-    assert not [name for name, text in found.items() if member(text) not in shipped]
+    assert {f"winograd{k}x{k}_conv2d_backprop_filter float" for k in (3, 5)} <= set(found)
+    assert not [name for name, text in found.items() if member(text) not in shipped.texts]
+    # Found by name it is the same code, whatever caches the processor has.
+    listed = shipped.lists[shipped_code.list_name(whole)]
+    assert listed == {name: member(text) for name, text in found.items()}
 
 
 def test_what_is_shipped_depends_on_no_measurement_and_on_no_instruction_that_it_does_not_use():
@@ -66,8 +78,10 @@ def test_what_is_shipped_depends_on_no_measurement_and_on_no_instruction_that_it
     server = replace(found, features=found.features | more, measured=slow)
     assert server.tuning.spins != found.tuning.spins
     shipped = shipping.written("x86-64-v4")
-    missing = [name for name, text in shipping.texts(server) if member(text) not in shipped]
-    assert not missing
+    texts = dict(shipping.texts(server))
+    assert not [name for name, text in texts.items() if member(text) not in shipped.texts]
+    listed = shipped.lists[shipped_code.list_name(server)]
+    assert listed == {name: member(text) for name, text in texts.items()}
 
 
 def test_a_level_is_chosen_by_instructions_and_vectors():
@@ -122,6 +136,49 @@ def test_a_damaged_archive_has_nothing(folder, tmp_path, damage):
     assert call(code, 4) == 7 and (counters.shipped, counters.compiled) == (0, 1)
 
 
+@needs_level
+def test_code_is_found_by_name_without_its_text(folder, tmp_path):
+    ship(folder, ADD, ["three more"])
+
+    def text():
+        raise AssertionError("it was written")
+
+    code, counters = load(tmp_path, text, "three more")
+    assert call(code, 4) == 7 and (counters.shipped, counters.compiled) == (1, 0)
+    code, counters = load(tmp_path, lambda: ADD, "other")
+    assert call(code, 4) == 7 and (counters.shipped, counters.compiled) == (1, 0)
+
+
+@needs_level
+@pytest.mark.parametrize("change", ["size", "time", "time, then installed", "record of a machine"])
+def test_names_count_for_the_sources_and_the_processor_that_they_were_written_for(
+    folder, tmp_path, monkeypatch, change
+):
+    """Names of another treadle may stand for other texts: these are written and looked up."""
+    ship(folder, ADD, ["f"])
+    digest, _ = shipped_code.same_anywhere("runtime")
+    path = archive_path(folder, LEVEL)
+    written = path.stat().st_mtime_ns
+    found = {
+        "size": ("another", 0), "time": (digest, written + 1), "record of a machine": (digest, 0),
+        "time, then installed": (digest, written + 1),
+    }  # fmt: skip
+    monkeypatch.setattr(shipped_code, "same_anywhere", lambda package: found[change])
+    target = host()
+    if change == "record of a machine":
+        slow = {"fma": 9.0, "loads": 9.0, "latency": 9.0, "forward": 9.0, "copy": 9.0, "pause": 9.0}
+        rest = {n: 0.0 for n in Measured.__dataclass_fields__ if n not in slow}
+        target = replace(target, measured=Measured(**slow, **rest))
+    if change == "time, then installed":  # its record is the last file of an installation
+        time_of = shipped_code._time_of
+        monkeypatch.setattr(
+            shipped_code, "_time_of",
+            lambda path: written + 1 if path.name == "RECORD" else time_of(path),
+        )  # fmt: skip
+    is_found = shipped_code.shipped_by_name("f", target) is not None
+    assert is_found == (change == "time, then installed")
+
+
 PROGRAM = """
 import hashlib, numpy as np, treadle as td
 from treadle.runtime.cpu.jit import jit
@@ -163,10 +220,16 @@ def test_results_have_the_same_bits(tmp_path):
     assert told == told_by_compiled
 
 
-def test_archives_are_written_once(tmp_path):
-    shipping._write(tmp_path / "a.zip", {member(ADD): ADD}, shipping.machine("aarch64"))
-    assert shipping._is_of(tmp_path / "a.zip", {member(ADD): ADD})
-    assert not shipping._is_of(tmp_path / "a.zip", {member("other"): ADD})
+def test_archives_are_written_once(tmp_path, monkeypatch):
+    level = shipping.Level({member(ADD): ADD}, {"names": {"f": member(ADD)}})
+    shipping._write(tmp_path / "a.zip", level, shipping.machine("aarch64"))
+    first = (tmp_path / "a.zip").read_bytes()
+    monkeypatch.setattr(shipping, "object_file", None)
+    shipping._write(tmp_path / "a.zip", level, shipping.machine("aarch64"))
+    assert (tmp_path / "a.zip").read_bytes() == first
+    other = shipping.Level({member("other"): ADD}, {})
+    with pytest.raises(TypeError):
+        shipping._write(tmp_path / "a.zip", other, shipping.machine("aarch64"))
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         data = archive.read(member(ADD))
     assert data[:4] == b"\x7fELF" and data[18] == 183  # for AArch64: its loader is LLVM's

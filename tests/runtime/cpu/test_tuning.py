@@ -21,16 +21,10 @@ from treadle.ops.image.windows import spans
 from treadle.runtime.cpu import alike, chosen, company, learning, winners
 from treadle.runtime.cpu.alike import MOST, slot_of
 from treadle.runtime.cpu.chosen import alike_of
+from treadle.runtime.cpu.convolution import FORWARD, TO_FILTER, TO_INPUT
 from treadle.runtime.cpu.convolution.classes import MOST_BYTES
 from treadle.runtime.cpu.convolution.classes import class_of as convolutions_alike
-from treadle.runtime.cpu.convolution.tiling import (
-    FORWARD,
-    TO_FILTER,
-    TO_INPUT,
-    Form,
-    Geometry,
-    columns_of,
-)
+from treadle.runtime.cpu.convolution.tiling import Form, Geometry, columns_of
 from treadle.runtime.cpu.convolution.winograd_tiling import takes_winograd
 from treadle.runtime.cpu.library_code import calls_counted
 from treadle.runtime.cpu.matmul.candidates import all_choices, cost

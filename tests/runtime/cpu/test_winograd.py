@@ -13,9 +13,9 @@ from tests.runtime.cpu.test_library import call, check, convolution_nodes, node_
 from treadle.core.spec import TensorSpec
 from treadle.core.switches import disabled
 from treadle.runtime.cpu import library
-from treadle.runtime.cpu.convolution import winograd_tiling
+from treadle.runtime.cpu.convolution import FORWARD, TO_FILTER, TO_INPUT, winograd_tiling
 from treadle.runtime.cpu.convolution.points import SIZE, of_pixels, of_sums, of_weights, sums_of
-from treadle.runtime.cpu.convolution.tiling import FORWARD, TO_FILTER, TO_INPUT, Geometry
+from treadle.runtime.cpu.convolution.tiling import Geometry
 from treadle.runtime.cpu.convolution.winograd_tiling import takes_winograd
 from treadle.runtime.cpu.target import host, using
 from treadle.runtime.tuning import Cache

@@ -7,7 +7,6 @@ from collections.abc import Collection
 
 from treadle.runtime.cpu import winners
 from treadle.runtime.cpu.alike import Alike, Form, slot_of, text_of
-from treadle.runtime.cpu.convolution.classes import Convolutions
 from treadle.runtime.cpu.library_code import calls_counted
 from treadle.runtime.cpu.matmul.classes import Products
 from treadle.runtime.cpu.target import Target, this_machine
@@ -21,10 +20,13 @@ def alike_of(text: str) -> Alike:
         ValueError: the text names none.
     """
     name, _, threads = text.rpartition(" threads=")
-    kind = Products if name.startswith("matmul ") else Convolutions
     if not threads.isdigit():
         raise ValueError(f"{text!r} does not say how many threads share a call")
-    return kind.named(name)
+    if name.startswith("matmul "):
+        return Products.named(name)
+    from treadle.runtime.cpu.convolution.classes import Convolutions
+
+    return Convolutions.named(name)
 
 
 def chosen(alike: Alike | None, target: Target) -> tuple[str, Form | None]:

@@ -86,7 +86,7 @@ def _import_library(routines: set[str]) -> None:
     """The modules that plan and write the routines."""
     names = ["library", "library_code", "library_share", "matmul.routine"]
     if any(name.startswith("conv") for name in routines):
-        names += ["convolution.routines", "depthwise.routines"]
+        names += ["convolution.classes", "convolution.routines", "depthwise.routines"]
     for name in names:
         importlib.import_module(f"treadle.runtime.cpu.{name}")
 

@@ -18,7 +18,7 @@ from treadle.core.sources import sources
 from treadle.runtime.cpu.background import Background
 from treadle.runtime.cpu.emission import assembly_text, object_file, on_another_thread
 from treadle.runtime.cpu.image import MAGIC, Image, LoadedImage, is_supported, link
-from treadle.runtime.cpu.shipped_code import shipped_code
+from treadle.runtime.cpu.shipped_code import shipped_by_name, shipped_code
 from treadle.runtime.cpu.target import (
     Target,
     can_run,
@@ -105,11 +105,11 @@ class Jit:
         key = self._key(text, name)
         if key in self._codes or key in self._loading or self.cache.has(key):
             return
-        self._background.submit(key, lambda: self._try_load(key, text))
+        self._background.submit(key, lambda: self._try_load(key, text, name))
 
-    def _try_load(self, key: str, text: Text) -> None:
+    def _try_load(self, key: str, text: Text, name: str | None) -> None:
         with contextlib.suppress(Exception):  # `load` finds out and tells
-            self._prepared[key] = self._get(key, text, forever=False)
+            self._prepared[key] = self._get(key, text, False, name)
 
     def load(self, text: Text, forever: bool = True, name: str | None = None) -> Code:
         """The loaded code of a module: compiled once however many threads ask for it.
@@ -125,7 +125,7 @@ class Jit:
         """
         key = self._key(text, name)
         self._background.take(key)
-        code = self._get(key, text, forever)
+        code = self._get(key, text, forever, name)
         self._prepared.pop(key, None)
         return code
 
@@ -140,7 +140,7 @@ class Jit:
             return self.key(f"{name}\n{sources('runtime')}\n{self.target.tuning}")
         return self.key(text if isinstance(text, str) else text())
 
-    def _get(self, key: str, text: Text, forever: bool) -> Code:
+    def _get(self, key: str, text: Text, forever: bool, name: str | None = None) -> Code:
         code = self._known(key, forever)
         if code is not None:
             return code
@@ -151,7 +151,7 @@ class Jit:
             code = self._known(key, forever)
             if code is None:
                 try:
-                    code = self._load(key, text)
+                    code = self._load(key, text, name)
                     with self._lock:
                         self._codes[key] = code
                         self._keep(key, code, forever)
@@ -196,7 +196,7 @@ class Jit:
         """Names the object made from a text on this target."""
         return hashlib.sha256(f"{self.target.key}\n{text}".encode()).hexdigest()[:40]
 
-    def _load(self, key: str, text: Text) -> Code:
+    def _load(self, key: str, text: Text, name: str | None) -> Code:
         data = self.cache.load(KIND, key)
         if data is not None:
             try:
@@ -206,8 +206,11 @@ class Jit:
             else:
                 self.counters.loaded_from_disk += 1
                 return code
-        written = text if isinstance(text, str) else text()
-        data = shipped_code(written, self.target)
+        data = None if name is None else shipped_by_name(name, self.target)
+        written = ""
+        if data is None:
+            written = text if isinstance(text, str) else text()
+            data = shipped_code(written, self.target)
         if data is not None:
             with self._lock:
                 self.counters.shipped += 1

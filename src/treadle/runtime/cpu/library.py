@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.core import dtypes
 from treadle.core.records import record
@@ -29,16 +29,7 @@ from treadle.ops.linalg.panels import MATMUL_PANELS
 from treadle.ops.lowering import Library, Rows
 from treadle.runtime.cpu.alike import Form, slot_of
 from treadle.runtime.cpu.chosen import chosen, made_with
-from treadle.runtime.cpu.convolution import forms as convolution
-from treadle.runtime.cpu.convolution.classes import class_of as convolutions_alike
-from treadle.runtime.cpu.convolution.tiling import (
-    FORWARD,
-    TO_FILTER,
-    TO_INPUT,
-    Geometry,
-    has_large_filters,
-)
-from treadle.runtime.cpu.depthwise.tiling import depthwise_numbers
+from treadle.runtime.cpu.convolution import FORWARD, TO_FILTER, TO_INPUT
 from treadle.runtime.cpu.matmul.byte_forms import (
     byte_element,
     byte_form,
@@ -54,6 +45,9 @@ from treadle.runtime.cpu.routines.entry import row_call, row_numbers, row_space,
 from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.reach import Reach
+
+if TYPE_CHECKING:
+    from treadle.runtime.cpu.convolution.tiling import Geometry
 
 _ELEMENTS = {
     dtypes.float32: "float", dtypes.float64: "double",
@@ -279,6 +273,9 @@ def _convolution(name: str, x: int, filters: int, y: int) -> Any:
     """
 
     def routine(node: Node, element: str, pairs: int = 0) -> Routine | None:
+        from treadle.runtime.cpu.convolution.classes import class_of
+        from treadle.runtime.cpu.convolution.tiling import Geometry, has_large_filters
+
         values = [*node.inputs, node.outputs[0]]
         reaches: list[Reach | None] = [None] * len(values)
         images, windows, outputs = (values[i].spec.dims for i in (x, filters, y))
@@ -295,7 +292,7 @@ def _convolution(name: str, x: int, filters: int, y: int) -> Any:
             name != TO_FILTER or has_large_filters(geometry, host())
         ):
             return _pointwise(name, geometry)
-        text, form = chosen(convolutions_alike(name, geometry), host())
+        text, form = chosen(class_of(name, geometry), host())
         found = convolution_routine(name, geometry, form, text)
         return replace(found, reaches=tuple(reaches), made_with=made_with(text, form))
 
@@ -304,7 +301,9 @@ def _convolution(name: str, x: int, filters: int, y: int) -> Any:
 
 def convolution_routine(name: str, g: Geometry, form: Form | None, text: str = "") -> Routine:
     """The routine for an op, divided as somebody chose; `text` names the class of the call."""
-    found = convolution.tiling_of(name, g, host(), form)
+    from treadle.runtime.cpu.convolution.forms import tiling_of as convolution_tiling
+
+    found = convolution_tiling(name, g, host(), form)
     called = ",".join([*(t.symbol for t in found.needs), *found.packers])
     numbers = (*found.numbers, slot_of(text))
     symbol = f"{found.routine or name}_{g.element}@{called}"
@@ -312,6 +311,8 @@ def convolution_routine(name: str, g: Geometry, form: Form | None, text: str = "
 
 
 def _depthwise(name: str, g: Geometry) -> Routine:
+    from treadle.runtime.cpu.depthwise.tiling import depthwise_numbers
+
     numbers, worker, shared = depthwise_numbers(g, name, host().tuning)
     symbol = f"depthwise{g.outputs}_{name}_{g.element}"
     return Routine(symbol, numbers, worker, shared, epilogue=False)

@@ -9,20 +9,30 @@ particular; beside code for the processor at hand, products and convolutions wer
 Zen 5 within what measurements differ. All of these texts say where sums are rounded, so results
 have the same bits.
 
+To write a text takes most of the time of finding its code. So an archive also lists which member a
+name of the library stands for (`shipped_by_name`), for each record of a processor that texts were
+written for. Such a list counts as long as the source files are those that wrote the texts.
+
 `python -m treadle.runtime.cpu.shipping` writes the archives; building a wheel does it
 (`hatch_build.py`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
+import os
 import zipfile
 import zlib
 from pathlib import Path
 
+from treadle.core.sources import same_anywhere
 from treadle.core.switches import declare, is_on
+from treadle.runtime.cpu.caches import DEFAULTS
 from treadle.runtime.cpu.target import Target, named
+from treadle.runtime.tuning import Tuning
+from treadle.version import __version__
 
 FOLDER = Path(__file__).with_name("shipped")
 LEVELS = ("x86-64-v4", "x86-64-v3", "aarch64")  # names of targets, the richest first
@@ -56,14 +66,78 @@ def member(text: str) -> str:
 def shipped_code(text: str, target: Target) -> bytes | None:
     """The machine code of an LLVM text for a target, as `Jit` keeps it on disk; None where it was
     not shipped. A damaged archive is one that has nothing."""
+    path = _path_for(target)
+    return None if path is None else _read(path, member(text))
+
+
+def shipped_by_name(name: str, target: Target) -> bytes | None:
+    """The machine code of the module that this treadle writes under a name for a target; None where
+    it was not shipped, or only its text could tell."""
+    path = _path_for(target)
+    found = None if path is None else _names(path, list_name(target)).get(name)
+    return None if path is None or found is None else _read(path, found)
+
+
+def list_name(target: Target) -> str:
+    """Names the list of the modules that are written for processors like the target. Whatever
+    texts depend on is part of it, and so is more: caches and the patience of threads are not, for
+    routines get these as numbers."""
+    return _list_for(target.tuning)
+
+
+@functools.cache
+def _list_for(tuning: Tuning) -> str:
+    l1, l2, l3 = DEFAULTS
+    record = dataclasses.replace(tuning, l1=l1, l2=l2, l3=l3, spins=0)
+    return f"names {member(str(record))}"
+
+
+def list_text(names: dict[str, str]) -> str:
+    """A list of names and the members that they stand for, after the sources that it is of."""
+    return "\n".join([same_anywhere("runtime")[0], *(f"{m} {n}" for n, m in names.items())])
+
+
+def _path_for(target: Target) -> Path | None:
+    """The archive for a target, if there is one and it is to be used."""
     level = level_of(target) if is_on(SWITCH.name) else None
-    if level is None:
-        return None
+    return None if level is None else archive_path(FOLDER, level)
+
+
+def _read(path: Path, name: str) -> bytes | None:
     try:
-        archive = _archive(archive_path(FOLDER, level))
-        return None if archive is None else archive.read(member(text))
+        archive = _archive(path)
+        return None if archive is None else archive.read(name)
     except (KeyError, OSError, zipfile.BadZipFile, zlib.error):
         return None
+
+
+@functools.cache
+def _names(path: Path, name: str) -> dict[str, str]:
+    """A list of an archive; nothing where other source files wrote it."""
+    data = _read(path, name)
+    if data is None:
+        return {}
+    made_by, *lines = data.decode(errors="replace").split("\n")
+    if made_by != same_anywhere("runtime")[0] or not _are_untouched(path):
+        return {}
+    return {line[41:]: line[:40] for line in lines}
+
+
+def _are_untouched(path: Path) -> bool:
+    """Whether no source file changed since an archive was written, or since treadle was installed
+    together with it: the last file of an installation is its record."""
+    package = Path(__file__).parents[2]
+    record = package.with_name(f"treadle-{__version__}.dist-info") / "RECORD"
+    return same_anywhere("runtime")[1] <= max(_time_of(path), _time_of(record))
+
+
+def _time_of(path: Path) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
 
 
 @functools.cache

@@ -12,13 +12,18 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+import time
 import zipfile
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import llvmlite
 
+from treadle.runtime.cpu.convolution import FORWARD, TO_FILTER, TO_INPUT
+from treadle.runtime.cpu.convolution.winograd_tiling import winograd_routine
 from treadle.runtime.cpu.emission import object_file
 from treadle.runtime.cpu.image import link
 from treadle.runtime.cpu.kept_memory_code import memory_text
@@ -27,11 +32,24 @@ from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
 from treadle.runtime.cpu.matmul.tiles import FILL, PACKERS, Tile, most_rows
 from treadle.runtime.cpu.matmul.tiling import WIDE
 from treadle.runtime.cpu.pool_code import pool_text
-from treadle.runtime.cpu.shipped_code import FOLDER, LEVELS, archive_path, member
+from treadle.runtime.cpu.shipped_code import (
+    FOLDER,
+    LEVELS,
+    archive_path,
+    list_name,
+    list_text,
+    member,
+)
 from treadle.runtime.cpu.target import Target, named
 
 ELEMENT = "float"  # LLVM's name of the elements whose code is shipped
-ROUTINES = ("matmul", "conv2d", "conv2d_backprop_input", "conv2d_backprop_filter")
+_CONVOLUTIONS = (FORWARD, TO_INPUT, TO_FILTER)
+_WINDOWS = tuple((n, n) for n in (3, 5))  # of short convolutions: those that networks have
+ROUTINES = (
+    "matmul",
+    *_CONVOLUTIONS,
+    *(winograd_routine(op, window) for window in _WINDOWS for op in _CONVOLUTIONS),
+)
 # LLVM's names of processors whose records differ, and instructions by which a family is told.
 PROCESSORS: dict[str, tuple[tuple[str, frozenset[str]], ...]] = {
     "x86-64-v4": (
@@ -43,6 +61,8 @@ PROCESSORS: dict[str, tuple[tuple[str, frozenset[str]], ...]] = {
     "x86-64-v3": (("znver3", frozenset()), ("haswell", frozenset())),
     "aarch64": (("neoverse-n1", frozenset()), ("generic", frozenset())),
 }
+_VERSION = llvmlite.__version__.encode()  # which archives tell in their comment
+_IMPORTING = 10 * 10**9  # nanoseconds in which this process has read the source files, at most
 _OLDEST = (1980, 1, 1, 0, 0, 0)  # of members: archives of the same code are the same bytes
 
 
@@ -73,59 +93,81 @@ def texts(target: Target) -> Iterator[tuple[str, str]]:
             yield part.name, part.text()
 
 
-def written(level: str) -> dict[str, str]:
-    """The texts whose code a level's archive has, by the members' names."""
+class Level(NamedTuple):
+    """What the archive of a level holds.
+
+    Attributes:
+        texts: those whose code it has, by the members' names.
+        lists: what modules are called, for each record of a processor (`shipped_code.list_name`).
+    """
+
+    texts: dict[str, str]
+    lists: dict[str, dict[str, str]]
+
+
+def written(level: str) -> Level:
+    """What the archive of a level is made of."""
     target = machine(level)
-    found: dict[str, str] = {}
+    found, lists = dict[str, str](), dict[str, dict[str, str]]()
     for cpu, features in PROCESSORS[level]:
         processor = dataclasses.replace(target, cpu=cpu, features=target.features | features)
-        found.update((member(text), text) for _, text in texts(processor))
-    return dict(sorted(found.items()))
+        made = dict(texts(processor))
+        found.update((member(text), text) for text in made.values())
+        lists[list_name(processor)] = {name: member(text) for name, text in made.items()}
+    return Level(dict(sorted(found.items())), lists)
 
 
 def write(folder: Path) -> list[Path]:
-    """Write the archives of all levels, but for those that are up to date; gives their paths."""
+    """Write the archives of all levels; gives their paths. Code that they have is not compiled
+    again."""
     return [write_level(folder, level) for level in LEVELS]
 
 
 def write_level(folder: Path, level: str) -> Path:
     """The same for one level."""
+    began = time.time_ns() - _IMPORTING
     folder.mkdir(parents=True, exist_ok=True)
-    path, found = archive_path(folder, level), written(level)
-    if not _is_of(path, found):
-        _write(path, found, machine(level))
+    path = archive_path(folder, level)
+    _write(path, written(level), machine(level))
+    os.utime(path, ns=(began, began))  # source files that change later are not those it is of
     return path
 
 
-def _write(path: Path, found: dict[str, str], target: Target) -> None:
+def _write(path: Path, found: Level, target: Target) -> None:
+    known = _known(path)
     with ThreadPoolExecutor(os.cpu_count()) as threads:  # LLVM works without the GIL
-        made = list(threads.map(lambda text: _machine_code(text, target), found.values()))
+        made = list(
+            threads.map(
+                lambda item: known.get(item[0]) or _machine_code(item[1], target),
+                found.texts.items(),
+            )
+        )
+    lists = {name: list_text(names).encode() for name, names in found.lists.items()}
     new = path.with_suffix(f".{os.getpid()}")
     try:
         with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-            archive.comment = llvmlite.__version__.encode()
-            for name, data in zip(found, made, strict=True):
+            archive.comment = _VERSION
+            for name, data in (*zip(found.texts, made, strict=True), *lists.items()):
                 archive.writestr(zipfile.ZipInfo(name, _OLDEST), data, zipfile.ZIP_DEFLATED)
         os.replace(new, path)
     finally:
         new.unlink(missing_ok=True)
 
 
+def _known(path: Path) -> dict[str, bytes]:
+    """What an archive has by the llvmlite at hand."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist() if archive.comment == _VERSION else []
+            return {name: archive.read(name) for name in names}
+    except (OSError, zipfile.BadZipFile, zlib.error):
+        return {}
+
+
 def _machine_code(text: str, target: Target) -> bytes:
     data = object_file(text, target)
     image = link(data)  # None for processors whose object files LLVM loads
     return data if image is None else image.to_bytes()
-
-
-def _is_of(path: Path, found: dict[str, str]) -> bool:
-    """Whether an archive has the code of these texts, by the llvmlite at hand."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return archive.namelist() == list(found) and (
-                archive.comment == llvmlite.__version__.encode()
-            )
-    except (OSError, zipfile.BadZipFile):
-        return False
 
 
 if __name__ == "__main__":

@@ -63,6 +63,10 @@ class Expressions:
         self.buffers: dict[Buffer, Value] = {}  # the values behind loads
         self.fresh = 0
 
+    def begin_with(self, other: Expressions) -> None:
+        """Take what another one has built over."""
+        self.memo, self.buffers, self.fresh = {**other.memo}, {**other.buffers}, other.fresh
+
     def element(
         self, value: Value, index: Sequence[Index], valid: Expr | None = None, fill: Any = 0
     ) -> Expr:

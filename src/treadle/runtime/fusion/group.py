@@ -46,6 +46,21 @@ class Group:
         self.reduced: frozenset[Axis] = frozenset()  # the axes that the group's reductions run over
         self.scanned: tuple[Axis, bool] | None = None  # the axis of its scans, and whether reversed
 
+    def with_last(self, node: Node, placement: Placement) -> Group:
+        """A group of these members and one that comes after them all. What the members compute
+        stays as it is, for none of them reads that node: only its own expressions are built.
+
+        Raises:
+            NotFusable: it does not fit.
+        """
+        group = Group(self.space, self.inline, self.build.names, self.limits)
+        group.nodes, group.placements = [*self.nodes], {**self.placements}
+        group.values, group.index, group.seen = {**self.values}, {**self.index}, {*self.seen}
+        group.weight, group.reduced, group.scanned = self.weight, self.reduced, self.scanned
+        group.build.begin_with(self.build)
+        group.add(node, placement)
+        return group
+
     def add(self, node: Node, placement: Placement) -> None:
         """Make `node` a member.
 

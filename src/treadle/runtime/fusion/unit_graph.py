@@ -107,11 +107,26 @@ class UnitGraph:
         members = sorted(placements, key=self.position.__getitem__)
         if not self.is_acyclic(members[-1], units):
             return False
-        group = self._group(placements[members[-1]], members, placements)
+        group = self._joined(groups, members, placements)
         if group is None or not self._may_stand_alone(group):
             return False
         self.join(Unit(Role.ARRAY, members, group, self.position[members[-1]]))
         return True
+
+    def _joined(
+        self, groups: list[Group], members: list[Node], placements: dict[Node, Placement]
+    ) -> Group | None:
+        """One group of the members, in order, of some groups and of more; None where they do not
+        fit. Most often a node is added to a group, whose expressions are not built again then."""
+        last = members[-1]
+        if len(groups) == 1 and groups[0].nodes == members[:-1]:
+            (group,) = groups
+            if group.inline == self.recomputation.allows and group.space == placements[last].space:
+                try:
+                    return group.with_last(last, placements[last])
+                except NotFusable:
+                    return None
+        return self._group(placements[last], members, placements)
 
     def join(self, unit: Unit) -> None:
         """Map all nodes of a unit to it."""

@@ -11,11 +11,9 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from treadle.runtime.cpu.convolution import FORWARD, TO_FILTER, TO_INPUT
 from treadle.runtime.cpu.convolution.edges import CALL_CYCLES
 from treadle.runtime.cpu.convolution.tiling import (
-    FORWARD,
-    TO_FILTER,
-    TO_INPUT,
     Form,
     Geometry,
     columns_of,

@@ -8,15 +8,10 @@ from math import prod
 
 from treadle.core.records import record
 from treadle.runtime.cpu.alike import Alike
+from treadle.runtime.cpu.convolution import FORWARD, TO_FILTER, TO_INPUT
 from treadle.runtime.cpu.convolution.candidates import all_forms, cost
 from treadle.runtime.cpu.convolution.forms import rule
-from treadle.runtime.cpu.convolution.tiling import (
-    FORWARD,
-    TO_FILTER,
-    TO_INPUT,
-    Form,
-    Geometry,
-)
+from treadle.runtime.cpu.convolution.tiling import Form, Geometry
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.target import Target
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from treadle.runtime.cpu.convolution import TO_FILTER
 from treadle.runtime.cpu.convolution.filter_gradient import add_filter_gradient
 from treadle.runtime.cpu.convolution.forward import add_forward
 from treadle.runtime.cpu.convolution.frame import add_frames
 from treadle.runtime.cpu.convolution.input_gradient import add_input_gradient
-from treadle.runtime.cpu.convolution.tiling import TO_FILTER
 from treadle.runtime.cpu.convolution.winograd import add_winograd
 from treadle.runtime.cpu.convolution.winograd_filters import add_winograd_filters
 from treadle.runtime.cpu.convolution.winograd_tiling import WINOGRAD

@@ -10,6 +10,7 @@ from typing import Any
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product
 from treadle.ops.image.windows import Span, spans
+from treadle.runtime.cpu.convolution import FORWARD, TO_FILTER, TO_INPUT
 from treadle.runtime.cpu.convolution.edges import Row
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
@@ -47,8 +48,6 @@ NUMBERS = (
     *GEOMETRY, "groups", "run", "runs", "strip", "vectors", "tall", "frame", "taps", "shared",
     "parts", "exact", "ahead", "pack", "dots",
 )  # fmt: skip
-
-FORWARD, TO_INPUT, TO_FILTER = "conv2d", "conv2d_backprop_input", "conv2d_backprop_filter"
 
 
 @record(frozen=True)

@@ -8,6 +8,7 @@ input gradient is the convolution of the outputs' gradients with the filters tur
 
 from __future__ import annotations
 
+from treadle.runtime.cpu.convolution import TO_INPUT
 from treadle.runtime.cpu.convolution.points import (
     PLANES,
     SIZE,
@@ -16,7 +17,6 @@ from treadle.runtime.cpu.convolution.points import (
     of_weights,
     sums_of,
 )
-from treadle.runtime.cpu.convolution.tiling import TO_INPUT
 from treadle.runtime.cpu.convolution.transforms import call_transform, define_transform
 from treadle.runtime.cpu.convolution.winograd_tiling import NUMBERS
 from treadle.runtime.cpu.epilogue import finish_block

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from treadle.runtime.cpu.convolution import TO_FILTER, TO_INPUT
 from treadle.runtime.cpu.convolution.edges import CALL_CYCLES
 from treadle.runtime.cpu.convolution.points import PLANES
-from treadle.runtime.cpu.convolution.tiling import TO_FILTER, TO_INPUT, Form, Geometry
+from treadle.runtime.cpu.convolution.tiling import Form, Geometry
 from treadle.runtime.cpu.convolution.winograd_tiling import (
     blocks_of,
     row_bytes,

@@ -8,13 +8,12 @@ from typing import Any
 
 from treadle.core.shapes import Dim
 from treadle.core.switches import declare, is_on
+from treadle.runtime.cpu.convolution import TO_FILTER, TO_INPUT
 from treadle.runtime.cpu.convolution.points import PLANES, SIZE, sums_of
 from treadle.runtime.cpu.convolution.tiling import (
     LINE,
     MOST_PARTS,
     MOST_SUMS,
-    TO_FILTER,
-    TO_INPUT,
     Form,
     Geometry,
     Tiling,
@@ -152,7 +151,13 @@ def winograd_tiling(name: str, g: Geometry, target: Target, form: Form) -> Tilin
     )  # fmt: skip
     packers = (f"transpose_panel_{g.element}",) if name == TO_INPUT else ()
     needs = tuple(_needs(name, g, form, target))
-    return Tiling(numbers, frame, shared, needs, packers, f"{WINOGRAD}{kh}x{kw}_{name}")
+    return Tiling(numbers, frame, shared, needs, packers, winograd_routine(name, (kh, kw)))
+
+
+def winograd_routine(name: str, window: tuple[int, int]) -> str:
+    """The name of the routine that computes an op with filters of so many rows and columns."""
+    rows, columns = window
+    return f"{WINOGRAD}{rows}x{columns}_{name}"
 
 
 def _needs(name: str, g: Geometry, form: Form, target: Target) -> Iterator[Tile]:
