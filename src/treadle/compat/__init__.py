@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         path_to_str,
         real_types,
     )
+    from treadle.compat.replacement.finder import as_tensorflow
 
 __getattr__ = provided(
     __name__,
@@ -32,6 +33,7 @@ __getattr__ = provided(
         "treadle.compat.python_values": "as_bytes as_str as_str_any as_text bytes_or_text_types "
         "complex_types dimension_at_index dimension_value forward_compatibility_horizon "
         "forward_compatible integral_types path_to_str real_types",
+        "treadle.compat.replacement.finder": "as_tensorflow",
     },
 )
 
@@ -45,6 +47,8 @@ def _imports(frame: FrameType) -> bool:
 class _Compat(ModuleType):
     """This module, which tells the two ways apart in which programs reach TensorFlow 1's names."""
 
+    is_tensorflow = False  # whether an import of `v1` says nothing of graphs: `as_tensorflow`
+
     @property
     def v1(self) -> Any:
         """TensorFlow 1's names.
@@ -55,7 +59,7 @@ class _Compat(ModuleType):
         graph.
         """
         module = __getattr__("v1")
-        module.values.Mode.reached(by_import=_imports(sys._getframe(1)))
+        module.values.Mode.reached(by_import=not self.is_tensorflow and _imports(sys._getframe(1)))
         return module
 
     @v1.setter
@@ -66,6 +70,7 @@ class _Compat(ModuleType):
 sys.modules[__name__].__class__ = _Compat
 
 __all__ = [
+    "as_tensorflow",
     "as_bytes",
     "as_str",
     "as_str_any",
