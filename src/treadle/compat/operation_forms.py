@@ -99,6 +99,7 @@ Bitcast | input:T | type | output
 BitwiseAnd | x:T y:T |  | z
 BitwiseOr | x:T y:T |  | z
 BitwiseXor | x:T y:T |  | z
+BroadcastGradientArgs | s0:T s1:T |  | r0 r1
 BroadcastTo | input:T shape:Tidx |  | output
 Bucketize | input:T | boundaries | output
 Cast | x:SrcT | DstT Truncate=False | y

@@ -14,6 +14,7 @@ from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.dims import as_dim_value, elements_of
+from treadle.ops.known_values import known_value
 
 
 def normalize_axis(axis: Any, rank: int) -> int:
@@ -54,7 +55,11 @@ def _known(axis: Any) -> int:
 
 
 def _elements(axes: Tensor) -> list[Any]:
-    return elements_of(axes) if axes.is_symbolic else axes.numpy().tolist()
+    """The elements of a vector, or the one of a scalar: ints where constants tell them."""
+    if not axes.is_symbolic:
+        return np.atleast_1d(axes.numpy()).tolist()
+    found = known_value(axes.value, {})
+    return elements_of(axes) if found is None else np.atleast_1d(found).tolist()
 
 
 def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
@@ -62,7 +67,7 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(rank))
     if isinstance(axis, Tensor):
-        axis = [_known(axis)] if axis.ndim == 0 else [_known(a) for a in _elements(axis)]
+        axis = [_known(a) for a in _elements(axis)]
     entries = axis if isinstance(axis, Iterable) and _rank_of(axis) else [axis]
     axes = sorted(normalize_axis(a, rank) for a in entries)
     if len(set(axes)) != len(axes):

@@ -12,8 +12,11 @@ from abc import ABC
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from treadle.core import composite_spec, dtypes, nest
 from treadle.core.shapes import TensorShape
+from treadle.core.tensor import Tensor
 from treadle.core.trace_types import TypeSpec
 from treadle.linear_operators.base import LinearOperator
 from treadle.ops.indexed_slices import IndexedSlices
@@ -48,7 +51,32 @@ def _parts(value: Any) -> list[Any]:
 
 
 def _rebuilt(like: Any, parts: list[Any]) -> Any:
-    return like._type_spec._from_components(parts[0])
+    if all(map(_is_value, nest.flatten(parts))):
+        return like._type_spec._from_components(parts[0])
+    return _Unbuilt(like, parts)
+
+
+def _is_value(leaf: Any) -> bool:
+    return leaf is None or isinstance(
+        leaf, Tensor | Variable | np.ndarray | np.generic | int | float | complex | str | bytes
+    )
+
+
+class _Unbuilt:
+    """The structure of a composite tensor that has something else for its tensors, such as specs:
+    constructors of libraries take tensors only. With tensors it is the composite tensor again."""
+
+    def __init__(self, like: Any, parts: list[Any]) -> None:
+        self.like, self.parts = like, parts
+        self.seen_as = type(like)
+
+
+nest.register_node(
+    _Unbuilt,
+    lambda unbuilt: unbuilt.parts,
+    lambda unbuilt, parts: _rebuilt(unbuilt.like, parts),
+    lambda unbuilt: _Form(unbuilt.like),
+)
 
 
 class _Form:

@@ -7,6 +7,7 @@ in the public modules. What is in none of them is in `private`, or an `ImportErr
 
 from __future__ import annotations
 
+import functools
 import importlib
 from types import ModuleType
 from typing import Any
@@ -74,10 +75,16 @@ def _own(inside: str, name: str) -> Any:
 def _public(name: str) -> Any:
     for place in _PLACES:
         try:
-            return getattr(importlib.import_module(place), name)
+            return getattr(_attribute(place), name)
         except AttributeError:
             continue
     return None
+
+
+def _attribute(place: str) -> Any:
+    """What is reached from ``treadle`` by attributes: not all of its modules are files."""
+    first, *rest = place.split(".")
+    return functools.reduce(getattr, rest, importlib.import_module(first))
 
 
 def private_module(name: str) -> ModuleType | None:
