@@ -9,6 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from treadle.compat.replacement.attributes import accept_attributes
 from treadle.compat.replacement.lookups import private_module
 from treadle.core.origin import at, user_origin
 
@@ -105,6 +106,7 @@ def as_tensorflow() -> None:
             f"call it first{at(user_origin())}"
         )
     internal = importlib.import_module("treadle.compat.replacement.internal")
+    accept_attributes()
     compat = importlib.import_module("treadle.compat")
     type(compat).is_tensorflow = True
     treadle, keras = map(importlib.import_module, ("treadle", "treadle.keras"))

@@ -12,6 +12,7 @@ from typing import Any
 import treadle as td
 from treadle.compat.replacement import composite_tensors, structures
 from treadle.core import nest
+from treadle.core.dimension import Dimension
 from treadle.core.origin import at, user_origin
 from treadle.core.trace_types import TypeSpec
 from treadle.ops.state import Variable
@@ -242,6 +243,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "framework.composite_tensor": {"CompositeTensor": composite_tensors.CompositeTensor},
     "framework.ops": {"EagerTensor": _EagerTensor, "convert_to_tensor": td.convert_to_tensor},
     "framework.smart_cond": {"smart_cond": _smart_cond, "smart_constant_value": _constant_value},
+    "framework.tensor_shape": {"as_shape": td.TensorShape, "as_dimension": Dimension},
     "framework.tensor_spec": {"DenseSpec": composite_tensors.DenseSpec},
     "framework.tensor_util": {
         "constant_value": _constant_value,
