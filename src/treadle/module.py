@@ -130,9 +130,8 @@ class Module:
 
     def _attribute_items(self) -> list[tuple[str, Any]]:
         """The attributes that are searched, in order."""
-        return sorted(
-            (key, value) for key, value in vars(self).items() if key not in self._TF_MODULE_IGNORED_PROPERTIES
-        )
+        ignored = self._TF_MODULE_IGNORED_PROPERTIES
+        return sorted((key, value) for key, value in vars(self).items() if key not in ignored)
 
 
 def _leaves(root: Module, kind: type) -> Iterator[Any]:

@@ -44,10 +44,11 @@ def _imports(frame: FrameType) -> bool:
     return opcode.opname[at] == "IMPORT_FROM" or "importlib" in frame.f_code.co_filename
 
 
+is_tensorflow = False  # whether an import of `v1` says nothing of graphs: `as_tensorflow`
+
+
 class _Compat(ModuleType):
     """This module, which tells the two ways apart in which programs reach TensorFlow 1's names."""
-
-    is_tensorflow = False  # whether an import of `v1` says nothing of graphs: `as_tensorflow`
 
     @property
     def v1(self) -> Any:
@@ -59,7 +60,7 @@ class _Compat(ModuleType):
         graph.
         """
         module = __getattr__("v1")
-        module.values.Mode.reached(by_import=not self.is_tensorflow and _imports(sys._getframe(1)))
+        module.values.Mode.reached(by_import=_imports(sys._getframe(1)) and not is_tensorflow)
         return module
 
     @v1.setter

@@ -13,7 +13,6 @@ import numpy as np
 
 import treadle as td
 from treadle.compat import corner_sampling
-from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY
 from treadle.core.spec import ListSpec
 from treadle.keras.layers.preprocessing.projections import projected
@@ -324,22 +323,6 @@ def _gather(inputs: Sequence[Any], attrs: Attrs) -> Any:
     params, indices, axis = inputs
     batch_dims = attrs.get("batch_dims", 0)
     return td.gather(params, indices, axis=constant(axis, "an axis"), batch_dims=batch_dims)
-
-
-@rule("BroadcastGradientArgs", results="r0 r1")
-def _broadcast_gradient_args(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    """The axes over which the gradients of two operands are summed where their shapes broadcast."""
-    shapes = [constant(each, "the shapes of broadcast operands") for each in inputs]
-    rank = max(map(len, shapes))
-    first, second = ([1] * (rank - len(each)) + each for each in shapes)
-    try:
-        np.broadcast_shapes(first, second)
-    except ValueError:
-        text = f"Incompatible shapes: {shapes[0]} vs. {shapes[1]}{at(user_origin())}"
-        raise td.errors.InvalidArgumentError(None, None, text) from None
-    differ = shapes[0] != shapes[1]
-    axes = ([i for i in range(rank) if differ and each[i] == 1] for each in (first, second))
-    return tuple(td.constant(np.asarray(each, np.int64), inputs[0].dtype) for each in axes)
 
 
 @rule("Where")

@@ -463,11 +463,11 @@ class LinearOperatorSpec(CompositeSpec):
             setattr(self._like, name, nest.map_structure(_part_spec, value))
 
     @property
-    def value_type(self) -> type:  # type: ignore[override]
+    def value_type(self) -> type:
         return type(self._like)
 
     @property
-    def seen_as(self) -> type:  # type: ignore[override]
+    def seen_as(self) -> type:
         return type(self._like)
 
     def __repr__(self) -> str:

@@ -409,7 +409,10 @@ class LinearOperatorKronecker(LinearOperator):
 
 
 def _product(sizes: Sequence[Dim]) -> Dim:
-    return functools.reduce(lambda a, b: a * b, sizes, 1)
+    total: Dim = 1
+    for size in sizes:
+        total = total * size
+    return total
 
 
 class LinearOperatorLowRankUpdate(LinearOperator):

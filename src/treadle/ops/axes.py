@@ -11,7 +11,7 @@ import numpy as np
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.dims import as_dim_value, elements_of
 from treadle.ops.known_values import known_value
@@ -56,10 +56,10 @@ def _known(axis: Any) -> int:
 
 def _elements(axes: Tensor) -> list[Any]:
     """The elements of a vector, or the one of a scalar: ints where constants tell them."""
-    if not axes.is_symbolic:
-        return np.atleast_1d(axes.numpy()).tolist()
-    found = known_value(axes.value, {})
-    return elements_of(axes) if found is None else np.atleast_1d(found).tolist()
+    found = known_value(axes.value, {}) if isinstance(axes, SymbolicTensor) else axes.numpy()
+    if found is None:
+        return list(elements_of(axes))
+    return list(np.atleast_1d(found).tolist())
 
 
 def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:

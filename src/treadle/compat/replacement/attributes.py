@@ -31,5 +31,5 @@ def _attribute(self: Any, name: str) -> Any:
 
 def accept_attributes() -> None:
     """Let tensors keep what is set on them: beside them, so that their size stays."""
-    Tensor.__setattr__ = _set_attribute  # type: ignore[method-assign, assignment]
+    Tensor.__setattr__ = _set_attribute  # type: ignore[method-assign]
     Tensor.__getattr__ = _attribute  # type: ignore[attr-defined]

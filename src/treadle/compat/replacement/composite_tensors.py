@@ -8,7 +8,7 @@ structures here, as ragged tensors are: functions take and give them, loops carr
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -38,8 +38,9 @@ class CompositeTensor(ABC):
         nest.register_node(cls, _parts, _rebuilt, _Form)
 
     @property
+    @abstractmethod
     def _type_spec(self) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no _type_spec")
+        """The type of the value."""
 
 
 for _own in (composite_spec.CompositeTensor, LinearOperator, IndexedSlices, ExtensionType):
@@ -51,7 +52,12 @@ def _parts(value: Any) -> list[Any]:
 
 
 def _rebuilt(like: Any, parts: list[Any]) -> Any:
-    if all(map(_is_value, nest.flatten(parts))):
+    """The value with other components; `_Unbuilt` where they are no tensors. None is one where the
+    value has it."""
+    leaves = nest.flatten(parts)
+    given = sum(leaf is None for leaf in leaves)
+    had = sum(leaf is None for leaf in nest.flatten(_parts(like))) if given else 0
+    if given == had and all(map(_is_value, leaves)):
         return like._type_spec._from_components(parts[0])
     return _Unbuilt(like, parts)
 
@@ -149,16 +155,13 @@ class BatchableTypeSpec(TypeSpec):
             joined.append(found)
         return self._deserialize(nest.pack(self._serialize(), joined))
 
-    def _to_legacy_output_types(self) -> Any:
-        return nest.map_structure(lambda spec: spec.dtype, self._component_specs)
-
     @staticmethod
-    def _TypeSpec__is_compatible(mine: Any, theirs: Any) -> bool:  # noqa: N802
+    def _TypeSpec__is_compatible(mine: Any, theirs: Any) -> bool:
         """TensorFlow's private comparison, which libraries call by its mangled name."""
         return _all_pairs(mine, theirs, lambda a, b: a.is_compatible_with(b))
 
     @classmethod
-    def _TypeSpec__make_cmp_key(cls, value: Any) -> Hashable:  # noqa: N802
+    def _TypeSpec__make_cmp_key(cls, value: Any) -> Hashable:
         """TensorFlow's private key for comparisons and hashes."""
         if isinstance(value, Mapping):
             items = ((k, cls._TypeSpec__make_cmp_key(v)) for k, v in value.items())
@@ -173,7 +176,7 @@ class BatchableTypeSpec(TypeSpec):
         if type(self) is not type(other):
             return False
         key = self._TypeSpec__make_cmp_key
-        return bool(key(self._serialize()) == key(other._serialize()))  # type: ignore[attr-defined]
+        return bool(key(self._serialize()) == key(other._serialize()))
 
     def __hash__(self) -> int:
         return hash((type(self), self._TypeSpec__make_cmp_key(self._serialize())))

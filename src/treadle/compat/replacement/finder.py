@@ -108,7 +108,7 @@ def as_tensorflow() -> None:
     internal = importlib.import_module("treadle.compat.replacement.internal")
     accept_attributes()
     compat = importlib.import_module("treadle.compat")
-    type(compat).is_tensorflow = True
+    vars(compat)["is_tensorflow"] = True
     treadle, keras = map(importlib.import_module, ("treadle", "treadle.keras"))
     vars(treadle)["__internal__"], vars(keras)["__internal__"] = internal.TENSORFLOW, internal.KERAS
     sys.meta_path.insert(0, _Finder())

@@ -13,8 +13,7 @@ from types import ModuleType
 from typing import Any
 
 # The packages under ``tensorflow.python``. What is imported from them are modules, or packages.
-_PACKAGES = frozenset(
-    """
+_PACKAGE_NAMES = """
     autograph autograph.converters autograph.core autograph.impl autograph.lang autograph.operators
     autograph.pyct autograph.pyct.common_transformers autograph.pyct.static_analysis
     autograph.utils checkpoint client compat compiler compiler.xla data data.experimental
@@ -22,11 +21,11 @@ _PACKAGES = frozenset(
     eager.polymorphic_function feature_column framework grappler keras keras.engine keras.layers
     keras.mixed_precision keras.optimizer_v2 keras.saving keras.utils layers lib lib.core lib.io
     lookup module ops ops.distributions ops.linalg ops.linalg.sparse ops.losses ops.numpy_ops
-    ops.parallel_for ops.ragged ops.signal ops.structured platform
-    profiler saved_model summary tools tpu trackable training training.experimental
-    training.saving types user_ops util
-    """.split()
-)
+    ops.parallel_for ops.ragged ops.signal ops.structured platform profiler saved_model summary
+    tools tools.docs tpu trackable training training.experimental training.saving types user_ops
+    util
+"""
+_PACKAGES = frozenset(_PACKAGE_NAMES.split())
 # Where names of private modules are looked up, in this order.
 _PLACES = (
     "treadle", "treadle.math", "treadle.nn", "treadle.linalg", "treadle.random", "treadle.image",
@@ -61,7 +60,7 @@ class PrivateModule(ModuleType):
             found = _public(name)
         if found is None:
             raise AttributeError(
-                f"{self.__name__} is private to TensorFlow, and treadle has nothing for its {name!r}"
+                f"{self.__name__} is private to TensorFlow, and treadle has no {name!r} for it"
             )
         setattr(self, name, found)
         return found

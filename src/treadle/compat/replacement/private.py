@@ -33,7 +33,9 @@ def _deprecated_alias(deprecated_name: str, name: str, func_or_class: Any, **kwa
     return func_or_class
 
 
-def _deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
+def _deprecated_argument_lookup(
+    new_name: str, new_value: Any, old_name: str, old_value: Any
+) -> Any:
     """The value of an argument that has two names, of which one may be given.
 
     Raises:
@@ -146,20 +148,21 @@ def _case_helper(
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     chosen = default if default is not None else pairs.pop()[1]
     for pred, branch in reversed(pairs):
-        chosen = functools.partial(
-            cond_fn, pred, true_fn=branch, false_fn=chosen, **cond_kwargs
-        )
+        chosen = functools.partial(cond_fn, pred, true_fn=branch, false_fn=chosen, **cond_kwargs)
     return chosen()
 
 
-def _add_operators(operators: Any, operator_name: Any = None, addition_tiers: Any = None, name: Any = None) -> Any:
+def _add_operators(
+    operators: Any, operator_name: Any = None, addition_tiers: Any = None, name: Any = None
+) -> Any:
     """The sum of linear operators, as one operator."""
     if len(operators) == 1:
         return list(operators)
     total = functools.reduce(lambda a, b: a + b, (each.to_dense() for each in operators))
-    known = [all(getattr(each, claim) for each in operators) or None for claim in (
-        "is_self_adjoint", "is_positive_definite"
-    )]
+    known = [
+        all(getattr(each, claim) for each in operators) or None
+        for claim in ("is_self_adjoint", "is_positive_definite")
+    ]
     return [
         td.linalg.LinearOperatorFullMatrix(
             total, is_self_adjoint=known[0], is_positive_definite=known[1],
@@ -194,9 +197,11 @@ class _Missing:
     """In the place of a class or function of the converter's insides, from which libraries derive
     classes that their users may never use."""
 
+    full_name = ""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise NotImplementedError(
-            f"{type(self).__qualname__} is a part of TensorFlow's AutoGraph, and treadle's converter "
+            f"{self.full_name} is a part of TensorFlow's AutoGraph, and treadle's converter "
             f"has no such part: td.autograph has its public functions{at(user_origin())}"
         )
 
@@ -204,7 +209,7 @@ class _Missing:
 def _missing(inside: str, name: str) -> Any:
     if not inside.startswith("autograph.") or inside == "autograph.impl.api":
         return None
-    return type(name, (_Missing,), {"__qualname__": f"tensorflow.python.{inside}.{name}"})
+    return type(name, (_Missing,), {"full_name": f"tensorflow.python.{inside}.{name}"})
 
 
 _DOCUMENTATION = dict.fromkeys(
@@ -299,7 +304,11 @@ _OWN: dict[str, dict[str, Any]] = {
         "unwrap": lambda function: ([], inspect.unwrap(function)),
     },
     "util.tf_export": {"tf_export": _unchanged, "keras_export": _unchanged},
-    "util.tf_inspect": {"getfullargspec": _full_arg_spec, "getargspec": _full_arg_spec, "_inspect": inspect},
+    "util.tf_inspect": {
+        "getfullargspec": _full_arg_spec,
+        "getargspec": _full_arg_spec,
+        "_inspect": inspect,
+    },
     "util.variable_utils": {
         "convert_variables_to_tensors": _convert_variables_to_tensors,
         "replace_variables_with_atoms": _replace_variables_with_atoms,

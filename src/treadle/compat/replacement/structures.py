@@ -45,13 +45,13 @@ def same_namedtuples(nest1: Any, nest2: Any) -> bool:
     return type(nest1).__name__ == type(nest2).__name__ and fields[0] == fields[1]
 
 
-def yield_value(iterable: Any) -> Iterator[Any]:
+def _yield_value(iterable: Any) -> Iterator[Any]:
     """The parts of one level, in the order of `flatten`."""
     for _, part in nest.children(iterable) or ():
         yield part
 
 
-def yield_sorted_items(iterable: Any) -> Iterator[tuple[Any, Any]]:
+def _yield_sorted_items(iterable: Any) -> Iterator[tuple[Any, Any]]:
     """The keys and parts of one level: names of fields, keys, or positions."""
     if is_namedtuple(iterable):
         yield from zip(iterable._fields, iterable, strict=True)
@@ -59,13 +59,12 @@ def yield_sorted_items(iterable: Any) -> Iterator[tuple[Any, Any]]:
         yield from nest.children(iterable) or ()
 
 
-def sequence_like(instance: Any, args: Sequence[Any]) -> Any:
+def _sequence_like(instance: Any, args: Sequence[Any]) -> Any:
     """A structure of the type of `instance` with other parts of its first level."""
     return nest.rebuild(instance, list(args))
 
 
 _is_namedtuple, _is_mapping, _is_attrs = is_namedtuple, is_mapping, is_attrs
-_sequence_like, _yield_value, _yield_sorted_items = sequence_like, yield_value, yield_sorted_items
 
 
 def _taken(expand_composites: bool) -> Callable[[Any], list[tuple[Any, Any]] | None]:
@@ -73,7 +72,7 @@ def _taken(expand_composites: bool) -> Callable[[Any], list[tuple[Any, Any]] | N
 
     def named(value: Any) -> list[tuple[Any, Any]] | None:
         found = parts(value)
-        return list(yield_sorted_items(value)) if found and is_namedtuple(value) else found
+        return list(_yield_sorted_items(value)) if found and is_namedtuple(value) else found
 
     return named
 
@@ -134,9 +133,7 @@ def _alike(shallow: Any, deep: Any) -> bool:
         return True
     if is_namedtuple(shallow) and is_namedtuple(deep):
         return same_namedtuples(shallow, deep)
-    return nest.seen_as(shallow) is nest.seen_as(deep) or (
-        isinstance(deep, nest.seen_as(shallow)) or isinstance(shallow, nest.seen_as(deep))
-    )
+    return issubclass(nest.seen_as(deep), nest.seen_as(shallow))
 
 
 def flatten_up_to(
@@ -152,7 +149,9 @@ def flatten_with_tuple_paths_up_to(
 ) -> list[tuple[_Path, Any]]:
     """The paths to the leaves of `shallow_tree` with what `input_tree` has there."""
     taken = _taken(expand_composites)
-    return [(path, part) for path, _, part in _pairs(shallow_tree, input_tree, check_types, taken, ())]
+    return [
+        (path, part) for path, _, part in _pairs(shallow_tree, input_tree, check_types, taken, ())
+    ]
 
 
 def map_structure_up_to(shallow_tree: Any, func: Any, *inputs: Any, **kwargs: Any) -> Any:
@@ -205,9 +204,7 @@ def flatten_with_tuple_paths(
     structure: Any, expand_composites: bool = False
 ) -> list[tuple[_Path, Any]]:
     """The leaves with the paths to them."""
-    return flatten_with_tuple_paths_up_to(
-        structure, structure, expand_composites=expand_composites
-    )
+    return flatten_with_tuple_paths_up_to(structure, structure, expand_composites=expand_composites)
 
 
 def flatten_with_joined_string_paths(
@@ -278,8 +275,5 @@ __all__ = [
     "map_structure_with_tuple_paths_up_to",
     "pack_sequence_as",
     "same_namedtuples",
-    "sequence_like",
     "yield_flat_paths",
-    "yield_sorted_items",
-    "yield_value",
 ]

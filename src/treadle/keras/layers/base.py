@@ -377,7 +377,8 @@ class Layer(td.Module):
 
     def _attribute_items(self) -> list[tuple[str, Any]]:
         """Attributes in the order of assignment, as Keras lists weights and layers."""
-        return [(k, v) for k, v in vars(self).items() if k not in self._TF_MODULE_IGNORED_PROPERTIES]
+        ignored = self._TF_MODULE_IGNORED_PROPERTIES
+        return [(k, v) for k, v in vars(self).items() if k not in ignored]
 
     def _trackable_children(self) -> dict[str, Any]:
         found = super()._trackable_children()

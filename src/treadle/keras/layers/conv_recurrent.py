@@ -34,7 +34,7 @@ class ConvLSTMCell(GatedCell):
         "filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate",
         "recurrent_activation", "unit_forget_bias",
     )  # fmt: skip
-    _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = (
+    _TF_MODULE_IGNORED_PROPERTIES = (
         GatedCell._TF_MODULE_IGNORED_PROPERTIES | {"_windows"}
     )
 

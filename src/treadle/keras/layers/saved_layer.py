@@ -24,7 +24,7 @@ class TFSMLayer(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
-    _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = Layer._TF_MODULE_IGNORED_PROPERTIES | {
+    _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {
         "_reloaded", "call_endpoint_fn", "call_training_endpoint_fn",
     }  # fmt: skip
 
