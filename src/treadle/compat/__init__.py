@@ -5,6 +5,7 @@ import sys
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from treadle.compat import replacement
 from treadle.names import provided
 
 if TYPE_CHECKING:
@@ -44,9 +45,6 @@ def _imports(frame: FrameType) -> bool:
     return opcode.opname[at] == "IMPORT_FROM" or "importlib" in frame.f_code.co_filename
 
 
-is_tensorflow = False  # whether an import of `v1` says nothing of graphs: `as_tensorflow`
-
-
 class _Compat(ModuleType):
     """This module, which tells the two ways apart in which programs reach TensorFlow 1's names."""
 
@@ -60,7 +58,8 @@ class _Compat(ModuleType):
         graph.
         """
         module = __getattr__("v1")
-        module.values.Mode.reached(by_import=_imports(sys._getframe(1)) and not is_tensorflow)
+        means_graphs = _imports(sys._getframe(1)) and not replacement.is_active
+        module.values.Mode.reached(by_import=means_graphs)
         return module
 
     @v1.setter

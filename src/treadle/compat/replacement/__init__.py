@@ -5,3 +5,6 @@ public ones, and `private` has those that are found nowhere else. `structures` i
 private module `nest`, `composite_tensors` what classes of libraries derive from to be values that
 are made of several tensors.
 """
+
+# Whether `as_tensorflow` was called: an import of `compat.v1` says nothing of graphs then.
+is_active = False

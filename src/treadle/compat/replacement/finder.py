@@ -9,7 +9,10 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import treadle
+from treadle.compat import replacement
 from treadle.compat.replacement.attributes import accept_attributes
+from treadle.compat.replacement.internal import KERAS, TENSORFLOW
 from treadle.compat.replacement.lookups import private_module
 from treadle.core.origin import at, user_origin
 
@@ -105,10 +108,7 @@ def as_tensorflow() -> None:
             f"as_tensorflow: {imported[0]} was imported before, and objects of both would meet: "
             f"call it first{at(user_origin())}"
         )
-    internal = importlib.import_module("treadle.compat.replacement.internal")
     accept_attributes()
-    compat = importlib.import_module("treadle.compat")
-    vars(compat)["is_tensorflow"] = True
-    treadle, keras = map(importlib.import_module, ("treadle", "treadle.keras"))
-    vars(treadle)["__internal__"], vars(keras)["__internal__"] = internal.TENSORFLOW, internal.KERAS
+    replacement.is_active = True
+    vars(treadle)["__internal__"], vars(treadle.keras)["__internal__"] = TENSORFLOW, KERAS
     sys.meta_path.insert(0, _Finder())

@@ -12,6 +12,8 @@ import importlib
 from types import ModuleType
 from typing import Any
 
+from treadle.compat.replacement import private
+
 # The packages under ``tensorflow.python``. What is imported from them are modules, or packages.
 _PACKAGE_NAMES = """
     autograph autograph.converters autograph.core autograph.impl autograph.lang autograph.operators
@@ -55,7 +57,7 @@ class PrivateModule(ModuleType):
                 return importlib.import_module(f"{self.__name__}.{name}")
             except ModuleNotFoundError:
                 pass
-        found = _own(self._inside, name)
+        found = private.found(self._inside, name)
         if found is None:
             found = _public(name)
         if found is None:
@@ -64,11 +66,6 @@ class PrivateModule(ModuleType):
             )
         setattr(self, name, found)
         return found
-
-
-def _own(inside: str, name: str) -> Any:
-    private = importlib.import_module("treadle.compat.replacement.private")
-    return private.found(inside, name)
 
 
 def _public(name: str) -> Any:

@@ -184,10 +184,10 @@ def _parameterized_truncated_normal(
     shape: Any, means: Any = 0.0, stddevs: Any = 1.0, minvals: Any = -2.0, maxvals: Any = 2.0,
     dtype: Any = td.float32, seed: Any = None, name: Any = None,
 ) -> Any:  # fmt: skip
-    from treadle.random import stateless_parameterized_truncated_normal, uniform
-
-    key = uniform([2], maxval=2**31 - 1, dtype=td.int32, seed=seed)
-    return stateless_parameterized_truncated_normal(shape, key, means, stddevs, minvals, maxvals)
+    key = td.random.uniform([2], maxval=2**31 - 1, dtype=td.int32, seed=seed)
+    return td.random.stateless_parameterized_truncated_normal(
+        shape, key, means, stddevs, minvals, maxvals
+    )
 
 
 # -- parts of AutoGraph ----------------------------------------------------------------------------
