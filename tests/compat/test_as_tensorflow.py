@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import treadle
 
 LIBRARY = '''
@@ -171,10 +173,10 @@ print("all is as with TensorFlow")
 '''
 
 
-def _run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def _run(program: str, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     paths = os.pathsep.join([str(Path(treadle.__file__).parents[1]), str(folder)])
     return subprocess.run(
-        [sys.executable, "-c", program], cwd=folder, env=os.environ | {"PYTHONPATH": paths},
+        [sys.executable, "-c", program, *args], cwd=folder, env=os.environ | {"PYTHONPATH": paths},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
 
@@ -190,3 +192,37 @@ def test_after_tensorflow_itself_it_is_too_late(tmp_path: Path) -> None:
     program = "import tensorflow, treadle\ntreadle.compat.as_tensorflow()"
     done = _run(program, tmp_path)
     assert "RuntimeError: as_tensorflow: tensorflow was imported before" in done.stderr
+
+
+CASES = """
+import sys
+if sys.argv[1] == "eager":
+    import treadle
+    treadle.compat.as_tensorflow()
+    import tensorflow.compat.v1 as tf
+else:
+    import treadle.compat.v1 as tf
+import unittest
+
+
+class Cases(tf.test.TestCase):
+    def test_values(self):
+        doubled = tf.constant([1.0, 2.0]) * 2.0
+        with self.session():
+            self.assertAllClose(doubled, [2.0, 4.0])
+            self.assertAllEqual({"a": doubled}, {"a": tf.constant([2.0, 4.0])})
+            self.assertAllEqual(self.evaluate(doubled), [2.0, 4.0])
+            with self.assertRaises(AssertionError):
+                self.assertAllClose(doubled, [2.0, 5.0])
+        self.assertEqual(tf.executing_eagerly(), sys.argv[1] == "eager")
+
+
+unittest.main(argv=sys.argv[:1])
+"""
+
+
+@pytest.mark.parametrize("mode", ["eager", "graph"])
+def test_cases_of_tests_with_sessions_and_without(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "cases.py").write_text(CASES)
+    done = _run("import runpy; runpy.run_path('cases.py', run_name='__main__')", tmp_path, mode)
+    assert "OK (skipped=1)" in done.stderr and done.returncode == 0, done.stderr

@@ -114,3 +114,19 @@ def arguments_of_other_types(tf):
         tf.debugging.assert_same_float_dtype([tf.Variable(1.0)]).name,
         over_computed_axes(operand),
     )  # fmt: skip
+
+
+@program
+def lists_of_keys_and_dimensions(tf):
+    """A list with slices stands for a tuple; sizes as TensorFlow 1 has them are numbers."""
+    x = tf.reshape(tf.range(12), [3, 4])
+    size = tf.compat.v1.Dimension(6)
+
+    def parts(end):
+        return (
+            x[[slice(None, -1)]], x[[slice(None), slice(1, end)]], x[[slice(None), 1]],
+            x[[Ellipsis, tf.newaxis]], x[[None, 0]], tf.convert_to_tensor([size, 2]),
+            tf.convert_to_tensor(size), tf.concat([[size], [end]], 0), tf.reshape(x, [size, -1]),
+        )  # fmt: skip
+
+    return parts(tf.constant(3)), tf.function(parts)(tf.constant(3))
