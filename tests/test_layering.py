@@ -93,6 +93,7 @@ LEVELS = {
         "graph_nodes operation_calls tensorflow_gradients",
         "tensorflow_types",
         "v1",
+        "replacement",
     ),
     "saved_model": (
         "assets files options",
@@ -203,6 +204,7 @@ ON_DEMAND = {
     ("autograph.operators.python_loops", "autograph.operators.rolled_items"): LONG,
     ("autograph.operators.python_loops", "autograph.operators.rolling"): LONG,
     ("autograph.twins", "autograph.conversion"): GAST,
+    ("compat.replacement.finder", "compat.v1.values"): "few libraries use TensorFlow 1's names",
     ("graph.passes", "graph.passes.loops"): "graphs without loops do without it",
     ("graph.pipeline", "graph.verifier"): "graphs are verified only where TREADLE_VERIFY asks",
     ("keras.models.model", "keras.models.summary"): "loads rich",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         LinearOperatorFullMatrix,
         LinearOperatorIdentity,
         LinearOperatorInversion,
+        LinearOperatorKronecker,
         LinearOperatorLowerTriangular,
         LinearOperatorLowRankUpdate,
         LinearOperatorScaledIdentity,
@@ -103,6 +104,7 @@ __all__ = [
     "LinearOperatorFullMatrix",
     "LinearOperatorIdentity",
     "LinearOperatorInversion",
+    "LinearOperatorKronecker",
     "LinearOperatorLowRankUpdate",
     "LinearOperatorLowerTriangular",
     "LinearOperatorScaledIdentity",
@@ -163,8 +165,8 @@ __getattr__ = provided(__name__, {
     "treadle.linear_operators": """
         LinearOperator LinearOperatorAdjoint LinearOperatorBlockDiag LinearOperatorComposition
         LinearOperatorDiag LinearOperatorFullMatrix LinearOperatorIdentity LinearOperatorInversion
-        LinearOperatorLowRankUpdate LinearOperatorLowerTriangular LinearOperatorScaledIdentity
-        LinearOperatorTridiag LinearOperatorZeros experimental
+        LinearOperatorKronecker LinearOperatorLowRankUpdate LinearOperatorLowerTriangular
+        LinearOperatorScaledIdentity LinearOperatorTridiag LinearOperatorZeros experimental
         """,
     "treadle.ops.linalg.diagonals": "diag diag_part set_diag tensor_diag tensor_diag_part trace",
     "treadle.ops.linalg.eigenvalues": "eig eigvals",

@@ -47,8 +47,9 @@ class Module:
         name: a Python identifier; the class name in snake case when omitted.
     """
 
-    # Attributes that hold what should not be searched.
-    _ignored_attributes: ClassVar[frozenset[str]] = frozenset()
+    # Attributes that hold what should not be searched: the name that classes written for
+    # TensorFlow add theirs to.
+    _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = frozenset()
 
     _restorations: tuple[Any, ...]
 
@@ -68,7 +69,13 @@ class Module:
 
     def _trackable_children(self) -> dict[str, Any]:
         """What checkpoints look for variables in, by name."""
-        return {k: v for k, v in vars(self).items() if k not in self._ignored_attributes}
+        return {k: v for k, v in vars(self).items() if k not in self._TF_MODULE_IGNORED_PROPERTIES}
+
+    @staticmethod
+    def _no_dependency(value: Any) -> Any:
+        """TensorFlow's mark of an attribute that checkpoints leave out, which libraries give what
+        is no variable; here such attributes are left out by themselves."""
+        return value
 
     @property
     def name(self) -> str:
@@ -123,9 +130,8 @@ class Module:
 
     def _attribute_items(self) -> list[tuple[str, Any]]:
         """The attributes that are searched, in order."""
-        return sorted(
-            (key, value) for key, value in vars(self).items() if key not in self._ignored_attributes
-        )
+        ignored = self._TF_MODULE_IGNORED_PROPERTIES
+        return sorted((key, value) for key, value in vars(self).items() if key not in ignored)
 
 
 def _leaves(root: Module, kind: type) -> Iterator[Any]:
@@ -138,7 +144,7 @@ def _leaves(root: Module, kind: type) -> Iterator[Any]:
         seen.add(id(module))
         below = []
         for _, value in module._attribute_items():
-            for leaf in nest.flatten(value):
+            for leaf in _parts(value):
                 if isinstance(leaf, kind):
                     yield leaf
                 if isinstance(leaf, Module):
@@ -147,6 +153,14 @@ def _leaves(root: Module, kind: type) -> Iterator[Any]:
             yield from visit(child)
 
     return visit(root)
+
+
+def _parts(value: Any) -> list[Any]:
+    """The leaves of a structure, of which a module is one, also where functions take it apart."""
+    parts = None if isinstance(value, Module) else nest.children(value)
+    if parts is None:
+        return [value]
+    return [leaf for _, part in parts for leaf in _parts(part)]
 
 
 def _unique(items: Iterator[Any]) -> Iterator[Any]:

@@ -129,14 +129,14 @@ GOLDEN = {
         """,
     first_above: """
         def first_above(xs, limit):
-            def body(x, returned, result):
-                return ag__.if_stmt(x > limit, lambda: (True, x), lambda: (returned, result))
+            def body(x, result, returned):
+                return ag__.if_stmt(x > limit, lambda: (x, True), lambda: (result, returned))
 
-            returned, result = ag__.for_stmt(
-                xs, body, False, ag__.undefined("return value"), until=UNTIL
+            result, returned = ag__.for_stmt(
+                xs, body, ag__.undefined("return value"), False, until=UNTIL
             )
             return ag__.if_stmt(returned, lambda: result, lambda: limit)
-        """.replace("UNTIL", "lambda returned, result: returned"),
+        """.replace("UNTIL", "lambda result, returned: returned"),
     rnn: """
         def rnn(cell, xs, h):
             states = td.TensorArray(td.float32, size=5)
@@ -300,21 +300,21 @@ MORE = {
         def two_reasons_to_stop(x):
             y = x
 
-            def body(_, y, returned, result):
+            def body(_, y, result, returned):
                 y = y * x
-                returned, result = ag__.if_stmt(y > 30.0, BRANCHES)
-                return y, returned, result
+                result, returned = ag__.if_stmt(y > 30.0, BRANCHES)
+                return y, result, returned
 
-            y, returned, result = ag__.for_stmt(
+            y, result, returned = ag__.for_stmt(
                 range(5),
                 body,
                 y,
-                False,
                 ag__.undefined("return value"),
-                until=lambda y, returned, result: returned,
+                False,
+                until=lambda y, result, returned: returned,
             )
             return ag__.if_stmt(returned, lambda: result, lambda: y)
-        """.replace("BRANCHES", "lambda: (True, y + x), lambda: (returned, result)"),
+        """.replace("BRANCHES", "lambda: (y + x, True), lambda: (result, returned)"),
     inner_break: """
         def inner_break(n):
             count = 0

@@ -59,6 +59,8 @@ def test_calls_and_refusals() -> None:
             td.raw_ops.MatMul(a=x)
         with pytest.raises(TypeError, match="unexpected arguments: turned"):
             td.raw_ops.Abs(x=x, turned=True)
+        with pytest.raises(td.errors.InvalidArgumentError, match="Incompatible shapes"):
+            td.raw_ops.BroadcastGradientArgs(s0=[2], s1=[3])
 
     alone(check)
 

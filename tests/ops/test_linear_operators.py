@@ -79,6 +79,9 @@ def test_sizes_that_only_a_run_tells_are_compared():
         lambda a: td.linalg.LinearOperatorBlockDiag(
             [td.linalg.LinearOperatorFullMatrix(a[:2, :2]), td.linalg.LinearOperatorDiag(a[2, 2:])]
         ),
+        lambda a: td.linalg.LinearOperatorKronecker(
+            [td.linalg.LinearOperatorFullMatrix(a), td.linalg.LinearOperatorDiag(a[2, 2:])]
+        ),
     ],
 )
 def test_gradients(made):
@@ -97,3 +100,40 @@ def test_an_exact_number_of_steps():
     state = td.linalg.experimental.conjugate_gradient(operator, B[:, 0], tol=1e-12)
     assert int(state.i) == 3
     np.testing.assert_allclose(state.x, np.linalg.solve(A, B[:, 0]))
+
+
+def test_the_type_of_an_operator():
+    """Specs of operators compare as those of tensors do, in what is known of them as well."""
+    make = td.linalg.LinearOperatorFullMatrix
+    spec = td.type_spec_from_value(make(A))
+    assert spec == td.type_spec_from_value(make(A + 1.0)) and spec.value_type is type(make(A))
+    assert hash(spec) == hash(td.type_spec_from_value(make(A + 1.0)))
+    assert spec != td.type_spec_from_value(make(A, is_self_adjoint=True))
+    small = td.type_spec_from_value(make(A[:2, :2]))
+    assert spec != small and not spec.is_compatible_with(small)
+    both = spec.most_specific_common_supertype([small])
+    assert spec.is_subtype_of(both) and not both.is_subtype_of(spec)
+    diagonal = td.type_spec_from_value(td.linalg.LinearOperatorDiag(A[0]))
+    assert spec.most_specific_common_supertype([diagonal]) is None
+
+
+def test_kronecker_products_that_are_not_square():
+    first, second = np.float64([[1.0, 2.0, 3.0]]), A[:, :2]
+    operator = td.linalg.LinearOperatorKronecker(
+        [td.linalg.LinearOperatorFullMatrix(first), td.linalg.LinearOperatorFullMatrix(second)]
+    )
+    dense, x = np.kron(first, second), np.arange(12.0).reshape(6, 2)
+    np.testing.assert_allclose(operator.to_dense(), dense)
+    np.testing.assert_allclose(operator.matmul(x), dense @ x)
+    np.testing.assert_allclose(operator.matmul(x[:3], adjoint=True), dense.T @ x[:3])
+
+    @td.function(input_signature=[td.TensorSpec([None, None], td.float64)] * 2)
+    def solved(a, b):
+        made = td.linalg.LinearOperatorKronecker([td.linalg.LinearOperatorFullMatrix(a)] * 2)
+        return made.solve(b), made.log_abs_determinant(), made.diag_part()
+
+    square, right = np.kron(A, A), np.ones([9, 1])
+    found = solved(A, right)
+    np.testing.assert_allclose(found[0], np.linalg.solve(square, right))
+    np.testing.assert_allclose(found[1], np.linalg.slogdet(square)[1])
+    np.testing.assert_allclose(found[2], np.diagonal(square))

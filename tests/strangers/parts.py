@@ -58,9 +58,9 @@ def cut_down(part: str) -> str:
 def run(path: Path, result: Path, limit: int, folder: Path) -> None:
     """Run a program and write what became of it; after `limit` seconds what has been until then."""
     if os.environ.get("STRANGERS_LIBRARY", "treadle") == "treadle":
-        from tests.strangers import alias
+        import treadle
 
-        alias.install()
+        treadle.compat.as_tensorflow()
     parts, found = parts_of(path), []
 
     def finish(*interrupted: Any) -> None:

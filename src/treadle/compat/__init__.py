@@ -5,6 +5,7 @@ import sys
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from treadle.compat import replacement
 from treadle.names import provided
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         path_to_str,
         real_types,
     )
+    from treadle.compat.replacement.finder import as_tensorflow
 
 __getattr__ = provided(
     __name__,
@@ -32,6 +34,7 @@ __getattr__ = provided(
         "treadle.compat.python_values": "as_bytes as_str as_str_any as_text bytes_or_text_types "
         "complex_types dimension_at_index dimension_value forward_compatibility_horizon "
         "forward_compatible integral_types path_to_str real_types",
+        "treadle.compat.replacement.finder": "as_tensorflow",
     },
 )
 
@@ -55,7 +58,8 @@ class _Compat(ModuleType):
         graph.
         """
         module = __getattr__("v1")
-        module.values.Mode.reached(by_import=_imports(sys._getframe(1)))
+        means_graphs = _imports(sys._getframe(1)) and not replacement.is_active
+        module.values.Mode.reached(by_import=means_graphs)
         return module
 
     @v1.setter
@@ -66,6 +70,7 @@ class _Compat(ModuleType):
 sys.modules[__name__].__class__ = _Compat
 
 __all__ = [
+    "as_tensorflow",
     "as_bytes",
     "as_str",
     "as_str_any",

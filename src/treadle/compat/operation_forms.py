@@ -99,6 +99,7 @@ Bitcast | input:T | type | output
 BitwiseAnd | x:T y:T |  | z
 BitwiseOr | x:T y:T |  | z
 BitwiseXor | x:T y:T |  | z
+BroadcastGradientArgs | s0:T s1:T |  | r0 r1
 BroadcastTo | input:T shape:Tidx |  | output
 Bucketize | input:T | boundaries | output
 Cast | x:SrcT | DstT Truncate=False | y
@@ -147,6 +148,7 @@ Greater | x:T y:T |  | z
 GreaterEqual | x:T y:T |  | z
 Identity | input:T |  | output
 IdentityN | *input |  | *output
+IgammaGradA | a:T x:T |  | z
 Imag | input:T | Tout=float32 | output
 ImageProjectiveTransformV2 | images:dtype transforms:float32 output_shape:int32 | interpolation fill_mode='CONSTANT' | transformed_images
 ImageProjectiveTransformV3 | images:dtype transforms:float32 output_shape:int32 fill_value:float32 | interpolation fill_mode='CONSTANT' | transformed_images
@@ -173,6 +175,9 @@ LogicalOr | x:bool y:bool |  | z
 MatMul | a:T b:T | transpose_a=False transpose_b=False grad_a=False grad_b=False | product
 MatrixDeterminant | input:T |  | output
 MatrixDiag | diagonal:T |  | output
+MatrixDiagPart | input:T |  | diagonal
+MatrixDiagPartV2 | input:T k:int32 padding_value:T |  | diagonal
+MatrixDiagPartV3 | input:T k:int32 padding_value:T | align='RIGHT_LEFT' | diagonal
 MatrixInverse | input:T | adjoint=False | output
 Max | input:T axis:Tidx | keep_dims=False | output
 MaxPool | input:T | ksize strides padding explicit_paddings=[] data_format='NHWC' | output
@@ -197,6 +202,7 @@ Pow | x:T y:T |  | z
 PreventGradient | input:T | message='' | output
 PrintV2 | input:string | output_stream='stderr' end='\n' |
 Prod | input:T axis:Tidx | keep_dims=False | output
+RandomGammaGrad | alpha:T sample:T |  | output
 RandomShuffle | value:T | seed=0 seed2=0 | output
 RandomStandardNormal | shape:T | seed=0 seed2=0 dtype | output
 RandomUniform | shape:T | seed=0 seed2=0 dtype | output

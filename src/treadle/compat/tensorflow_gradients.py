@@ -11,6 +11,7 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.tensorflow_ops import Attrs, rule, run_operation
+from treadle.core.origin import at, user_origin
 from treadle.ops.dims import partial_dims
 
 # -- functions of elements -------------------------------------------------------------------------
@@ -75,14 +76,21 @@ def _selu_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
 def _broadcast_axes(inputs: Sequence[Any], attrs: Attrs) -> Any:
     """The axes over which the gradients of two operands are summed. Sizes that only a run tells
     are taken to be equal: where they are not, what follows refuses the number of elements."""
-    dims = [partial_dims(x) for x in inputs]
-    rank = max(map(len, dims))
-    a, b = ((1,) * (rank - len(part)) + part for part in dims)
-    found: list[list[int]] = [[], []]
-    for axis, (left, right) in enumerate(zip(a, b, strict=True)):
-        if left != right and 1 in (left, right):
-            found[0 if left == 1 else 1].append(axis)
-    return tuple(td.constant(axes, td.int32) for axes in found)
+    shapes = [partial_dims(x) for x in inputs]
+    rank = max(map(len, shapes))
+    a, b = ((1,) * (rank - len(part)) + part for part in shapes)
+    wrong = [i for i, (m, n) in enumerate(zip(a, b, strict=True)) if _differ(m, n)]
+    if wrong:
+        text = f"Incompatible shapes: {list(shapes[0])} vs. {list(shapes[1])}"
+        raise td.errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
+    alike = shapes[0] == shapes[1]
+    found = ([i for i, size in enumerate(dims) if size == 1 and not alike] for dims in (a, b))
+    return tuple(td.constant(axes, inputs[0].dtype) for axes in found)
+
+
+def _differ(size: Any, other: Any) -> bool:
+    known = isinstance(size, int) and isinstance(other, int)
+    return known and size != other and 1 not in (size, other)
 
 
 @rule("BiasAddGrad")

@@ -17,6 +17,8 @@ from treadle.core.shapes import ANY
 from treadle.core.spec import ListSpec
 from treadle.keras.layers.preprocessing.projections import projected
 from treadle.ops.collections import lists
+from treadle.ops.registry import run
+from treadle.ops.special import gamma
 
 Attrs: TypeAlias = Mapping[str, Any]
 Rule: TypeAlias = "Callable[[Sequence[Any], Attrs], Any]"
@@ -215,6 +217,24 @@ def _shape_n(inputs: Sequence[Any], attrs: Attrs) -> Any:
 @rule("Rank")
 def _rank(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return td.rank(inputs[0])
+
+
+@rule("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
+def _matrix_diag_part(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    given = dict(zip(("input", "k", "padding_value"), inputs, strict=False))
+    if "k" in given:
+        given["k"] = constant(given["k"], "the diagonals that are taken")
+    return td.linalg.diag_part(align=attrs.get("align", "LEFT_LEFT"), **given)
+
+
+@rule("IgammaGradA")
+def _igamma_slope(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return run(gamma.SLOPE, *inputs)
+
+
+@rule("RandomGammaGrad")
+def _random_gamma_slope(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return run(gamma.SAMPLE_SLOPE, *inputs)
 
 
 @rule("Transpose", "ConjugateTranspose")

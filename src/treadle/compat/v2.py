@@ -11,7 +11,7 @@ import treadle
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
+    if name.startswith("__") and name not in ("__internal__", "__version__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(treadle, name)
 

@@ -315,7 +315,7 @@ class TensorShape:
             self.exact: tuple[Dim, ...] = UNKNOWN_RANK
         elif isinstance(dims, TensorShape):
             self.exact = dims.exact
-        elif isinstance(dims, int):
+        elif isinstance(dims, int) or not getattr(dims, "ndim", 1):  # NumPy's numbers, too
             self.exact = (as_dim(dims),)
         else:
             self.exact = tuple(ANY if d is None else as_dim(d) for d in dims)

@@ -199,7 +199,8 @@ class SymbolicTensor(Tensor):
     # source: the Variable behind a handle, or the outer value that a region captured for its
     # parameter; None for other tensors. assigned: for a variable that control flow may leave
     # without a value, a bool tensor that says whether it has one, and the variable's name.
-    __slots__ = ("assigned", "origin", "recorder", "source", "value")
+    # __dict__: what programs note on a tensor while they trace, such as Keras's masks.
+    __slots__ = ("__dict__", "assigned", "origin", "recorder", "source", "value")
 
     is_symbolic = True
 

@@ -7,6 +7,7 @@ from treadle.linear_operators.combined import (
     LinearOperatorBlockDiag,
     LinearOperatorComposition,
     LinearOperatorInversion,
+    LinearOperatorKronecker,
     LinearOperatorLowRankUpdate,
 )
 from treadle.linear_operators.given import (
@@ -28,6 +29,7 @@ __all__ = [
     "LinearOperatorFullMatrix",
     "LinearOperatorIdentity",
     "LinearOperatorInversion",
+    "LinearOperatorKronecker",
     "LinearOperatorLowRankUpdate",
     "LinearOperatorLowerTriangular",
     "LinearOperatorScaledIdentity",

@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 import ml_dtypes
 
 from treadle.core import dtypes, nest
+from treadle.core.composite_spec import CompositeSpec
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, TensorShape, broadcast
 from treadle.core.tensor import Tensor
+from treadle.core.trace_types import TypeSpec
 from treadle.ops import asserts
 from treadle.ops.conversion import constant, convert_to_tensor
 from treadle.ops.dims import dims_tensor
@@ -24,6 +26,7 @@ from treadle.ops.requirements import require
 from treadle.ops.shaping.creation import eye
 from treadle.ops.shaping.joining import stack
 from treadle.ops.state import Variable
+from treadle.ops.type_specs import type_spec_from_value
 
 # Solves, inverts and takes roots of matrices whose rows add up to so many roundings at most.
 _ROUNDINGS = 1e3
@@ -59,6 +62,10 @@ class LinearOperator:
         super().__init_subclass__(**kwargs)
         if cls.parts or cls.settings:
             nest.register_node(cls, _parts, _rebuilt, _static)
+
+    @property
+    def _type_spec(self) -> LinearOperatorSpec:
+        return LinearOperatorSpec(self)
 
     def __init__(
         self,
@@ -444,3 +451,46 @@ def _static(operator: Any) -> Hashable:
     )  # fmt: skip
     own = tuple(getattr(operator, name) for name in operator.settings)
     return type(operator), operator.dtype, claims, own
+
+
+class LinearOperatorSpec(CompositeSpec):
+    """The type of an operator: its class and what is known of it, with specs for its tensors."""
+
+    def __init__(self, operator: Any) -> None:
+        self._like = copy.copy(operator)
+        for name in operator.parts:
+            value = getattr(operator, name)
+            setattr(self._like, name, nest.map_structure(_part_spec, value))
+
+    @property
+    def value_type(self) -> type:
+        return type(self._like)
+
+    @property
+    def seen_as(self) -> type:
+        return type(self._like)
+
+    def __repr__(self) -> str:
+        return f"LinearOperatorSpec({self.value_type.__name__}, {nest.flatten(self)})"
+
+
+def _part_spec(part: Any) -> Any:
+    return part if part is None else type_spec_from_value(part)
+
+
+def _with_specs(spec: Any, parts: list[Any]) -> Any:
+    """The spec with others for the tensors; the operator, where tensors are given."""
+    made = _rebuilt(spec._like, parts)
+    if not any(isinstance(leaf, TypeSpec) for leaf in nest.flatten(parts)):
+        return made
+    changed = copy.copy(spec)
+    changed._like = made
+    return changed
+
+
+nest.register_node(
+    LinearOperatorSpec,
+    lambda spec: _parts(spec._like),
+    _with_specs,
+    lambda spec: _static(spec._like),
+)

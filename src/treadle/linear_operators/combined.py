@@ -6,16 +6,21 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from treadle.core import dtypes
 from treadle.core.shapes import Dim, TensorShape
 from treadle.core.tensor import Tensor
 from treadle.linear_operators.base import LinearOperator, batch_of, held
 from treadle.linear_operators.given import LinearOperatorDiag, LinearOperatorIdentity
 from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.dims import dims_tensor
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.linalg import matrix_functions as matrices
 from treadle.ops.linalg.matrices import matmul
 from treadle.ops.shaping.creation import zeros
 from treadle.ops.shaping.joining import concat
+from treadle.ops.shaping.permuting import swap_last
+from treadle.ops.shaping.reshaping import reshape_to
 from treadle.ops.shaping.slicing import part_of
 
 
@@ -289,6 +294,125 @@ class LinearOperatorBlockDiag(LinearOperator):
 
     def _cholesky(self) -> LinearOperator:
         return LinearOperatorBlockDiag([o.cholesky() for o in self.operators])
+
+
+class LinearOperatorKronecker(LinearOperator):
+    """The Kronecker product of operators: every element of the first is multiplied by the whole of
+    the second, and so on. Products and solves take the operators one by one.
+
+    Args:
+        operators: the factors, the outermost one first.
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square: what holds for all of
+            `operators` where they are omitted.
+
+    Raises:
+        ValueError: there is no operator.
+        TypeError: they are of several dtypes.
+    """
+
+    parts = ("operators",)
+
+    def __init__(
+        self, operators: Sequence[LinearOperator], is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self.operators = list(operators)
+        _check_dtypes(self, self.operators)
+        super().__init__(
+            self.operators[0].dtype,
+            None,
+            _of_all(is_non_singular, [o.is_non_singular for o in self.operators]),
+            _of_all(is_self_adjoint, [o.is_self_adjoint for o in self.operators]),
+            _of_all(is_positive_definite, [o.is_positive_definite for o in self.operators]),
+            _of_all(is_square, [o.is_square for o in self.operators]),
+            name or "_x_".join(o.name for o in self.operators),
+        )
+
+    def _shape(self) -> Any:
+        sizes = [o._size() for o in self.operators]
+        return (
+            *batch_of(*(o.batch_shape for o in self.operators)),
+            _product([rows for rows, _ in sizes]), _product([columns for _, columns in sizes]),
+        )  # fmt: skip
+
+    def _one_by_one(self, x: Tensor, step: Any, of_rows: bool) -> Tensor:
+        """Apply each factor to its part of the rows of x, which it then moves to the end: behind
+        the parts of the factors to come and the columns of x."""
+        batch, columns = x.dims[:-2], x.dims[-1]
+        rows: Dim = 1
+        for position, operator in enumerate(self.operators):
+            height, width = operator._size()
+            taken, given = (height, width) if of_rows else (width, height)
+            others = [o._size()[0 if of_rows else 1] for o in self.operators[position + 1 :]]
+            rest = _product([*others, columns, rows])
+            x = step(operator, reshape_to(x, (*batch, taken, rest)))
+            batch, rows = x.dims[:-2], rows * given
+            x = swap_last(x)
+        return swap_last(reshape_to(x, (*batch, columns, rows)))
+
+    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
+        x = matrices.adjoint(x) if adjoint_arg else x
+        return self._one_by_one(x, lambda o, part: o.matmul(part, adjoint), of_rows=adjoint)
+
+    def _solve(self, rhs: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
+        rhs = matrices.adjoint(rhs) if adjoint_arg else rhs
+        return self._one_by_one(rhs, lambda o, part: o.solve(part, adjoint), of_rows=not adjoint)
+
+    def _to_dense(self) -> Tensor:
+        def product(a: Tensor, b: Tensor) -> Tensor:
+            pairs = a[..., :, None, :, None] * b[..., None, :, None, :]
+            (rows, columns), (high, wide) = a.dims[-2:], b.dims[-2:]
+            return reshape_to(pairs, (*pairs.dims[:-4], rows * high, columns * wide))
+
+        return functools.reduce(product, [o.to_dense() for o in self.operators])
+
+    def _diag_part(self) -> Tensor:
+        if not all(o.is_square for o in self.operators):
+            return super()._diag_part()
+
+        def product(a: Tensor, b: Tensor) -> Tensor:
+            pairs = a[..., :, None] * b[..., None, :]
+            return reshape_to(pairs, (*pairs.dims[:-2], a.dims[-1] * b.dims[-1]))
+
+        return functools.reduce(product, [o.diag_part() for o in self.operators])
+
+    def _trace(self) -> Tensor:
+        if not all(o.is_square for o in self.operators):
+            return super()._trace()
+        return functools.reduce(lambda a, b: a * b, [o.trace() for o in self.operators])
+
+    def _repeats(self) -> list[Tensor]:
+        """How often the eigenvalues of each factor count in the determinant."""
+        sizes = [o._size()[0] for o in self.operators]
+        others = [_product(sizes[:i] + sizes[i + 1 :]) for i in range(len(sizes))]
+        return [cast(dims_tensor(size, dtypes.int32), self.dtype) for size in others]
+
+    def _determinant(self) -> Tensor:
+        found = [o.determinant() for o in self.operators]
+        powers = [pow(d, n) for d, n in zip(found, self._repeats(), strict=True)]
+        return functools.reduce(lambda a, b: a * b, powers)
+
+    def _log_abs_determinant(self) -> Tensor:
+        found = [o.log_abs_determinant() for o in self.operators]
+        terms = [d * cast(n, d.dtype) for d, n in zip(found, self._repeats(), strict=True)]
+        return functools.reduce(lambda a, b: a + b, terms)
+
+    def _adjoint(self) -> LinearOperator:
+        return LinearOperatorKronecker([o.adjoint() for o in self.operators])
+
+    def _inverse(self) -> LinearOperator:
+        return LinearOperatorKronecker([o.inverse() for o in self.operators])
+
+    def _cholesky(self) -> LinearOperator:
+        return LinearOperatorKronecker([o.cholesky() for o in self.operators])
+
+
+def _product(sizes: Sequence[Dim]) -> Dim:
+    total: Dim = 1
+    for size in sizes:
+        total = total * size
+    return total
 
 
 class LinearOperatorLowRankUpdate(LinearOperator):

@@ -203,7 +203,10 @@ def assert_same_float_dtype(tensors: Iterable[Any] | None = None, dtype: Any = N
         ValueError: they differ or are not floating.
     """
     found = [] if dtype is None else [dtypes.as_dtype(dtype)]
-    found += [convert_to_tensor(t).dtype for t in tensors or ()]
+    found += [
+        dtypes.as_dtype(t.dtype) if hasattr(t, "dtype") else convert_to_tensor(t).dtype
+        for t in tensors or ()
+    ]
     wanted = found[0] if found else dtypes.float32
     if any(d is not wanted for d in found) or not wanted.is_floating:
         names = ", ".join(d.name for d in found)

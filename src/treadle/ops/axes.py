@@ -12,9 +12,10 @@ from treadle.core import errors
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import NotYetKnown
 from treadle.core.shapes import Dim
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.dims import as_dim_value, elements_of
+from treadle.ops.known_values import known_value
 
 
 def normalize_axis(axis: Any, rank: int) -> int:
@@ -55,7 +56,11 @@ def _known(axis: Any) -> int:
 
 
 def _elements(axes: Tensor) -> list[Any]:
-    return elements_of(axes) if axes.is_symbolic else axes.numpy().tolist()
+    """The elements of a vector, or the one of a scalar: ints where constants tell them."""
+    found = known_value(axes.value, {}) if isinstance(axes, SymbolicTensor) else axes.numpy()
+    if found is None:
+        return list(elements_of(axes))
+    return list(np.atleast_1d(found).tolist())
 
 
 def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
@@ -63,7 +68,7 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(rank))
     if isinstance(axis, Tensor):
-        axis = [_known(axis)] if axis.ndim == 0 else [_known(a) for a in _elements(axis)]
+        axis = [_known(a) for a in _elements(axis)]
     entries = axis if isinstance(axis, Iterable) and _rank_of(axis) else [axis]
     axes = sorted(normalize_axis(a, rank) for a in entries)
     if len(set(axes)) != len(axes):

@@ -11,6 +11,7 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.arrays import own_copy
 from treadle.core.context import context
+from treadle.core.dimension import Dimension
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import NotYetKnown
@@ -89,6 +90,19 @@ def register_stack(fn: Callable[[list[Tensor], DType | None], Tensor]) -> None:
     them where a dtype is given."""
     global _pack
     _pack = fn
+
+
+def _known_size(value: Dimension, dtype: DType | None) -> Tensor:
+    if value.value is None:
+        raise errors.DtypeError(
+            None, None,
+            f"Cannot convert an unknown {value!r} to a tensor: td.shape(x) gives the sizes when "
+            f"the function runs{at(user_origin())}",
+        )  # fmt: skip
+    return convert_to_tensor(value.value, dtype)
+
+
+register_weak(Dimension, _known_size)
 
 
 def pack(parts: list[Tensor], dtype: DType | None = None) -> Tensor:

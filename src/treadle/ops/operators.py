@@ -320,6 +320,7 @@ _PROTOCOLS: dict[str, Any] = {
     "__setitem__": refuse_assignment,
     "__delitem__": refuse_deletion,
     "__bool__": _bool,
+    "__nonzero__": _bool,  # by the name of Python 2, which libraries copy
     "__int__": lambda self: int(_value(self, "converted to int")),
     "__float__": lambda self: float(_value(self, "converted to float")),
     "__complex__": lambda self: complex(_value(self, "converted to complex")),

@@ -156,6 +156,13 @@ class ConcreteFunction:
         """The result's structure with a TensorSpec for every tensor."""
         return results_of(self._trace.structure, [public_leaf(spec) for spec in self.outputs])
 
+    def add_to_graph(self, g: Any = None, overwrite: bool = False) -> None:
+        """Nothing: graphs do not keep functions by names, calls of this one are a part of them.
+        For programs of TensorFlow."""
+
+    def add_gradient_functions_to_graph(self, g: Any = None) -> None:
+        """Nothing, as `add_to_graph`."""
+
     @property
     def function_type(self) -> FunctionType:
         """The types of parameters, results and captures."""

@@ -40,6 +40,9 @@ def made(tf):
         "blocks": op.LinearOperatorBlockDiag(
             [op.LinearOperatorFullMatrix(A[:, :2, :2]), op.LinearOperatorDiag(A[0, :1, 0])]
         ),
+        "kronecker": op.LinearOperatorKronecker(
+            [op.LinearOperatorFullMatrix(A[:, :2, :2]), op.LinearOperatorDiag(A[0, :2, 0] + 5.0)]
+        ),
         "update": op.LinearOperatorLowRankUpdate(diagonal, B),
         "weighted update": op.LinearOperatorLowRankUpdate(
             full, B, np.float64([2.0, -1.0]), v=B[::-1].copy()

@@ -12,8 +12,8 @@ After (`returned` also stops the loop)::
 
     for x in xs:                      # until returned
         if x > limit:
-            returned = True
             result = x
+            returned = True
         else:
             total += x
     if returned:
@@ -100,8 +100,8 @@ class _Lowering:
             if not where.returned:
                 return [node]
             value = node.value if node.value is not None else constant(None)
-            flag = self._flag(where.returned, node)
-            return [flag, place(assign([where.result], value, node), node)]
+            flag = self._flag(where.returned, node)  # last: an exception of the value may be caught
+            return [place(assign([where.result], value, node), node), flag]
         if where.loop is None:
             return [node]
         if isinstance(node, gast.Break):

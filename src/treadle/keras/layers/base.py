@@ -176,7 +176,7 @@ class Layer(td.Module):
     shape_dtype: ClassVar[str | None] = None
     # Whether the layer computes in float32 where others compute in 16 bits.
     in_float32: ClassVar[bool] = False
-    _ignored_attributes: ClassVar[frozenset[str]] = frozenset({
+    _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = frozenset({
         "_added_weights", "_held", "_trainable", "_name", "_penalties", "_call_losses",
         "_loss_layers",
         "_example_shape", "_output_shape", "_nodes", "built", "_policy", "autocast",
@@ -377,7 +377,8 @@ class Layer(td.Module):
 
     def _attribute_items(self) -> list[tuple[str, Any]]:
         """Attributes in the order of assignment, as Keras lists weights and layers."""
-        return [(k, v) for k, v in vars(self).items() if k not in self._ignored_attributes]
+        ignored = self._TF_MODULE_IGNORED_PROPERTIES
+        return [(k, v) for k, v in vars(self).items() if k not in ignored]
 
     def _trackable_children(self) -> dict[str, Any]:
         found = super()._trackable_children()

@@ -34,8 +34,8 @@ class ConvLSTMCell(GatedCell):
         "filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate",
         "recurrent_activation", "unit_forget_bias",
     )  # fmt: skip
-    _ignored_attributes: ClassVar[frozenset[str]] = (
-        GatedCell._ignored_attributes | {"_windows"}
+    _TF_MODULE_IGNORED_PROPERTIES = (
+        GatedCell._TF_MODULE_IGNORED_PROPERTIES | {"_windows"}
     )
 
     def __init__(

@@ -40,7 +40,7 @@ class RNN(Layer):
         "return_sequences", "return_state", "go_backwards", "stateful", "unroll",
         "zero_output_for_mask", "cell",
     )  # fmt: skip
-    _ignored_attributes: ClassVar[frozenset[str]] = Layer._ignored_attributes | {"states"}
+    _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"states"}
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ class TFSMLayer(Layer):
     """
 
     has_shape_rule: ClassVar[bool] = False
-    _ignored_attributes: ClassVar[frozenset[str]] = Layer._ignored_attributes | {
+    _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {
         "_reloaded", "call_endpoint_fn", "call_training_endpoint_fn",
     }  # fmt: skip
 

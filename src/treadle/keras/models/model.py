@@ -43,7 +43,7 @@ class Model(Trainer, Layer):
     has_shape_rule: ClassVar[bool] = False
     _takes_any_config: ClassVar[bool] = True  # one of layers, too
     _passes_masks: ClassVar[bool] = True
-    _ignored_attributes: ClassVar[frozenset[str]] = Layer._ignored_attributes | {
+    _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {
         "_compiled", "_functions", "_network", "_start", "_called", "_added_metrics",
         "compiled_loss", "compiled_metrics", "distribute_strategy", "history", "optimizer",
         "_called_on",

@@ -149,7 +149,7 @@ def while_loop(
         result = staged_loop(
             cond, body, start, shape_invariants, maximum_iterations, checkpoint=checkpoint
         )
-    return list(result) if isinstance(loop_vars, list) else result
+    return nest.rebuild(loop_vars, list(result))
 
 
 def staged_loop(

@@ -23,7 +23,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     part = eager_part(x, key)
     if part is not None:
         return part
-    items = list(key) if isinstance(key, tuple) else [key]
+    items = list(key) if isinstance(key, tuple) or _is_list_of_keys(key) else [key]
     items = [list(item) if type(item) is tuple else item for item in items]
     mask = _only_mask(items)
     if mask is not None:
@@ -31,6 +31,13 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if any(map(is_array, items)):
         return getitem_arrays(x, items)
     return select(x, expand(items, x), key)
+
+
+def _is_list_of_keys(key: Any) -> bool:
+    """Whether a list stands for a tuple: it has a slice, which no array of indices has."""
+    return isinstance(key, list) and any(
+        part is None or part is Ellipsis or isinstance(part, slice) for part in key
+    )
 
 
 def _only_mask(items: list[Any]) -> Tensor | None:

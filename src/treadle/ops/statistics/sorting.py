@@ -387,6 +387,6 @@ def searchsorted(
     if side not in ("left", "right"):
         raise ValueError(f"side must be 'left' or 'right', not {side!r}{at(user_origin())}")
     rows, wanted = common_dtype("searchsorted", sorted_sequence, values)
-    dtype = dtypes.as_dtype(out_type)
+    dtype = dtypes.as_dtype(dtypes.int32 if out_type is None else out_type)
     rows, wanted = _widened(rows), _widened(wanted)
     return run(SEARCHSORTED, rows, wanted, right=side == "right", dtype=dtype)  # type: ignore[no-any-return]

@@ -1,0 +1,114 @@
+"""``import tensorflow`` and ``import keras`` give treadle, in the process that asks for it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from types import ModuleType
+from typing import Any
+
+import treadle
+from treadle.compat import replacement
+from treadle.compat.replacement.attributes import accept_attributes
+from treadle.compat.replacement.internal import KERAS, TENSORFLOW
+from treadle.compat.replacement.lookups import private_module
+from treadle.core.origin import at, user_origin
+
+_NAMES = {
+    "tensorflow": "treadle",
+    "keras": "treadle.keras",
+    "keras_core": "treadle.keras",
+    "tf_keras": "treadle.keras",
+}
+# Modules that stand elsewhere in treadle than in the packages.
+_ELSEWHERE = {
+    "tf_keras.api._v1.keras.__internal__.legacy.layers": "treadle.compat.v1.layers",
+    "tf_keras.api._v1.keras": "treadle.compat.v1.keras",
+    "tf_keras.api._v2.keras": "treadle.keras",
+}
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds a module of TensorFlow's as the module, or the attribute, that treadle has for it."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        top, _, rest = name.partition(".")
+        if top not in _NAMES:
+            return None
+        spec = importlib.machinery.ModuleSpec(name, self, is_package=True)
+        spec.loader_state = ".".join(filter(None, (_NAMES[top], rest)))
+        return spec
+
+    def create_module(self, spec: Any) -> None:
+        return None
+
+    def exec_module(self, module: Any) -> None:
+        spec = module.__spec__
+        sys.modules[spec.name] = _module(spec.loader_state, spec.name)
+
+
+def _module(name: str, asked: str) -> Any:
+    private = private_module(asked)
+    if private is not None:
+        return private
+    if asked in _ELSEWHERE:
+        return _found(_ELSEWHERE[asked], asked)
+    if asked != "tf_keras" and any(other.startswith(f"{asked}.") for other in _ELSEWHERE):
+        package = ModuleType(asked)
+        package.__path__ = []
+        return package
+    return _found(name, asked)
+
+
+def _found(name: str, asked: str) -> Any:
+    if name.startswith("treadle.compat.v1"):
+        _reach_older_names()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name and not name.startswith(f"{error.name}."):
+            raise
+        parent, _, last = name.rpartition(".")
+        try:
+            return getattr(importlib.import_module(parent), last)
+        except (ImportError, AttributeError):
+            raise ModuleNotFoundError(f"No module named {asked!r}", name=asked) from None
+
+
+def _reach_older_names() -> None:
+    """TensorFlow's ``compat.v1`` computes at once until a program says otherwise, also where a
+    library imports it; only ``import treadle.compat.v1`` means graphs by itself."""
+    importlib.import_module("treadle.compat.v1.values").Mode.reached(by_import=False)
+
+
+def as_tensorflow() -> None:
+    """Let ``import tensorflow`` and ``import keras`` give treadle from now on, in this process.
+
+    Libraries that are written for TensorFlow then run on treadle, unchanged:
+
+        import treadle as td
+
+        td.compat.as_tensorflow()
+        import tensorflow_probability as tfp
+
+    It stands before the first import of TensorFlow and of what imports it. Modules under
+    ``tensorflow.python``, which are private but which libraries import, are there as far as
+    treadle has what they are asked for. A second call does nothing.
+
+    Raises:
+        RuntimeError: TensorFlow itself, or Keras, was imported before.
+    """
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    imported = [n for n in _NAMES if n in sys.modules]
+    if imported:
+        raise RuntimeError(
+            f"as_tensorflow: {imported[0]} was imported before, and objects of both would meet: "
+            f"call it first{at(user_origin())}"
+        )
+    accept_attributes()
+    replacement.is_active = True
+    vars(treadle)["__internal__"], vars(treadle.keras)["__internal__"] = TENSORFLOW, KERAS
+    sys.meta_path.insert(0, _Finder())

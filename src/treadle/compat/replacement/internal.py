@@ -1,0 +1,30 @@
+"""``tensorflow.__internal__`` and ``keras.__internal__``, as far as libraries use them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import treadle as td
+from treadle.compat.replacement import structures
+from treadle.compat.replacement.composite_tensors import CompositeTensor
+from treadle.core.tensor import SymbolicTensor
+
+
+def _accepted(*args: Any, **kwargs: Any) -> None:
+    """Keras asks which classes may be its symbolic tensors; here all composite tensors may."""
+
+
+TENSORFLOW = SimpleNamespace(
+    CompositeTensor=CompositeTensor,
+    SymbolicTensor=SymbolicTensor,
+    nest=structures,
+    tracking=SimpleNamespace(
+        no_automatic_dependency_tracking=lambda method: method,
+        Trackable=td.Module,
+        AutoTrackable=td.Module,
+    ),
+    decorator=SimpleNamespace(make_decorator=lambda target, decorated, *args: decorated),
+    eager_context=SimpleNamespace(executing_eagerly=td.executing_eagerly),
+)
+KERAS = SimpleNamespace(utils=SimpleNamespace(register_symbolic_tensor_type=_accepted))

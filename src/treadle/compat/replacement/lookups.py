@@ -1,0 +1,98 @@
+"""Modules under ``tensorflow.python``: their names are those of treadle's public modules.
+
+TensorFlow defines its public functions in private modules, and libraries import them from there:
+``tensorflow.python.ops.math_ops.reduce_sum`` is ``tensorflow.reduce_sum``. Such a name is looked up
+in the public modules. What is in none of them is in `private`, or an `ImportError`.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from types import ModuleType
+from typing import Any
+
+from treadle.compat.replacement import private
+
+# The packages under ``tensorflow.python``. What is imported from them are modules, or packages.
+_PACKAGE_NAMES = """
+    autograph autograph.converters autograph.core autograph.impl autograph.lang autograph.operators
+    autograph.pyct autograph.pyct.common_transformers autograph.pyct.static_analysis
+    autograph.utils checkpoint client compat compiler compiler.xla data data.experimental
+    data.experimental.ops data.kernel_tests data.ops data.util debug distribute eager
+    eager.polymorphic_function feature_column framework grappler keras keras.engine keras.layers
+    keras.mixed_precision keras.optimizer_v2 keras.saving keras.utils layers lib lib.core lib.io
+    lookup module ops ops.distributions ops.linalg ops.linalg.sparse ops.losses ops.numpy_ops
+    ops.parallel_for ops.ragged ops.signal ops.structured platform profiler saved_model summary
+    tools tools.docs tpu trackable training training.experimental training.saving types user_ops
+    util
+"""
+_PACKAGES = frozenset(_PACKAGE_NAMES.split())
+# Where names of private modules are looked up, in this order.
+_PLACES = (
+    "treadle", "treadle.math", "treadle.nn", "treadle.linalg", "treadle.random", "treadle.image",
+    "treadle.strings", "treadle.sparse", "treadle.ragged", "treadle.debugging", "treadle.signal",
+    "treadle.bitwise", "treadle.test", "treadle.errors", "treadle.keras", "treadle.keras.backend",
+    "treadle.keras.utils", "treadle.keras.layers", "treadle.raw_ops", "treadle.train",
+    "treadle.types.experimental", "treadle.experimental", "treadle.config", "treadle.autograph",
+    "treadle.autograph.experimental", "treadle.data", "treadle.data.experimental",
+    "treadle.lookup", "treadle.nest", "treadle.compat", "treadle.summary", "treadle.distribute",
+    "treadle.compat.v1",
+)  # fmt: skip
+
+
+class PrivateModule(ModuleType):
+    """A module under ``tensorflow.python``."""
+
+    def __init__(self, name: str, inside: str) -> None:
+        super().__init__(name, f"What treadle has for the names of {name}.")
+        self.__path__: list[str] = []
+        self._inside = inside
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self._inside in _PACKAGES or not self._inside:
+            try:
+                return importlib.import_module(f"{self.__name__}.{name}")
+            except ModuleNotFoundError:
+                pass
+        found = private.found(self._inside, name)
+        if found is None:
+            found = _public(name)
+        if found is None:
+            raise AttributeError(
+                f"{self.__name__} is private to TensorFlow, and treadle has no {name!r} for it"
+            )
+        setattr(self, name, found)
+        return found
+
+
+def _public(name: str) -> Any:
+    for place in _PLACES:
+        try:
+            return getattr(_attribute(place), name)
+        except AttributeError:
+            continue
+    return None
+
+
+def _attribute(place: str) -> Any:
+    """What is reached from ``treadle`` by attributes: not all of its modules are files."""
+    first, *rest = place.split(".")
+    return functools.reduce(getattr, rest, importlib.import_module(first))
+
+
+def private_module(name: str) -> ModuleType | None:
+    """The module for a name under ``tensorflow.python``; None for other names.
+
+    Raises:
+        ModuleNotFoundError: it is the name of something within a module.
+    """
+    if not f"{name}.".startswith("tensorflow.python."):
+        return None
+    inside = name.removeprefix("tensorflow.python").removeprefix(".")
+    package = inside.rpartition(".")[0]
+    if package and package not in _PACKAGES:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return PrivateModule(name, inside)

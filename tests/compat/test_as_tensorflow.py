@@ -1,0 +1,228 @@
+"""`td.compat.as_tensorflow`: a library that imports TensorFlow, its private modules among them, in
+a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import treadle
+
+LIBRARY = '''
+"""Written for TensorFlow, as libraries of distributions are."""
+import functools
+
+import tensorflow as tf
+import tensorflow.compat.v1 as tf1
+import tensorflow.compat.v2 as tf2
+import tf_keras
+import tf_keras.api._v1.keras as keras1
+from tensorflow import keras
+from tensorflow.keras.layers import Dense
+from tensorflow.python.autograph.pyct import transformer
+from tensorflow.python.framework import composite_tensor, ops, test_util, type_spec
+from tensorflow.python.framework import type_spec_registry
+from tensorflow.python.framework.ops import convert_to_tensor
+from tensorflow.python.ops import array_ops, control_flow_util, math_ops
+from tensorflow.python.util import deprecation, nest, tf_inspect, variable_utils
+
+
+class ScaledSpec(type_spec.BatchableTypeSpec):
+    def __init__(self, scale_spec, offset):
+        self._scale_spec, self._offset = scale_spec, offset
+
+    @property
+    def value_type(self):
+        return Scaled
+
+    def _serialize(self):
+        return self._scale_spec, self._offset
+
+    @property
+    def _component_specs(self):
+        return {"scale": self._scale_spec}
+
+    def _to_components(self, value):
+        return {"scale": value.scale}
+
+    def _from_components(self, components):
+        return Scaled(components["scale"], self._offset)
+
+
+type_spec_registry.register("tests.ScaledSpec")(ScaledSpec)
+
+
+CACHED = tf.Variable(1.0)
+
+
+class Scaled(tf.Module, composite_tensor.CompositeTensor):
+    _TF_MODULE_IGNORED_PROPERTIES = tf.Module._TF_MODULE_IGNORED_PROPERTIES.union(("cached",))
+
+    def __init__(self, scale, offset):
+        super().__init__(name="scaled")
+        assert tf.is_tensor(scale) or isinstance(scale, float), scale  # as libraries refuse specs
+        self.scale = scale if isinstance(scale, tf.Variable) else tf.convert_to_tensor(scale)
+        self.offset = self._no_dependency(offset)
+        self.cached = [CACHED]
+
+    @property
+    def _type_spec(self):
+        return ScaledSpec(tf.type_spec_from_value(tf.convert_to_tensor(self.scale)), self.offset)
+
+    @deprecation.deprecated("2020-01-01", "says nothing here")
+    def __call__(self, x):
+        return x * self.scale + self.offset
+
+
+class Rewriter(transformer.Base):
+    """Of no use here; the module that has it can be imported all the same."""
+'''
+PROGRAM = '''
+import treadle
+
+treadle.compat.as_tensorflow()
+treadle.compat.as_tensorflow()  # again: nothing
+import library
+import tensorflow as tf
+
+assert tf is treadle and library.keras is treadle.keras and library.tf2.add(1, 2) == 3
+assert tf.executing_eagerly()  # also with compat.v1 imported
+assert library.tf_keras is treadle.keras and library.Dense is treadle.keras.layers.Dense
+assert library.keras1.layers.Dense
+assert float(library.tf1.div(tf.constant(4.0), 2.0)) == 2.0
+assert library.math_ops.reduce_sum is tf.reduce_sum
+assert isinstance(tf.constant(1), library.ops.EagerTensor)
+assert not library.control_flow_util.GraphOrParentsInXlaContext(None)
+assert library.tf_inspect.getfullargspec(tf.rank).args == ["input", "name"]
+assert tf.__internal__.CompositeTensor is library.composite_tensor.CompositeTensor
+assert isinstance(tf.ragged.constant([[1], []]), library.composite_tensor.CompositeTensor)
+try:
+    from tensorflow.python.ops.math_ops import no_such_function
+except ImportError:
+    pass
+else:
+    raise AssertionError("a name that treadle does not have")
+try:
+    library.Rewriter()
+except NotImplementedError as error:
+    assert "transformer.Base" in str(error)
+else:
+    raise AssertionError("a part of AutoGraph")
+
+# A class of the library is a structure: arguments, results, variables of loops, nested ones.
+scaled = library.Scaled(2.0, 1)
+
+
+@tf.function
+def call(value, x):
+    assert isinstance(value, library.Scaled) and value.offset == 1
+    return value(x), library.Scaled(value.scale + 1.0, 5)
+
+
+y, other = call(scaled, tf.constant(3.0))
+assert float(y) == 7.0 and isinstance(other, library.Scaled)
+assert float(other.scale) == 3.0 and other.offset == 5
+call(library.Scaled(4.0, 1), tf.constant(3.0))
+assert call.experimental_get_tracing_count() == 1
+_, last = tf.while_loop(
+    lambda i, _: i < 3, lambda i, value: (i + 1, library.Scaled(value.scale * 2.0, 1)), (0, scaled)
+)
+assert float(last.scale) == 16.0
+looped = tf.function(lambda value: tf.while_loop(
+    lambda i, _: i < 3, lambda i, v: (i + 1, library.Scaled(v.scale * 2.0, 1)), (0, value)))
+assert float(looped(scaled)[1].scale) == 16.0
+assert tf.nest.flatten(scaled) == [scaled]
+assert [float(t) for t in tf.nest.flatten(scaled, expand_composites=True)] == [2.0]
+assert tf.type_spec_from_value(scaled) == tf.type_spec_from_value(library.Scaled(9.0, 1))
+assert tf.type_spec_from_value(scaled) != tf.type_spec_from_value(other)
+assert tf.type_spec_from_value(scaled).is_compatible_with(library.Scaled(9.0, 1))
+wide = library.Scaled(tf.ones([2]), 1)._type_spec.most_specific_common_supertype(
+    [library.Scaled(tf.ones([3]), 1)._type_spec])
+assert wide._scale_spec.shape.as_list() == [None]
+assert scaled._type_spec.most_specific_common_supertype([other._type_spec]) is None
+
+# It is a module, too: what it holds is found, but for what it says is not its own.
+class Holder(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = [library.Scaled(tf.Variable(2.0), 1)]
+
+
+holder = Holder()
+assert [m.name for m in holder.submodules] == ["scaled"], holder.submodules
+assert len(holder.trainable_variables) == 1 and len(scaled.variables) == 0
+with tf.GradientTape() as tape:
+    loss = holder.parts[0](3.0)
+assert float(tape.gradient(loss, holder.trainable_variables[0])) == 3.0
+
+# Tensors keep attributes, as long as they are there.
+tensor = tf.constant(1.0)
+tensor._my_library = "noted"
+assert tensor._my_library == "noted" and not hasattr(tf.constant(1.0), "_my_library")
+try:
+    tensor.dtype = tf.int32
+except AttributeError:
+    pass
+else:
+    raise AssertionError("a property")
+print("all is as with TensorFlow")
+'''
+
+
+def _run(program: str, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join([str(Path(treadle.__file__).parents[1]), str(folder)])
+    return subprocess.run(
+        [sys.executable, "-c", program, *args], cwd=folder, env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_library_for_tensorflow(tmp_path: Path) -> None:
+    (tmp_path / "library.py").write_text(LIBRARY)
+    done = _run(PROGRAM, tmp_path)
+    assert done.stdout == "all is as with TensorFlow\n", done.stderr
+
+
+def test_after_tensorflow_itself_it_is_too_late(tmp_path: Path) -> None:
+    (tmp_path / "tensorflow.py").write_text("")
+    program = "import tensorflow, treadle\ntreadle.compat.as_tensorflow()"
+    done = _run(program, tmp_path)
+    assert "RuntimeError: as_tensorflow: tensorflow was imported before" in done.stderr
+
+
+CASES = """
+import sys
+if sys.argv[1] == "eager":
+    import treadle
+    treadle.compat.as_tensorflow()
+    import tensorflow.compat.v1 as tf
+else:
+    import treadle.compat.v1 as tf
+import unittest
+
+
+class Cases(tf.test.TestCase):
+    def test_values(self):
+        doubled = tf.constant([1.0, 2.0]) * 2.0
+        with self.session():
+            self.assertAllClose(doubled, [2.0, 4.0])
+            self.assertAllEqual({"a": doubled}, {"a": tf.constant([2.0, 4.0])})
+            self.assertAllEqual(self.evaluate(doubled), [2.0, 4.0])
+            with self.assertRaises(AssertionError):
+                self.assertAllClose(doubled, [2.0, 5.0])
+        self.assertEqual(tf.executing_eagerly(), sys.argv[1] == "eager")
+
+
+unittest.main(argv=sys.argv[:1])
+"""
+
+
+@pytest.mark.parametrize("mode", ["eager", "graph"])
+def test_cases_of_tests_with_sessions_and_without(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "cases.py").write_text(CASES)
+    done = _run("import runpy; runpy.run_path('cases.py', run_name='__main__')", tmp_path, mode)
+    assert "OK (skipped=1)" in done.stderr and done.returncode == 0, done.stderr
