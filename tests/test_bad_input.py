@@ -182,18 +182,18 @@ def test_branches_of_different_types(other, words):
 
 
 def test_branches_of_different_ranks():
-    """As in TensorFlow the value has an unknown rank, which an operation on it may need."""
+    """As in TensorFlow the value has an unknown rank, which Python may need."""
 
     @td.function
-    def f(x, y, used):
+    def f(x, y, counted):
         if x > 0:  # HERE
             z = x
         else:
             z = y
-        return z + 1.0 if used else z  # USE
+        return len(z) if counted else z + 1.0  # USE
 
-    assert float(f(C(1.0), C([1.0, 2.0]), False)) == 1.0
-    assert f(C(-1.0), C([1.0, 2.0]), False).numpy().tolist() == [1.0, 2.0]
+    assert float(f(C(1.0), C([1.0, 2.0]), False)) == 2.0
+    assert f(C(-1.0), C([1.0, 2.0]), False).numpy().tolist() == [2.0, 3.0]
     text = error_of(lambda: f(C(1.0), C([1.0, 2.0]), True), ValueError, "rank", "ensure_shape")
     assert marked(f) in text and marked(f, "USE") in text
 

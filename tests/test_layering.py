@@ -306,6 +306,7 @@ ON_DEMAND = {
     ("tracing.function", "tracing.native_plans"): START,
     ("tracing.python_effects", "autograph.parsing"): GAST,
     ("tracing.trace", "runtime.interpreter"): START,
+    ("tracing.trace", "tracing.late_calls"): FEW,
 }
 
 # The same of other libraries that cost time.
