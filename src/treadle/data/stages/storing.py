@@ -35,14 +35,24 @@ def spec_as_json(spec: Any) -> Any:
         TypeError: elements of datasets, or of classes of the user.
     """
     if isinstance(spec, td.TensorSpec):
-        shape = spec.shape if spec.has_rank else None
-        return {"leaf": spec_text([(shape, spec.dtype)])[0]}
+        return {"leaf": spec_text([(_dims(spec), spec.dtype)])[0]}
     if isinstance(spec, tuple):
         names = list(getattr(spec, "_fields", ()))
         return {"tuple": [spec_as_json(s) for s in spec], "names": names}
     if isinstance(spec, Mapping):
         return {"dict": [[key, spec_as_json(spec[key])] for key in spec]}
+    if isinstance(spec, td.RaggedTensorSpec):
+        offsets = spec.row_splits_dtype.name
+        return {"ragged": spec_text([(_dims(spec), spec.dtype)])[0], "rank": spec.ragged_rank,
+                "offsets": offsets}  # fmt: skip
+    if isinstance(spec, td.SparseTensorSpec):
+        return {"sparse": spec_text([(_dims(spec), spec.dtype)])[0]}
     raise TypeError(f"elements with {spec!r} cannot be kept in files{at(user_origin())}")
+
+
+def _dims(spec: Any) -> Any:
+    """The dims of a spec; None for an unknown rank."""
+    return None if spec.shape.rank is None else spec.shape
 
 
 def spec_of_json(text: Any) -> Any:
@@ -50,6 +60,12 @@ def spec_of_json(text: Any) -> Any:
     if "leaf" in text:
         ((shape, dtype),) = leaf_specs([text["leaf"]])
         return td.TensorSpec(shape, dtype)
+    if "ragged" in text:
+        ((shape, dtype),) = leaf_specs([text["ragged"]])
+        return td.RaggedTensorSpec(shape, dtype, text["rank"], td.as_dtype(text["offsets"]))
+    if "sparse" in text:
+        ((shape, dtype),) = leaf_specs([text["sparse"]])
+        return td.SparseTensorSpec(shape, dtype)
     if "tuple" in text:
         return tuple(map(spec_of_json, text["tuple"]))
     return {key: spec_of_json(part) for key, part in text["dict"]}
