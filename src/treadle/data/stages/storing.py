@@ -19,6 +19,7 @@ from treadle.data.stages.functions import DatasetFunction, Mapped, argument_spec
 from treadle.data.stages.nesting import interleaved
 from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import Stage
+from treadle.io.checksums import crc32c
 from treadle.io.elements import ElementWriter, elements, leaf_specs, move, read_header, spec_text
 from treadle.iteration import at, user_origin
 
@@ -158,7 +159,8 @@ class _Folder:
         for writer in self.writers.values():
             writer.finish()
         shards = [[self._name(s), self.counts[s]] for s in sorted(self.counts)]
-        text = json.dumps({"spec": self.text, "compression": self.kind, "shards": shards})
+        found = {"spec": self.text, "compression": self.kind, "shards": shards}
+        text = json.dumps({**found, "checksum": _checksum(found)})
         place = os.path.join(self.path, METADATA)
         with td.io.gfile.GFile(f"{place}.{self.run}", "w") as file:
             file.write(text)
@@ -182,12 +184,20 @@ def metadata(path: str) -> dict[str, Any]:
     text = td.io.gfile.GFile(place, "rb").read()
     try:
         found: dict[str, Any] = json.loads(text)
-        spec_of_json(found["spec"])
+        checksum = found.pop("checksum", None)  # there was none in the first files
+        if checksum is not None and checksum != _checksum(found):
+            raise ValueError
+        spec_of_json(found["spec"]), found["compression"], list(found["shards"])
         return found
     except (ValueError, KeyError, TypeError, AttributeError):
         raise td.errors.DataLossError(
-            None, None, f"{place}: not a description of a dataset"
+            None, None, f"{place}: not a description of a dataset, or a damaged one"
         ) from None
+
+
+def _checksum(description: Mapping[str, Any]) -> int:
+    """The checksum of what is known of a folder."""
+    return crc32c(json.dumps(description, sort_keys=True).encode())
 
 
 def save(stage: Stage, path: str, kind: str, shard: Callable[[Leaves], int] | None) -> None:

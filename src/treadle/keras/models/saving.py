@@ -273,7 +273,7 @@ def _load_archive(
     return model
 
 
-class opened:  # noqa: N801  (used as a function)
+class opened:
     """An open HDF5 file, within a ``with``.
 
     Raises:
