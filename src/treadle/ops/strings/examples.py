@@ -467,8 +467,8 @@ def _parse(
     for column, wanted in zip(lists, steps, strict=True):
         lengths = np.array([len(row) for row in column], np.int64)
         if wanted.listed:
-            found = _list_of([step for row in column for step in row], wanted, False)
-            results += [*found, lengths[0] if scalar else lengths]
+            results += _list_of([step for row in column for step in row], wanted, False)
+            results.append(lengths[0] if scalar else lengths)
             continue
         flat = [[x for step in row for x in step] for row in column]
         longest = (int(lengths.max(initial=0)),)
