@@ -15,7 +15,8 @@ def two(tf):
 
 
 def values(strategy, found):
-    return [v.numpy() for v in strategy.experimental_local_results(found)]
+    local = strategy.experimental_local_results(found)
+    return [v.numpy() if hasattr(v, "numpy") else v for v in local]
 
 
 @alone
@@ -36,7 +37,7 @@ def structures_and_keywords(tf):
             "mean": c.all_reduce("MEAN", [x["a"], x["b"][0]]),
             "own": x["a"] * scale,
             "gathered": c.all_gather(x["b"][0] + x["a"], axis=0),
-            "id": c.replica_id_in_sync_group,
+            "id": int(c.replica_id_in_sync_group),
             "count": c.num_replicas_in_sync,
             "ragged": None,
         }
@@ -57,7 +58,6 @@ def structures_and_keywords(tf):
         raised(strategy.reduce, "SUM", one["own"], axis=1),
         raised(strategy.gather, one["own"], axis=0),
         raised(strategy.run, 3),
-        raised(strategy.reduce, None, one["own"], None),
         values(strategy, strategy.run(lambda: tf.constant(2.0))),
         strategy.run(lambda: None),
         [str(type(one["own"]).__name__) == str(type(other["own"]).__name__)],
