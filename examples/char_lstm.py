@@ -28,7 +28,7 @@ The Jabberwock, with eyes of flame,
 Came whiffling through the tulgey wood,
 And burbled as it came!
 """
-LENGTH, BATCH, EPOCHS = 40, 32, 40
+LENGTH, BATCH, EPOCHS = 40, 32, 30
 
 CHARACTERS = sorted(set(TEXT))
 NUMBER_OF = {character: number for number, character in enumerate(CHARACTERS)}

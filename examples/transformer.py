@@ -88,7 +88,7 @@ def main():
         loss=tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         weighted_metrics=["accuracy"],
     )
-    examples = tf.data.Dataset.range(64 * 600).map(make_example).batch(64).prefetch(2)
+    examples = tf.data.Dataset.range(64 * 400).map(make_example).batch(64).prefetch(2)
     history = model.fit(examples, epochs=1, verbose=2).history
     print(f"loss {history['loss'][-1]:.3f}")
 

@@ -149,13 +149,6 @@ _INSTEAD = {
     "generate_bounding_box_proposals": "Use td.image.non_max_suppression on boxes made of anchors "
     "and deltas",
     "decode_jxl": "JPEG XL files are not read: convert them to PNG or JPEG",
-    "SparseFeature": "Read indices and values as a td.io.VarLenFeature each, and make a "
-    "td.SparseTensor of them",
-    **dict.fromkeys(
-        ("deserialize_many_sparse", "serialize_many_sparse", "serialize_sparse"),
-        "Use td.io.serialize_tensor and parse_tensor on the indices, values and dense_shape of a "
-        "td.SparseTensor",
-    ),
     "match_filenames_once": "Use td.io.matching_files",
     "decode_proto": "Protocol buffers are not read: use the package protobuf in td.py_function",
     "encode_proto": "Protocol buffers are not written: use the package protobuf in td.py_function",

@@ -34,7 +34,6 @@ MISSING = {
         "data.experimental": "distributed_save enable_debug_mode from_variant get_model_proto "
         "make_saveable_from_iterator service to_variant",
         "data.Dataset": "fingerprint",
-        "data.NumpyIterator": "restore save",
     },
     "types of datasets are compared by ==": {
         "data.DatasetSpec": _OF_TYPES, "data.IteratorSpec": _OF_TYPES,
@@ -43,10 +42,8 @@ MISSING = {
     "a function that gives the entries": {
         "data.experimental.DatasetInitializer": "initialize key_dtype value_dtype",
     },
-    "sparse tensors as strings, protocol buffers of programs, and pictures that few have": {
-        "io": "SparseFeature decode_jxl decode_proto deserialize_many_sparse encode_proto "
-        "match_filenames_once serialize_many_sparse serialize_sparse",
-        "io.RaggedFeature": "RowLengths RowLimits RowSplits RowStarts UniformRowLength ValueRowIds",
+    "protocol buffers of programs, variables that are initialized, and pictures that few have": {
+        "io": "decode_jxl decode_proto encode_proto match_filenames_once",
         "io.TFRecordOptions": "compression_type_map",
     },
     "clusters of TensorFlow's servers": {
@@ -57,7 +54,7 @@ MISSING = {
         "KubernetesExecutableLocation SlurmClusterResolver TPUClusterResolver",
         "distribute.experimental": "PreemptionCheckpointHandler PreemptionWatcher "
         "TerminationConfig coordinator partitioners rpc",
-        "train": "CheckpointView ClusterDef JobDef ServerDef TrackableView experimental",
+        "train": "CheckpointView ClusterDef JobDef ServerDef TrackableView",
         "train.ClusterSpec": "as_cluster_def",
         "profiler.experimental": "client server",
     },

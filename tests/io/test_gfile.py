@@ -19,7 +19,9 @@ def test_text_and_bytes(tmp_path: Path) -> None:
         file.write("x\n")
     assert G.GFile(path).readlines() == ["héllo\n", "x\n"]
     assert list(G.GFile(path, "rb")) == [b"h\xc3\xa9llo\n", b"x\n"]
-    assert (G.GFile(path).read(2), G.GFile(path).size()) == ("hé", 9)
+    assert (G.GFile(path).read(3), G.GFile(path).size()) == ("hé", 9)
+    with pytest.raises(UnicodeDecodeError):  # in the middle of a character, as in TensorFlow
+        G.GFile(path).read(2)
     file = G.GFile(path)
     assert (file.readline(), file.tell()) == ("héllo\n", 7)
     file.seek(1)

@@ -423,6 +423,7 @@ def examples(s: Any) -> Any:
         io.parse_single_example(given, {"a": io.FixedLenFeature([], td.int64)})["a"],
         io.serialize_tensor(s), io.decode_json_example("{}"),
         td.ensure_shape(io.parse_tensor(io.serialize_tensor(s), td.string), s.shape),
+        io.deserialize_many_sparse(io.serialize_many_sparse(td.sparse.from_dense(s)), td.string),
     ]  # fmt: skip
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from treadle.core.devices import all_devices
+from treadle.core.origin import at, user_origin
 from treadle.runtime.device_setup import (
     LogicalDevice,
     LogicalDeviceConfiguration,
@@ -105,7 +108,14 @@ def set_soft_device_placement(enabled: bool) -> None:
     A device that there is not then stands for the processor, and a compiled function runs on one
     device also where it has scopes of several. Without it this is an InvalidArgumentError. After a
     change functions are traced again.
+
+    Raises:
+        TypeError: no bool.
     """
+    if not isinstance(enabled, bool | np.bool_):
+        raise TypeError(
+            f"set_soft_device_placement takes a bool, not {enabled!r}{at(user_origin())}"
+        )
     if settings.soft_device_placement != bool(enabled):
         settings.soft_device_placement = bool(enabled)
         clear_all_traces()

@@ -128,13 +128,18 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
                 generator is asked for one element now, to learn the ranks.
 
         Raises:
-            TypeError: neither `output_signature` nor `output_types` is given.
+            TypeError: neither `output_signature` nor `output_types` is given, or both are.
             InvalidArgumentError: while iterating, an element does not fit.
         """
         if not callable(generator):
             raise TypeError(f"from_generator: generator must be callable{at(user_origin())}")
         given = () if args is None else tuple(args)
         if output_signature is not None:
+            if output_types is not None or output_shapes is not None:
+                raise TypeError(
+                    "from_generator: output_types and output_shapes are given by output_signature: "
+                    f"leave them out{at(user_origin())}"
+                )
             spec = spec_of_signature(output_signature)
         elif output_types is not None:
             spec = sources.generator_spec(generator, given, output_types, output_shapes)
@@ -164,7 +169,8 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
                     "Dataset.zip takes datasets in tuples and dicts, not "
                     f"{type(part).__name__}{at(user_origin())}"
                 )
-        return Dataset(combining.Zip(_shape_of(structure), [p._stage for p in parts]))
+        stage = combining.Zip(_shape_of(structure), [p._stage for p in parts])
+        return Dataset(stage, _options_of(parts))
 
     @staticmethod
     def sample_from_datasets(
@@ -172,6 +178,7 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         rerandomize_each_iteration: bool | None = None,
     ) -> Dataset:  # fmt: skip
         """From a dataset chosen at random each time, with the chances `weights`."""
+        datasets = _some(datasets, "sample_from_datasets")
         parts = [d._stage for d in datasets]
         if weights is None:
             weights = [1.0 / len(parts)] * len(parts)
@@ -185,7 +192,8 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
                     f"{at(user_origin())}"
                 )
         randomness = Randomness(seeds_for(seed), bool(rerandomize_each_iteration))
-        return Dataset(combining.Sample(parts, chances, randomness, stop_on_empty_dataset))
+        stage = combining.Sample(parts, chances, randomness, stop_on_empty_dataset)
+        return Dataset(stage, _options_of(datasets))
 
     @staticmethod
     def choose_from_datasets(
@@ -193,8 +201,10 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
     ) -> Dataset:
         """From the dataset whose number (int64) is the next element of `choice_dataset`."""
         combining.check_numbers(choice_dataset._stage)
+        datasets = _some(datasets, "choose_from_datasets")
         parts = [d._stage for d in datasets]
-        return Dataset(combining.Choose(parts, choice_dataset._stage, stop_on_empty_dataset))
+        stage = combining.Choose(parts, choice_dataset._stage, stop_on_empty_dataset)
+        return Dataset(stage, _options_of([*datasets, choice_dataset]))
 
     @staticmethod
     def list_files(
@@ -327,7 +337,8 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """These elements, then those of `dataset`; TypeError where their types differ."""
-        return self._then(combining.Concatenate(self._stage, dataset._stage))
+        stage = combining.Concatenate(self._stage, dataset._stage)
+        return Dataset(stage, _options_of([self, dataset]))
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
         """The elements, kept from the first complete pass on.
@@ -544,7 +555,7 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
     def rebatch(
         self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
     ) -> Dataset:
-        """Batches of another size."""
+        """Batches of another size, or of the sizes of a list one after another, in turn."""
         return self._then(batching.Rebatch(self._stage, batch_size, bool(drop_remainder)))
 
     def window(
@@ -566,8 +577,9 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
                 f"group_by_window: give window_size or window_size_func{at(user_origin())}"
             )
         stage = nesting.grouped(
-            self._stage, key_func, reduce_func, window_size or window_size_func, Dataset
-        )
+            self._stage, key_func, reduce_func,
+            window_size_func if window_size is None else window_size, Dataset,
+        )  # fmt: skip
         return self._then(stage)
 
     def bucket_by_sequence_length(
@@ -775,6 +787,22 @@ _MISSING = {
 }
 
 graph.register(Dataset)
+
+
+def _options_of(datasets: Sequence[Dataset]) -> Options:
+    """The options of a dataset made of others: what a later one sets counts."""
+    merged = Options()
+    for dataset in datasets:
+        merged = merged.merge(dataset.options())
+    return merged
+
+
+def _some(datasets: Any, what: str) -> list[Dataset]:
+    """The datasets as a list; ValueError where there is none."""
+    found = list(datasets)
+    if not found:
+        raise ValueError(f"{what}: datasets must not be empty{at(user_origin())}")
+    return found
 
 
 def _path(path: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +19,8 @@ from treadle.iteration import at, user_origin
 
 
 def names_stage(filenames: Any, what: str) -> Stage:
-    """The stage of the names of files: a name, a tensor or list of them, or a dataset of them.
+    """The stage of the names of files: a name, a path, a tensor or list of them, or a dataset of
+    names.
 
     Raises:
         TypeError: the names are no strings.
@@ -26,10 +28,17 @@ def names_stage(filenames: Any, what: str) -> Stage:
     if isinstance(filenames, Dataset):
         names = filenames._stage
     else:
-        names = FromTensors(td.convert_to_tensor(filenames))
+        names = FromTensors(td.convert_to_tensor(_texts(filenames)))
     if getattr(names.spec, "dtype", None) is not td.string:
         raise TypeError(f"{what}: filenames must be strings, not {names.spec}{at(user_origin())}")
     return names
+
+
+def _texts(names: Any) -> Any:
+    """The names of files, of which some may be paths, as texts."""
+    if isinstance(names, list | tuple):
+        return [_texts(name) for name in names]
+    return os.fspath(names) if isinstance(names, os.PathLike) else names
 
 
 def _files(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -351,6 +352,35 @@ class NumpyIterator:
     def next(self) -> Any:
         """``next(self)``."""
         return self.__next__()
+
+    def save(self) -> td.Tensor:
+        """Where the pass is, as a scalar string: `restore` goes on there, in another process too;
+        see `Iterator._state_dict` for what it holds."""
+        return td.constant(json.dumps(self._cursor.state()))
+
+    def restore(self, state: Any) -> None:
+        """Go on where an iterator over an equal dataset was saved.
+
+        Raises:
+            ValueError: it was over a dataset of other stages, or the state is none.
+        """
+        text = state.numpy() if isinstance(state, td.Tensor) else state
+        try:
+            found = json.loads(text)
+            found["pipeline"], found["taken"], found["random"]
+        except (TypeError, ValueError, KeyError):
+            raise ValueError(
+                f"NumpyIterator.restore: no state of an iterator: {text!r}{at(user_origin())}"
+            ) from None
+        self._cursor.restore(found)
+
+    def _state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps, as of other iterators."""
+        return self._cursor.state()
+
+    def _load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where an iterator over an equal dataset was."""
+        self._cursor.restore(state)
 
 
 def _numpy_value(leaf: Any) -> Any:

@@ -53,7 +53,7 @@ def table_from_dataset(
             f"`num_oov_buckets` must be greater than or equal to 0, got {num_oov_buckets}."
         )
     entries = DatasetInitializer(dataset if vocab_size is None else dataset.take(vocab_size))
-    if entries.key_dtype != td.as_dtype(key_dtype):
+    if num_oov_buckets and entries.key_dtype != td.as_dtype(key_dtype):
         raise TypeError(
             f"table_from_dataset: the keys are {entries.key_dtype}, not key_dtype={key_dtype}"
         )

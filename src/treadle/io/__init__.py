@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         FixedLenFeature,
         FixedLenSequenceFeature,
         RaggedFeature,
+        SparseFeature,
         VarLenFeature,
     )
     from treadle.ops.strings.json_examples import decode_json_example
@@ -43,11 +44,17 @@ if TYPE_CHECKING:
         parse_single_example,
         parse_single_sequence_example,
     )
+    from treadle.sparse.strings import (
+        deserialize_many_sparse,
+        serialize_many_sparse,
+        serialize_sparse,
+    )
 
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
     "RaggedFeature",
+    "SparseFeature",
     "TFRecordOptions",
     "TFRecordWriter",
     "VarLenFeature",
@@ -63,6 +70,7 @@ __all__ = [
     "decode_png",
     "decode_raw",
     "decode_webp",
+    "deserialize_many_sparse",
     "encode_base64",
     "encode_jpeg",
     "encode_png",
@@ -76,6 +84,8 @@ __all__ = [
     "parse_single_sequence_example",
     "parse_tensor",
     "read_file",
+    "serialize_many_sparse",
+    "serialize_sparse",
     "serialize_tensor",
     "write_file",
     "write_graph",
@@ -88,12 +98,15 @@ __getattr__ = provided(
         "treadle.compat.v1.train.writing": "write_graph",
         "treadle.io.records": "TFRecordOptions TFRecordWriter",
         "treadle.ops.strings.examples": """
-            FixedLenFeature FixedLenSequenceFeature RaggedFeature VarLenFeature
+            FixedLenFeature FixedLenSequenceFeature RaggedFeature SparseFeature VarLenFeature
             """,
         "treadle.ops.strings.json_examples": "decode_json_example",
         "treadle.ops.strings.tensors": "parse_tensor serialize_tensor",
         "treadle.ragged.examples": """
             parse_example parse_sequence_example parse_single_example parse_single_sequence_example
+            """,
+        "treadle.sparse.strings": """
+            deserialize_many_sparse serialize_many_sparse serialize_sparse
             """,
     },
 )

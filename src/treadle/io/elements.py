@@ -6,6 +6,7 @@ writes them. A file is written aside and gets its name when it is whole.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import uuid
@@ -14,7 +15,7 @@ from typing import Any
 
 from treadle.core import wire
 from treadle.core.dtypes import DType, as_dtype
-from treadle.core.errors import DataLossError
+from treadle.core.errors import DataLossError, OpError
 from treadle.core.file_errors import file_error
 from treadle.core.tensor import NDArray
 from treadle.io.records import TFRecordOptions, TFRecordWriter, records
@@ -55,8 +56,10 @@ class ElementWriter:
         move(self._aside, self._path)
 
     def abandon(self) -> None:
-        """Delete what was written. Does nothing after `finish`."""
-        self._writer.close()
+        """Delete what was written, also where a full disk takes no more of it. Does nothing after
+        `finish`."""
+        with contextlib.suppress(OpError):
+            self._writer.close()
         if os.path.exists(self._aside):
             os.remove(self._aside)
 

@@ -96,27 +96,32 @@ class GFile:
                 None, None, f"{self._name}: the file is not opened for {what}{at(user_origin())}"
             )
         if self._file is None:
-            text = {} if self._binary else {"encoding": "utf-8", "newline": ""}
+            mode = self._mode.replace("b", "") + "b"
             with _errors(self._name):
-                self._file = open(self._name, self._mode, **text)  # type: ignore[call-overload]  # noqa: SIM115
+                self._file = open(self._name, mode)  # noqa: SIM115
         return self._file
 
+    def _given(self, data: bytes) -> Any:
+        """Bytes of the file as the mode has them."""
+        return data if self._binary else data.decode("utf-8")
+
     def read(self, n: int = -1) -> Any:
-        """`n` characters (bytes in a binary mode) from here on; all without `n`.
+        """`n` bytes from here on, as text unless the mode is a binary one; all without `n`.
 
         Raises:
             NotFoundError: there is no such file.
             PermissionDeniedError: the file is opened for writing.
+            UnicodeDecodeError: the bytes are no text, as where a character is cut in two.
         """
         file = self._opened(self._reads, "reading")
         with _errors(self._name):
-            return file.read(n)
+            return self._given(file.read(n))
 
     def readline(self) -> Any:
         """The next line with its end; empty at the end of the file. Errors as for `read`."""
         file = self._opened(self._reads, "reading")
         with _errors(self._name):
-            return file.readline()
+            return self._given(file.readline())
 
     def readlines(self) -> list[Any]:
         """The lines that are left. Errors as for `read`."""
@@ -139,10 +144,8 @@ class GFile:
             ResourceExhaustedError: the disk is full.
         """
         file = self._opened(self._writes, "writing")
-        if self._binary and isinstance(file_content, str):
+        if isinstance(file_content, str):
             file_content = file_content.encode()
-        elif not self._binary and isinstance(file_content, bytes):
-            file_content = file_content.decode()
         with _errors(self._name):
             file.write(file_content)
 
@@ -173,6 +176,11 @@ class GFile:
                 )
             if whence == 2:
                 start = file.seek(0, os.SEEK_END)
+            if start + given < 0:
+                raise InvalidArgumentError(
+                    None, None,
+                    f"{self._name}: byte {start + given} is before the file{at(user_origin())}",
+                )  # fmt: skip
             file.seek(start + given)
 
     def tell(self) -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Int64List,
         SequenceExample,
     )
+    from treadle.train import experimental
     from treadle.train.averages import ExponentialMovingAverage
     from treadle.train.checkpoint import Checkpoint, CheckpointOptions
     from treadle.train.coordinator import Coordinator
@@ -35,7 +36,7 @@ __all__ = [
     "ClusterSpec", "Coordinator",
     "Example", "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features",
     "FloatList", "Int64List", "SequenceExample", "checkpoints_iterator", "get_checkpoint_state",
-    "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
+    "experimental", "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
 ]  # fmt: skip
 
 explain_errors(__name__)
@@ -47,6 +48,7 @@ __getattr__ = provided(
             BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List
             SequenceExample
             """,
+        "treadle.train": "experimental",
         "treadle.train.averages": "ExponentialMovingAverage",
         "treadle.train.checkpoint": "Checkpoint CheckpointOptions",
         "treadle.train.coordinator": "Coordinator",

@@ -14,7 +14,8 @@ from treadle.core.context import context, recording
 from treadle.core.origin import at, user_origin
 from treadle.ops.state import Variable
 from treadle.train import nodes, own_files, state_file, states, trackable
-from treadle.train.nodes import VALUE, Node, Slot
+from treadle.train.nodes import PYTHON_STATE, VALUE, Node, Slot
+from treadle.train.python_state import PythonState
 from treadle.train.reader import File, open_file
 from treadle.train.restoration import Restoration, by_names
 from treadle.train.safetensors import Array
@@ -311,6 +312,8 @@ class Checkpoint:
                 if attribute == VALUE:
                     described[number].name = value.name.rpartition(":")[0]
                     values[name] = np.asarray(value.numpy(), value.dtype.np_dtype)
+                elif attribute == PYTHON_STATE:
+                    values[name] = np.array(_text_of(value, path), object)
                 else:
                     values |= _state(value, name)
         skipped = options is not None and options.experimental_skip_slot_variables
@@ -373,6 +376,20 @@ class Checkpoint:
 
     def sync(self) -> None:
         """Nothing is left to be waited for."""
+
+
+def _text_of(value: PythonState, path: str) -> bytes:
+    """What an object keeps of itself.
+
+    Raises:
+        TypeError: no string.
+    """
+    text = value.serialize()
+    if not isinstance(text, bytes | str):
+        raise TypeError(
+            f"serialize() of {path!r} must return bytes or a string, not {text!r}"
+        )
+    return text.encode() if isinstance(text, str) else text
 
 
 def _state(value: Any, name: str) -> dict[str, Array]:

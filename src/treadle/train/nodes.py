@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 VALUE = "VARIABLE_VALUE"  # the attribute of an object that is a variable
 STATE = "STATE"  # and that of one that describes itself by `_state_dict`
+PYTHON_STATE = "py_state"  # and that of one whose state is a string, as TensorFlow calls it
 
 
 class Slot(NamedTuple):

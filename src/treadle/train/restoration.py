@@ -12,7 +12,8 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 from treadle.train import nodes, states, trackable
 from treadle.train.growing import watched
-from treadle.train.nodes import STATE, VALUE, Node
+from treadle.train.nodes import PYTHON_STATE, STATE, VALUE, Node
+from treadle.train.python_state import PythonState
 from treadle.train.reader import File
 from treadle.train.safetensors import Array
 
@@ -45,7 +46,7 @@ class Restoration:
     def stands_for(self, value: Any, number: int) -> None:
         """Take a second object for a node: the root of a `Checkpoint`, beside it."""
         self._numbers[id(value)] = number
-        self._wait(value)
+        self._wait(value, number)
 
     def number_of(self, value: Any) -> int | None:
         """The node of an object that was found."""
@@ -54,10 +55,7 @@ class Restoration:
     def attribute_set(self, value: Any, name: str, new: Any) -> None:
         """Go on where an object was given an attribute; of a list or dict also when it grows."""
         if id(new) not in self._numbers:  # one that was found already may have grown in place
-            kept = watched(new, functools.partial(self.extend, value))
-            if kept is not new:
-                object.__setattr__(value, name, kept)
-                new = kept
+            new = self._watch(value, name, new)
         if trackable.holds(new):
             self.extend(value)
 
@@ -106,7 +104,7 @@ class Restoration:
             if trackable.attribute_of(value) in self.nodes[number].values:
                 yield value, number
             waiting += self._below(value, number)
-            self._wait(value)
+            self._wait(value, number)
         for slot, place in list(self._found_slots()):
             self.bound[place] = slot
             self._numbers[id(slot)] = place
@@ -170,18 +168,33 @@ class Restoration:
         names = self.nodes[number].values
         if isinstance(value, Variable):
             return self.file.read(names[VALUE])
+        if isinstance(value, PythonState):
+            return self.file.read(names[PYTHON_STATE]).item()
         return states.from_text(self.file.read(names[STATE]).item().decode(), self.file.read)
 
     # -- waiting ---------------------------------------------------------------------------------
 
-    def _wait(self, value: Any) -> None:
-        """Have an object tell of its further attributes."""
+    def _wait(self, value: Any, number: int) -> None:
+        """Have an object tell of its further attributes, and of what its lists and dicts get."""
         own = getattr(value, "__dict__", None)
-        if own is not None and hasattr(type(value), "_trackable_children"):
-            others = own.get(_WAITING, ())
-            if self not in others:
-                own[_WAITING] = (*others, self)  # the latest is the last to assign
-                self._told.append(value)
+        if own is None or not hasattr(type(value), "_trackable_children"):
+            return
+        others = own.get(_WAITING, ())
+        if self not in others:
+            own[_WAITING] = (*others, self)  # the latest is the last to assign
+            self._told.append(value)
+            for name, child in self.nodes[number].children.items():
+                held = own.get(name)
+                if isinstance(held, list | dict) and len(held) < len(self.nodes[child].children):
+                    kept = self._watch(value, name, held)
+                    self.bound[child], self._numbers[id(kept)] = kept, child
+
+    def _watch(self, value: Any, name: str, new: Any) -> Any:
+        """Have a list or dict that is an attribute of an object tell when it grows."""
+        kept = watched(new, functools.partial(self.extend, value))
+        if kept is not new:
+            object.__setattr__(value, name, kept)
+        return kept
 
     def _stop_waiting(self) -> None:
         for value in self._told:
@@ -222,6 +235,8 @@ def check_fits(
 def _put(value: Any, new: Any) -> None:
     if isinstance(value, Variable):
         assign(value, new)
+    elif isinstance(value, PythonState):
+        value.deserialize(new)
     else:
         value._load_state_dict(new)
 

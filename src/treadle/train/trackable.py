@@ -1,8 +1,9 @@
 """What checkpoints find in objects: what they refer to, and the values that they hold.
 
 Objects say what they refer to by ``_trackable_children()``, a dict. Lists, tuples and dicts refer
-to their elements; Modules to what their attributes hold. The values are those of variables, and
-what objects with ``_state_dict()`` and ``_load_state_dict(state)`` describe themselves by.
+to their elements; Modules to what their attributes hold. The values are those of variables, the
+strings of a `PythonState`, and what objects with ``_state_dict()`` and ``_load_state_dict(state)``
+describe themselves by.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any
 
 from treadle.ops.random.generator import Generator
 from treadle.ops.state import Variable
-from treadle.train.nodes import STATE, VALUE, escaped
+from treadle.train.nodes import PYTHON_STATE, STATE, VALUE, escaped
+from treadle.train.python_state import PythonState
 
 
 def is_stateful(value: Any) -> bool:
@@ -30,6 +32,8 @@ def attribute_of(value: Any) -> str | None:
     """What a checkpoint calls the object's value; None where it has none of its own."""
     if isinstance(value, Variable):
         return VALUE
+    if isinstance(value, PythonState):
+        return PYTHON_STATE
     return STATE if is_stateful(value) else None
 
 

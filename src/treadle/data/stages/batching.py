@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from treadle.data.elements import (
     holds_composites,
     holds_datasets,
     leaves_of,
-    map_leaves,
+    map_components,
     map_types,
     packed,
     stack,
@@ -61,13 +61,13 @@ class Batch(Stage):
     def open(self) -> Iterator[Leaves]:
         rows = self._rows()
         if rows is None:
-            return batches_of(self.inner.open(), int(self.size), self.drop, self._stacked)
+            return batches_of(self.inner.open(), int(self.size), self.drop, self.stacked)
         return self._gathered(rows)
 
     def resume(self, count: int) -> Iterator[Leaves]:
         size, rows = int(self.size), self._rows()
         if rows is None:
-            return batches_of(self.inner.resume(count * size), size, self.drop, self._stacked)
+            return batches_of(self.inner.resume(count * size), size, self.drop, self.stacked)
         return self._gathered(rows.with_blocks(skipped(rows.blocks, count * size)))
 
     def _rows(self) -> Rows | None:
@@ -80,7 +80,8 @@ class Batch(Stage):
             if len(block) == size or not self.drop:
                 yield tuple(gather(block))
 
-    def _stacked(self, group: list[Leaves]) -> Leaves:
+    def stacked(self, group: list[Leaves]) -> Leaves:
+        """A batch of the elements of a group."""
         if not self.has_composites:
             return tuple([stack(leaves) for leaves in zip(*group, strict=True)])
         elements = [by_components(self.inner.spec, leaves) for leaves in group]
@@ -347,14 +348,36 @@ def _store_of(leaves: Leaves) -> Store:
 
 
 class Rebatch(Stage):
-    """Batches of another size."""
+    """Batches of another size.
 
-    def __init__(self, inner: Stage, size: Any, drop: bool) -> None:
-        self.parts = Batch(Unbatch(inner), size, drop)
+    Args:
+        sizes: the size of the batches, or those of one batch after another, in turn.
+    """
+
+    def __init__(self, inner: Stage, sizes: Any, drop: bool) -> None:
+        self.sizes = sizes.numpy() if isinstance(sizes, td.Tensor) and sizes.ndim == 1 else sizes
+        if isinstance(self.sizes, list | tuple | np.ndarray):
+            self.sizes = [batch_size(size, "rebatch") for size in self.sizes]
+            if not self.sizes:
+                raise invalid("rebatch: batch_size must not be empty")
+        else:
+            self.sizes = [self.sizes]
+        self.inner, self.drop = inner, drop
+        self.parts = Batch(Unbatch(inner), self.sizes[0], drop and len(set(self.sizes)) == 1)
         self.spec = self.parts.spec
 
     def open(self) -> Iterator[Leaves]:
-        return self.parts.open()
+        if len(self.sizes) == 1:
+            return self.parts.open()
+        return self._in_turn()
+
+    def _in_turn(self) -> Iterator[Leaves]:
+        slices = self.parts.inner.open()
+        for size in cycle(self.sizes):
+            group = list(islice(slices, size))
+            if not group or (self.drop and len(group) < size):
+                return
+            yield self.parts.stacked(group)
 
 
 class Window(Stage):
@@ -374,13 +397,7 @@ class Window(Stage):
         for number, name in zip(self.numbers, names, strict=True):
             if known(number) and number < 1:
                 raise invalid(f"window: {name} must be greater than zero, got {number}")
-        if holds_composites(inner.spec):
-            raise TypeError(
-                "window: elements with ragged or sparse tensors have no windows: use batch"
-                f"{at(user_origin())}"
-            )
-        self.parts = leaves_of(inner.spec)
-        self.spec = map_leaves(DatasetSpec, inner.spec)
+        self.spec = map_components(DatasetSpec, inner.spec)
 
     def open(self) -> Iterator[Leaves]:
         size, shift, stride = map(int, self.numbers)
@@ -398,9 +415,10 @@ class Window(Stage):
                 next(islice(source, missing, missing), None)
 
     def _datasets(self, chosen: list[Leaves]) -> Leaves:
-        columns = zip(self.parts, zip(*chosen, strict=True), strict=True)
+        elements = [by_components(self.inner.spec, leaves) for leaves in chosen]
         return tuple(
-            self.as_dataset(Listed(spec, [(leaf,) for leaf in column])) for spec, column in columns
+            self.as_dataset(Listed(column[0][0], [leaves for _, leaves in column]))
+            for column in zip(*elements, strict=True)
         )
 
     def cardinality(self) -> int:

@@ -115,6 +115,10 @@ class Mapped:
                     raise
                 self.spec = self.by_rank.spec()
                 return
+        results = leaves_of(concrete.structured_outputs)
+        if any(getattr(leaf, "is_dataset", False) for leaf in results):
+            self.eager, self.spec = True, result_spec(fn, specs)
+            return
         self.spec = map_leaves(_open_dims, concrete.structured_outputs)
         self.gives_ranked = [s.has_rank for s in leaves_of(self.spec)]
         self.concrete = concrete

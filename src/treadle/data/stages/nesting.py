@@ -130,10 +130,13 @@ class GroupByWindow(Stage):
             yield from self._reduced(key, group)
 
     def _size_of(self, key: int) -> int:
-        if not callable(self.size):
-            return int(self.size)
-        with td.device("CPU:0"):
-            return int(self.size(td.constant(key, td.int64)))
+        size = self.size
+        if callable(size):
+            with td.device("CPU:0"):
+                size = size(td.constant(key, td.int64))
+        if int(size) < 1:
+            raise invalid(f"group_by_window: window_size must be greater than zero, got {size}")
+        return int(size)
 
     def _reduced(self, key: int, group: list[Leaves]) -> Iterator[Leaves]:
         window = self.as_dataset(Listed(self.inner.spec, group))

@@ -19,6 +19,7 @@ from treadle.data.stages.functions import DatasetFunction, Mapped, argument_spec
 from treadle.data.stages.nesting import interleaved
 from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import Stage
+from treadle.io.checksums import crc32c
 from treadle.io.elements import ElementWriter, elements, leaf_specs, move, read_header, spec_text
 from treadle.iteration import at, user_origin
 
@@ -35,14 +36,24 @@ def spec_as_json(spec: Any) -> Any:
         TypeError: elements of datasets, or of classes of the user.
     """
     if isinstance(spec, td.TensorSpec):
-        shape = spec.shape if spec.has_rank else None
-        return {"leaf": spec_text([(shape, spec.dtype)])[0]}
+        return {"leaf": spec_text([(_dims(spec), spec.dtype)])[0]}
     if isinstance(spec, tuple):
         names = list(getattr(spec, "_fields", ()))
         return {"tuple": [spec_as_json(s) for s in spec], "names": names}
     if isinstance(spec, Mapping):
         return {"dict": [[key, spec_as_json(spec[key])] for key in spec]}
+    if isinstance(spec, td.RaggedTensorSpec):
+        offsets = spec.row_splits_dtype.name
+        return {"ragged": spec_text([(_dims(spec), spec.dtype)])[0], "rank": spec.ragged_rank,
+                "offsets": offsets}  # fmt: skip
+    if isinstance(spec, td.SparseTensorSpec):
+        return {"sparse": spec_text([(_dims(spec), spec.dtype)])[0]}
     raise TypeError(f"elements with {spec!r} cannot be kept in files{at(user_origin())}")
+
+
+def _dims(spec: Any) -> Any:
+    """The dims of a spec; None for an unknown rank."""
+    return None if spec.shape.rank is None else spec.shape
 
 
 def spec_of_json(text: Any) -> Any:
@@ -50,6 +61,12 @@ def spec_of_json(text: Any) -> Any:
     if "leaf" in text:
         ((shape, dtype),) = leaf_specs([text["leaf"]])
         return td.TensorSpec(shape, dtype)
+    if "ragged" in text:
+        ((shape, dtype),) = leaf_specs([text["ragged"]])
+        return td.RaggedTensorSpec(shape, dtype, text["rank"], td.as_dtype(text["offsets"]))
+    if "sparse" in text:
+        ((shape, dtype),) = leaf_specs([text["sparse"]])
+        return td.SparseTensorSpec(shape, dtype)
     if "tuple" in text:
         return tuple(map(spec_of_json, text["tuple"]))
     return {key: spec_of_json(part) for key, part in text["dict"]}
@@ -142,7 +159,8 @@ class _Folder:
         for writer in self.writers.values():
             writer.finish()
         shards = [[self._name(s), self.counts[s]] for s in sorted(self.counts)]
-        text = json.dumps({"spec": self.text, "compression": self.kind, "shards": shards})
+        found = {"spec": self.text, "compression": self.kind, "shards": shards}
+        text = json.dumps({**found, "checksum": _checksum(found)})
         place = os.path.join(self.path, METADATA)
         with td.io.gfile.GFile(f"{place}.{self.run}", "w") as file:
             file.write(text)
@@ -166,12 +184,20 @@ def metadata(path: str) -> dict[str, Any]:
     text = td.io.gfile.GFile(place, "rb").read()
     try:
         found: dict[str, Any] = json.loads(text)
-        spec_of_json(found["spec"])
+        checksum = found.pop("checksum", None)  # there was none in the first files
+        if checksum is not None and checksum != _checksum(found):
+            raise ValueError
+        spec_of_json(found["spec"]), found["compression"], list(found["shards"])
         return found
     except (ValueError, KeyError, TypeError, AttributeError):
         raise td.errors.DataLossError(
-            None, None, f"{place}: not a description of a dataset"
+            None, None, f"{place}: not a description of a dataset, or a damaged one"
         ) from None
+
+
+def _checksum(description: Mapping[str, Any]) -> int:
+    """The checksum of what is known of a folder."""
+    return crc32c(json.dumps(description, sort_keys=True).encode())
 
 
 def save(stage: Stage, path: str, kind: str, shard: Callable[[Leaves], int] | None) -> None:

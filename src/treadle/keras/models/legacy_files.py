@@ -168,7 +168,7 @@ def _write_arrays(group: Any, paths: Sequence[str], variables: Sequence[td.Varia
         names.append(f"{path}_{number}" if number else path)
     _write_list(group, "weight_names", names)
     for name, variable in zip(names, variables, strict=True):
-        group[name] = np.asarray(variable.numpy())
+        weight_files.put(group, name, np.asarray(variable.numpy()))
 
 
 def _arrays(group: Any) -> dict[str, Any]:
@@ -248,16 +248,21 @@ def write(model: Model, file: Any, include_optimizer: bool = True) -> None:
         include_optimizer: whether to write how it was compiled, and what its optimizer keeps.
     """
     file.attrs["keras_version"], file.attrs["backend"] = td.keras.__version__, "tensorflow"
-    file.attrs[_CONFIG] = json.dumps(_plain(serialize_keras_object(model)))
+    file.attrs[_CONFIG] = _kept(_plain(serialize_keras_object(model)))
     compiled = include_optimizer and model.compiled
     if compiled:
-        file.attrs[_TRAINING] = json.dumps(_training_config(model))
+        file.attrs[_TRAINING] = _kept(_training_config(model))
     write_weights(model, file.create_group(_WEIGHTS))
     if compiled:
         optimizer = model.optimizer
         kept = optimizer._in_file(model.trainable_variables)
         paths = [path_of(v) for v in kept]
         _write_arrays(file.create_group(_OPTIMIZER), paths, kept)
+
+
+def _kept(config: Any) -> Any:
+    """A config as a string of its length, which is where the file has checksums."""
+    return np.bytes_(json.dumps(config).encode())
 
 
 def model_config(file: Any, name: str) -> dict[str, Any]:

@@ -155,7 +155,7 @@ def _save_older(model: Model, path: Path, include_optimizer: bool) -> None:
         )
     if path.suffix in _LEGACY:
         content = io.BytesIO()
-        with weight_files.h5py().File(content, "w") as file:
+        with weight_files.created(content) as file:
             legacy_files.write(model, file, include_optimizer)
         atomic.write(path, [content.getvalue()], "model")
         return
@@ -172,8 +172,8 @@ def _archived(model: Model) -> dict[str, bytes]:
             stacklevel=4,
         )
     config = json.dumps(to_config(model))
-    h5py, weights = weight_files.h5py(), io.BytesIO()
-    with h5py.File(weights, "w") as file:
+    weights = io.BytesIO()
+    with weight_files.created(weights) as file:
         weight_files.write(model, file)
     saved = time.strftime("%Y-%m-%d@%H:%M:%S")
     metadata = {"keras_version": "3.10.0", "date_saved": saved, "treadle_version": __version__}
@@ -273,21 +273,44 @@ def _load_archive(
     return model
 
 
-def opened(source: Any, path: Any) -> Any:
-    """An open HDF5 file.
+class opened:
+    """An open HDF5 file, within a ``with``.
 
     Raises:
         NotFoundError: it is not there.
-        DataLossError: it is damaged.
+        DataLossError: it is damaged; this may be found while it is read.
         ImportError: h5py is missing.
     """
-    h5py = weight_files.h5py()
-    if isinstance(source, str) and not os.path.exists(source):
-        raise td.errors.NotFoundError(None, None, f"There is no file {source}")
-    try:
-        return h5py.File(source, "r")
-    except OSError as error:
-        raise td.errors.DataLossError(None, None, f"{path} is damaged: {error}") from None
+
+    def __init__(self, source: Any, path: Any) -> None:
+        self._source, self._path = source, path
+        self._file: Any = None
+
+    def __enter__(self) -> Any:
+        h5py = weight_files.h5py()
+        if isinstance(self._source, str) and not os.path.exists(self._source):
+            raise td.errors.NotFoundError(None, None, f"There is no file {self._source}")
+        try:
+            self._file = h5py.File(self._source, "r")
+        except (OSError, RuntimeError, KeyError) as error:
+            raise self._damaged(error) from None
+        return self._file
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self._file.close()
+        if isinstance(error, Exception) and _is_of_library(error):
+            raise self._damaged(error) from None
+
+    def _damaged(self, error: Exception) -> Exception:
+        return td.errors.DataLossError(None, None, f"{self._path} is damaged: {error}")
+
+
+def _is_of_library(error: Exception) -> bool:
+    """Whether h5py raised an exception."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and "h5py" in trace.tb_frame.f_code.co_filename
 
 
 def _load_legacy(path: Path, custom_objects: Mapping[str, Any] | None, compile: bool) -> Any:
@@ -337,7 +360,7 @@ def save_weights(
         Checkpoint(model).write(prefix)
         return
     content = io.BytesIO()
-    with weight_files.h5py().File(content, "w") as file:
+    with weight_files.created(content) as file:
         weight_files.write(model, file, objects_to_skip)
         if max_shard_size is not None:
             weight_shards.write(file, Path(name), max_shard_size)

@@ -38,6 +38,32 @@ def h5py() -> Any:
     return h5py
 
 
+def created(place: Any) -> Any:
+    """A new HDF5 file, whose description of itself has checksums.
+
+    Args:
+        place: a path, or an object for bytes.
+    """
+    return h5py().File(place, "w", libver=("v110", "v110"))
+
+
+def put(group: Any, name: str, array: Any) -> None:
+    """Write an array with a checksum, so that a flipped bit is found: a small one into the
+    description, a large one in parts with checksums of their own."""
+    if array.nbytes <= _SMALL:
+        library = h5py()
+        layout = library.h5p.create(library.h5p.DATASET_CREATE)
+        layout.set_layout(library.h5d.COMPACT)
+        group.create_dataset(name, data=array, dcpl=layout)
+        return
+    rows = max(1, _PART // (array.nbytes // len(array)))
+    part = (min(rows, len(array)), *array.shape[1:])
+    group.create_dataset(name, data=array, chunks=part, fletcher32=True)
+
+
+_SMALL, _PART = 1 << 15, 1 << 24  # bytes
+
+
 class Store:
     """The variables of an object in a file: arrays by names."""
 
@@ -47,10 +73,10 @@ class Store:
     def __setitem__(self, name: str, value: Any) -> None:
         array = np.asarray(value)
         if array.dtype == td.bfloat16.np_dtype:
-            self._group.create_dataset(name, data=array.view(np.dtype("V2")))
+            put(self._group, name, array.view(np.dtype("V2")))
             self._group[name].attrs["dtype"] = "bfloat16"
         else:
-            self._group[name] = array
+            put(self._group, name, array)
 
     def __getitem__(self, name: str) -> Any:
         return array_of(self._group[name])

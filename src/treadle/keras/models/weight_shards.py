@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import treadle as td
-from treadle.keras.models.weight_files import h5py
+from treadle.keras.models.weight_files import created, h5py
 from treadle.train import atomic
 
 SUFFIX = ".weights.json"
@@ -52,7 +52,7 @@ class _Shards:
     def _start(self) -> None:
         self.close()
         self._names.append(f"{self._base}_{len(self._names):05}.weights.h5")
-        self._file = h5py().File(self._folder / self._names[-1], "w")
+        self._file = created(self._folder / self._names[-1])
 
     def close(self) -> None:
         """End the file that is filled now."""

@@ -148,12 +148,16 @@ def _decode_csv(
     missing: str, chosen: tuple[int, ...] | None,
 ) -> tuple[NDArray, ...]:  # fmt: skip
     lines = [s.decode("utf-8", "surrogateescape") for s in records.reshape(-1).tolist()]
-    read = partial(csv.reader, delimiter=delim)
+    read = partial(csv.reader, delimiter=delim, strict=True)
     if not quoted:
         read = partial(read, quoting=csv.QUOTE_NONE)
     found: list[list[Any]] = [[] for _ in columns]
     for number, line in enumerate(lines):
-        row = next(read(io.StringIO(line)), [""])
+        try:
+            row = next(read(io.StringIO(line)), [""])
+        except csv.Error as error:
+            text = f"record {number} has a quote that does not end its field: {error}"
+            raise invalid(text) from None
         if chosen is not None and max(chosen, default=-1) < len(row):
             row = [row[k] for k in chosen]
         if len(row) != len(columns):

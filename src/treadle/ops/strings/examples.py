@@ -64,28 +64,132 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
-class RaggedFeature(NamedTuple):
+class SparseFeature(NamedTuple):
+    """A sparse tensor, whose values and places are features.
+
+    Attributes:
+        index_key: the name of the feature with the places of the values, or a list of them, one
+            for each axis.
+        value_key: the name of the feature with the values.
+        dtype: of the values: float32, int64 or string.
+        size: the size of the axis, or a list of the sizes of the axes.
+        already_sorted: whether the places are in order.
+    """
+
+    index_key: Any
+    value_key: str
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
+
+    @property
+    def index_keys(self) -> list[str]:
+        """The names of the features with the places, one for each axis."""
+        return [self.index_key] if isinstance(self.index_key, str) else list(self.index_key)
+
+
+class RowSplits(NamedTuple):
+    """The offsets of the rows are the feature `key`: one more than there are rows."""
+
+    key: str
+
+
+class RowLengths(NamedTuple):
+    """The lengths of the rows are the feature `key`."""
+
+    key: str
+
+
+class RowStarts(NamedTuple):
+    """Where the rows begin is the feature `key`."""
+
+    key: str
+
+
+class RowLimits(NamedTuple):
+    """Where the rows end is the feature `key`."""
+
+    key: str
+
+
+class ValueRowIds(NamedTuple):
+    """The number of the row of each value is the feature `key`."""
+
+    key: str
+
+
+class UniformRowLength(NamedTuple):
+    """All rows have `length` values."""
+
+    length: int
+
+
+_PARTITIONS = (RowSplits, RowLengths, RowStarts, RowLimits, ValueRowIds, UniformRowLength)
+
+
+class _RaggedFields(NamedTuple):
+    dtype: Any
+    value_key: str | None
+    partitions: Any
+    row_splits_dtype: Any
+    validate: bool
+
+
+class RaggedFeature(_RaggedFields):
     """A feature with any number of values, which becomes the rows of a ragged tensor.
 
     Attributes:
         dtype: float32, int64 or string.
         value_key: the name of the feature; that of the result without it.
-        partitions: must be empty: further ragged axes are not read.
+        partitions: how the values of an example are rows of their own, outermost first: each a
+            `RaggedFeature.RowSplits`, `RowLengths`, `RowStarts`, `RowLimits`, `ValueRowIds` or
+            `UniformRowLength`.
         row_splits_dtype: of the offsets of the rows.
-        validate: accepted for TensorFlow programs.
+        validate: whether partitions are checked: that they fit the values, and one another.
     """
 
-    dtype: Any
-    value_key: str | None = None
-    partitions: Any = ()
-    row_splits_dtype: Any = dtypes.int32
-    validate: bool = False
+    __slots__ = ()
+    RowSplits, RowLengths, RowStarts = RowSplits, RowLengths, RowStarts
+    RowLimits, ValueRowIds, UniformRowLength = RowLimits, ValueRowIds, UniformRowLength
+
+    def __new__(
+        cls, dtype: Any, value_key: str | None = None, partitions: Any = (),
+        row_splits_dtype: Any = dtypes.int32, validate: bool = False,
+    ) -> RaggedFeature:  # fmt: skip
+        offsets = dtypes.as_dtype(row_splits_dtype)
+        if offsets not in (dtypes.int32, dtypes.int64):
+            raise ValueError(
+                f"RaggedFeature: row_splits_dtype must be int32 or int64, not {offsets.name}"
+                f"{at(user_origin())}"
+            )
+        if not isinstance(partitions, list | tuple) or isinstance(partitions, _PARTITIONS):
+            raise TypeError(
+                f"RaggedFeature: partitions must be a list, not {partitions!r}{at(user_origin())}"
+            )
+        for partition in partitions:
+            if not isinstance(partition, _PARTITIONS):
+                raise TypeError(
+                    f"RaggedFeature: {partition!r} is no partition: use RaggedFeature.RowSplits, "
+                    "RowLengths, RowStarts, RowLimits, ValueRowIds or UniformRowLength"
+                    f"{at(user_origin())}"
+                )
+        given = (dtypes.as_dtype(dtype), value_key, tuple(partitions), offsets, bool(validate))
+        return super().__new__(cls, *given)
 
 
 class Listed(NamedTuple):
     """The values of all examples one after another, and how many each example has (int64)."""
 
     values: Tensor
+    counts: Tensor
+
+
+class ListedSteps(NamedTuple):
+    """The values of all steps of all sequence examples one after another, how many each step has,
+    and how many steps each example has (int64)."""
+
+    values: Tensor
+    sizes: Tensor
     counts: Tensor
 
 
@@ -124,8 +228,8 @@ def _wanted(name: Any, feature: Any, steps: bool) -> _Wanted:
     Args:
         steps: it is a list of features of a sequence example.
     """
-    if isinstance(feature, VarLenFeature | RaggedFeature) and not steps:
-        return _any_number(name, feature)
+    if isinstance(feature, VarLenFeature | RaggedFeature):
+        return _Wanted(str(name), _stored_dtype(name, feature.dtype), (), (), True, False, True)
     if not isinstance(feature, FixedLenFeature | FixedLenSequenceFeature):
         raise ValueError(
             f"Unsupported {type(feature).__name__} {feature!r} for key {name!r}: use "
@@ -164,19 +268,6 @@ def _stored_dtype(name: Any, wanted: Any) -> DType:
             f"int64 or float32 and use td.cast{at(user_origin())}"
         )
     return dtype
-
-
-def _any_number(name: Any, feature: VarLenFeature | RaggedFeature) -> _Wanted:
-    """A feature with any number of values, which fill up nothing."""
-    if isinstance(feature, RaggedFeature):
-        if feature.partitions:
-            raise NotImplementedError(
-                f"Feature {name!r}: partitions of ragged features are not read: read their offsets "
-                f"as another RaggedFeature, and use td.RaggedTensor{at(user_origin())}"
-            )
-        name = feature.value_key or name
-    dtype = _stored_dtype(name, feature.dtype)
-    return _Wanted(str(name), dtype, (), (), True, False, True)
 
 
 def _default(
@@ -374,8 +465,12 @@ def _parse(
             _column(column, wanted, scalar)
         ]  # fmt: skip
     for column, wanted in zip(lists, steps, strict=True):
-        flat = [[x for step in row for x in step] for row in column]
         lengths = np.array([len(row) for row in column], np.int64)
+        if wanted.listed:
+            results += _list_of([step for row in column for step in row], wanted, False)
+            results.append(lengths[0] if scalar else lengths)
+            continue
+        flat = [[x for step in row for x in step] for row in column]
         longest = (int(lengths.max(initial=0)),)
         array = _filled(flat, wanted, (len(flat), *longest, *wanted.dims))
         results += [array[0], lengths[0]] if scalar else [array, lengths]
@@ -398,7 +493,7 @@ def _steps(found: Mapping[str, memoryview], wanted: _Wanted) -> list[Any]:
         if (number, kind) == (1, wire.BYTES):
             values = _values(feature, wanted)
             size = 0 if values is None else len(values)
-            if size != wanted.size:
+            if size != wanted.size and not wanted.listed:
                 raise _Fault(
                     f"Feature list '{wanted.name}', index {len(rows)}: Number of values != "
                     f"expected. Values size: {size} but output shape: {list(wanted.dims)}"
@@ -425,6 +520,11 @@ def _infer(
         parts = (fresh_symbol("parts"),) if wanted.many else ()
         specs.append(TensorSpec((*batch, *parts, *wanted.dims), wanted.dtype))
     for wanted in steps:
+        if wanted.listed:
+            specs += [TensorSpec([fresh_symbol("values")], wanted.dtype)]
+            specs += [TensorSpec([fresh_symbol("steps")], dtypes.int64)]
+            specs += [TensorSpec(batch, dtypes.int64)]
+            continue
         specs.append(TensorSpec((*batch, fresh_symbol("steps"), *wanted.dims), wanted.dtype))
         specs.append(TensorSpec(batch, dtypes.int64))
     return tuple(specs)
@@ -434,12 +534,21 @@ PARSE = register(Op("parse_examples", _infer, _parse, tags=STRINGS))
 
 
 def parsed(
-    serialized: Any, names: Any, features: Mapping[Any, Any], steps: Mapping[Any, Any]
-) -> tuple[dict[Any, Any], dict[Any, Tensor], dict[Any, Tensor]]:
-    """The features, the lists of features and the lengths of these."""
+    serialized: Any, names: Any, features: Mapping[Any, tuple[Any, Any]],
+    steps: Mapping[Any, tuple[Any, Any]],
+) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Tensor]]:  # fmt: skip
+    """The features, the lists of features and the lengths of these.
+
+    Args:
+        features: the name and the kind of each feature, by any key.
+        steps: those of lists of features.
+
+    Returns:
+        by the keys, a tensor, a `Listed` or a `ListedSteps`, which has no length of its own.
+    """
     labels = string_tensor([] if names is None else names)
-    wanted = {k: _wanted(k, features[k], False) for k in sorted(features)}
-    lists = {k: _wanted(k, steps[k], True) for k in sorted(steps)}
+    wanted = {key: _wanted(name, kind, False) for key, (name, kind) in features.items()}
+    lists = {key: _wanted(name, kind, True) for key, (name, kind) in steps.items()}
     if not wanted and not lists:
         raise ValueError(f"Invalid argument: features cannot be empty.{at(user_origin())}")
     found = run(
@@ -447,16 +556,16 @@ def parsed(
         steps=tuple(map(tuple, lists.values())),
     )  # fmt: skip
     given = iter(found if isinstance(found, tuple | list) else [found])
-    own: dict[Any, Any] = {
-        key: Listed(next(given), next(given)) if w.listed else next(given)
-        for key, w in wanted.items()
-    }
-    rest = list(given)
-    return (
-        own,
-        dict(zip(lists, rest[::2], strict=True)),
-        dict(zip(lists, rest[1::2], strict=True)),
-    )
+    own = {key: Listed(next(given), next(given)) if w.listed else next(given)
+           for key, w in wanted.items()}  # fmt: skip
+    parts: dict[Any, Any] = {}
+    lengths: dict[Any, Tensor] = {}
+    for key, w in lists.items():
+        if w.listed:
+            parts[key] = ListedSteps(next(given), next(given), next(given))
+        else:
+            parts[key], lengths[key] = next(given), next(given)
+    return own, parts, lengths
 
 
 def scalar_string(serialized: Any, what: str) -> Tensor:

@@ -1,0 +1,151 @@
+"""td.distribute with Keras, structures of values, and what replicas ask of their contexts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.facts_tf.processes import alone
+from tests.facts_tf.registry import outcome, raised
+
+
+def two(tf):
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+def values(strategy, found):
+    local = strategy.experimental_local_results(found)
+    return [v.numpy() if hasattr(v, "numpy") else v for v in local]
+
+
+@alone
+def structures_and_keywords(tf):
+    strategy = two(tf)
+    give = strategy.experimental_distribute_values_from_function
+    pair = give(
+        lambda c: {
+            "a": tf.constant(float(c.replica_id_in_sync_group)),
+            "b": (tf.constant([1.0, 2.0]),),
+        }
+    )
+
+    def step(x, scale=1.0):
+        c = tf.distribute.get_replica_context()
+        return {
+            "sum": c.all_reduce(tf.distribute.ReduceOp.SUM, x["a"]),
+            "mean": c.all_reduce("MEAN", [x["a"], x["b"][0]]),
+            "own": x["a"] * scale,
+            "gathered": c.all_gather(x["b"][0] + x["a"], axis=0),
+            "id": int(c.replica_id_in_sync_group),
+            "count": c.num_replicas_in_sync,
+            "ragged": None,
+        }
+
+    traced = tf.function(lambda x: strategy.run(step, args=(x,), kwargs={"scale": 3.0}))
+    one, other = strategy.run(step, args=(pair,), kwargs={"scale": 3.0}), traced(pair)
+    found = []
+    for result in (one, other):
+        found.append(
+            [[k, values(strategy, result[k])] for k in ("sum", "own", "gathered", "id", "count")]
+        )
+        found.append([values(strategy, part) for part in result["mean"]])
+    found += [
+        strategy.reduce("SUM", one["own"], axis=None),
+        strategy.reduce("MEAN", one["gathered"], axis=0),
+        strategy.reduce("SUM", one["gathered"], axis=0),
+        strategy.gather(one["gathered"], axis=0),
+        raised(strategy.reduce, "SUM", one["own"], axis=1),
+        raised(strategy.gather, one["own"], axis=0),
+        raised(strategy.run, 3),
+        values(strategy, strategy.run(lambda: tf.constant(2.0))),
+        strategy.run(lambda: None),
+        [str(type(one["own"]).__name__) == str(type(other["own"]).__name__)],
+    ]
+    return found
+
+
+@alone
+def input_contexts(tf):
+    strategy = two(tf)
+    seen = []
+
+    def make(context):
+        seen.append(
+            [
+                context.num_input_pipelines,
+                context.input_pipeline_id,
+                context.num_replicas_in_sync,
+                context.get_per_replica_batch_size(4),
+            ]
+        )
+        return tf.data.Dataset.range(10).batch(context.get_per_replica_batch_size(4))
+
+    made = strategy.distribute_datasets_from_function(make)
+    shared = strategy.experimental_distribute_dataset(tf.data.Dataset.range(7).batch(4))
+    dropped = strategy.experimental_distribute_dataset(
+        tf.data.Dataset.range(7).batch(4, drop_remainder=True)
+    )
+    iterator = iter(shared)
+    found = [
+        seen,
+        [values(strategy, x) for x in made],
+        [values(strategy, x) for x in shared],
+        [values(strategy, x) for x in dropped],
+        values(strategy, next(iterator)),
+        values(strategy, iterator.get_next()),
+        raised(next, iterator),
+        raised(iterator.get_next),
+        bool(iter(shared).get_next_as_optional().has_value()),
+        int(shared.cardinality)
+        if not callable(getattr(shared, "cardinality", 0))
+        else int(shared.cardinality()),
+        raised(strategy.experimental_distribute_dataset, [1, 2]),
+    ]
+    return found
+
+
+@alone
+def models_are_fitted(tf):
+    strategy = two(tf)
+    x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(12, 2)
+    y = x.sum(1, keepdims=True)
+
+    def made():
+        model = tf.keras.Sequential(
+            [
+                tf.keras.Input((2,)),
+                tf.keras.layers.Dense(3, activation="tanh"),
+                tf.keras.layers.BatchNormalization(),
+                tf.keras.layers.Dense(1),
+            ]
+        )
+        for number, w in enumerate(model.trainable_weights):
+            w.assign(0.5 * np.random.RandomState(number).normal(size=w.shape).astype(np.float32))
+        model.compile(tf.keras.optimizers.Adam(0.05), "mse", metrics=["mae"])
+        return model
+
+    with strategy.scope():
+        model = made()
+    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(6)
+    history = model.fit(data, epochs=3, shuffle=False, verbose=0).history
+    dense = tf.keras.Sequential(
+        [tf.keras.Input((2,)), tf.keras.layers.Dense(1, kernel_initializer="ones")]
+    )
+    dense.compile("sgd", "mse")
+    with strategy.scope():
+        shared = tf.keras.Sequential(
+            [tf.keras.Input((2,)), tf.keras.layers.Dense(1, kernel_initializer="ones")]
+        )
+        shared.compile("sgd", "mse")
+    alone_, together = (
+        m.fit(data, epochs=3, shuffle=False, verbose=0).history["loss"] for m in (dense, shared)
+    )
+    return [
+        {k: [float(v) for v in history[k]] for k in sorted(history)},
+        [float(v) for v in model.evaluate(data, verbose=0)],
+        model.predict(data.map(lambda a, b: a), verbose=0),
+        bool(np.allclose(alone_, together, rtol=1e-5)),
+        [float(v) for v in together],
+        outcome(lambda: model.predict(x[:5], verbose=0).shape),
+    ]

@@ -1,0 +1,184 @@
+"""The kinds of files that programs keep their work in: how each is written and read.
+
+``python -m tests.kinds_of_files full FOLDER`` writes each anew where the disk has no room for it,
+``... closed FOLDER`` where the folder may not be written, and prints what is raised, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import treadle as td
+
+keras = td.keras
+
+
+class Kind(NamedTuple):
+    """A kind of files.
+
+    Attributes:
+        write: writes numbers that are given below a path.
+        read: gives the numbers that are there.
+        changed: reads them into something of another shape; None where nothing has a shape.
+    """
+
+    write: Callable[[Path, int], None]
+    read: Callable[[Path], Any]
+    changed: Callable[[Path], Any] | None = None
+
+
+SIZE = 2000  # numbers: 8 KB
+
+
+def numbers(value: int, size: int = SIZE) -> Any:
+    return np.full(size, value, np.float32)
+
+
+def model(value: int, size: int = SIZE) -> Any:
+    found = keras.Sequential([keras.Input((1,)), keras.layers.Dense(size, use_bias=False)])
+    found.set_weights([numbers(value, size)[None]])
+    return found
+
+
+def weights(found: Any) -> Any:
+    return found.get_weights()[0][0]
+
+
+def dataset(value: int) -> Any:
+    return td.data.Dataset.from_tensor_slices(numbers(value).reshape(20, -1))
+
+
+def elements(found: Any) -> Any:
+    return np.concatenate([x.numpy() for x in found])
+
+
+def restored(path: Path, size: int = SIZE) -> Any:
+    v = td.Variable(np.zeros(size, np.float32))
+    td.train.Checkpoint(v=v).read(path / "ck").assert_consumed()
+    return v.numpy()
+
+
+def loaded_weights(path: Path, size: int = SIZE) -> Any:
+    found = model(0, size)
+    found.load_weights(path / "m.weights.h5")
+    return weights(found)
+
+
+class Served(td.Module):
+    def __init__(self, value: int) -> None:
+        super().__init__()
+        self.v = td.Variable(numbers(value))
+
+    @td.function(input_signature=[td.TensorSpec([], td.float32)])
+    def __call__(self, x: Any) -> Any:
+        return self.v * x
+
+
+def write_records(path: Path, value: int) -> None:
+    with td.io.TFRecordWriter(path / "r.tfrecord") as writer:
+        for row in numbers(value).reshape(25, -1):
+            writer.write(row.tobytes())
+
+
+def read_records(path: Path) -> Any:
+    found = td.data.TFRecordDataset(path / "r.tfrecord")
+    return np.concatenate([np.frombuffer(x.numpy(), np.float32) for x in found])
+
+
+def other_elements(path: Path) -> Any:
+    spec = td.TensorSpec([], td.int64)
+    return elements(td.data.Dataset.load(path / "saved", element_spec=spec))
+
+
+KINDS = {
+    "checkpoint": Kind(
+        lambda p, v: td.train.Checkpoint(v=td.Variable(numbers(v))).write(p / "ck"), restored,
+        lambda p: restored(p, 3),
+    ),
+    "managed checkpoints": Kind(
+        lambda p, v: td.train.CheckpointManager(
+            td.train.Checkpoint(v=td.Variable(numbers(v))), str(p), 1, checkpoint_name="m"
+        ).save(checkpoint_number=v),
+        lambda p: td.train.load_variable(str(p), "v/.ATTRIBUTES/VARIABLE_VALUE"),
+    ),
+    ".keras": Kind(
+        lambda p, v: model(v).save(p / "m.keras"),
+        lambda p: weights(keras.models.load_model(p / "m.keras")),
+        lambda p: model(0, 3).load_weights(p / "m.keras"),
+    ),
+    ".weights.h5": Kind(
+        lambda p, v: model(v).save_weights(p / "m.weights.h5"), loaded_weights,
+        lambda p: loaded_weights(p, 3),
+    ),
+    ".h5": Kind(
+        lambda p, v: model(v).save(p / "m.h5"),
+        lambda p: weights(keras.models.load_model(p / "m.h5", compile=False)),
+        lambda p: model(0, 3).load_weights(p / "m.h5"),
+    ),
+    ".safetensors": Kind(
+        lambda p, v: model(v).save(p / "m.safetensors"),
+        lambda p: weights(keras.models.load_model(p / "m.safetensors")),
+        lambda p: model(0, 3).load_weights(p / "m.safetensors"),
+    ),
+    "saved model": Kind(
+        lambda p, v: td.saved_model.save(Served(v), str(p / "s")),
+        lambda p: td.saved_model.load(str(p / "s"))(1.0).numpy(),
+    ),
+    "records": Kind(write_records, read_records),
+    "cache": Kind(
+        lambda p, v: elements(dataset(v).cache(p / "c")) is None,
+        lambda p: elements(dataset(-1).cache(p / "c")),
+        lambda p: elements(td.data.Dataset.range(3).cache(p / "c")),
+    ),
+    "saved dataset": Kind(
+        lambda p, v: dataset(v).save(p / "saved"),
+        lambda p: elements(td.data.Dataset.load(p / "saved")), other_elements,
+    ),
+    "snapshot": Kind(
+        lambda p, v: elements(dataset(v).snapshot(p / "snap")) is None,
+        lambda p: elements(dataset(1).snapshot(p / "snap")),
+    ),
+}  # fmt: skip
+# Pipelines of other elements have a snapshot of their own beside it; a cache is written once.
+WRITTEN_ONCE = ("cache",)
+
+
+def files_below(path: Path) -> list[Path]:
+    return sorted(p for p in path.rglob("*") if p.is_file())
+
+
+def attempt(name: str, path: Path) -> list[str]:
+    """What is raised where a kind is written anew, in a folder that has it."""
+    try:
+        KINDS[name].write(path, 2)
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+    return ["no error", ""]
+
+
+def main(fault: str, folder: str) -> None:
+    warnings.simplefilter("ignore")
+    for name in KINDS:  # what is compiled first is not what is tried
+        path = Path(folder, "warm", name)
+        path.mkdir(parents=True)
+        KINDS[name].write(path, 1)
+        KINDS[name].read(path)
+    if fault == "full":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    elif os.geteuid() == 0:
+        os.seteuid(65534)  # root may write everywhere
+    found = {name: attempt(name, Path(folder, name)) for name in KINDS}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
