@@ -128,6 +128,25 @@ class Module:
 
         return scoped  # type: ignore[return-value]
 
+    def _flatten(
+        self, recursive: bool = True, predicate: Callable[[Any], bool] | None = None,
+        attribute_traversal_key: Any = None, with_path: bool = False,
+        expand_composites: bool = False,
+    ) -> Iterator[Any]:  # fmt: skip
+        """The objects below this module, each once, by which libraries find those of their own
+        classes: an order of their own is not followed.
+
+        Args:
+            recursive: those of submodules, too.
+            predicate: which of them.
+            with_path: pairs of the attributes and keys that lead to an object, and the object.
+        """
+        seen: set[int] = set()
+        for path, leaf in _reached(self, predicate or (lambda leaf: True), recursive):
+            if id(leaf) not in seen:
+                seen.add(id(leaf))
+                yield (path, leaf) if with_path else leaf
+
     def _attribute_items(self) -> list[tuple[str, Any]]:
         """The attributes that are searched, in order."""
         ignored = self._TF_MODULE_IGNORED_PROPERTIES
@@ -136,31 +155,38 @@ class Module:
 
 def _leaves(root: Module, kind: type) -> Iterator[Any]:
     """Objects of `kind` reachable through attributes; a module's own before its submodules'."""
+    return (leaf for _, leaf in _reached(root, lambda leaf: isinstance(leaf, kind)))
+
+
+def _reached(
+    root: Module, wanted: Callable[[Any], bool], recursive: bool = True
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The objects that `wanted` names, with the attributes and keys that lead to them."""
     seen: set[int] = set()
 
-    def visit(module: Module) -> Iterator[Any]:
+    def visit(module: Module, way: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
         if id(module) in seen:
             return
         seen.add(id(module))
         below = []
-        for _, value in module._attribute_items():
-            for leaf in _parts(value):
-                if isinstance(leaf, kind):
-                    yield leaf
-                if isinstance(leaf, Module):
-                    below.append(leaf)
-        for child in below:
-            yield from visit(child)
+        for name, value in module._attribute_items():
+            for path, leaf in _parts(value, (*way, name)):
+                if wanted(leaf):
+                    yield path, leaf
+                if recursive and isinstance(leaf, Module):
+                    below.append((leaf, path))
+        for child, path in below:
+            yield from visit(child, path)
 
-    return visit(root)
+    return visit(root, ())
 
 
-def _parts(value: Any) -> list[Any]:
+def _parts(value: Any, way: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], Any]]:
     """The leaves of a structure, of which a module is one, also where functions take it apart."""
     parts = None if isinstance(value, Module) else nest.children(value)
     if parts is None:
-        return [value]
-    return [leaf for _, part in parts for leaf in _parts(part)]
+        return [(way, value)]
+    return [found for key, part in parts for found in _parts(part, (*way, key))]
 
 
 def _unique(items: Iterator[Any]) -> Iterator[Any]:

@@ -28,7 +28,7 @@ from tensorflow.python.framework import composite_tensor, ops, test_util, type_s
 from tensorflow.python.framework import type_spec_registry
 from tensorflow.python.framework.ops import convert_to_tensor
 from tensorflow.python.ops import array_ops, control_flow_util, math_ops
-from tensorflow.python.util import deprecation, nest, tf_inspect, variable_utils
+from tensorflow.python.util import deprecation, nest, object_identity, tf_inspect
 
 
 class ScaledSpec(type_spec.BatchableTypeSpec):
@@ -158,6 +158,19 @@ assert len(holder.trainable_variables) == 1 and len(scaled.variables) == 0
 with tf.GradientTape() as tape:
     loss = holder.parts[0](3.0)
 assert float(tape.gradient(loss, holder.trainable_variables[0])) == 3.0
+
+assert list(holder._flatten(predicate=lambda leaf: isinstance(leaf, library.Scaled),
+                            with_path=True)) == [(("parts", 0), holder.parts[0])]
+assert len(list(holder._flatten(recursive=False))) == 3  # its name, its scope and its part
+identities = library.object_identity
+several = identities.ObjectIdentitySet([y, y, tf.constant(1.0)])
+named = identities.ObjectIdentityDictionary({1: 2})
+named[y] = "a tensor"
+assert y in several and len(several) == 2 and named[y] == "a tensor" and len(named) == 2
+assert identities.Reference(y) == y.ref() and identities.Reference(y).deref() is y
+several.remove(y)
+del named[y]
+assert y not in several and y not in named
 
 # Tensors keep attributes, as long as they are there.
 tensor = tf.constant(1.0)

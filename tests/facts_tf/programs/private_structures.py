@@ -122,11 +122,12 @@ def lists_of_keys_and_dimensions(tf):
     x = tf.reshape(tf.range(12), [3, 4])
     size = tf.compat.v1.Dimension(6)
 
-    def parts(end):
-        return (
-            x[[slice(None, -1)]], x[[slice(None), slice(1, end)]], x[[slice(None), 1]],
-            x[[Ellipsis, tf.newaxis]], x[[None, 0]], tf.convert_to_tensor([size, 2]),
-            tf.convert_to_tensor(size), tf.concat([[size], [end]], 0), tf.reshape(x, [size, -1]),
-        )  # fmt: skip
-
-    return parts(tf.constant(3)), tf.function(parts)(tf.constant(3))
+    made = (
+        lambda end: x[[slice(None, -1)]], lambda end: x[[slice(None), slice(1, end)]],
+        lambda end: x[[slice(None), 1]], lambda end: x[[Ellipsis, tf.newaxis]],
+        lambda end: x[[None, 0]], lambda end: tf.convert_to_tensor(size),
+        lambda end: tf.reshape(x, [size, -1]),
+    )  # fmt: skip
+    end = tf.constant(3)
+    eagerly = tf.convert_to_tensor([size, 2]), tf.concat([[size], [end]], 0)
+    return [(outcome(f, end), outcome(tf.function(f), end)) for f in made], eagerly

@@ -11,9 +11,11 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.replacement import composite_tensors, structures
+from treadle.compat.replacement.identities import IdentityDictionary, IdentitySet
 from treadle.core import nest
 from treadle.core.dimension import Dimension
 from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Reference
 from treadle.core.trace_types import TypeSpec
 from treadle.ops.state import Variable
 
@@ -241,6 +243,7 @@ _TESTS = dict.fromkeys(
 )  # fmt: skip
 
 _OWN: dict[str, dict[str, Any]] = {
+    "data.ops.iterator_ops": {"OwnedIterator": td.data.Iterator},
     "eager.context": {
         "eager_mode": _nothing,
         "executing_eagerly": td.executing_eagerly,
@@ -298,6 +301,11 @@ _OWN: dict[str, dict[str, Any]] = {
         "deprecated_alias": _deprecated_alias,
         "deprecated_argument_lookup": _deprecated_argument_lookup,
         "silence": _nothing,
+    },
+    "util.object_identity": {
+        "Reference": Reference,
+        "ObjectIdentityDictionary": IdentityDictionary,
+        "ObjectIdentitySet": IdentitySet,
     },
     "util.tf_decorator": {
         "make_decorator": _make_decorator,
