@@ -167,8 +167,7 @@ def shape_n(
 def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements, int32 by default."""
     x = convert_to_tensor(input)
-    of_any_rank = isinstance(x, UnrankedTensor) and not x.is_settled
-    dims = x.elements.dims if of_any_rank else x.dims
+    dims = x.elements.dims if isinstance(x, UnrankedTensor) and not x.is_settled else x.dims
     return dims_tensor(product(dims), dtypes.as_dtype(out_type or dtypes.int32))
 
 

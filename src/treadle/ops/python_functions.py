@@ -42,9 +42,9 @@ def numpy_function(
         inp: tensors, or what converts to tensors.
         Tout: the types of the results, one or a list: a TensorSpec each, or a dtype each with
             their shapes given by `shape`; None is a dim that a run tells. Without a shape the
-            result has an unknown rank while a function is traced: ``y.set_shape([...])``,
+            result has an unknown rank while a function is traced; ``y.set_shape([...])``,
             `ensure_shape`, `reshape` or another Python function settles it, and it may be returned.
-            Other operations refuse it.
+            Operations on it that need the rank are called by the run, one by one.
         stateful: False promises that equal arguments give equal results and that nothing else
             happens: the call may then be merged with another, moved or left out.
         shape: the shape of the result, or a list of shapes for a list of dtypes.
