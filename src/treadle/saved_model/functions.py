@@ -83,9 +83,10 @@ def graph_text(graph: Graph, name: str, arrays: Arrays, paths: bool) -> str:
             try:
                 literal(node.attrs)
             except NotPlainError as problem:
+                why = f" ({node.op.callback})" if node.op.callback else ""
                 raise ValueError(
                     f"{graph.name}: the operation {node.op.name} holds the Python object {problem},"
-                    f" which cannot be saved{at(node.origin)}"
+                    f" which cannot be saved{why}{at(node.origin)}"
                 ) from None
         raise
 
