@@ -213,6 +213,78 @@ def test_vectors_of_any_length(name: str) -> None:
             np.testing.assert_array_equal(found, expected)
 
 
+# -- axes that only a run knows -------------------------------------------------------------------
+
+MATRIX = td.constant([[1.0, 5.0, 2.0], [4.0, 3.0, 6.0]])
+AXES: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
+    "reduce_sum": (lambda a: td.reduce_sum(MATRIX, a), [0, 1, -1, [0], [0, 1], [-1]]),
+    "reduce_max": (lambda a: td.reduce_max(MATRIX, a, keepdims=True), [0, [1]]),
+    "derived": (lambda a: td.reduce_mean(MATRIX, td.cast(a, td.int64) - 1), [0, 1]),
+    "expand_dims": (lambda a: td.expand_dims(MATRIX, a), [0, 1, 2, -1]),
+    "concat": (lambda a: td.concat([MATRIX, MATRIX], a), [0, 1]),
+    "stack": (lambda a: td.stack([MATRIX, MATRIX], a), [0, 2]),
+    "gather": (lambda a: td.gather(MATRIX, [1, 0], axis=a), [0, 1]),
+    "reverse": (lambda a: td.reverse(MATRIX, a), [[0], [1], [0, 1]]),
+    "argmax": (lambda a: td.argmax(MATRIX, a), [0, 1]),
+    "cumsum": (lambda a: td.cumsum(MATRIX, a), [0, 1]),
+    "split": (lambda a: td.split(MATRIX, [1, 1], axis=a), [0]),
+    "l2_normalize": (lambda a: td.nn.l2_normalize(MATRIX, a), [0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_axes(name: str) -> None:
+    function, values = AXES[name]
+    vector = td.function(function, input_signature=[td.TensorSpec([None], td.int32)])
+    for value in values:
+        compiled = vector if isinstance(value, list) else td.function(function)
+        axis = td.constant(value, td.int32)
+        found, expected = td.nest.flatten(compiled(axis)), td.nest.flatten(function(axis))
+        for mine, eager in zip(found, expected, strict=True):
+            assert (mine.dtype, mine.shape) == (eager.dtype, eager.shape)
+            np.testing.assert_allclose(mine, eager, rtol=1e-6)
+
+
+def test_axes_that_there_are_not() -> None:
+    f = td.function(lambda a: td.reduce_sum(MATRIX, a))
+    for axis in (2, -3):
+        with pytest.raises(td.errors.InvalidArgumentError, match=f"axis {axis} is out of range"):
+            f(td.constant(axis))
+
+
+def test_gradients_of_operands_that_are_no_symbolic_tensors() -> None:
+    variable = td.Variable(MATRIX)
+
+    def f(axis: Any) -> Any:
+        with td.GradientTape() as tape:
+            tape.watch(MATRIX)
+            y = td.reduce_sum(td.reduce_sum(variable * MATRIX, axis) ** 2)
+            y += td.reduce_sum(td.reduce_sum(MATRIX, axis) ** 2)
+            y += td.reduce_sum(td.expand_dims(variable, axis) ** 3)
+        return tape.gradient(y, [variable, MATRIX])
+
+    compiled = td.function(f)
+    for axis in (0, 1):
+        for mine, eager in zip(compiled(td.constant(axis)), f(td.constant(axis)), strict=True):
+            np.testing.assert_allclose(mine, eager, rtol=1e-6)
+
+
+def test_methods_of_variables_get_the_variable() -> None:
+    variable = td.Variable([1.0, 2.0, 3.0])
+    signature = [td.TensorSpec([None, None], td.int32), td.TensorSpec([None])]
+
+    @td.function(input_signature=signature)
+    def f(places: Any, values: Any) -> Any:
+        before = variable + 0.0
+        updated = variable.scatter_nd_add(places, values)
+        td.compat.v1.scatter_nd_update(variable, places - 1, values)
+        return before, updated + 1.0
+
+    for n in (1, 2):
+        assert f([[2]], [7.0])[0].numpy().tolist() == [[1.0, 2.0, 3.0], [1.0, 7.0, 10.0]][n - 1]
+        assert variable.numpy().tolist() == [1.0, 7.0, 3.0 + 7.0 * n]
+
+
 SETTLED: dict[str, Callable[[Any], Any]] = {
     "ensured": lambda y: td.ensure_shape(y, [None]) + 1.0,
     "reshaped": lambda y: td.reshape(y, [-1, 1]) * 3.0,

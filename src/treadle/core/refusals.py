@@ -49,20 +49,21 @@ class Claimed(TypeError):
 
 class NotYetKnown(ValueError):
     """What a trace raises where a number that decides how many axes a result has is known to a run
-    only: the rank of a tensor, or the length of a vector of sizes, axes or positions.
+    only: the rank of a tensor, an axis, or the length of a vector of sizes, axes or positions.
 
     The public function whose call it ends may be called by the run instead (`take`).
 
     Attributes:
-        dim: the length; None where a tensor's rank is not known.
+        dim: the length, if it is one.
+        axis: the symbolic tensor that tells the axis, if it is one.
     """
 
     # Gives the result of a call that the run makes; raises the exception where there is none.
     run_later: Callable[[NotYetKnown, Any, Any, Any], Any]
 
-    def __init__(self, message: str, dim: Any = None) -> None:
+    def __init__(self, message: str, dim: Any = None, axis: Any = None) -> None:
         super().__init__(message)
-        self.dim = dim
+        self.dim, self.axis = dim, axis
 
     def take(self, function: Any, args: Any, kwargs: Any) -> Any:
         """The result of a call of `function` that this exception has ended."""

@@ -50,7 +50,8 @@ def _known(axis: Any) -> int:
     if not isinstance(found, int):
         raise NotYetKnown(
             f"An axis must be known while tracing, because the axes of the result depend on it: "
-            f"{axis!r} is known only when the function runs; pass a Python int{at(user_origin())}"
+            f"{axis!r} is known only when the function runs; pass a Python int{at(user_origin())}",
+            axis=axis,
         )
     return found
 

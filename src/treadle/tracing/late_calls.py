@@ -1,10 +1,10 @@
 """Calls of public functions that a run makes, as only it knows how many axes there are.
 
 A trace gives every value a rank. Where a public function lacks one, or the length of a vector that
-decides one (`NotYetKnown`), the function is traced for each rank, or length, that may come, to find
-out the dtypes and ranks of its results:
+decides one, or an axis (`NotYetKnown`), the function is traced for each rank, length or axis that
+may come, to find out the dtypes and ranks of its results:
 
-- If it takes one rank only, the operand has that rank, and the run checks it.
+- If it takes one rank, or length, only, the operand has it, which the run checks.
 - If it computes every element by itself, it is applied to a vector of the elements.
 - Else the graph calls it when it runs, as it calls a `py_function`, with tensors of known shapes.
 """
@@ -12,7 +12,7 @@ out the dtypes and ranks of its results:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,11 +24,19 @@ from treadle.core.dtypes import DType
 from treadle.core.refusals import NotYetKnown
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor, settled_or_ranked
+from treadle.core.tensor import (
+    SymbolicTensor,
+    Tensor,
+    UnrankedTensor,
+    from_array,
+    settled_or_ranked,
+)
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph
 from treadle.graph.passes.broadcasts import is_elementwise
+from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.shaping.reshaping import ensure_shape, with_dims
+from treadle.ops.state import Variable
 
 # What is raised where a trace lacks something that only a run knows.
 _UNKNOWN = (NotYetKnown, errors.InaccessibleTensorError, errors.OperatorNotAllowedInGraphError)
@@ -46,13 +54,13 @@ def run_later(error: NotYetKnown, function: Any, args: Any, kwargs: Any) -> Any:
     if not trials:
         call.refuse()
     first = trials[0]
-    if len(trials) == 1:
+    if len(trials) == 1 and error.axis is None:
         return call.with_known(first.numbers)
     if all(map(call.is_by_element, trials)):
         return call.on_elements()
     types = call.result_types(trials)
     results = call_later(call, call.tensors, types, any(t.has_effects for t in trials))
-    return None if first.structure is None else nest.pack(first.structure, results)
+    return nest.pack(first.structure, results) if first.results else first.structure
 
 
 class _Trial:
@@ -65,7 +73,7 @@ class _Trial:
 
     def __init__(self, numbers: tuple[int, ...], structure: Any, graph: Graph) -> None:
         self.numbers, self.structure, self.graph = numbers, structure, graph
-        self.results: list[Any] = nest.flatten(structure) if structure is not None else []
+        self.results = _tensors(structure)
 
     @property
     def has_effects(self) -> bool:
@@ -78,25 +86,32 @@ class _Trial:
 
 
 class _Call:
-    """A call of a public function with operands of unknown ranks, or lengths.
+    """A call of a public function with operands of unknown ranks, or lengths, or axes.
 
     Attributes:
-        tensors: the symbolic tensors among the arguments.
+        tensors: the arguments that the graph gives: symbolic tensors, and others that a gradient
+            may be asked for.
+        sought: what numbers are sought for: the shapes of the tensors without a rank, a length, or
+            the tensors that tell axes.
     """
 
     def __init__(self, function: Any, arguments: Any, error: NotYetKnown) -> None:
         self.function, self.arguments, self.error = function, arguments, error
-        self.leaves = nest.flatten(arguments)
-        self.places = [i for i, x in enumerate(self.leaves) if isinstance(x, SymbolicTensor)]
+        self.leaves = [_read(x, function) for x in nest.flatten(arguments)]
+        self.places = [i for i, x in enumerate(self.leaves) if _is_operand(x)]
         self.tensors: list[Any] = [self.leaves[i] for i in self.places]
         self.__name__ = function.__name__
-        # What a number is sought for: a length, or the shapes of the tensors without a rank.
+        symbolic = [x for x in self.tensors if x.is_symbolic]
+        ranked = [x for x in symbolic if settled_or_ranked(x)]
         self.sought: list[Any] = []
-        if error.dim is None:
+        if error.axis is not None:
+            values = set(_sources(error.axis.value))
+            self.sought = [x for x in ranked if x.value in values and x.ndim <= 1]
+        elif error.dim is not None:
+            self.sought = [error.dim] * any(error.dim in x.dims for x in ranked)
+        else:
             extents = {id(x.extents): x.extents for x in self.tensors if not settled_or_ranked(x)}
             self.sought = list(extents.values())
-        elif any(error.dim in x.dims for x in self.tensors if settled_or_ranked(x)):
-            self.sought = [error.dim]
         if not self.sought:
             raise error
         self.problems: list[Exception] = []
@@ -111,7 +126,7 @@ class _Call:
 
     def _try(self, numbers: tuple[int, ...]) -> _Trial | None:
         builder = GraphBuilder(self.__name__, outer=context.recorder)  # type: ignore[arg-type]
-        given = [builder.parameter(self._spec(x, numbers)) for x in self.tensors]
+        given = [self._parameter(builder, x, numbers) for x in self.tensors]
         try:
             with recording(builder), taping(()):
                 structure = self.with_tensors(*given)
@@ -127,18 +142,28 @@ class _Call:
         finally:
             builder.finished = True
 
+    def _parameter(self, builder: GraphBuilder, x: Any, numbers: Sequence[int]) -> Tensor:
+        """What stands for an operand in a trial."""
+        if not x.is_symbolic:
+            return x  # type: ignore[no-any-return]
+        for number, sought in zip(numbers, self.sought, strict=True):
+            if sought is x:  # axes from this one on
+                count = x.dims[0] if x.dims else None
+                axes = number if count is None else range(number, number + count)
+                return from_array(np.array(axes, x.dtype.np_dtype))
+        return builder.parameter(self._spec(x, numbers))
+
     def _spec(self, x: Any, numbers: Sequence[int]) -> TensorSpec:
         """The spec of an operand for a trial: open sizes are any."""
         if not settled_or_ranked(x):
-            number = next(n for n, s in zip(numbers, self.sought, strict=True) if s is x.extents)
-            return TensorSpec([None] * number, x.dtype)
+            places = (n for n, s in zip(numbers, self.sought, strict=True) if s is x.extents)
+            return TensorSpec([None] * next(places, 1), x.dtype)
         dims = [numbers[0] if d == self.error.dim else d for d in x.dims]
         return TensorSpec([d if isinstance(d, int) else None for d in dims], x.dtype)
 
     def __call__(self, *tensors: Any) -> list[Any]:
         """What the run calls: the results, in a row."""
-        found = self.with_tensors(*tensors)
-        return [] if found is None else nest.flatten(found)
+        return _tensors(self.with_tensors(*tensors))
 
     def with_tensors(self, *tensors: Any) -> Any:
         """The function's result for other tensors."""
@@ -161,7 +186,8 @@ class _Call:
 
     def is_by_element(self, trial: _Trial) -> bool:
         """Whether each element of the result is computed of one element of the only operand."""
-        if self.error.dim is not None or len(self.sought) != 1 or len(trial.results) != 1:
+        of_rank = self.error.dim is self.error.axis is None
+        if not of_rank or len(self.sought) != 1 or len(trial.results) != 1:
             return False
         others = [x for x in self.leaves if isinstance(x, Tensor | np.ndarray)]
         if any(x.ndim for x in others if settled_or_ranked(x)):
@@ -188,13 +214,43 @@ class _Call:
             dtype, shape = results[0]
             for _, other in results[1:]:
                 shape = _common(shape, other)
+            if self.error.axis is not None and shape.rank is not None:
+                shape = TensorShape([None] * shape.rank)  # other axes may leave other sizes
             found.append((dtype, shape))
         return found
 
     def refuse(self) -> NoReturn:
-        """Raise what all trials say; that the rank is not known where they say different things."""
+        """Raise what all trials say; that the rank is not known where they say different things.
+        Of axes each trial says the same in other words."""
         texts = {f"{type(p).__name__} {p}" for p in self.problems}
-        raise self.problems[0] if len(texts) == 1 else self.error
+        raise self.problems[0] if len(texts) == 1 or self.error.axis is not None else self.error
+
+
+def _tensors(structure: Any) -> list[Any]:
+    """The results of a call in a row: none of what updates a variable, which it gives back."""
+    return [] if structure is None or isinstance(structure, Variable) else nest.flatten(structure)
+
+
+def _read(x: Any, function: Any) -> Any:
+    """An argument, of a variable its value: a gradient may be asked for. Methods of variables get
+    the variable."""
+    own = getattr(function, "__qualname__", "").startswith("Variable.")
+    return convert_to_tensor(x) if isinstance(x, Variable) and not own else x
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, Tensor) and (x.is_symbolic or x.dtype.is_differentiable)
+
+
+def _sources(value: Any) -> Iterator[Any]:
+    """A value, and those that it is computed of."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        value = waiting.pop()
+        if id(value) not in seen:
+            seen.add(id(value))
+            yield value
+            waiting += [] if value.node is None else value.node.inputs
 
 
 def _computes(node: Any) -> bool:
