@@ -119,8 +119,10 @@ def test_writing_that_fails_loses_nothing(
         if os.geteuid():
             root.chmod(0o755)  # what is compiled first is written there
         else:  # another user, who the process will be, passes the folders above
-            for folder in [tmp_path, *tmp_path.parents[:2]]:
-                folder.chmod(folder.stat().st_mode | 0o111)
+            for folder in [tmp_path, *tmp_path.parents]:
+                mode = folder.stat().st_mode
+                if mode & 0o111 != 0o111:
+                    folder.chmod(mode | 0o111)
     before = {p: p.read_bytes() for p in files_below(root)}
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(

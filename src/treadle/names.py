@@ -228,8 +228,17 @@ _INSTEAD = {
     "lookup.experimental": "Tables that change are not provided: use a dict while data is "
     "prepared, and td.lookup.StaticHashTable in functions",
     "saved_model.experimental": "A model is saved whole: see td.saved_model.save",
-    "train.experimental": "A checkpoint is one file: see td.train.Checkpoint; keep the state of "
-    "Python objects in a td.Variable, or beside it",
+    **dict.fromkeys(
+        [f"train.experimental.{n}" for n in (
+            "MaxShardSizePolicy", "ShardByTaskPolicy", "ShardableTensor", "ShardingCallback")],
+        "A checkpoint is one file of values: see td.train.Checkpoint",
+    ),
+    **dict.fromkeys(
+        [f"train.experimental.{n}" for n in (
+            "DynamicLossScale", "FixedLossScale", "LossScale", "MixedPrecisionLossScaleOptimizer",
+            "disable_mixed_precision_graph_rewrite", "enable_mixed_precision_graph_rewrite")],
+        "Use td.keras.mixed_precision, whose LossScaleOptimizer scales losses",
+    ),
     "distribute.experimental.partitioners": "Variables are not split: each replica has all of them",
     "distribute.experimental.rpc": "Workers are processes that MPI starts: see "
     "td.distribute.MultiWorkerMirroredStrategy",

@@ -337,6 +337,11 @@ def settled(x: Any) -> Any:
     return y * 1.0
 
 
+def called_by_the_run(x: Any) -> Any:
+    y = td.py_function(lambda t: t * 2.0, [x], td.float64)
+    return td.ensure_shape(td.transpose(y), [3, 2])
+
+
 def elements_of_a_dataset(x: Any) -> Any:
     total = td.zeros([3], x.dtype)
     for row in td.data.Dataset.from_tensor_slices(X).map(lambda row: row * 2.0):
@@ -451,6 +456,7 @@ OTHERS = [
     Program("print", printed, (X,)),
     Program("numpy_function", numpy_functions, (X,)),
     Program("set_shape", settled, (X,)),
+    Program("late_call", called_by_the_run, (X,), batched=False, open_dims=False),
     Program("dataset", elements_of_a_dataset, (X,)),
     Program("ranges", ranges, (X,)),
     Program("checked_positions", checked_positions, (X,)),
