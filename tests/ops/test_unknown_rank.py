@@ -261,6 +261,7 @@ def test_gradients_of_operands_that_are_no_symbolic_tensors() -> None:
             y = td.reduce_sum(td.reduce_sum(variable * MATRIX, axis) ** 2)
             y += td.reduce_sum(td.reduce_sum(MATRIX, axis) ** 2)
             y += td.reduce_sum(td.expand_dims(variable, axis) ** 3)
+            y += td.reduce_sum(variable.sum(axis) ** 2)
         return tape.gradient(y, [variable, MATRIX])
 
     compiled = td.function(f)

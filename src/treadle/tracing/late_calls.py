@@ -96,8 +96,13 @@ class _Call:
     """
 
     def __init__(self, function: Any, arguments: Any, error: NotYetKnown) -> None:
+        own = getattr(Variable, function.__name__, None) is function
+        if own and hasattr(Tensor, function.__name__):  # it reads the variable
+            function, own = getattr(Tensor, function.__name__), False
         self.function, self.arguments, self.error = function, arguments, error
-        self.leaves = [_read(x, function) for x in nest.flatten(arguments)]
+        self.leaves = nest.flatten(arguments)
+        if not own:  # else it may update the variable
+            self.leaves = [_read(x) for x in self.leaves]
         self.places = [i for i, x in enumerate(self.leaves) if _is_operand(x)]
         self.tensors: list[Any] = [self.leaves[i] for i in self.places]
         self.__name__ = function.__name__
@@ -231,11 +236,9 @@ def _tensors(structure: Any) -> list[Any]:
     return [] if structure is None or isinstance(structure, Variable) else nest.flatten(structure)
 
 
-def _read(x: Any, function: Any) -> Any:
-    """An argument, of a variable its value: a gradient may be asked for. Methods of variables get
-    the variable."""
-    own = getattr(function, "__qualname__", "").startswith("Variable.")
-    return convert_to_tensor(x) if isinstance(x, Variable) and not own else x
+def _read(x: Any) -> Any:
+    """An argument, of a variable its value: a gradient may be asked for."""
+    return convert_to_tensor(x) if isinstance(x, Variable) else x
 
 
 def _is_operand(x: Any) -> bool:
