@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -350,9 +350,9 @@ class UnrankedTensor(SymbolicTensor):
         )
 
 
-def settled_or_ranked(tensor: Any) -> bool:
-    """False for a symbolic tensor of a rank that is not known."""
-    return not isinstance(tensor, UnrankedTensor) or tensor.is_settled
+def lacks_rank(tensor: Any) -> TypeGuard[UnrankedTensor]:
+    """Whether it is a symbolic tensor of a rank that is not known."""
+    return isinstance(tensor, UnrankedTensor) and not tensor.is_settled
 
 
 class Reference:

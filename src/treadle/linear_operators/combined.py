@@ -196,7 +196,48 @@ class LinearOperatorComposition(LinearOperator):
         return LinearOperatorComposition([o.inverse() for o in reversed(self.operators)])
 
 
-class LinearOperatorBlockDiag(LinearOperator):
+class _OneByOne(LinearOperator):
+    """An operator made of others whose adjoint, inverse and Cholesky factor are made of theirs.
+
+    Attributes:
+        joint: what stands between their names in its name.
+    """
+
+    parts = ("operators",)
+    joint = ""
+
+    def __init__(
+        self, operators: Sequence[LinearOperator], is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self.operators = list(operators)
+        _check_dtypes(self, self.operators)
+        super().__init__(
+            self.operators[0].dtype,
+            None,
+            _of_all(is_non_singular, [o.is_non_singular for o in self.operators]),
+            _of_all(is_self_adjoint, [o.is_self_adjoint for o in self.operators]),
+            _of_all(is_positive_definite, [o.is_positive_definite for o in self.operators]),
+            _of_all(is_square, [o.is_square for o in self.operators]),
+            name or self.joint.join(o.name for o in self.operators),
+        )
+
+    def _of(self, operators: Sequence[LinearOperator]) -> LinearOperator:
+        """The operator that is made of others in the same way."""
+        raise NotImplementedError
+
+    def _adjoint(self) -> LinearOperator:
+        return self._of([o.adjoint() for o in self.operators])
+
+    def _inverse(self) -> LinearOperator:
+        return self._of([o.inverse() for o in self.operators])
+
+    def _cholesky(self) -> LinearOperator:
+        return self._of([o.cholesky() for o in self.operators])
+
+
+class LinearOperatorBlockDiag(_OneByOne):
     """The operator of matrices whose diagonal blocks are those of square operators.
 
     Args:
@@ -209,24 +250,19 @@ class LinearOperatorBlockDiag(LinearOperator):
         TypeError: they are of several dtypes.
     """
 
-    parts = ("operators",)
+    joint = "_ds_"
 
     def __init__(
         self, operators: Sequence[LinearOperator], is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
         is_square: bool | None = True, name: str | None = None,
     ) -> None:  # fmt: skip
-        self.operators = list(operators)
-        _check_dtypes(self, self.operators)
         super().__init__(
-            self.operators[0].dtype,
-            None,
-            _of_all(is_non_singular, [o.is_non_singular for o in self.operators]),
-            _of_all(is_self_adjoint, [o.is_self_adjoint for o in self.operators]),
-            _of_all(is_positive_definite, [o.is_positive_definite for o in self.operators]),
-            is_square,
-            name or "_ds_".join(o.name for o in self.operators),
+            operators, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )
+
+    def _of(self, operators: Sequence[LinearOperator]) -> LinearOperator:
+        return LinearOperatorBlockDiag(operators)
 
     def _shape(self) -> Any:
         sizes = [o._size() for o in self.operators]
@@ -286,17 +322,8 @@ class LinearOperatorBlockDiag(LinearOperator):
         found = [o.log_abs_determinant() for o in self.operators]
         return functools.reduce(lambda a, b: a + b, found)
 
-    def _adjoint(self) -> LinearOperator:
-        return LinearOperatorBlockDiag([o.adjoint() for o in self.operators])
 
-    def _inverse(self) -> LinearOperator:
-        return LinearOperatorBlockDiag([o.inverse() for o in self.operators])
-
-    def _cholesky(self) -> LinearOperator:
-        return LinearOperatorBlockDiag([o.cholesky() for o in self.operators])
-
-
-class LinearOperatorKronecker(LinearOperator):
+class LinearOperatorKronecker(_OneByOne):
     """The Kronecker product of operators: every element of the first is multiplied by the whole of
     the second, and so on. Products and solves take the operators one by one.
 
@@ -310,24 +337,10 @@ class LinearOperatorKronecker(LinearOperator):
         TypeError: they are of several dtypes.
     """
 
-    parts = ("operators",)
+    joint = "_x_"
 
-    def __init__(
-        self, operators: Sequence[LinearOperator], is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
-        is_square: bool | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
-        self.operators = list(operators)
-        _check_dtypes(self, self.operators)
-        super().__init__(
-            self.operators[0].dtype,
-            None,
-            _of_all(is_non_singular, [o.is_non_singular for o in self.operators]),
-            _of_all(is_self_adjoint, [o.is_self_adjoint for o in self.operators]),
-            _of_all(is_positive_definite, [o.is_positive_definite for o in self.operators]),
-            _of_all(is_square, [o.is_square for o in self.operators]),
-            name or "_x_".join(o.name for o in self.operators),
-        )
+    def _of(self, operators: Sequence[LinearOperator]) -> LinearOperator:
+        return LinearOperatorKronecker(operators)
 
     def _shape(self) -> Any:
         sizes = [o._size() for o in self.operators]
@@ -397,15 +410,6 @@ class LinearOperatorKronecker(LinearOperator):
         found = [o.log_abs_determinant() for o in self.operators]
         terms = [d * cast(n, d.dtype) for d, n in zip(found, self._repeats(), strict=True)]
         return functools.reduce(lambda a, b: a + b, terms)
-
-    def _adjoint(self) -> LinearOperator:
-        return LinearOperatorKronecker([o.adjoint() for o in self.operators])
-
-    def _inverse(self) -> LinearOperator:
-        return LinearOperatorKronecker([o.inverse() for o in self.operators])
-
-    def _cholesky(self) -> LinearOperator:
-        return LinearOperatorKronecker([o.cholesky() for o in self.operators])
 
 
 def _product(sizes: Sequence[Dim]) -> Dim:

@@ -19,7 +19,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.refusals import NotYetKnown
 from treadle.core.shapes import ANY, Dim, SymbolicDim, TensorShape, compound, fresh_symbol, product
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, UnrankedTensor
+from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, lacks_rank
 from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.conversion import constant, convert_to_tensor, has_dtype, pack
 from treadle.ops.elementwise.casting import cast as cast_tensor
@@ -150,7 +150,7 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     if not dtype.is_integer:
         text = f"shape: out_type must be an integer dtype, not {dtype.name}{at(user_origin())}"
         raise errors.DtypeError(None, None, text)
-    if isinstance(x, UnrankedTensor) and not x.is_settled:
+    if lacks_rank(x):
         return cast_tensor(x.extents, dtype)
     if context.recorder is None or all(isinstance(d, int) for d in x.dims):
         return constant(np.array(x.dims, dtype.np_dtype), dtype)
@@ -167,14 +167,14 @@ def shape_n(
 def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements, int32 by default."""
     x = convert_to_tensor(input)
-    dims = x.elements.dims if isinstance(x, UnrankedTensor) and not x.is_settled else x.dims
+    dims = x.elements.dims if lacks_rank(x) else x.dims
     return dims_tensor(product(dims), dtypes.as_dtype(out_type or dtypes.int32))
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of axes, an int32 scalar."""
     x = convert_to_tensor(input)
-    if isinstance(x, UnrankedTensor) and not x.is_settled:
+    if lacks_rank(x):
         return dims_tensor(x.extents.dims[0], dtypes.int32)
     return constant(x.ndim, dtypes.int32)
 

@@ -15,7 +15,7 @@ from treadle.core.dtypes import DType
 from treadle.core.origin import at, is_internal, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec, TensorSpec, spec_text
-from treadle.core.tensor import NDArray, Tensor, placed_array, settled_or_ranked
+from treadle.core.tensor import NDArray, Tensor, lacks_rank, placed_array
 from treadle.ops.conversion import convert_to_tensor, to_array
 from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping.unknown_rank import of_parts, parts_of, specs_of_parts
@@ -136,7 +136,7 @@ class StagedCall:
         self.user_func, self.checked = func, checked
         self.dtypes = [d for d, _ in types]
         self.ranked = [s.rank is not None for _, s in types]
-        self.takes_ranked = [*map(settled_or_ranked, arguments)]
+        self.takes_ranked = [not lacks_rank(x) for x in arguments]
         self.operands: list[Tensor] = []
         for x, ranked in zip(arguments, self.takes_ranked, strict=True):
             self.operands += [x] if ranked else parts_of(x)

@@ -22,14 +22,14 @@ from treadle.core import errors, nest
 from treadle.core.context import context, recording, taping
 from treadle.core.dtypes import DType
 from treadle.core.refusals import NotYetKnown
-from treadle.core.shapes import TensorShape
+from treadle.core.shapes import Dim, TensorShape
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import (
     SymbolicTensor,
     Tensor,
     UnrankedTensor,
     from_array,
-    settled_or_ranked,
+    lacks_rank,
 )
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph
@@ -107,7 +107,7 @@ class _Call:
         self.tensors: list[Any] = [self.leaves[i] for i in self.places]
         self.__name__ = function.__name__
         symbolic = [x for x in self.tensors if x.is_symbolic]
-        ranked = [x for x in symbolic if settled_or_ranked(x)]
+        ranked = [x for x in symbolic if not lacks_rank(x)]
         self.sought: list[Any] = []
         if error.axis is not None:
             values = set(_sources(error.axis.value))
@@ -115,7 +115,7 @@ class _Call:
         elif error.dim is not None:
             self.sought = [error.dim] * any(error.dim in x.dims for x in ranked)
         else:
-            extents = {id(x.extents): x.extents for x in self.tensors if not settled_or_ranked(x)}
+            extents = {id(x.extents): x.extents for x in self.tensors if lacks_rank(x)}
             self.sought = list(extents.values())
         if not self.sought:
             raise error
@@ -160,11 +160,15 @@ class _Call:
 
     def _spec(self, x: Any, numbers: Sequence[int]) -> TensorSpec:
         """The spec of an operand for a trial: open sizes are any."""
-        if not settled_or_ranked(x):
+        if lacks_rank(x):
             places = (n for n, s in zip(numbers, self.sought, strict=True) if s is x.extents)
             return TensorSpec([None] * next(places, 1), x.dtype)
-        dims = [numbers[0] if d == self.error.dim else d for d in x.dims]
+        dims = self._dims(x, numbers)
         return TensorSpec([d if isinstance(d, int) else None for d in dims], x.dtype)
+
+    def _dims(self, x: Tensor, numbers: Sequence[int]) -> tuple[Dim, ...]:
+        """The dims of an operand where the length that is sought is known."""
+        return tuple(numbers[0] if d == self.error.dim else d for d in x.dims)
 
     def __call__(self, *tensors: Any) -> list[Any]:
         """What the run calls: the results, in a row."""
@@ -183,11 +187,9 @@ class _Call:
         return self.with_tensors(*(self._known(x, numbers) for x in self.tensors))
 
     def _known(self, x: Any, numbers: Sequence[int]) -> Any:
-        if not settled_or_ranked(x):
+        if lacks_rank(x):
             return ensure_shape(x, self._spec(x, numbers).shape)
-        if self.error.dim in x.dims:
-            return with_dims(x, tuple(numbers[0] if d == self.error.dim else d for d in x.dims))
-        return x
+        return with_dims(x, self._dims(x, numbers))
 
     def is_by_element(self, trial: _Trial) -> bool:
         """Whether each element of the result is computed of one element of the only operand."""
@@ -195,7 +197,7 @@ class _Call:
         if not of_rank or len(self.sought) != 1 or len(trial.results) != 1:
             return False
         others = [x for x in self.leaves if isinstance(x, Tensor | np.ndarray)]
-        if any(x.ndim for x in others if settled_or_ranked(x)):
+        if any(x.ndim for x in others if not lacks_rank(x)):
             return False
         (result,) = trial.results
         nodes = list(trial.graph.walk())
@@ -206,7 +208,7 @@ class _Call:
 
     def on_elements(self) -> Any:
         """The function of the elements in a row, with the shape of the operand."""
-        vectors = [x if settled_or_ranked(x) else x.elements for x in self.tensors]
+        vectors = [x.elements if lacks_rank(x) else x for x in self.tensors]
         return UnrankedTensor(nest.flatten(self.with_tensors(*vectors))[0], self.sought[0])
 
     def result_types(self, trials: Sequence[_Trial]) -> list[tuple[DType, TensorShape]]:

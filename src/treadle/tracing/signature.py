@@ -20,7 +20,7 @@ from treadle.core.devices import HOST, Device
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY, TensorShape
 from treadle.core.spec import ListSpec, Spec, TensorSpec, array_spec
-from treadle.core.tensor import DeviceTensor, Tensor, UnrankedTensor
+from treadle.core.tensor import DeviceTensor, Tensor, lacks_rank
 from treadle.core.trace_types import TraceType, TracingContext
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
@@ -37,7 +37,7 @@ def is_tensor_leaf(value: Any) -> bool:
 def leaf_spec(value: Any) -> TensorSpec:
     """The spec under which a tensor leaf is traced."""
     if isinstance(value, Tensor):
-        if isinstance(value, UnrankedTensor) and not value.is_settled:
+        if lacks_rank(value):
             raise value.refusal("the call of a function")
         return value.spec
     if isinstance(value, TensorSpec | ListSpec):

@@ -22,7 +22,7 @@ from treadle.core.refusals import NotYetKnown
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.strategies import tracing_for_none
 from treadle.core.switches import disabled
-from treadle.core.tensor import SymbolicTensor, Tensor, from_array, moved, settled_or_ranked
+from treadle.core.tensor import SymbolicTensor, Tensor, from_array, lacks_rank, moved
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph, Region, Value, clone_node
 from treadle.ops.conversion import convert_to_tensor
@@ -247,7 +247,7 @@ def _collect(result: Any, name: str) -> tuple[Any, list[Tensor]]:
         if value is None:
             return None
         tensor = _as_result(value, name)
-        if not settled_or_ranked(tensor):
+        if lacks_rank(tensor):
             results.extend(parts_of(tensor))
             return _UnrankedResult(len(results) - 2)
         results.append(tensor)

@@ -12,7 +12,7 @@ from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, TensorShape, product, shape_text
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import NDArray, Tensor, UnrankedTensor, settled_or_ranked
+from treadle.core.tensor import NDArray, Tensor, lacks_rank
 from treadle.kernel.ir import Expr, Index
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
@@ -84,8 +84,8 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
         InvalidArgumentError: the number of elements differs.
     """
     x = convert_to_tensor(tensor)
-    if not settled_or_ranked(x):
-        x = x.elements  # type: ignore[attr-defined]
+    if lacks_rank(x):
+        x = x.elements
     dims = partial_dims(shape)
     if any(d is None for d in dims):
         dims = _open_dims(x, shape, dims)
@@ -185,7 +185,7 @@ def with_dims(x: Tensor, dims: tuple[Dim, ...]) -> Tensor:
 
 def of_rank(x: Tensor, rank: int) -> Tensor:
     """`x`; where only a run knows its rank, checked to have this one."""
-    return x if settled_or_ranked(x) else ensure_shape(x, [None] * rank)
+    return ensure_shape(x, [None] * rank) if lacks_rank(x) else x
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -197,7 +197,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     wanted = TensorShape(shape)
     if wanted.rank is None:
         return tensor
-    if isinstance(tensor, UnrankedTensor) and not tensor.is_settled:
+    if lacks_rank(tensor):
         out = TensorSpec(wanted, tensor.dtype)
         return run(SETTLE_RANK, tensor.elements, tensor.extents, out=out)  # type: ignore[no-any-return]
     if not tensor.shape.is_compatible_with(wanted):

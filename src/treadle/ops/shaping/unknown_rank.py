@@ -11,7 +11,7 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor, settled_or_ranked
+from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor, lacks_rank
 from treadle.ops.dims import shape
 from treadle.ops.registry import run
 from treadle.ops.shaping.reshaping import ENSURE_SHAPE, RESHAPE, SETTLE_RANK, reshape
@@ -27,7 +27,7 @@ def specs_of_parts(dtype: Any) -> tuple[TensorSpec, TensorSpec]:
 
 def parts_of(x: Tensor) -> tuple[Tensor, Tensor]:
     """The elements of a tensor in row-major order, and its shape."""
-    if isinstance(x, UnrankedTensor) and not x.is_settled:
+    if lacks_rank(x):
         return x.elements, x.extents
     return reshape(x, [-1]), shape(x, dtypes.int64)
 
@@ -58,7 +58,7 @@ def set_shape(self: Any, shape: Any) -> None:
     is_here = bool(recorder is context.recorder)
     if recorder.finished:
         raise self.no_value("given a shape")
-    if settled_or_ranked(self):
+    if not lacks_rank(self):
         dims = self.shape.merge_with(wanted).exact
         if dims != self.dims and is_here:
             # A branch knows it for itself only: elsewhere the tensor may have another size.

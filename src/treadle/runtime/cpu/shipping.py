@@ -40,7 +40,7 @@ from treadle.runtime.cpu.shipped_code import (
     list_text,
     member,
 )
-from treadle.runtime.cpu.target import Target, named
+from treadle.runtime.cpu.target import LLVM_OPTIONS, Target, named
 
 ELEMENT = "float"  # LLVM's name of the elements whose code is shipped
 _CONVOLUTIONS = (FORWARD, TO_INPUT, TO_FILTER)
@@ -61,7 +61,8 @@ PROCESSORS: dict[str, tuple[tuple[str, frozenset[str]], ...]] = {
     "x86-64-v3": (("znver3", frozenset()), ("haswell", frozenset())),
     "aarch64": (("neoverse-n1", frozenset()), ("generic", frozenset())),
 }
-_VERSION = llvmlite.__version__.encode()  # which archives tell in their comment
+# What compiles the texts, which archives tell in their comment.
+_VERSION = " ".join([llvmlite.__version__, *LLVM_OPTIONS]).encode()
 _IMPORTING = 10 * 10**9  # nanoseconds in which this process has read the source files, at most
 _OLDEST = (1980, 1, 1, 0, 0, 0)  # of members: archives of the same code are the same bytes
 

@@ -42,7 +42,7 @@ AMX_FEATURES = frozenset({"amx-tile", "amx-bf16"})
 # conditional moves that lie on the longest chain of a loop. Where the data decides, as in tables of
 # edit distances or a binary search, such a branch is mispredicted half of the time, and the loop
 # takes up to 2.4 times as long; where it is foreseen, the loop gains at most a tenth.
-_OPTIONS = ("-x86-cmov-converter=false",)
+LLVM_OPTIONS = ("-x86-cmov-converter=false",)
 
 _initialised = locks.lock()
 
@@ -53,7 +53,7 @@ def llvm_binding() -> Any:
     import llvmlite.binding as llvm
 
     with _initialised:
-        for option in _OPTIONS:
+        for option in LLVM_OPTIONS:
             llvm.set_option("treadle", option)
         make_safe(llvm.ffi.lib)
         llvm.initialize_all_targets()
@@ -152,7 +152,8 @@ class Target:
     def key(self) -> str:
         """Everything that changes the machine code made from a text."""
         features = ",".join(sorted(self.features))
-        return f"{self.triple}|{self.cpu}|{features}|O{self.opt}|{self.llvm}|{' '.join(_OPTIONS)}"
+        compiler = f"O{self.opt}|{self.llvm}|{' '.join(LLVM_OPTIONS)}"
+        return f"{self.triple}|{self.cpu}|{features}|{compiler}"
 
     @locks.cached_property
     def full_key(self) -> str:
