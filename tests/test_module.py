@@ -81,3 +81,27 @@ def test_libraries_can_ask_whether_the_constructor_has_run():
     module = Forgetful()
     assert not module.had_a_scope
     assert module._scope_name == "m/"
+    with pytest.raises(AttributeError), Forgetful.__new__(Forgetful).name_scope:
+        pass
+
+
+def test_each_list_of_variables_is_its_own():
+    """A class may say what it has variables for; the other lists do not ask it."""
+
+    class Careful(td.Module):
+        @property
+        def variables(self):
+            raise ValueError("not yet")
+
+    module = Careful()
+    module.v = td.Variable(1.0)
+    assert module.trainable_variables == (module.v,) and module.non_trainable_variables == ()
+
+
+def test_variables_of_the_users_classes_are_made_by_no_creator():
+    class Noted(td.Variable):
+        pass
+
+    with td.variable_creator_scope(lambda create, **kwargs: Noted(kwargs["initial_value"])):
+        made, own = td.Variable(1.0), Noted(2.0)
+    assert type(made) is Noted and type(own) is Noted and float(own) == 2.0

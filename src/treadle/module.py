@@ -86,7 +86,7 @@ class Module:
     def name_scope(self) -> Any:
         """A context manager: names of variables that its block makes begin with the module's name,
         inside the scope in which the module was made."""
-        return name_scope(getattr(self, "_scope", "") + self.name + "/")
+        return name_scope(self._scope_name)
 
     @property
     def _scope_name(self) -> str:
@@ -104,12 +104,12 @@ class Module:
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
         """The variables that optimizers update."""
-        return tuple(v for v in self.variables if v.trainable)
+        return tuple(v for v in _unique(_leaves(self, Variable)) if v.trainable)
 
     @property
     def non_trainable_variables(self) -> tuple[Variable, ...]:
         """The variables that optimizers leave alone."""
-        return tuple(v for v in self.variables if not v.trainable)
+        return tuple(v for v in _unique(_leaves(self, Variable)) if not v.trainable)
 
     @property
     def submodules(self) -> tuple[Module, ...]:

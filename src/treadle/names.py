@@ -184,8 +184,6 @@ _INSTEAD = {
     "visualization": "Images are not drawn here: use matplotlib on their arrays",
     "wrappers": "Models are not scikit-learn's estimators: call fit and predict in a class of your "
     "own that has sklearn.base.BaseEstimator",
-    "legacy": "Use keras.saving.serialize_keras_object and deserialize_keras_object; optimizers of "
-    "Keras 2 are in td.keras.optimizers.legacy",
     **dict.fromkeys(
         ("CuDNNLSTM", "CuDNNGRU"), "Keras has it no longer: use LSTM or GRU",
     ),

@@ -185,6 +185,110 @@ else:
 print("all is as with TensorFlow")
 '''
 
+NAMING = '''
+"""A library that names more of TensorFlow than it uses, and asks for private things of its own."""
+import functools
+from typing import Optional, Union
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.eager import context
+from tensorflow.python.framework import tensor_spec
+from tensorflow.python.keras.callbacks import Callback
+from tensorflow.python.layers import utils
+from tensorflow.python.ops.distributions import util
+from tensorflow.python.platform import gfile
+from tensorflow.python.training import moving_averages
+from tensorflow.python.util import function_utils
+
+SIZES = {tf.float32: 4, tf.qint8: 1, tf.quint16: 2, tf.variant: 0}
+Rates = Union[float, tf.tpu.experimental.embedding.SGD]
+
+
+class Table(tf.tpu.experimental.embedding.TPUEmbedding):
+    """For other devices."""
+
+
+def group(*operations: Optional[tf.Operation]):
+    return [o for o in operations if isinstance(o, tf.Operation)]
+'''
+NAMED = '''
+import treadle
+
+treadle.compat.as_tensorflow()
+import naming
+import numpy as np
+import tensorflow as tf
+import tensorflow.compat.v1 as tf1
+
+assert naming.SIZES[tf.float32] == 4 and len(naming.SIZES) == 4
+assert naming.group(None, 1) == [] and hasattr(tf.tpu.experimental, "HardwareFeature")
+for call, name in [
+    (tf.tpu.experimental.initialize_tpu_system, "tensorflow.tpu.experimental.initialize"),
+    (naming.Table, "TPUEmbedding"),
+    (tf.CriticalSection, "threading.Lock"),
+    (tf.quantization.fake_quant_with_min_max_args, "Quantized"),
+]:
+    try:
+        call()
+    except NotImplementedError as error:
+        assert name in str(error), error
+    else:
+        raise AssertionError(name)
+assert not hasattr(naming.Table, "no_such_attribute") and not hasattr(tf, "no_such_module")
+
+# Private functions.
+assert naming.Callback is tf.keras.callbacks.Callback
+with tf.name_scope("outer"), tf.device("CPU:0"):
+    here = naming.context.context()
+    assert here.executing_eagerly() and here.scope_name == "outer/"
+    assert here.device_spec.device_type == "CPU"
+assert naming.context.context().scope_name == ""
+assert naming.context.context().device_spec.device_type is None
+assert naming.utils.smart_cond(True, lambda: 1, lambda: 2) == 1
+assert naming.util.gen_new_seed(12, "salt") == 1046305183
+assert naming.util.gen_new_seed(None, "salt") is None
+assert naming.gfile.Exists(naming.__file__)
+average = tf.Variable([1.0, 2.0])
+naming.moving_averages.assign_moving_average(average, tf.constant([3.0, 4.0]), 0.75, False)
+assert average.numpy().tolist() == [1.5, 2.5]
+class Calls:
+    def __call__(self, x, y): ...
+    def method(self, z): ...
+args = naming.function_utils.fn_args
+assert args(Calls()) == ("x", "y") and args(Calls().method) == ("z",)
+assert args(naming.functools.partial(lambda a, b, c: 0, 1, c=2)) == ("b",)
+
+# Specs with bounds.
+Bounded = naming.tensor_spec.BoundedTensorSpec
+spec = Bounded([2, 3], tf.int32, 0, [5, 6, 7], "actions")
+assert isinstance(spec, tf.TensorSpec) and spec.maximum.tolist() == [5, 6, 7]
+assert spec == Bounded([2, 3], tf.int32, 0, [5, 6, 7], "actions") and hash(spec)
+assert spec != Bounded([2, 3], tf.int32, 1, [5, 6, 7], "actions")
+assert Bounded.from_spec(spec) == spec
+assert Bounded.from_spec(tf.TensorSpec([], tf.int8)).minimum == -128
+assert tf.function(lambda x: x + 1, input_signature=[spec])(np.ones([2, 3], np.int32))[0, 0] == 2
+try:
+    Bounded([2, 3], tf.int32, [0, 0], 1)
+except ValueError as error:
+    assert "not compatible" in str(error)
+else:
+    raise AssertionError("bounds that do not broadcast")
+
+# A compiler is asked for in TensorFlow's ways.
+(doubled,) = tf.xla.experimental.compile(lambda x: x * 2, [tf.constant(3)])
+assert int(doubled) == 6
+with tf.xla.experimental.jit_scope():
+    assert [int(x) for x in tf.xla.experimental.compile(lambda: [tf.constant(1), 2])] == [1, 2]
+
+# Attributes of variables, private ones of TensorFlow's among them.
+variable = tf.Variable(1.0)
+variable._trainable = False
+assert not variable.trainable and not variable._trainable
+variable.noted = "by a library"
+assert variable.noted == "by a library" and not hasattr(tf.Variable(1.0), "noted")
+print("all is as with TensorFlow")
+'''
 
 def _run(program: str, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     paths = os.pathsep.join([str(Path(treadle.__file__).parents[1]), str(folder)])
@@ -197,6 +301,12 @@ def _run(program: str, folder: Path, *args: str) -> subprocess.CompletedProcess[
 def test_a_library_for_tensorflow(tmp_path: Path) -> None:
     (tmp_path / "library.py").write_text(LIBRARY)
     done = _run(PROGRAM, tmp_path)
+    assert done.stdout == "all is as with TensorFlow\n", done.stderr
+
+
+def test_what_libraries_name_but_do_not_use(tmp_path: Path) -> None:
+    (tmp_path / "naming.py").write_text(NAMING)
+    done = _run(NAMED, tmp_path)
     assert done.stdout == "all is as with TensorFlow\n", done.stderr
 
 

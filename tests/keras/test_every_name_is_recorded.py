@@ -62,7 +62,6 @@ MISSING = {
     "sounds are not read, pictures not drawn": {
         "utils": "audio_dataset_from_directory", "": "visualization",
     },
-    "formats of Keras 2": {"": "legacy", "utils": "legacy"},
     "of Keras 3 alone": {
         "": "distillation", "dtype_policies": "DTypePolicyMap", "utils": "FeatureSpace",
         "saving": "KerasFileEditor", "optimizers": "MultiOptimizer OptimizerMap",

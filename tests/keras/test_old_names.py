@@ -188,3 +188,80 @@ def test_metrics_of_functions(name: str, expected: float) -> None:
     metric = getattr(keras.metrics, name)()
     metric.update_state(np.float32(true), np.float32(pred))
     np.testing.assert_allclose(metric.result(), expected, rtol=1e-4)
+
+
+def test_layers_that_nobody_tells_train_as_the_learning_phase_says() -> None:
+    class Telling(layers.Layer):
+        def call(self, x: Any) -> Any:
+            phases.append(keras.backend.learning_phase())
+            return self.dropout(x)
+
+        dropout = layers.Dropout(0.5)
+
+    phases: list[Any] = []
+    layer, x = Telling(), np.ones((1, 64), np.float32)
+    assert keras.backend.learning_phase() == 0
+    try:
+        np.testing.assert_array_equal(layer(x), x)
+        assert set(np.unique(layer(x, training=True))) == {0.0, 2.0}
+        keras.backend.set_learning_phase(1)
+        assert keras.backend.learning_phase() == 1
+        assert set(np.unique(layer(x))) == {0.0, 2.0}
+        np.testing.assert_array_equal(layer(x, training=False), x)
+        with pytest.raises(ValueError, match="0 or 1"):
+            keras.backend.set_learning_phase(2)
+    finally:
+        keras.backend.clear_session()
+    assert phases == [0, 1, 1, 0] and keras.backend.learning_phase() == 0
+    np.testing.assert_array_equal(layer(x), x)
+
+
+class Scale:
+    """An object of a library, with another and a function among its arguments."""
+
+    def __init__(self, start: Any, activation: Any, name: str = "relu", factor: float = 2.0):
+        self.start, self.activation, self.name, self.factor = start, activation, name, factor
+
+    def get_config(self) -> dict[str, Any]:
+        return {k: getattr(self, k) for k in ("start", "activation", "name", "factor")}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        return cls(**config)
+
+
+def relu(x: Any) -> Any:
+    return x
+
+
+def test_objects_as_data_in_the_form_of_keras_2() -> None:
+    legacy = keras.utils.legacy
+    assert keras.legacy.saving.serialize_keras_object is legacy.serialize_keras_object
+    data = legacy.serialize_keras_object(Scale(keras.initializers.Constant(3.0), relu))
+    assert data == {
+        "class_name": "Scale",
+        "config": {
+            "start": {
+                "class_name": "Constant", "config": {"value": 3.0},
+                "__passive_serialization__": True,
+            },
+            "activation": "relu", "name": "relu", "factor": 2.0,
+        },
+    }  # fmt: skip
+    known = {"Scale": Scale, "relu": relu} | vars(keras.initializers)
+    again = legacy.deserialize_keras_object(data, module_objects=known)
+    assert type(again) is Scale and again.activation is relu and again.name == "relu"
+    assert isinstance(again.start, keras.initializers.Constant) and again.factor == 2.0
+    assert legacy.serialize_keras_object(None) is None
+    assert legacy.deserialize_keras_object("relu", known) is relu
+    assert isinstance(legacy.deserialize_keras_object("Zeros", known), keras.initializers.Zeros)
+    with keras.utils.custom_object_scope({"Own": relu}):
+        assert legacy.deserialize_keras_object("Own") is relu
+    for wrong, message in [
+        (lambda: legacy.serialize_keras_object(3), "get_config"),
+        (lambda: legacy.deserialize_keras_object("none", known, None, "scale"), "Unknown scale"),
+        (lambda: legacy.deserialize_keras_object({"class_name": "Scale"}), "Improper config"),
+        (lambda: legacy.deserialize_keras_object(3, known), "Could not interpret"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            wrong()

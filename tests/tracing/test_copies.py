@@ -49,3 +49,27 @@ def test_deep_copies_have_traces_of_their_own():
     assert g(td.ones([2])).numpy().tolist() == [2, 2]
     assert f.experimental_get_tracing_count() == 0 and g.max_traces == 3
     assert g.input_signature == f.input_signature
+
+
+def test_variables_are_pickled_with_their_values():
+    variable = td.Variable([1.0, 2.0], trainable=False, name="w", shape=[None])
+    for twin in (pickle.loads(pickle.dumps(variable)), copy.deepcopy(variable)):
+        assert twin is not variable and twin.name == "w:0" and not twin.trainable
+        assert twin.numpy().tolist() == [1.0, 2.0] and twin.shape.as_list() == [None]
+        twin.assign([3.0])
+    assert variable.numpy().tolist() == [1.0, 2.0]
+
+
+def test_a_function_has_what_was_set_on_the_python_function():
+    class Scale:
+        def __init__(self):
+            self.factor = td.Variable(3.0)
+
+        def __call__(self, x):
+            return x * self.factor
+
+    scale = Scale()
+    scaled = td.function(scale)
+    assert float(scaled(td.constant(2.0))) == 6.0 and scaled.factor is scale.factor
+    with pytest.raises(AttributeError, match="no_such"):
+        scaled.no_such

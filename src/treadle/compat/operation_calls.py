@@ -42,7 +42,8 @@ def function_of(type_: str) -> Callable[..., Any]:
         found = run_operation(type_, attributes, *_inputs(form, values))
         if form.gives_list:
             return list(found)
-        return found if kind is None or found is None else kind(*found)
+        # Versions of an operation share a rule, and older ones have fewer results.
+        return found if kind is None or found is None else kind(*found[: len(form.results)])
 
     call.__name__ = call.__qualname__ = type_
     call.__module__ = "treadle.raw_ops"

@@ -99,6 +99,7 @@ Bitcast | input:T | type | output
 BitwiseAnd | x:T y:T |  | z
 BitwiseOr | x:T y:T |  | z
 BitwiseXor | x:T y:T |  | z
+BlockLSTMV2 | seq_len_max:int64 x:T cs_prev:T h_prev:T w:T wci:T wcf:T wco:T b:T | cell_clip=0.0 use_peephole=False | i cs f o ci co h
 BroadcastGradientArgs | s0:T s1:T |  | r0 r1
 BroadcastTo | input:T shape:Tidx |  | output
 Bucketize | input:T | boundaries | output

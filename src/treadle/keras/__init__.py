@@ -43,6 +43,7 @@ from treadle.names import provided
 if TYPE_CHECKING:
     from treadle.keras import applications as applications
     from treadle.keras import datasets as datasets
+    from treadle.keras import legacy as legacy
     from treadle.keras import preprocessing as preprocessing
 
 __version__ = "3.15.1"  # of Keras, whose names and files these are
@@ -68,9 +69,9 @@ __all__ = [
     "KerasTensor", "Layer", "Loss", "Metric", "Model", "Operation", "Optimizer", "Regularizer",
     "Sequential", "StatelessScope", "Variable", "activations", "applications", "backend",
     "callbacks", "config", "constraints", "datasets", "device", "dtype_policies", "export",
-    "initializers", "layers",
+    "initializers", "layers", "legacy",
     "losses", "metrics", "mixed_precision", "models", "name_scope", "ops", "optimizers",
     "preprocessing", "random", "regularizers", "remat", "saving", "tree", "utils", "version",
 ]  # fmt: skip
 
-__getattr__ = provided(__name__, {"treadle.keras": "applications datasets preprocessing"})
+__getattr__ = provided(__name__, {"treadle.keras": "applications datasets legacy preprocessing"})

@@ -45,7 +45,9 @@ from treadle.keras.config import (
     set_floatx,
     set_image_data_format,
 )
+from treadle.keras.layers.base import training_of_the_call
 from treadle.keras.layers.symbolic import is_keras_tensor
+from treadle.keras.learning_phase import set_learning_phase
 from treadle.keras.losses.functions import elementwise_binary_crossentropy
 from treadle.keras.promotion import (
     is_float_dtype,
@@ -361,6 +363,15 @@ def get_uid(prefix: str = "") -> int:
     return naming.next_number(prefix)
 
 
+def learning_phase() -> Any:
+    """Whether the layer that is being called trains, as 1 or 0, or the tensor that it was given.
+
+    Where nobody said so, and outside of layers, it is what `set_learning_phase` set, or else 0.
+    """
+    found = training_of_the_call()
+    return found if td.is_tensor(found) else int(bool(found))
+
+
 # -- losses ----------------------------------------------------------------------------------------
 
 
@@ -393,14 +404,16 @@ __all__ = [
     "epsilon", "equal", "eval", "exp", "expand_dims", "eye", "flatten", "floatx", "foldl",
     "foldr", "gather", "get_uid", "get_value", "gradients", "greater", "greater_equal",
     "hard_sigmoid", "image_data_format", "in_top_k", "int_shape", "is_float_dtype",
-    "is_int_dtype", "is_keras_tensor", "is_sparse", "l2_normalize", "less", "less_equal", "log",
+    "is_int_dtype", "is_keras_tensor", "is_sparse", "l2_normalize", "learning_phase", "less",
+    "less_equal", "log",
     "logsumexp", "map_fn", "max", "maximum", "mean", "min", "minimum", "moving_average_update",
     "name_scope", "ndim", "not_equal", "one_hot", "ones", "ones_like", "permute_dimensions",
     "pool2d", "pool3d", "pow", "prod", "random_bernoulli", "random_normal",
     "random_normal_variable", "random_uniform", "random_uniform_variable", "relu", "repeat",
     "repeat_elements", "reshape", "resize_images", "resize_volumes", "result_type", "reverse",
     "rnn", "round", "separable_conv2d", "set_epsilon", "set_floatx", "set_image_data_format",
-    "set_value", "shape", "sigmoid", "sign", "sin", "softmax", "softplus", "softsign",
+    "set_learning_phase", "set_value", "shape", "sigmoid", "sign", "sin", "softmax", "softplus",
+    "softsign",
     "sparse_categorical_crossentropy", "spatial_2d_padding", "spatial_3d_padding", "sqrt",
     "square", "squeeze", "stack", "standardize_dtype", "std", "stop_gradient", "sum", "switch",
     "tanh", "temporal_padding", "tile", "to_dense", "transpose", "truncated_normal", "update",

@@ -93,13 +93,25 @@ def register_stack(fn: Callable[[list[Tensor], DType | None], Tensor]) -> None:
 
 
 def _known_size(value: Dimension, dtype: DType | None) -> Tensor:
+    return convert_to_tensor(_size_of(value), dtype)
+
+
+def _size_of(value: Any) -> Any:
+    """The size that a `Dimension` is; anything else as it is."""
+    if not isinstance(value, Dimension):
+        return value
     if value.value is None:
         raise errors.DtypeError(
             None, None,
             f"Cannot convert an unknown {value!r} to a tensor: td.shape(x) gives the sizes when "
             f"the function runs{at(user_origin())}",
         )  # fmt: skip
-    return convert_to_tensor(value.value, dtype)
+    return value.value
+
+
+def _known_sizes(array: NDArray) -> NDArray:
+    """An array of objects with the sizes that its `Dimension` elements are."""
+    return np.array([_size_of(x) for x in array.flat]).reshape(array.shape)
 
 
 register_weak(Dimension, _known_size)
@@ -371,6 +383,8 @@ def _from_python(value: Any, dtype: DType | None) -> NDArray:
         raise ValueError(
             f"Cannot convert nested lists to a tensor: {error}{at(user_origin())}"
         ) from None
+    if array.dtype.kind == "O" and any(isinstance(x, Dimension) for x in array.flat):
+        array = _known_sizes(array)
     if array.dtype.kind in "SUO":
         return _strings(value, array, dtype)
     if array.dtype == dtypes.bfloat16.np_dtype:  # of a list of such numbers

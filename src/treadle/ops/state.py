@@ -178,11 +178,12 @@ class VariableAggregation(enum.Enum):
 
 
 class _CreatedVariable(type):
-    """Calls of `Variable` go through the creators of `variable_creator_scope`."""
+    """Calls of `Variable` go through the creators of `variable_creator_scope`. Those of classes
+    that users derive from it do not, as in TensorFlow."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         creators = naming.creators
-        if not creators:
+        if not creators or not cls.__module__.startswith("treadle."):
             return super().__call__(*args, **kwargs)
         create: Callable[..., Any] = functools.partial(_create, super().__call__)
         for creator in creators:
@@ -785,14 +786,28 @@ class Variable(metaclass=_CreatedVariable):
         raise TypeError("Variable is unhashable. Use variable.ref() as the key.")
 
     def __deepcopy__(self, memo: Any) -> Variable:
+        make, how = self.__reduce__()
+        memo[id(self)] = copy = make(*how)
+        return copy  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled with its value."""
         value = from_buffer(self._shared_buffer(), self.spec.device)
-        copy = Variable(
-            value, self.trainable, name=self.name.removesuffix(":0"),
-            synchronization=self.synchronization, aggregation=self.aggregation,
-        )  # fmt: skip
-        copy.name, copy.path = self.name, self.path
-        memo[id(self)] = copy
-        return copy
+        how = (self.trainable, self.name, self.path, self.synchronization, self.aggregation)
+        return _copied, (value, self.constraint, self.spec.shape, *how)
+
+
+def _copied(
+    value: Any, constraint: Any, shape: Any, trainable: bool, name: str, path: str | None,
+    synchronization: VariableSynchronization, aggregation: VariableAggregation,
+) -> Variable:  # fmt: skip
+    """A variable with a value and all else of another one."""
+    copy = Variable(
+        value, trainable, constraint=constraint, synchronization=synchronization,
+        aggregation=aggregation, shape=shape,
+    )  # fmt: skip
+    copy.name, copy.path = name, path
+    return copy
 
 
 def _assign_traced(variable: Variable, tensor: Tensor) -> None:

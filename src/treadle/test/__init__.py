@@ -320,6 +320,15 @@ class TestCase(unittest.TestCase):
         """The block raises an `OpError` such as `assertRaisesWithPredicateMatch` tells."""
         return self.assertRaisesWithPredicateMatch(td.errors.OpError, expected_err_re_or_predicate)
 
+    def assertRaisesIncompatibleShapesError(
+        self, exception_type: Any = td.errors.InvalidArgumentError
+    ) -> Any:
+        """The block raises an error that says that shapes do not fit together."""
+        return self.assertRaisesWithPredicateMatch(
+            exception_type,
+            r"Incompatible shapes|Dimensions must be equal|required broadcastable shapes",
+        )
+
     # -- Python's values, as absl has them -------------------------------------------------------
 
     def assertLen(self, container: Any, expected_len: int, msg: Any = None) -> None:

@@ -105,6 +105,13 @@ class Function:
     def name(self) -> str:
         return self._name
 
+    def __getattr__(self, name: str) -> Any:
+        """What was set on the Python function, or on the object that is called as one."""
+        given = vars(self).get("python_function")
+        if name in getattr(given, "__dict__", ()):
+            return vars(given)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     # -- calling -----------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

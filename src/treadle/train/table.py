@@ -13,6 +13,7 @@ from treadle.core import errors
 from treadle.core.file_errors import file_error
 from treadle.core.wire import varint_at
 from treadle.io.checksums import crc32c, masked
+from treadle.io.snappy import uncompressed
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
@@ -25,7 +26,7 @@ def read_table(path: Path) -> Iterator[tuple[bytes, bytes]]:
     Raises:
         NotFoundError and the like: the file cannot be read.
         DataLossError: it is damaged, or no table.
-        UnimplementedError: its blocks are compressed.
+        UnimplementedError: its blocks are compressed in another way than by Snappy.
     """
     try:
         data = path.read_bytes()
@@ -61,11 +62,12 @@ def _block(data: bytes, start: int, size: int, path: Path) -> bytes:
     stored = int.from_bytes(data[end + 1 : end + _TRAILER], "little")
     if masked(crc32c(data[start : end + 1])) != stored:
         raise ValueError(f"the block at byte {start} does not fit its checksum")
-    if data[end]:
+    if data[end] > 1:
         raise errors.UnimplementedError(
-            None, None, f"{path}: its blocks are compressed, which TensorFlow does not do"
+            None, None, f"{path}: its blocks are compressed in a way that TensorFlow does not know"
         )
-    return data[start:end]
+    block = data[start:end]
+    return uncompressed(block) if data[end] else block
 
 
 def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:

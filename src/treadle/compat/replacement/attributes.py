@@ -1,4 +1,5 @@
-"""Attributes that libraries set on tensors: TensorFlow's take any, treadle's have slots."""
+"""Attributes that libraries set on tensors and variables: TensorFlow's take any, treadle's have
+slots. Private ones of TensorFlow's that libraries use are here by their public names."""
 
 from __future__ import annotations
 
@@ -6,8 +7,10 @@ import weakref
 from typing import Any
 
 from treadle.core.tensor import Tensor
+from treadle.ops.state import Variable
 
-_set: dict[int, dict[str, Any]] = {}  # by the addresses of tensors that are still there
+_set: dict[int, dict[str, Any]] = {}  # by the addresses of objects that are still there
+_PRIVATE: dict[type, dict[str, str]] = {Variable: {"_trainable": "trainable"}}
 
 
 def _set_attribute(self: Any, name: str, value: Any) -> None:
@@ -29,7 +32,18 @@ def _attribute(self: Any, name: str) -> Any:
     raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
+def _alias(name: str) -> property:
+    """A property that is another attribute."""
+    return property(
+        lambda self: getattr(self, name), lambda self, value: setattr(self, name, value)
+    )
+
+
 def accept_attributes() -> None:
-    """Let tensors keep what is set on them: beside them, so that their size stays."""
-    Tensor.__setattr__ = _set_attribute  # type: ignore[method-assign]
-    Tensor.__getattr__ = _attribute  # type: ignore[attr-defined]
+    """Let tensors and variables keep what is set on them: beside them, so that their size stays."""
+    for kind in (Tensor, Variable):
+        kind.__setattr__ = _set_attribute  # type: ignore[method-assign]
+        kind.__getattr__ = _attribute  # type: ignore[union-attr]
+    for owner, names in _PRIVATE.items():
+        for private, public in names.items():
+            setattr(owner, private, _alias(public))

@@ -52,8 +52,8 @@ def _parts(value: Any) -> list[Any]:
 
 
 def _rebuilt(like: Any, parts: list[Any]) -> Any:
-    """The value with other components; `_Unbuilt` where they are no tensors. None is one where the
-    value has it."""
+    """The value with other components. Where these are no tensors it cannot be made, and `_Unbuilt`
+    holds them; None counts as a tensor where the value itself has as many of them."""
     leaves = nest.flatten(parts)
     given = sum(leaf is None for leaf in leaves)
     had = sum(leaf is None for leaf in nest.flatten(_parts(like))) if given else 0
@@ -69,8 +69,9 @@ def _is_value(leaf: Any) -> bool:
 
 
 class _Unbuilt:
-    """The structure of a composite tensor that has something else for its tensors, such as specs:
-    constructors of libraries take tensors only. With tensors it is the composite tensor again."""
+    """A composite tensor whose tensors were replaced by something else, such as specs, which the
+    constructors of libraries refuse. With tensors in their places it is the composite tensor again.
+    """
 
     def __init__(self, like: Any, parts: list[Any]) -> None:
         self.like, self.parts = like, parts
@@ -86,8 +87,8 @@ nest.register_node(
 
 
 class _Form:
-    """What the class and the components of a value do not tell. Two are equal where the specs have
-    a common type: their shapes may differ, the rest may not."""
+    """What a value is besides its class and components: its spec. Two are equal where the specs
+    have a common type, so that their shapes may differ and nothing else."""
 
     def __init__(self, value: Any) -> None:
         self._spec = value._type_spec
@@ -199,7 +200,8 @@ def _all_pairs(mine: Any, theirs: Any, fits: Callable[[Any, Any], bool]) -> bool
 
 _NAME_TO_TYPE_SPEC: dict[str, type] = {}
 _TYPE_SPEC_TO_NAME: dict[type, str] = {}
-_converters: list[tuple[Any, Callable[[Any], Any]]] = []
+# Classes, what gives the specs of their objects, and whether this holds for subclasses, too.
+_converters: list[tuple[type, Callable[[Any], Any], bool]] = []
 
 
 def register(name: str) -> Callable[[C], C]:
@@ -221,18 +223,18 @@ def register(name: str) -> Callable[[C], C]:
 def register_type_spec_from_value_converter(
     type_object: Any, converter_fn: Callable[[Any], Any], allow_subclass: bool = False
 ) -> None:
-    """What gives the specs of objects of a class."""
-    _converters.insert(0, (type_object, converter_fn))
+    """Let a function give the specs of objects of a class, and of its subclasses if said so."""
+    _converters.insert(0, (type_object, converter_fn, allow_subclass))
 
 
 def type_spec_from_value(value: Any) -> Any:
-    """The spec of a value, by what was registered for its class too.
+    """The spec of a value, by a function that was registered for its class if there is one.
 
     Raises:
         TypeError: it has none.
     """
-    for kind, converter in _converters:
-        if isinstance(value, kind):
+    for kind, converter, allow_subclass in _converters:
+        if type(value) is kind or (allow_subclass and isinstance(value, kind)):
             return converter(value)
     return _spec_of(value)
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import treadle
 from treadle.compat import replacement
+from treadle.compat.replacement.absent import name_absent_parts
 from treadle.compat.replacement.attributes import accept_attributes
 from treadle.compat.replacement.internal import KERAS, TENSORFLOW
 from treadle.compat.replacement.lookups import private_module
+from treadle.compat.replacement.xla import XLA
 from treadle.core.origin import at, user_origin
 
 _NAMES = {
@@ -110,5 +112,7 @@ def as_tensorflow() -> None:
         )
     accept_attributes()
     replacement.is_active = True
-    vars(treadle)["__internal__"], vars(treadle.keras)["__internal__"] = TENSORFLOW, KERAS
+    vars(treadle).update(__internal__=TENSORFLOW, __git_version__="unknown", xla=XLA)
+    vars(treadle.keras)["__internal__"] = KERAS
+    name_absent_parts()
     sys.meta_path.insert(0, _Finder())

@@ -8,6 +8,7 @@ from typing import Any
 import treadle as td
 from treadle.compat.replacement import structures
 from treadle.compat.replacement.composite_tensors import CompositeTensor
+from treadle.compat.replacement.functions import smart_cond
 from treadle.core.tensor import SymbolicTensor
 
 
@@ -19,6 +20,7 @@ TENSORFLOW = SimpleNamespace(
     CompositeTensor=CompositeTensor,
     SymbolicTensor=SymbolicTensor,
     nest=structures,
+    smart_cond=SimpleNamespace(smart_cond=smart_cond),
     tracking=SimpleNamespace(
         no_automatic_dependency_tracking=lambda method: method,
         Trackable=td.Module,

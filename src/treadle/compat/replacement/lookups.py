@@ -2,7 +2,8 @@
 
 TensorFlow defines its public functions in private modules, and libraries import them from there:
 ``tensorflow.python.ops.math_ops.reduce_sum`` is ``tensorflow.reduce_sum``. Such a name is looked up
-in the public modules. What is in none of them is in `private`, or an `ImportError`.
+in the public modules. What is in none of them is in `private`, or an `ImportError`. Modules under
+``tensorflow.core`` have protocol buffers.
 """
 
 from __future__ import annotations
@@ -37,8 +38,23 @@ _PLACES = (
     "treadle.types.experimental", "treadle.experimental", "treadle.config", "treadle.autograph",
     "treadle.autograph.experimental", "treadle.data", "treadle.data.experimental",
     "treadle.lookup", "treadle.nest", "treadle.compat", "treadle.summary", "treadle.distribute",
-    "treadle.compat.v1",
+    "treadle.saved_model", "treadle.keras.models", "treadle.compat.v1",
 )  # fmt: skip
+
+
+class MessageModule(ModuleType):
+    """A module or package under ``tensorflow.core``."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, f"The protocol buffers of {name}.")
+        self.__path__: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self.__name__.endswith("_pb2"):
+            return private.message(name)
+        return importlib.import_module(f"{self.__name__}.{name}")
 
 
 class PrivateModule(ModuleType):
@@ -59,7 +75,7 @@ class PrivateModule(ModuleType):
                 pass
         found = private.found(self._inside, name)
         if found is None:
-            found = _public(name)
+            found = _public(self._inside, name)
         if found is None:
             raise AttributeError(
                 f"{self.__name__} is private to TensorFlow, and treadle has no {name!r} for it"
@@ -68,8 +84,10 @@ class PrivateModule(ModuleType):
         return found
 
 
-def _public(name: str) -> Any:
-    for place in _PLACES:
+def _public(inside: str, name: str) -> Any:
+    """The public name; where it is Keras's first in the public module of the same name."""
+    same = [f"treadle.{inside}"] if inside.startswith("keras.") else []
+    for place in (*same, *_PLACES):
         try:
             return getattr(_attribute(place), name)
         except AttributeError:
@@ -84,11 +102,13 @@ def _attribute(place: str) -> Any:
 
 
 def private_module(name: str) -> ModuleType | None:
-    """The module for a name under ``tensorflow.python``; None for other names.
+    """The module for a name under ``tensorflow.python`` or ``tensorflow.core``; None for others.
 
     Raises:
         ModuleNotFoundError: it is the name of something within a module.
     """
+    if f"{name}.".startswith("tensorflow.core."):
+        return MessageModule(name)
     if not f"{name}.".startswith("tensorflow.python."):
         return None
     inside = name.removeprefix("tensorflow.python").removeprefix(".")

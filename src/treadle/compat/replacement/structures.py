@@ -24,23 +24,27 @@ _Path = tuple[Any, ...]
 
 
 def is_nested_or_composite(seq: Any) -> bool:
-    """Whether an object has parts, those of one value included."""
+    """Whether an object is a structure, or one value that is made of several tensors."""
     return nest.is_nested(seq)
 
 
 def is_namedtuple(instance: Any, strict: bool = False) -> bool:
+    """Whether an object is a tuple with names of fields."""
     return isinstance(instance, tuple) and hasattr(instance, "_fields")
 
 
 def is_mapping(obj: Any) -> bool:
+    """Whether an object is a dictionary or behaves as one."""
     return isinstance(obj, Mapping)
 
 
 def is_attrs(obj: Any) -> bool:
+    """Whether an object is of a class that the package attrs made."""
     return hasattr(type(obj), "__attrs_attrs__")
 
 
 def same_namedtuples(nest1: Any, nest2: Any) -> bool:
+    """Whether two tuples with names of fields have the same names, and classes of one name."""
     fields = [getattr(each, "_fields", None) for each in (nest1, nest2)]
     return type(nest1).__name__ == type(nest2).__name__ and fields[0] == fields[1]
 
@@ -68,6 +72,7 @@ _is_namedtuple, _is_mapping, _is_attrs = is_namedtuple, is_mapping, is_attrs
 
 
 def _taken(expand_composites: bool) -> Callable[[Any], list[tuple[Any, Any]] | None]:
+    """A function that gives the keys and parts of one level; None for a leaf."""
     parts = nest.children if expand_composites else nest.children_of_users
 
     def named(value: Any) -> list[tuple[Any, Any]] | None:
@@ -129,6 +134,7 @@ def _pairs(
 
 
 def _alike(shallow: Any, deep: Any) -> bool:
+    """Whether a structure may stand where the other is expected, by their types."""
     if isinstance(shallow, Mapping) and isinstance(deep, Mapping):
         return True
     if is_namedtuple(shallow) and is_namedtuple(deep):

@@ -18,6 +18,7 @@ from treadle.keras import (
     constraints,
     dtype_policies,
     initializers,
+    learning_phase,
     naming,
     random,
     regularizers,
@@ -61,6 +62,11 @@ class _CallState(threading.local):
 
 
 _calls = _CallState()
+
+
+def training_of_the_call() -> Any:
+    """Whether the innermost layer that is being called trains, as far as that was said."""
+    return _calls.training[-1] if _calls.training else learning_phase.trains()
 
 
 def _of_names(kind: Any, value: Any) -> Any:
@@ -730,6 +736,10 @@ class Layer(td.Module):
         self._mask_outputs(args[0] if args else None, outputs, mask)
         return outputs
 
+    # A layer called on KerasTensors is traced by this: a subclass may do more in its `__call__`,
+    # which has begun already.
+    _base_call = __call__
+
     def _named_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`call`, whose operations in a graph are named after the layer."""
         call = self._converted_call()
@@ -823,7 +833,7 @@ class Layer(td.Module):
             return args, kwargs, args[position]
         training = kwargs.pop("training", None)
         if training is None:
-            training = _calls.training[-1] if _calls.training else None
+            training = training_of_the_call()
         if parameters.takes_training:
             kwargs["training"] = parameters.trains if training is None else training
         return args, kwargs, training

@@ -129,7 +129,8 @@ class Node:
         leaves = [values[id(x)] if isinstance(x, KerasTensor) else x for x in self.leaves]
         args, kwargs = td.nest.pack_sequence_as(self.structure, leaves)
         found = td.nest.flatten(self.layer(*args, **kwargs))
-        values.update((id(k), v) for k, v in zip(self.results, found, strict=True))
+        # A class whose `__call__` is its own may keep some results to itself.
+        values.update((id(k), v) for k, v in zip(self.results, found, strict=False))
 
 
 def among(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -212,7 +213,7 @@ def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
             if mask is not None:
                 set_mask(tensor, mask)
         given, named = td.nest.pack_sequence_as((args, kwargs), filled)
-        results = layer(*given, **named)
+        results = layer._base_call(*given, **named)
         described[:] = [td.nest.map_structure(KerasTensor.like, results)]
         return results, [mask_of(result) for result in td.nest.flatten(results)]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import naming
+from treadle.keras.learning_phase import set_learning_phase
 from treadle.keras.progress import (
     Progbar,
     disable_interactive_logging,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from treadle.keras.layers.symbolic import is_keras_tensor as is_keras_tensor
     from treadle.keras.models.plotting import model_to_dot as model_to_dot
     from treadle.keras.models.plotting import plot_model as plot_model
+    from treadle.keras.utils import legacy as legacy
 
 
 def set_random_seed(seed: int) -> None:
@@ -62,13 +64,14 @@ def set_random_seed(seed: int) -> None:
 
 
 def clear_session(free_memory: bool = True) -> None:
-    """Start the numbering of layer names, and the seeds of `keras.random`, anew.
+    """Start the numbering of layer names, the seeds of `keras.random` and the learning phase anew.
 
     Args:
         free_memory: accepted: memory is freed when it is no longer used.
     """
     naming.clear()
     forget_global()
+    set_learning_phase(None)
 
 
 __all__ = [
@@ -77,7 +80,7 @@ __all__ = [
     "disable_interactive_logging", "enable_interactive_logging", "get_custom_objects", "get_file",
     "get_registered_name", "get_registered_object", "get_source_inputs",
     "image_dataset_from_directory", "img_to_array", "is_interactive_logging_enabled",
-    "is_keras_tensor", "load_img", "model_to_dot", "normalize", "pack_x_y_sample_weight",
+    "is_keras_tensor", "legacy", "load_img", "model_to_dot", "normalize", "pack_x_y_sample_weight",
     "pad_sequences", "plot_model", "register_keras_serializable", "save_img",
     "serialize_keras_object", "set_random_seed", "split_dataset", "standardize_dtype",
     "text_dataset_from_directory", "timeseries_dataset_from_array", "to_categorical",
@@ -89,5 +92,6 @@ __getattr__ = provided(
     {
         "treadle.keras.layers.symbolic": "get_source_inputs is_keras_tensor",
         "treadle.keras.models.plotting": "model_to_dot plot_model",
+        "treadle.keras.utils": "legacy",
     },
 )

@@ -40,7 +40,10 @@ def _infer_reshape(x: TensorSpec, *, shape: tuple[Dim, ...]) -> TensorSpec:
     before, after = product(x.dims), product(shape)
     if isinstance(before, int) and isinstance(after, int) and before != after:
         raise errors.InvalidArgumentError(
-            None, None, f"{before} elements do not fill the shape {shape_text(shape)}"
+            None,
+            None,
+            f"Input to reshape is a tensor with {before} values, but the requested shape has "
+            f"{after}: {shape_text(shape)}",
         )
     return TensorSpec(shape, x.dtype)
 
@@ -110,10 +113,10 @@ def _open_dims(x: Tensor, shape: Any, known: Sequence[Dim | None]) -> tuple[Dim,
 def fill_in(x: Tensor, dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """`dims` with a -1 replaced by what the number of elements leaves."""
     open_dims = [i for i, d in enumerate(dims) if d == -1]
-    if any(isinstance(d, int) and d < -1 for d in dims):
-        raise errors.InvalidArgumentError(
-            None, None, f"reshape: {shape_text(dims)} has a negative dim{at(user_origin())}"
-        )
+    for number, d in enumerate(dims):
+        if isinstance(d, int) and d < -1:
+            text = f"reshape: Size {number} must be non-negative, not {d}{at(user_origin())}"
+            raise errors.InvalidArgumentError(None, None, text)
     if not open_dims:
         return dims
     total, rest = product(x.dims), product(d for d in dims if d != -1)

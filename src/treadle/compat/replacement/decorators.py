@@ -1,0 +1,76 @@
+"""Decorators of TensorFlow that only speak to people or to its own tests: here they change nothing,
+and functions that look below decorators."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from treadle.core.origin import at, user_origin
+
+
+def same(decorated: Any) -> Any:
+    """A decorator that leaves functions as they are."""
+    return decorated
+
+
+def unchanged(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    """The same, with arguments."""
+    return same
+
+
+def unchanged_test(function: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """The same, with arguments or without."""
+    return function if callable(function) else same
+
+
+@contextlib.contextmanager
+def nothing(*args: Any, **kwargs: Any) -> Iterator[None]:
+    """A block in which nothing is different."""
+    yield
+
+
+def deprecated_alias(deprecated_name: str, name: str, func_or_class: Any, **kwargs: Any) -> Any:
+    """What has an older name, without the warning."""
+    return func_or_class
+
+
+def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
+    """The value of an argument that has two names, of which one may be given.
+
+    Raises:
+        ValueError: both are.
+    """
+    if old_value is None:
+        return new_value
+    if new_value is not None:
+        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'.{at(user_origin())}")
+    return old_value
+
+
+def make_decorator(target: Any, decorator_func: Any, *args: Any, **kwargs: Any) -> Any:
+    """A wrapper that passes for what it wraps."""
+    return functools.wraps(target)(decorator_func)
+
+
+def full_arg_spec(function: Any) -> Any:
+    """`inspect.getfullargspec` of what is below wrappers. TensorFlow's functions say nothing of
+    types, and libraries compare theirs with them: nor do treadle's here."""
+    wrapped = inspect.unwrap(function)
+    found = inspect.getfullargspec(wrapped)
+    own = (getattr(wrapped, "__module__", None) or "").split(".")[0] == "treadle"
+    return found._replace(annotations={}) if own else found
+
+
+def fn_args(fn: Any) -> tuple[str, ...]:
+    """The names of the arguments that a call gives: those that a partial has, and the object of a
+    method, are none of them."""
+    if isinstance(fn, functools.partial):
+        return tuple(name for name in fn_args(fn.func)[len(fn.args) :] if name not in fn.keywords)
+    if not inspect.isroutine(fn) and not isinstance(fn, type):
+        fn = fn.__call__
+    names = full_arg_spec(fn).args
+    return tuple(names[1:] if inspect.ismethod(fn) else names)
