@@ -13,6 +13,7 @@ _PROGRAM = {
     "direct": "kernels store into the parts of arrays that updates in place name",
     "segments": "neighbouring launches of one flat kernel are one launch over all their arrays",
     "side_by_side": "small independent kernels are one launch where a launch costs more than they",
+    "told_late": "kernels that only the message of an error needs run where it is raised",
     "lifting": "constants are operands, where kernels beyond the first differ in nothing else",
     "inheritance": "a kernel's result takes the memory of an operand that it reads last",
     "sharing": "temporaries that are never in use together share memory",

@@ -78,6 +78,8 @@ class _Verifier:
             case Defined():
                 sizes.add((SymbolicDim.symbol(name), dim) for name, dim in step.pairs)
             case Check() | Position():
+                for launch in step.told if isinstance(step, Check) else ():
+                    _launch(launch, sizes)
                 checked.add(step)
             case Note(launches=[]):
                 checked.note(step.findings[0])

@@ -193,10 +193,14 @@ class OpLoops(Step):
 
 @record(eq=False)
 class Check(Step):
-    """Fail unless a rank-0 bool holds: run the node's NumPy implementation, which raises."""
+    """Fail unless a rank-0 bool holds: run the node's NumPy implementation, which raises.
+
+    told: kernels whose results only this call reads; they run where the check fails.
+    """
 
     holds: Operand
     callback: Callback
+    told: list[Launch] = field(default_factory=list)
 
 
 @record(eq=False)
