@@ -85,3 +85,10 @@ def test_results_are_the_same(program):
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(found[0], np.asarray(NUMPY[program]()))
+
+
+def test_checks_of_parts_leave_the_short_way_of_a_call():
+    """Python is told of no call whose program only raises errors, so the call stays native, and the
+    program can be kept on disk."""
+    made = td.function(rows_of).get_concrete_function(x, COLUMNS, STARTS).executable
+    assert made.program.callbacks is not None and not made.program.needs_frame
