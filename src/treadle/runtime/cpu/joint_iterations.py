@@ -231,8 +231,10 @@ class _Joint:
         """The steps of all iterations: loops together, what is between them one after another."""
         steps = list(block.steps)
         while steps:
-            if isinstance(steps[0], Loop):
-                self._inner(steps.pop(0))
+            first = steps[0]
+            if isinstance(first, Loop):
+                self._inner(first)
+                del steps[0]
                 continue
             loops = (n for n, s in enumerate(steps) if isinstance(s, Loop))
             count = next(loops, len(steps))

@@ -90,9 +90,9 @@ def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
     countdown = fn.alloca("i64, align 8", "i64 1")
     variables = Variables(emitter, step)
     starts = variables.starts()
-    count = jointly(emitter, step)
-    if count > 1:  # the counter is the loop's only word
-        starts = [emit_jointly(emitter, step, count, *starts)]
+    together = jointly(emitter, step)
+    if together > 1:  # the counter is the loop's only word
+        starts = [emit_jointly(emitter, step, together, *starts)]
     first = fn.value(f"load i64, ptr {countdown}")
     fn.enter(f"pre{k}")
     head = variables.block(f"head{k}", f"x{k}", ("i64", f"%count{k}"))

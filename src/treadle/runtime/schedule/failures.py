@@ -60,8 +60,8 @@ class _Postponing:
         for step in all_steps(block):
             for place in dict.fromkeys((*step.reads, *step.writes)):
                 self._note(place, step)
-            for place in _handed_on(step):
-                self._note(place, None)
+            for handed_on in _handed_on(step):
+                self._note(handed_on, None)
         for inner in self.blocks:
             for operand in inner.results:
                 self._note(operand.place, None)
