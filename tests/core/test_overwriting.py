@@ -101,8 +101,10 @@ def test_a_child_made_by_fork_leaves_the_file_to_its_parent(file: Path) -> None:
     new.file.flush()
     child = os.fork()
     if child == 0:
-        del new
-        os._exit(0)
+        try:
+            del new
+        finally:
+            os._exit(0)
     os.waitpid(child, 0)
     assert file.read_bytes() == b"old"
     new.file.write(b" and half")
@@ -113,12 +115,17 @@ def test_a_child_made_by_fork_leaves_the_file_to_its_parent(file: Path) -> None:
 def test_what_a_killed_process_left_goes(file: Path) -> None:
     child = os.fork()
     if child == 0:
-        NewFile(str(file)).file.write(b"new")
-        os._exit(0)  # as if it was killed
+        try:
+            left = NewFile(str(file))
+            left.file.write(b"new")
+        finally:
+            os._exit(0)  # as if it was killed
     os.waitpid(child, 0)
+    assert len(names(file)) == 2 and file.read_bytes() == b"old"
     new = NewFile(str(file))
-    new.close()
-    assert names(file) == ["file"]
+    assert len(names(file)) == 2  # the other one is gone
+    new.discard()
+    assert names(file) == ["file"] and file.read_bytes() == b"old"
 
 
 def test_records_on_a_full_disk(file: Path) -> None:
@@ -129,6 +136,8 @@ def test_records_on_a_full_disk(file: Path) -> None:
             writer.write(b"a record")
     with pytest.raises(td.errors.FailedPreconditionError):
         writer.write(b"more")
+    with pytest.raises(td.errors.ResourceExhaustedError):
+        writer.close()
     writer.close()
     assert file.read_bytes() == b"old" and names(file) == ["file"]
 

@@ -192,6 +192,7 @@ class TFRecordWriter:
         self._path = os.fsdecode(path)
         try:
             self._new = NewFile(self._path)
+            self._fault: Exception | None = None
         except OSError as error:
             raise file_error(error, self._path) from None
 
@@ -222,9 +223,11 @@ class TFRecordWriter:
             raise self._failed(error) from None
 
     def _failed(self, error: OSError) -> Exception:
-        """The error to raise: what was written is not whole, and ends here."""
+        """The error to raise: what was written is not whole, and ends here. `close` tells of it
+        again."""
         self._new.discard()
-        return file_error(error, self._path)
+        self._fault = file_error(error, self._path)
+        return self._fault
 
     def flush(self) -> None:
         """Hand what was written to the system, where a file of this name was replace it.
@@ -246,8 +249,11 @@ class TFRecordWriter:
         """End the file; does nothing where it is closed.
 
         Raises:
-            ResourceExhaustedError: the disk is full.
+            ResourceExhaustedError: the disk is full, or was when something was written.
         """
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            raise fault
         if self._new.closed:
             return
         try:
@@ -255,12 +261,16 @@ class TFRecordWriter:
                 self._new.file.write(self._compressor.flush())
             self._new.close()
         except OSError as error:
-            raise self._failed(error) from None
+            self._new.discard()
+            raise file_error(error, self._path) from None
 
     def __enter__(self) -> TFRecordWriter:
         return self
 
     def __exit__(self, kind: object, *unused: object) -> None:
-        if kind is not None and self._new.replaces:
+        if kind is None:
+            self.close()
+        elif self._new.replaces:
             self._new.discard()
-        self.close()
+        elif self._fault is None:
+            self.close()

@@ -36,8 +36,9 @@ __all__ = [
     "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointReader",
     "CheckpointView", "ClusterSpec", "Coordinator",
     "Example", "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features",
-    "FloatList", "Int64List", "SequenceExample", "TrackableView", "checkpoints_iterator", "get_checkpoint_state",
-    "experimental", "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
+    "FloatList", "Int64List", "SequenceExample", "TrackableView", "checkpoints_iterator",
+    "experimental", "get_checkpoint_state", "latest_checkpoint", "list_variables",
+    "load_checkpoint", "load_variable",
 ]  # fmt: skip
 
 explain_errors(__name__)
