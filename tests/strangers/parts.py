@@ -1,7 +1,8 @@
-"""One program, each of its statements or cells by itself, in a process of its own.
+"""One program, each of its statements, cells or tests by itself, in a process of its own.
 
 ``python -m tests.strangers.parts PROGRAM RESULT`` writes what became of each part as JSON. With
-``STRANGERS_LIBRARY=tensorflow`` it is TensorFlow that runs it.
+``STRANGERS_LIBRARY=tensorflow`` it is TensorFlow that runs it. Files of tests, by pytest's rule for
+their names, are run by pytest: their parts are the tests.
 """
 
 from __future__ import annotations
@@ -45,6 +46,55 @@ def parts_of(path: Path) -> list[str]:
     return found
 
 
+def is_tests(path: Path) -> bool:
+    """Whether pytest would look for tests in a file of this name."""
+    return path.suffix == ".py" and (path.stem.startswith("test_") or path.stem.endswith("_test"))
+
+
+class Tests:
+    """A plugin of pytest that notes what became of each test.
+
+    Attributes:
+        number: how many tests there are, as far as they could be collected.
+        found: what became of those that ran, and of files that could not be collected.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.found: list[dict[str, Any]] = []
+        self._by_name: dict[str, dict[str, Any]] = {}
+
+    def run(self, path: Path) -> None:
+        import pytest
+        from absl import flags
+
+        flags.FLAGS.mark_as_parsed()  # the tests' own main would have read the command line
+        options = ["-q", "-p", "no:cacheprovider", "-o", "addopts=", "--tb=short"]
+        pytest.main([*options, f"--rootdir={path.parent}", str(path)], plugins=[self])
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        self.number = len(session.items)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self._note(report, 0.0)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self._note(report, report.duration)
+
+    def _note(self, report: Any, seconds: float) -> None:
+        name = report.nodeid.rpartition("/")[2]
+        if name not in self._by_name:
+            self._by_name[name] = {"name": name, "seconds": 0.0}
+            self.found.append(self._by_name[name])
+        entry = self._by_name[name]
+        entry["seconds"] = round(entry["seconds"] + seconds, 2)
+        if report.failed and "error" not in entry:
+            text = str(report.longrepr)
+            lines = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
+            entry |= {"error": (lines or [text])[0][:600], "trace": text[-1800:]}
+
+
 def cut_down(part: str) -> str:
     """A part with fewer steps, and without commands of shells and notebooks."""
     if part.lstrip().startswith("%%") and not part.lstrip().startswith(("%%time", "%%capture")):
@@ -61,10 +111,15 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
         import treadle
 
         treadle.compat.as_tensorflow()
-    parts, found = parts_of(path), []
+    tests = Tests() if is_tests(path) else None
+    parts: list[str] = [] if tests else parts_of(path)
+    found: list[dict[str, Any]] = tests.found if tests else []
 
     def finish(*interrupted: Any) -> None:
-        done = {"parts": len(parts), "limit": bool(interrupted), "list": found}
+        done = {
+            "parts": max(len(parts), tests.number if tests else 0, len(found)),
+            "limit": bool(interrupted), "list": found,
+        }  # fmt: skip
         result.write_text(json.dumps(done, indent=1))
         os._exit(0)
 
@@ -79,6 +134,8 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
     from tests.strangers import small_data
 
     small_data.install(folder)
+    if tests:
+        tests.run(path)
     main.__dict__["display"] = print
     for number, part in enumerate(parts):
         found.append(_outcome(cut_down(part), f"part {number} of {path.name}", main.__dict__))

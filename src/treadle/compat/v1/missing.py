@@ -174,10 +174,6 @@ HINTS = {
     "nn.conv2d_backprop_input": "Use tf.nn.conv2d_transpose, or tf.gradients",
     "nn.static_state_saving_rnn": "Keep the state in a variable: tf.assign it after each batch",
     **dict.fromkeys(
-        ("nn.ctc_loss_v2", "nn.ctc_beam_search_decoder_v2"),
-        "CTC is not provided: torch.nn.functional.ctc_loss takes arrays",
-    ),
-    **dict.fromkeys(
         (
             "profiler.AdviceProto", "profiler.GraphNodeProto", "profiler.MultiGraphNodeProto",
             "profiler.OpLogProto", "profiler.ProfileOptionBuilder", "profiler.Profiler",
