@@ -1,6 +1,6 @@
 """One program, each of its statements, cells or tests by itself, in a process of its own.
 
-``python -m tests.strangers.parts PROGRAM RESULT`` writes what became of each part as JSON. With
+``python tests/strangers/parts.py PROGRAM RESULT`` writes what became of each part as JSON. With
 ``STRANGERS_LIBRARY=tensorflow`` it is TensorFlow that runs it. Files of tests, by pytest's rule for
 their names, are run by pytest: their parts are the tests.
 """
@@ -8,6 +8,7 @@ their names, are run by pytest: their parts are the tests.
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import linecache
 import os
@@ -29,6 +30,7 @@ _COUNT = re.compile(
 )  # fmt: skip
 _OPTION = re.compile(r"\b(epochs|num_episodes|steps_per_epoch)(\s*=\s*)\d[\d_]*\b", re.I)
 _RANGE = re.compile(r"\brange\(\d{3,}\)(?=\s*:)")
+_TEST = re.compile(r"(?m)^\s*def test")
 _MAGIC = re.compile(r"(?m)^(\s*)[!%].*")
 
 
@@ -47,8 +49,9 @@ def parts_of(path: Path) -> list[str]:
 
 
 def is_tests(path: Path) -> bool:
-    """Whether pytest would look for tests in a file of this name."""
-    return path.suffix == ".py" and (path.stem.startswith("test_") or path.stem.endswith("_test"))
+    """Whether pytest would find tests in a file: by its name, and functions that are tests."""
+    named = path.suffix == ".py" and (path.stem.startswith("test_") or path.stem.endswith("_test"))
+    return named and bool(_TEST.search(path.read_text(errors="replace")))
 
 
 class Tests:
@@ -101,7 +104,9 @@ def cut_down(part: str) -> str:
         return ""
     part = textwrap.dedent(part) if part[:1].isspace() else part
     part = re.sub(r"(?m)^(\s*[!%][^\n]*?)\\\n", r"\1 ", part)
-    part = _RANGE.sub("range(12)", _MAGIC.sub(r"\1pass", part))
+    # A magic in a block may be all there is of it; before imports of __future__ stands nothing.
+    part = _MAGIC.sub(lambda magic: f"{magic[1]}pass" if magic[1].strip("\n") else magic[1], part)
+    part = _RANGE.sub("range(12)", part)
     return _OPTION.sub(r"\g<1>\g<2>2", _COUNT.sub(r"\g<1>2", part))
 
 
@@ -129,11 +134,10 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
     signal.alarm(limit * 4)
     main = types.ModuleType("__main__")
     main.__file__, sys.modules["__main__"], sys.argv = str(path), main, [str(path)]
-    sys.path.insert(0, str(path.parent))
+    sys.path.insert(1, str(path.parent))
     warnings.simplefilter("ignore")
-    from tests.strangers import small_data
-
-    small_data.install(folder)
+    importlib.import_module("small_data").install(folder)
+    sys.path.remove(str(Path(__file__).parent))
     if tests:
         tests.run(path)
     main.__dict__["display"] = print
@@ -145,16 +149,16 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
 def _outcome(code: str, name: str, names: dict[str, Any]) -> dict[str, Any]:
     began = time.process_time()
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-    error = None
+    error, trace = None, ""
     try:
         exec(compile(ast.parse(code), name, "exec"), names)
     except SystemExit as stop:
         error = f"SystemExit: {stop.code}" if stop.code else None
     except BaseException as problem:
-        error = f"{type(problem).__name__}: {problem}"
+        error, trace = f"{type(problem).__name__}: {problem}", traceback.format_exc()
     found: dict[str, Any] = {"seconds": round(time.process_time() - began, 2)}
     if error is not None:
-        found |= {"error": error[:600], "trace": traceback.format_exc()[-1800:], "text": code[:900]}
+        found |= {"error": error[:600], "trace": trace[-1800:], "text": code[:900]}
     return found
 
 

@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+PARTS = Path(__file__).with_name("parts.py")
 RESULTS = ROOT / "docs" / "results" / "strangers_tensorflow_programs.json"
 NOT_HERE = re.compile(
     r"(ModuleNotFoundError|ImportError|NameError|OSError: get_file|URLError|FileNotFoundError)\b"
@@ -100,7 +101,7 @@ def _run(program: Path, limit: int, python: str, library: str, root: Path | None
     The program runs in a folder of its own, which shows the files that are beside it.
     """
     own = {"STRANGERS_LIBRARY": library, "STRANGERS_LIMIT": str(limit), "MPLBACKEND": "Agg"}
-    paths = [str(ROOT), *([str(ROOT / "src")] if library == "treadle" else [])]
+    paths = [str(ROOT / "src")] if library == "treadle" else []
     paths += [str(folder) for folder in (root, root and root / "src") if folder is not None]
     own["PYTHONPATH"] = os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")])
     own |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"} if python else {}
@@ -108,7 +109,8 @@ def _run(program: Path, limit: int, python: str, library: str, root: Path | None
         written = Path(folder) / "result.json"
         for beside in program.parent.iterdir() if root is not None else ():
             (Path(folder) / beside.name).symlink_to(beside)
-        command = [python, "-m", "tests.strangers.parts", str(program), str(written)]
+        # Not as a module: programs may have a package of their own that is called tests.
+        command = [python, str(PARTS), str(program), str(written)]
         done = subprocess.run(
             command, cwd=folder, env=os.environ | own, capture_output=True, text=True, check=False
         )

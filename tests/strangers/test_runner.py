@@ -95,7 +95,8 @@ def test_parts_are_cut_down(tmp_path: Path) -> None:
     ]
     notebook = tmp_path / "a.ipynb"
     notebook.write_text(json.dumps({"cells": cells}))
-    assert [cut_down(part) for part in parts_of(notebook)] == ["pass\nn = 1"]
+    assert [cut_down(part) for part in parts_of(notebook)] == ["\nn = 1"]
+    assert cut_down("if x:\n    %run y\nn = 1") == "if x:\n    pass\nn = 1"
     assert cut_down("num_epochs = 1_000") == "num_epochs = 2"
     assert cut_down("fit(x, epochs=20, batch_size=32)") == "fit(x, epochs=2, batch_size=32)"
     assert cut_down("for i in range(1000):\n    pass") == "for i in range(12):\n    pass"

@@ -400,9 +400,12 @@ def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: An
         input_length, label_length: [batch, 1], how many steps and labels of each row count.
     """
     scores = td.math.log(td.convert_to_tensor(y_pred) + epsilon())
-    lengths = [td.cast(td.squeeze(n, -1), td.int32) for n in (label_length, input_length)]
-    labels = td.cast(y_true, td.int32)
-    return td.nn.ctc_loss(labels, scores, *lengths, False, blank_index=-1)[:, None]
+    labels, counts, steps = (
+        td.cast(x, td.int32)
+        for x in (y_true, td.squeeze(label_length, -1), td.squeeze(input_length, -1))
+    )
+    loss = td.nn.ctc_loss(labels, scores, counts, steps, logits_time_major=False, blank_index=-1)
+    return loss[:, None]
 
 
 def ctc_decode(

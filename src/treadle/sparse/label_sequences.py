@@ -103,7 +103,7 @@ def ctc_greedy_decoder(
     blank = blank_of(-1 if blank_index is None else blank_index, x.dims[2])
     best = argmax(x, 2)
     counted = sequence_mask(lengths, dims_tensor(x.dims[1], dtypes.int32))
-    kept = counted & not_equal(best, blank)
+    kept = counted & not_equal(best, cast(blank, best.dtype))
     if merge_repeated:
         first = ones_like(best[:, :1], dtypes.bool)
         kept = kept & concat([first, not_equal(best[:, 1:], best[:, :-1])], 1)
@@ -156,6 +156,9 @@ def _frames(name: str, inputs: Any, sequence_length: Any) -> tuple[Tensor, Tenso
             f"{x.shape} and {lengths.shape}{at(user_origin())}"
         )
         raise errors.InvalidArgumentError(None, None, text)
+    if not x.dtype.is_floating:
+        text = f"{name} takes floats, not {x.dtype.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
     return permute(x, [1, 0, 2]), cast(lengths, dtypes.int32)
 
 
@@ -265,7 +268,7 @@ def edit_distance(
 
     Raises:
         InvalidArgumentError: other ranks.
-        TypeError: an argument is not sparse.
+        TypeError: an argument is not sparse, or the elements differ in dtype.
     """
     a, b = as_sparse(hypothesis), as_sparse(truth)
     rank = rank_of(a)
@@ -274,7 +277,7 @@ def edit_distance(
         raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
     if a.dtype is not b.dtype:
         text = f"edit_distance compares {a.dtype.name} with {b.dtype.name}{at(user_origin())}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.DtypeError(None, None, text)
     pairs = zip(sizes_of(a)[:-1], sizes_of(b)[:-1], strict=True)
     sizes = [maximum(x, y) for x, y in pairs]
     count = size_of(reduce_prod(stack(sizes)), "edit_distance: the number of sequences")

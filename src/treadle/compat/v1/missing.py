@@ -162,7 +162,6 @@ HINTS = {
     "initializers.global_variables": f"{_NUMBERS}global_variables_initializer",
     "initializers.local_variables": f"{_NUMBERS}local_variables_initializer",
     "initializers.tables_initializer": f"{_NUMBERS}tables_initializer",
-    "image.resize_bicubic": "Use tf.image.resize_images, or td.image.resize with bicubic",
     **dict.fromkeys(
         (
             "nn.conv2d_backprop_filter", "nn.conv3d_backprop_filter",

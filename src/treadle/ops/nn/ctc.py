@@ -12,6 +12,7 @@ from typing import Any
 
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
 from treadle.ops.control.control_flow import while_loop
 from treadle.ops.conversion import convert_to_tensor
@@ -35,28 +36,22 @@ from treadle.ops.statistics.sequences import sequence_mask
 _NEVER = -1e30
 
 
-def blank_of(blank_index: Any, classes: Any) -> int:
+def blank_of(blank_index: Any, classes: Dim) -> Tensor:
     """The number of the blank among `classes`, of which negative numbers count from the end.
 
     Raises:
         InvalidArgumentError: there is no such class.
-        ValueError: a negative number of a size that only a run can tell.
     """
     blank = int(blank_index)
-    if blank < 0 and not isinstance(classes, int):
-        raise ValueError(
-            f"blank_index {blank} counts from the end, but the number of classes is only known "
-            f"when the program runs: give the number of the blank{at(user_origin())}"
-        )
     found = blank + classes if blank < 0 else blank
-    if found < 0 or (isinstance(classes, int) and found >= classes):
+    if isinstance(found, int) and (found < 0 or (isinstance(classes, int) and found >= classes)):
         text = f"blank_index {blank} is none of {classes} classes{at(user_origin())}"
         raise errors.InvalidArgumentError(None, None, text)
-    return found
+    return dims_tensor(found, dtypes.int32)
 
 
 def path_loss(
-    labels: Any, logits: Any, label_length: Any, logit_length: Any, blank: int, by_time: bool
+    labels: Any, logits: Any, label_length: Any, logit_length: Any, blank: Tensor, by_time: bool
 ) -> Tensor:
     """The loss of each row of labels, [batch]: infinity where its frames are too few.
 
@@ -74,7 +69,11 @@ def path_loss(
         scores = cast(scores, dtypes.float32)
     if by_time:
         scores = permute(scores, [1, 0, 2])
-    names = cast(_of_rank("labels", convert_to_tensor(labels), 2), dtypes.int32)
+    names = _of_rank("labels", convert_to_tensor(labels), 2)
+    if not names.dtype.is_integer:
+        text = f"ctc_loss: labels must be integers, not {names.dtype.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
+    names = cast(names, dtypes.int32)
     names = with_dims(names, (scores.dims[0], names.dims[1]))
     counts = cast(_of_rank("label_length", convert_to_tensor(label_length), 1), dtypes.int32)
     frames = cast(_of_rank("logit_length", convert_to_tensor(logit_length), 1), dtypes.int32)
@@ -93,17 +92,17 @@ def _of_rank(name: str, x: Tensor, rank: int) -> Tensor:
     return x
 
 
-def _with_blanks(labels: Tensor, counts: Tensor, blank: int) -> Tensor:
+def _with_blanks(labels: Tensor, counts: Tensor, blank: Tensor) -> Tensor:
     """[batch, 2 labels + 1]: a blank before each label and at the end; blanks behind the last."""
     batch, size = labels.dims
     valid = sequence_mask(counts, dims_tensor(size, dtypes.int32))
-    labels = where(valid, labels, cast(blank, dtypes.int32))
+    labels = where(valid, labels, blank)
     pairs = reshape_to(stack([zeros_like(labels) + blank, labels], 2), (batch, size * 2))
-    last = fill([dims_tensor(batch, dtypes.int32), 1], cast(blank, dtypes.int32))
+    last = fill([dims_tensor(batch, dtypes.int32), 1], blank)
     return concat([pairs, last], 1)
 
 
-def _forward(steps: Tensor, states: Tensor, frames: Tensor, blank: int) -> Tensor:
+def _forward(steps: Tensor, states: Tensor, frames: Tensor, blank: Tensor) -> Tensor:
     """The logarithms of the probabilities of all paths that end in each state.
 
     A path stays in its state, goes on by one, or from one label to the next if they differ.
@@ -120,7 +119,7 @@ def _forward(steps: Tensor, states: Tensor, frames: Tensor, blank: int) -> Tenso
     missing = fill([rows, 1], never)
     place = number_range(dims_tensor(size, dtypes.int32))
     # Without labels there is one state, and nothing to skip to.
-    two_before = concat([fill([rows, 2], cast(blank, dtypes.int32)), states], 1)
+    two_before = concat([fill([rows, 2], blank), states], 1)
     two_before = with_dims(two_before[:, :-2], states.dims)
     may_skip = not_equal(states, blank) & not_equal(states, two_before)
 
