@@ -170,3 +170,23 @@ def test_tables_of_sizes_are_known():
         return td.zeros(td.reduce_sum(table, 0)), td.zeros(td.reduce_prod(table, 1))
 
     assert [tuple(found.shape) for found in sums(np.ones((3, 2), "i"))] == [(8, 8), (6, 30)]
+
+
+def test_sizes_that_operations_compute_from_constants_are_known():
+    @td.function(input_signature=[td.TensorSpec([None, 2])])
+    def inserted(x):
+        count = td.rank(x) - 1
+        sizes = td.concat([[3], td.ones([count], td.int32), td.fill([1], 5)], 0)
+        y = td.zeros(sizes)
+        assert y.shape == (3, 1, 5)
+        return y + 1.0
+
+    assert inserted(np.ones((4, 2))).shape == (3, 1, 5)
+
+
+def test_ranges_without_numbers_have_integers():
+    assert td.convert_to_tensor(range(0)).dtype is td.int32
+    assert td.concat([range(0), range(2, 4), range(2)], 0).numpy().tolist() == [2, 3, 0, 1]
+    assert td.concat([range(0), [1.5]], 0).dtype is td.float32
+    order = td.concat([range(1, 2), range(0), [0]], 0)
+    assert td.transpose(td.zeros([2, 3]), order).shape == (3, 2)

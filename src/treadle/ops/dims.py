@@ -23,6 +23,7 @@ from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, lacks_rank
 from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.conversion import constant, convert_to_tensor, has_dtype, pack
 from treadle.ops.elementwise.casting import cast as cast_tensor
+from treadle.ops.known_values import known_value
 from treadle.ops.lowering import (
     Compute,
     LoopRoutine,
@@ -229,7 +230,8 @@ def _resolve_value(value: Any, recorder: Any) -> Dims | None:
     rule = _ARITHMETIC.get(node.op.name) or _MOVES.get(node.op.name)
     most = 1 if node.op.name in _FOLDS else 2  # tables of paddings have two axes
     if rule is None or any(i.spec.rank > most or not i.spec.dtype.is_integer for i in node.inputs):
-        return None
+        known = known_value(value, {})
+        return None if known is None else known.astype(object)
     inputs = [_known_or_none(i, recorder) for i in node.inputs]
     if any(i is None for i in inputs):
         return None
