@@ -65,7 +65,6 @@ _INSTEAD = {
     ),
     "quantize_and_dequantize_v4": "Quantized numbers are not provided: use td.round and "
     "td.clip_by_value",
-    "edit_distance": "Use a td.function with two loops over the sequences: loops are compiled",
     "LinearOperator": "Use a class derived from td.linalg.LinearOperator with _shape and _matmul, "
     "or td.linalg.LinearOperatorFullMatrix",
     "special": "td.math has the special functions that are provided: use scipy.special in "
@@ -126,18 +125,10 @@ _INSTEAD = {
     "make_tensor_proto": "Use tensor.numpy() and np.save",
     "make_ndarray": "Use tensor.numpy()",
     **dict.fromkeys(
-        ("ctc_loss", "ctc_batch_cost"),
-        "CTC losses are not provided: torch.nn.functional.ctc_loss takes arrays",
-    ),
-    **dict.fromkeys(
         ("fixed_size_partitioner", "variable_axis_size_partitioner",
          "min_max_variable_partitioner"),
         "Variables are not divided into parts: leave the partitioner out",
     ),
-    "ctc_decode": "CTC decoders are not provided: use td.argmax and drop repetitions",
-    "ctc_label_dense_to_sparse": "Sparse tensors are not provided",
-    "ctc_beam_search_decoder": "CTC decoders are not provided",
-    "ctc_greedy_decoder": "CTC decoders are not provided: use td.argmax and drop repetitions",
     "learned_unigram_candidate_sampler": "Shares of classes are not learned from calls: use "
     "td.random.fixed_unigram_candidate_sampler with their numbers",
     "conv": "Use td.nn.convolution",
