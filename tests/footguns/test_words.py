@@ -17,14 +17,14 @@ NAMES: dict[str, Any] = {
     "top_k": (td, "td.math.top_k"),
     "relu": (td.math, "td.nn.relu"),
     "multi_dot": (td.linalg, "np.linalg.multi_dot"),
-    "LinearOperatorToeplitz": (td.linalg, "a class derived from td.linalg.LinearOperator"),
+    "LinearOperatorHouseholder": (td.linalg, "a class derived from td.linalg.LinearOperator"),
     "matmull": (td.linalg, "Near it is matmul"),
     "Dens": (keras.layers, "Near it is Dense"),
     "sobol_sample": (td.math, "td.random.uniform"),
     "ragged": (td.compat.v1, "use dense or sparse ones"),
     "StructuredTensor": (td, "td.RaggedTensor"),
     "placeholder": (td, "treadle.compat.v1"),
-    "ctc_loss": (td.nn, "torch.nn.functional.ctc_loss"),
+    "load_op_library": (td, "td.numpy_function"),
     "no_such_thing": (td.nn, "docs/api.md"),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ from treadle.tracing.cache import Entry, TraceCache
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.graph_size import operations, warn_of_unrolled_loop
 from treadle.tracing.locks import TraceLock
-from treadle.tracing.methods import WeakMethod
+from treadle.tracing.methods import SignatureOfPython, WeakMethod
 from treadle.tracing.plans import Plans
 from treadle.tracing.programs import Programs
 from treadle.tracing.python_plans import MISS, make_plan
@@ -53,6 +54,8 @@ class Function:
         python_function: the function as written.
         input_signature: the specs given to `function`, or None.
     """
+
+    __signature__ = SignatureOfPython()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Function:
         """An object that CPython calls through native plans, where that is possible."""
@@ -486,8 +489,13 @@ class Function:
         return explain_retraces(self)
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
-        """One line per trace; one for all traces of a signature in which ranks are unknown."""
-        return "\n".join(c.pretty_signature() for c in self._listed())
+        """The types of all traces; once for all of a signature in which ranks are unknown.
+
+        Args:
+            verbose: a line for each parameter, result and capture; else a line for each trace.
+        """
+        parts = [c.pretty_printed_signature(verbose) for c in self._listed()]
+        return ("\n\n" if verbose else "\n").join(parts)
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -506,10 +514,25 @@ class Function:
 
     # -- copies ------------------------------------------------------------------------------
 
-    def __reduce__(self) -> str:
-        """Pickled by name, as Python functions are; copied as itself."""
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickled by name, as Python functions are; where that is the name of the Python function,
+        with that and the options."""
         name: str = self.__dict__.get("__qualname__", self._name)
-        return name
+        found: Any = sys.modules.get(self.__module__)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return self._reduced() if found is self.python_function else name
+
+    def _reduced(self) -> tuple[Any, ...]:
+        options = (
+            self._signature.input_signature, self._autograph, self._jit_compile,
+            self._reduce_retracing, self._name, self._max_traces,
+        )  # fmt: skip
+        return Function, (self.python_function, *options)
+
+    def __copy__(self) -> Function:
+        """Itself, as copies of Python functions are."""
+        return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Function:
         """Without traces. That of an object's method is one of the object's copy."""
@@ -518,15 +541,8 @@ class Function:
 
     def _like(self, python_function: Callable[..., Any], kind: Any = None) -> Any:
         """A function with the same options, without traces."""
-        return (kind or Function)(
-            python_function,
-            self._signature.input_signature,
-            self._autograph,
-            self._jit_compile,
-            self._reduce_retracing,
-            self._name,
-            self._max_traces,
-        )
+        _, (_, *options) = self._reduced()
+        return (kind or Function)(python_function, *options)
 
     # -- methods -----------------------------------------------------------------------------
 
