@@ -90,7 +90,7 @@ LEVELS = {
     "compat": (
         "corner_sampling graph_messages operation_forms python_values v2",
         "tensorflow_ops tensorflow_state",
-        "graph_nodes operation_calls tensorflow_gradients",
+        "graph_nodes operation_calls tensorflow_gradients tensorflow_recurrence",
         "tensorflow_types",
         "v1",
         "replacement",
@@ -171,7 +171,8 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "config masks naming progress promotion replicas serialization stateless tree",
+        "config learning_phase masks naming progress promotion replicas serialization stateless "
+        "tree",
         "dtype_policies random",
         "activations constraints datasets initializers regularizers utils",
         "losses preprocessing variables",
@@ -180,7 +181,7 @@ LEVELS = {
         "ops optimizers",
         "callbacks",
         "backend_networks mixed_precision models",
-        "applications backend export saving",
+        "applications backend export legacy saving",
     ),
 }
 
@@ -205,6 +206,7 @@ ON_DEMAND = {
     ("autograph.operators.python_loops", "autograph.operators.rolling"): LONG,
     ("autograph.twins", "autograph.conversion"): GAST,
     ("compat.replacement.finder", "compat.v1.values"): "few libraries use TensorFlow 1's names",
+    ("compat.replacement.private", "compat.v1"): "few libraries use TensorFlow 1's names",
     ("graph.passes", "graph.passes.loops"): "graphs without loops do without it",
     ("graph.pipeline", "graph.verifier"): "graphs are verified only where TREADLE_VERIFY asks",
     ("keras.models.model", "keras.models.summary"): "loads rich",
