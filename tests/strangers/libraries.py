@@ -56,6 +56,8 @@ class Suite:
                 self.errors[name] = _last_error(f"{bad.get('message')}\n{bad.text}")
             outcome = FAILED if bad is not None else SKIPPED if "skipped" in found else PASSED
             self.outcomes[name] = outcome
+        if not in_time and self.outcomes:  # the test that was interrupted is no result
+            self.outcomes.popitem()
 
     def counts(self) -> dict[str, Any]:
         """How many tests there are of each outcome."""
