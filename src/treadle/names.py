@@ -140,9 +140,6 @@ _INSTEAD = {
     "generate_bounding_box_proposals": "Use td.image.non_max_suppression on boxes made of anchors "
     "and deltas",
     "decode_jxl": "JPEG XL files are not read: convert them to PNG or JPEG",
-    "match_filenames_once": "Use td.io.matching_files",
-    "decode_proto": "Protocol buffers are not read: use the package protobuf in td.py_function",
-    "encode_proto": "Protocol buffers are not written: use the package protobuf in td.py_function",
     "Saver": "Use td.train.Checkpoint, which reads files of a Saver by the names of variables",
     **dict.fromkeys(
         ("client", "server"),
@@ -209,10 +206,6 @@ _INSTEAD = {
     **dict.fromkeys(
         ("ClusterDef", "JobDef", "ServerDef"),
         "Give td.train.ClusterSpec a dict of the tasks' addresses by the names of jobs",
-    ),
-    **dict.fromkeys(
-        ("CheckpointView", "TrackableView"),
-        "Use td.train.list_variables for what a checkpoint has, and td.Module.variables",
     ),
     "debugging.experimental": "Use td.summary, td.profiler and td.debugging.enable_check_numerics",
     "dtypes.experimental": "Numbers of fewer bits are not provided: use float16, bfloat16 or int8",

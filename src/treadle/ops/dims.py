@@ -131,7 +131,7 @@ OPEN_DIM = register(
         lambda number, *, what, least, most: TensorSpec((fresh_symbol("n"), 0), dtypes.bool),
         _eager_open_dim,
         lower=ProgramLoops(LoopRoutine.CHECK_DIM, numbers=True),
-        tags=frozenset({"dynamic", "speaks_for_caller"}),
+        tags=frozenset({"dynamic", "speaks_for_caller", "gives_dim"}),
     )
 )
 
