@@ -19,15 +19,15 @@ is the counter itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from treadle.core import dtypes
 from treadle.core.shapes import Dim
 from treadle.core.switches import is_on
 from treadle.graph.ir import Value
-from treadle.kernel.ir import Apply, Load
+from treadle.kernel.ir import Affine, Apply, Expr, Index, Load, postorder
 from treadle.runtime.cpu.contraction import Products
 from treadle.runtime.cpu.llvm_text import Block as TextBlock
 from treadle.runtime.cpu.program import Emitter
@@ -43,6 +43,7 @@ from treadle.runtime.schedule.steps import (
     Place,
     Step,
     Update,
+    is_checked,
 )
 
 MOST_STEPS = 64  # of an iteration that is written several times: the length of the code
@@ -78,12 +79,41 @@ def _registers(step: Loop) -> list[Carried]:
     return [c for c in step.carried if c.place is None]
 
 
-def _read(step: Step) -> Iterator[Place]:
-    """The arrays that a step reads elements of."""
+class _Read(NamedTuple):
+    """An element that a step reads; `load` is None for an array of rank 0."""
+
+    step: Any
+    place: Place
+    load: Load | None = None
+
+
+def _read(step: Step) -> Iterator[_Read]:
+    """The elements of arrays that a step reads."""
     if isinstance(step, LoadScalar):
-        yield step.source
+        yield _Read(step, step.source)
     elif isinstance(step, Evaluate):
-        yield from (o.place for o in step.inputs.values() if o.place is not None)
+        for load in postorder([step.expr]):
+            place = step.inputs[load.buffer.name].place if isinstance(load, Load) else None
+            if place is not None and isinstance(load, Load):
+                yield _Read(step, place, load)
+
+
+def _stays(carried: Carried) -> bool:
+    """Whether a variable is a register, or an array that is updated where it is."""
+    place = carried.place
+    return place is None or (carried.other is None and place.kind != "buffer")
+
+
+def _widened(step: Evaluate, expr: Expr) -> Value | None:
+    """The integer register that an expression converts to a type at least as wide."""
+    if not isinstance(expr, Apply) or expr.fn != "cast" or not expr.dtype.is_integer:
+        return None
+    (given,) = expr.args
+    if not isinstance(given, Load) or given.index or not given.dtype.is_integer:
+        return None
+    source = step.inputs[given.buffer.name]
+    wider = expr.dtype.size >= given.dtype.size
+    return source.value if wider and source.place is None else None
 
 
 class _Analysis:
@@ -106,7 +136,10 @@ class _Analysis:
         plain = all(isinstance(s, Evaluate | LoadScalar | Update | Loop) for s in steps)
         if not loops or not plain or len(steps) > MOST_STEPS:
             return False
-        if not all(c.place is None or c.other is None for s in loops for c in s.carried):
+        if not all(map(_stays, self.step.carried)):
+            return False
+        arrays = [c for s in loops for c in s.carried if c.place is not None]
+        if not all(_stays(c) and c.start.place is c.place for c in arrays):
             return False
         return self._counts_alike(self.step.body) and self._keeps_apart(steps)
 
@@ -131,8 +164,6 @@ class _Analysis:
                 limit = step.counted.limit
                 if counter.start.value in self.varying or limit in self.varying:
                     return False
-                if any(isinstance(s, Update) for s in step.body.steps):
-                    return False
                 self.varying.update(sums)
                 if not self._counts_alike(step.body):
                     return False
@@ -153,11 +184,23 @@ class _Analysis:
             if not where or not axes:
                 return False
         return all(
-            where and stored.keys().isdisjoint(where)
+            where and (stored.keys().isdisjoint(where) or self._is_own(read, stored, where))
             for step in steps
-            for place in _read(step)
-            for where in [self.emitter.program.scopes.memory(place)]
+            for read in _read(step)
+            for where in [self.emitter.program.scopes.memory(read.place)]
         )
+
+    def _is_own(
+        self, read: _Read, stored: Mapping[object, tuple[Sequence[Dim], set[int]]],
+        where: Sequence[object],
+    ) -> bool:  # fmt: skip
+        """Whether an element that is read is one that no other iteration stores."""
+        step, load = read.step, read.load
+        if load is None or not is_checked(step, step.inputs[load.buffer.name]):
+            return False
+        counted = {n for n, index in enumerate(load.index) if self._counts(step, index)}
+        known = [stored[memory] for memory in where if memory in stored]
+        return all(load.buffer.shape == dims and counted & axes for dims, axes in known)
 
     def _axes(self, update: Update) -> set[int]:
         """The axes along which the position of a stored number is the counter."""
@@ -173,15 +216,16 @@ class _Analysis:
         """Whether a register is the counter, of this or another width."""
         while value is not self.counter:
             step = self.made.get(value)
-            if step is None or not isinstance(step.expr, Apply) or step.expr.fn != "cast":
+            source = None if step is None else _widened(step, step.expr)
+            if source is None:
                 return False
-            (given,) = step.expr.args
-            if not isinstance(given, Load) or given.index or not given.dtype.is_integer:
-                return False
-            if step.value.spec.dtype.size < given.dtype.size:
-                return False
-            value = step.inputs[given.buffer.name].value
+            value = source
         return True
+
+    def _counts(self, step: Evaluate, index: Index) -> bool:
+        """Whether a position is the counter."""
+        source = None if isinstance(index, Affine) else _widened(step, index)
+        return source is not None and self._is_counter(source)
 
 
 class _Joint:
