@@ -201,6 +201,82 @@ def test_sizes_that_only_a_call_knows():
     assert "ssub.sat" in text
 
 
+def taken(a, places, steps):
+    """Positions that have to be checked: those of the loop inside begin where an argument says, and
+    go steps that another one says."""
+    c = td.zeros([places.shape[0]], a.dtype)
+    for i in td.range(places.shape[0]):
+        s = 0.0 * a[0]
+        for k in td.range(10):
+            s = s + a[places[i] + k * steps]
+        c[i] = s
+    return c
+
+
+def shared(a, place, steps):
+    """The same for all iterations."""
+    c = td.zeros([19], a.dtype)
+    for i in td.range(19):
+        s = c[i]
+        for k in td.range(10):
+            s = s + a[place + k * steps] * a[i]
+        c[i] = s
+    return c
+
+
+@pytest.mark.parametrize(("place", "step"), [(0, 1), (39, -1), (3, 4), (-1, -1), (-10, 1), (0, 0)])
+def test_positions_are_checked_before_the_loop_inside(place, step):
+    a = np.random.default_rng(0).standard_normal(40)
+    args = a, np.int32(place), np.int32(step)
+    (found,), together = both_ways(shared, *args)
+    assert together
+    wanted = sum(a[place + k * step] for k in range(10)) * a[:19]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    places = (place + np.zeros(19)).astype(np.int32)
+    (found,), _ = both_ways(taken, a, places, np.int32(step))
+    np.testing.assert_allclose(found, wanted / a[:19], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("place", "step"), [(31, 1), (-41, 1), (3, 5), (5, -6)])
+def test_a_position_outside_raises_as_one_by_one(place, step):
+    args = np.arange(40.0), np.int32(place), np.int32(step)
+    with pytest.raises(td.errors.InvalidArgumentError) as caught:
+        td.function(shared)(*args)
+    with disabled("joint"), pytest.raises(td.errors.InvalidArgumentError) as alone:
+        td.function(shared)(*args)
+    assert str(caught.value) == str(alone.value)
+    places = np.zeros(19, np.int32)
+    places[13] = place
+    with pytest.raises(td.errors.InvalidArgumentError) as caught:
+        td.function(taken)(args[0], places, args[2])
+    with disabled("joint"), pytest.raises(td.errors.InvalidArgumentError) as alone:
+        td.function(taken)(args[0], places, args[2])
+    assert str(caught.value) == str(alone.value)
+
+
+def any_product(a, b):
+    """The sizes of both matrices are not known to be alike: positions are compared."""
+    c = td.zeros_like(td.matmul(a, b))
+    for i in td.range(td.shape(a)[0]):
+        for j in td.range(td.shape(b)[1]):
+            s = td.zeros([], a.dtype)
+            for k in td.range(td.shape(a)[1]):
+                s = s + a[i, k] * b[k, j]
+            c[i, j] = s
+    return c
+
+
+def test_positions_of_sizes_that_only_a_call_knows():
+    spec = td.TensorSpec([None, None], td.float64)
+    program = td.function(any_product, input_signature=[spec, spec])
+    assert "ssub.sat" in td.inspect.stages(program, spec, spec)["llvm"]
+    with disabled("joint"):
+        other = td.function(any_product, input_signature=[spec, spec])
+        for sizes in ((2, 3, 5), (4, 0, 9), (1, 5, 8), (0, 2, 16), (3, 4, 33)):
+            a, b = arrays(*sizes)
+            np.testing.assert_array_equal(program(a, b), other(a, b))
+
+
 @pytest.mark.parametrize("program", [in_place, begun])
 def test_elements_that_an_iteration_reads_and_writes_itself(program):
     a, b = arrays(3, 7, 21)

@@ -12,6 +12,9 @@ A sum that a loop adds up waits for its own last addition in every iteration. Th
 iterations of the loop around it do not wait for each other, and they read rows together. Each is
 added up in its own order, so that results are the same.
 
+Where positions in a loop inside have to be checked, they are before it, for all its iterations. If
+one is outside, the iterations go on one by one from there on; nothing was stored before.
+
 The loops inside must count from and to numbers that are the same in all iterations of the loop
 around them. What an iteration stores, no other one may read or store: one position of each element
 is the counter itself.
@@ -29,6 +32,8 @@ from treadle.core.switches import is_on
 from treadle.graph.ir import Value
 from treadle.kernel.ir import Affine, Apply, Expr, Index, Load, postorder
 from treadle.runtime.cpu.contraction import Products
+from treadle.runtime.cpu.hoisted_checks import Counting
+from treadle.runtime.cpu.linear_forms import LinearForms, positions
 from treadle.runtime.cpu.llvm_text import Block as TextBlock
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_carried import value_type
@@ -41,6 +46,7 @@ from treadle.runtime.schedule.steps import (
     LoadScalar,
     Loop,
     Place,
+    Position,
     Step,
     Update,
     is_checked,
@@ -133,8 +139,11 @@ class _Analysis:
     def agrees(self) -> bool:
         steps = list(all_steps(self.step.body))
         loops = [s for s in steps if isinstance(s, Loop)]
-        plain = all(isinstance(s, Evaluate | LoadScalar | Update | Loop) for s in steps)
+        kinds = Evaluate | LoadScalar | Update | Loop | Position
+        plain = all(isinstance(s, kinds) for s in steps)
         if not loops or not plain or len(steps) > MOST_STEPS:
+            return False
+        if any(isinstance(s, Position) for s in steps) and not self._checks_first(loops):
             return False
         if not all(map(_stays, self.step.carried)):
             return False
@@ -142,6 +151,14 @@ class _Analysis:
         if not all(_stays(c) and c.start.place is c.place for c in arrays):
             return False
         return self._counts_alike(self.step.body) and self._keeps_apart(steps)
+
+    def _checks_first(self, loops: Sequence[Loop]) -> bool:
+        """Whether all positions that are to be checked are in the only loop inside, and nothing is
+        stored before it."""
+        steps = self.step.body.steps
+        if len(loops) != 1 or any(isinstance(s, Position) for s in steps):
+            return False
+        return not any(isinstance(s, Update) for s in steps[: steps.index(loops[0])])
 
     def _counts_alike(self, block: Block) -> bool:
         """Whether the loops in a block add something up, and count in all iterations alike."""
@@ -152,7 +169,7 @@ class _Analysis:
                 loads = any(o.place is not None for o in step.inputs.values())
                 if loads or any(o.value in self.varying for o in inputs):
                     self.varying.add(step.value)
-            elif isinstance(step, LoadScalar):
+            elif isinstance(step, LoadScalar | Position):
                 self.varying.add(step.value)
             elif isinstance(step, Loop):
                 counter = _counter(step)
@@ -235,6 +252,7 @@ class _Joint:
     def __init__(self, emitter: Emitter, count: int) -> None:
         self.emitter, self.fn = emitter, emitter.fn
         self.copies = [_Copy(dict(emitter.registers), {}) for _ in range(count)]
+        self.out = ""  # the block in which iterations go on one by one
 
     @contextmanager
     def _as(self, copy: _Copy) -> Iterator[None]:
@@ -254,7 +272,7 @@ class _Joint:
         countdown = countdown_of(emitter)
         pair = f"{kind} {limit_of(emitter, counted)}, {kind} {count - 1}"
         last = fn.call(f"{kind} @llvm.ssub.sat.{kind}({kind}, {kind})", pair)
-        left = fn.load_word(countdown)
+        left, self.out = fn.load_word(countdown), f"exit{k}"
         fn.enter(f"pre{k}")
         head = TextBlock(f"head{k}", [("i64", f"%count{k}"), (kind, f"%x{k}")])
         fn.enter(head(left, start))
@@ -268,7 +286,7 @@ class _Joint:
         after = fn.value(f"add {kind} %x{k}, {count}")
         left = emitter.exits.count_down(k, f"%count{k}", lambda _: emitter.exits.polled(countdown))
         fn.branch(head(left, after))
-        fn.label(f"exit{k}")
+        fn.label(self.out)
         return f"%x{k}"
 
     def _steps(self, block: Block) -> None:
@@ -289,12 +307,41 @@ class _Joint:
 
     def _inner(self, step: Loop) -> None:
         """A loop inside, in strips where it may be long."""
-        emitter, fn, k = self.emitter, self.fn, self.fn.unique()
+        emitter, k = self.emitter, self.fn.unique()
         counted = step.counted
         assert counted is not None
-        words = [self._start(copy, c) for copy, c in self._carried(step)]
+        words = [copy.registers[c.start.value] for copy, c in self._carried(step)]
         with self._as(self.copies[0]):
             limit = limit_of(emitter, counted)
+        before = emitter.inside
+        emitter.inside = self._checked(step, words[self._place(step)], limit)
+        self._strips(step, k, words, limit)
+        emitter.inside = before
+
+    def _checked(self, step: Loop, first: str, limit: str) -> frozenset[Step]:
+        """Check the positions of a loop inside, in all iterations; one by one they go on where a
+        position is outside, or cannot be checked here."""
+        emitter, fn = self.emitter, self.fn
+        found = frozenset[Step](positions(step.body))
+        good = "true"
+        for copy in self.copies if found else ():
+            with self._as(copy):
+                forms = LinearForms(emitter, step)
+                counting = Counting(emitter, step, forms)
+                if found != set(counting.steps):
+                    good = "false"
+                    break
+                ends = [forms.wide(word, forms.counter) for word in (first, limit)]
+                good = fn.value(f"and i1 {good}, {counting.all_inside(*ends)}")
+        if found:
+            stay = f"inside{fn.unique()}"
+            fn.fork(good, stay, self.out, likely=True)
+            fn.label(stay)
+        return found
+
+    def _strips(self, step: Loop, k: int, words: Sequence[str], limit: str) -> None:
+        emitter, fn, counted = self.emitter, self.fn, step.counted
+        assert counted is not None
         if step.most is not None and step.most <= UNINTERRUPTED:
             self._strip(step, k, words, limit)
             return
@@ -341,9 +388,6 @@ class _Joint:
             for carried in _registers(step):
                 if carried is not counter or copy is self.copies[0]:
                     yield copy, carried
-
-    def _start(self, copy: _Copy, carried: Carried) -> str:
-        return copy.registers[carried.start.value]
 
     def _block(self, step: Loop, name: str, prefix: str) -> TextBlock:
         kinds = [value_type(self.emitter, c.param) for _, c in self._carried(step)]
