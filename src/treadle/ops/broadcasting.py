@@ -53,6 +53,27 @@ SUM_TO = register(
 )
 
 
+def _eager_of_size(x: NDArray, *, shape: tuple[int, ...], of: str) -> NDArray:
+    if x.shape != shape:
+        text = f"{of}: an operand has shape {x.shape}, not {shape}"
+        raise errors.InvalidArgumentError(None, None, text)
+    return x
+
+
+# An operand of the op `of` that a program takes to have the size of another operand.
+OF_SIZE = register(
+    Op(
+        "of_size",
+        lambda x, *, shape, of: TensorSpec(shape, x.dtype),
+        _eager_of_size,
+        lambda call, dy: [broadcast_dims(dy, call.inputs[0].dims)],
+        Compute(lambda call, index: call.inputs[0](index), "view"),
+        tags=frozenset({"alias", "any_elements"}),
+        sizes=same_dims,
+    )
+)
+
+
 def _infer_broadcast_to(x: TensorSpec, *, shape: tuple[Dim, ...]) -> TensorSpec:
     lead = len(shape) - x.rank
     fits = lead >= 0 and all(

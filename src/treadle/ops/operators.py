@@ -15,7 +15,7 @@ from treadle.core import dtypes, errors
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import NotYetKnown
-from treadle.core.shapes import broadcast
+from treadle.core.shapes import broadcast, surely_broadcast
 from treadle.core.spec import spec_text
 from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor, from_array
 from treadle.ops import printing
@@ -96,8 +96,12 @@ def _fast(ufunc: Any, function: Operator) -> Operator:
     return operator
 
 
-def _comparing(ufunc: Any, op: Op, otherwise: bool) -> Operator:
-    """Equality: None, strings and shapes that do not broadcast are unequal, not an error."""
+def _comparing(ufunc: Any, op: Op, of_any_shapes: Op, otherwise: bool) -> Operator:
+    """Equality: None, strings and shapes that do not broadcast are unequal, not an error.
+
+    Args:
+        of_any_shapes: the op where a trace does not know whether they broadcast.
+    """
 
     def compare(self: Any, other: Any) -> Any:
         if other is None or (isinstance(other, str) and self.dtype is not dtypes.string):
@@ -107,7 +111,7 @@ def _comparing(ufunc: Any, op: Op, otherwise: bool) -> Operator:
             broadcast(a.dims, b.dims)
         except errors.InvalidArgumentError:
             return convert_to_tensor(otherwise)
-        return run(op, a, b)
+        return run(op if surely_broadcast(a.dims, b.dims) else of_any_shapes, a, b)
 
     return _in_range(_fast(ufunc, compare), compare, "")
 
@@ -395,8 +399,9 @@ def _methods() -> dict[str, Any]:
     for name, (ufunc, function) in _ORDER.items():
         fast = _in_range(_fast(ufunc, function), function, "c")
         found[f"__{name}__"] = _named(f"__{name}__", fast)
-    found["__eq__"] = _named("__eq__", _comparing(np.equal, comparison.EQUAL, False))
-    found["__ne__"] = _named("__ne__", _comparing(np.not_equal, comparison.NOT_EQUAL, True))
+    same = _comparing(np.equal, comparison.EQUAL, comparison.SAME, False)
+    other = _comparing(np.not_equal, comparison.NOT_EQUAL, comparison.NOT_SAME, True)
+    found |= {"__eq__": _named("__eq__", same), "__ne__": _named("__ne__", other)}
     return found
 
 

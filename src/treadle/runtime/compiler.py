@@ -7,6 +7,7 @@ import time
 import warnings
 
 from treadle.core import errors
+from treadle.graph.assumed_sizes import assume_equal_sizes
 from treadle.graph.ir import Graph
 from treadle.graph.passes import optimize
 from treadle.graph.rewrite import clone_graph
@@ -20,6 +21,7 @@ from treadle.runtime.schedule.build import build_schedule
 from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.facts import Facts, Unsupported
 from treadle.runtime.schedule.loop_calls import calls_in_loops
+from treadle.runtime.schedule.restarts import note_restarts
 from treadle.runtime.stored import program_key, store
 
 
@@ -28,9 +30,17 @@ def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
     options = options or Options()
     key = program_key(graph, options)
     optimized = clone_graph(graph)
-    optimize(optimized)
     if options.interpret or options.check_numerics:
+        optimize(optimized)
         return InterpretedExecutable(optimized, "as asked for", options.check_numerics)
+    exact = graph if assume_equal_sizes(optimized) else None
+    optimize(optimized)
+    executable = _compiled(optimized, graph, key)
+    executable.exact = exact
+    return executable
+
+
+def _compiled(optimized: Graph, graph: Graph, key: str | None) -> Executable:
     try:
         return _compile(optimized, graph, key)
     except MemoryError:
@@ -68,9 +78,12 @@ def compile_native(graph: Graph) -> Executable:
     """See `treadle.runtime.compile_native`. A fault of the compiler is `Unsupported`, too."""
     key = program_key(graph, Options())
     optimized = clone_graph(graph)
+    exact = graph if assume_equal_sizes(optimized) else None
     optimize(optimized)
     try:
-        return _compile(optimized, graph, key)
+        executable = _compile(optimized, graph, key)
+        executable.exact = exact
+        return executable
     except (MemoryError, Unsupported):
         raise
     except Exception as error:
@@ -102,6 +115,7 @@ def plan_program(graph: Graph, facts: Facts | None = None) -> Planned:
 
         verify_bounds(builder, block)
         verify_residence(builder, block)
+    note_restarts(block)
     return Planned(graph, work, builder, block, plan_memory(block))
 
 

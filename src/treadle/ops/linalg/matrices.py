@@ -10,7 +10,7 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, SymbolicDim, broadcast, product
+from treadle.core.shapes import Dim, SymbolicDim, broadcast_and_told, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis
@@ -47,7 +47,7 @@ def _infer_matmul(
         raise errors.InvalidArgumentError(
             None, None, f"shapes {a.shape} and {b.shape}: the inner dims {k} and {k2} differ"
         )
-    return TensorSpec((*broadcast(a.dims[:-2], b.dims[:-2]), m, n), a.dtype)
+    return TensorSpec((*broadcast_and_told(a.dims[:-2], b.dims[:-2]), m, n), a.dtype)
 
 
 def _inner_sizes(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:

@@ -1,0 +1,83 @@
+"""Programs are made for operands of one size where a trace cannot tell whether sizes differ.
+
+The result of an elementwise operation or a product tells a size of its own where those of its
+operands may differ (`core.shapes.stretched`). A program takes them to be equal, so that loops need
+no comparisons, and compares them before:
+
+%2: f32[s] = add(%0: f32[n], %1: f32[m])
+  ->  %1: f32[n] = of_size(%1);  %2: f32[n] = add(%0, %1)
+
+Where they differ the graph as it was runs in the interpreter, which broadcasts or raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle.core.shapes import Dim, symbol_name
+from treadle.core.spec import TensorSpec
+from treadle.graph.ir import Graph, Node, Value
+from treadle.graph.rewrite import Replacement, Rewriter, mentioned_symbols
+from treadle.ops.broadcasting import OF_SIZE
+from treadle.ops.elementwise.comparison import OF_ONE_SHAPE
+from treadle.ops.linalg.matrices import BYTE_MATMUL, MATMUL
+from treadle.ops.lowering import Compute, Rows
+
+
+def assume_equal_sizes(graph: Graph) -> bool:
+    """Rewrite a graph for operands of one size; whether there was anything to assume."""
+    return _Assuming(graph).run()
+
+
+class _Assuming(Rewriter):
+    def visit(self, node: Node) -> Replacement:
+        op = OF_ONE_SHAPE.get(node.op, node.op)
+        told = self._told(node)
+        if not told and op is node.op:
+            return None
+        sizes = {axis: self._size(node, axis, name) for axis, name in told.items()}
+        inputs = [self._of_sizes(node, v, sizes) for v in node.inputs]
+        return [self.emit(op, inputs, node.attrs)]
+
+    def _told(self, node: Node) -> dict[int, str]:
+        """The axes of the result, counted from the end (1: the last), whose sizes it tells."""
+        specs = [v.spec for v in (*node.inputs, *node.outputs)]
+        if not _broadcasts(node) or not all(type(s) is TensorSpec for s in specs):
+            return {}
+        known = mentioned_symbols(node)
+        names = {n: symbol_name(d) for n, d in enumerate(reversed(specs[-1].dims), 1)}
+        told = {axis: name for axis, name in names.items() if name and name not in known}
+        return {axis: name for axis, name in told.items() if len(_sizes(node, axis)) > 1}
+
+    def _size(self, node: Node, axis: int, name: str) -> Dim:
+        """The size that an axis of the operands is taken to have."""
+        sizes = _sizes(node, axis)
+        known = next((d for d in sizes if isinstance(d, int)), sizes[0])
+        return self.symbols.get(name, known)
+
+    def _of_sizes(self, node: Node, value: Value, sizes: dict[int, Dim]) -> Value:
+        """An operand, checked to have the sizes."""
+        dims = list(value.spec.dims)
+        for axis, size in sizes.items():
+            if axis <= len(dims) and dims[-axis] != 1:
+                dims[-axis] = size
+        if tuple(dims) == value.spec.dims:
+            return value
+        return self.emit(OF_SIZE, [value], {"shape": tuple(dims), "of": node.op.name})
+
+
+def _sizes(node: Node, axis: int) -> list[Dim]:
+    """The sizes, other than 1, of the operands along an axis."""
+    dims = (v.spec.dims[-axis] for v in node.inputs if v.spec.rank >= axis)
+    return list(dict.fromkeys(d for d in dims if d != 1))
+
+
+def _broadcasts(node: Node) -> bool:
+    """Whether the axes of the operands are those of the result, counted from the end."""
+    lower = node.op.lower
+    elementwise = isinstance(lower, Compute) and lower.kind == "elementwise"
+    several = len(node.inputs) > 1 and len(node.outputs) == 1
+    return several and (elementwise or node.op in _ALIGNED or isinstance(lower, Rows))
+
+
+_ALIGNED: Sequence[object] = (MATMUL, BYTE_MATMUL)
