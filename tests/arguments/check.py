@@ -236,15 +236,17 @@ def _flat(x: Any) -> Iterator[Any]:
             yield y if isinstance(y, td.Tensor) else type(y)
 
 
-def run(seed: int, traced: bool, compiled: bool) -> Outcome:
+def run(
+    seed: int, traced: bool, compiled: bool, signature: list[td.TensorSpec] | None = None
+) -> Outcome:
     call, arrays, function, aside = prepared(seed, traced)
     try:
         if not traced:
             given = function(*map(td.constant, arrays))
         else:
-            whole = td.function(function, autograph=False)
+            whole = td.function(function, autograph=False, input_signature=signature)
             if compiled:
-                given = whole(*arrays)
+                given = whole(*arrays) if signature is None else whole(*map(td.constant, arrays))
             else:
                 given = interpreted(whole, arrays)
     except Exception as error:
@@ -257,6 +259,14 @@ def run(seed: int, traced: bool, compiled: bool) -> Outcome:
     except MemoryError as error:
         return Outcome([], error)
     return Outcome(read)
+
+
+def open_signature(seed: int) -> list[td.TensorSpec]:
+    """A signature of the arrays of a call that leaves some of their sizes open."""
+    r = Random(f"{seed} open")
+    arrays = [td.constant(a) for a in prepared(seed, True)[1]]
+    shapes = [[None if r.random() < 0.6 else n for n in a.shape] for a in arrays]
+    return [td.TensorSpec(shape, a.dtype) for shape, a in zip(shapes, arrays, strict=True)]
 
 
 def interpreted(whole: Any, arrays: list[Any]) -> list[Any]:
@@ -276,6 +286,28 @@ def check(seed: int, counts: Counter[str]) -> Iterator[Fault]:
         warnings.simplefilter("ignore")
         eager = run(seed, False, False)
         graph = run(seed, True, Random(text).randrange(COMPILED_EVERY) == 0)
+    yield from faults(seed, call, text, eager, graph, counts)
+
+
+def check_open(seed: int, counts: Counter[str]) -> Iterator[Fault]:
+    """Make the call of a seed eagerly, and compiled for a signature with open sizes."""
+    call = make(seed)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        signature = open_signature(seed)
+        if not any(spec.symbols() for spec in signature):
+            counts["nothing to leave open"] += 1
+            return
+        eager = run(seed, False, False)
+        graph = run(seed, True, True, signature)
+    text = f"{call} with {', '.join(map(str, signature))}"
+    yield from faults(seed, call, text, eager, graph, counts)
+
+
+def faults(
+    seed: int, call: Call, text: str, eager: Outcome, graph: Outcome, counts: Counter[str]
+) -> Iterator[Fault]:
+    """What is wrong with the outcomes of a call."""
     counts["calls"] += 2
     counts["accepted" if eager.error is None else "refused"] += 1
     kinds = [poor(o.error) if o.error else "" for o in (eager, graph)]

@@ -7,18 +7,22 @@ no comparisons, and compares them before:
 %2: f32[s] = add(%0: f32[n], %1: f32[m])
   ->  %1: f32[n] = of_size(%1);  %2: f32[n] = add(%0, %1)
 
-Where they differ the graph as it was runs in the interpreter, which broadcasts or raises.
+Where they differ the graph as it was runs in the interpreter, which broadcasts or raises. A size
+that is read otherwise than as one of its elements keeps its symbol, which is told by a number that
+is known after the comparison: else nothing would compare the sizes where only they are used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treadle.core.shapes import Dim, symbol_name
+from treadle.core import dtypes
+from treadle.core.shapes import Dim, SymbolicDim, symbol_name
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Value
-from treadle.graph.rewrite import Replacement, Rewriter, mentioned_symbols
-from treadle.ops.broadcasting import OF_SIZE
+from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, mentioned_symbols
+from treadle.ops.broadcasting import OF_SIZE, ONE_SIZE
+from treadle.ops.dims import AS_DIM, DIM, SHAPE
 from treadle.ops.elementwise.comparison import OF_ONE_SHAPE
 from treadle.ops.linalg.matrices import BYTE_MATMUL, MATMUL
 from treadle.ops.lowering import Compute, Rows
@@ -30,12 +34,20 @@ def assume_equal_sizes(graph: Graph) -> bool:
 
 
 class _Assuming(Rewriter):
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self._read = _read_symbols(graph)
+        self._sizes: dict[str, Dim] = {}  # symbols that were told -> the sizes that stand for them
+
     def visit(self, node: Node) -> Replacement:
         op = OF_ONE_SHAPE.get(node.op, node.op)
         told = self._told(node)
         if not told and op is node.op:
             return None
-        sizes = {axis: self._size(node, axis, name) for axis, name in told.items()}
+        for axis, name in told.items():
+            if name not in self._sizes:
+                self._sizes[name] = self._size(node, axis, name)
+        sizes = {axis: self._sizes[name] for axis, name in told.items()}
         inputs = [self._of_sizes(node, v, sizes) for v in node.inputs]
         return [self.emit(op, inputs, node.attrs)]
 
@@ -52,8 +64,15 @@ class _Assuming(Rewriter):
     def _size(self, node: Node, axis: int, name: str) -> Dim:
         """The size that an axis of the operands is taken to have."""
         sizes = _sizes(node, axis)
-        known = next((d for d in sizes if isinstance(d, int)), sizes[0])
-        return self.symbols.get(name, known)
+        first = next((d for d in sizes if isinstance(d, int)), sizes[0])
+        if name not in self._read:
+            return first
+        attrs = {"pairs": tuple((first, d) for d in sizes if d != first), "of": node.op.name}
+        number = self.emit(DIM, (), {"dim": first, "out_type": dtypes.int64})
+        symbol = SymbolicDim.symbol(name)
+        told = {"dim": symbol, "least": 0, "most": dtypes.int64.max}
+        self.emit(AS_DIM, [self.emit(ONE_SIZE, [number], attrs)], told)
+        return symbol
 
     def _of_sizes(self, node: Node, value: Value, sizes: dict[int, Dim]) -> Value:
         """An operand, checked to have the sizes."""
@@ -64,6 +83,14 @@ class _Assuming(Rewriter):
         if tuple(dims) == value.spec.dims:
             return value
         return self.emit(OF_SIZE, [value], {"shape": tuple(dims), "of": node.op.name})
+
+
+def _read_symbols(graph: Graph) -> frozenset[str]:
+    """The symbols of sizes that attributes mention or that are read as numbers."""
+    found: set[str] = set()
+    for node in graph.walk():
+        found |= mentioned_symbols(node) if node.op is SHAPE else attr_symbols(node.attrs)
+    return frozenset(found)
 
 
 def _sizes(node: Node, axis: int) -> list[Dim]:

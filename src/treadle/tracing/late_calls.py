@@ -22,7 +22,7 @@ from treadle.core import errors, nest
 from treadle.core.context import context, recording, taping
 from treadle.core.dtypes import DType
 from treadle.core.refusals import NotYetKnown
-from treadle.core.shapes import Dim, TensorShape
+from treadle.core.shapes import Dim, SymbolicDim, TensorShape
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import (
     SymbolicTensor,
@@ -91,7 +91,7 @@ class _Call:
     Attributes:
         tensors: the arguments that the graph gives: symbolic tensors, and others that a gradient
             may be asked for.
-        sought: what numbers are sought for: the shapes of the tensors without a rank, a length, or
+        sought: what numbers are sought for: a length, the shapes of the tensors without a rank, or
             the tensors that tell axes.
     """
 
@@ -111,12 +111,13 @@ class _Call:
         self.sought: list[Any] = []
         if error.axis is not None:
             values = set(_sources(error.axis.value))
-            self.sought = [x for x in ranked if x.value in values and x.ndim <= 1]
-        elif error.dim is not None:
-            self.sought = [error.dim] * any(error.dim in x.dims for x in ranked)
+            self.sought = [x for x in ranked if x.value in values and x.ndim <= 2]
         else:
-            extents = {id(x.extents): x.extents for x in self.tensors if lacks_rank(x)}
-            self.sought = list(extents.values())
+            if error.dim is not None and any(error.dim in x.dims for x in ranked):
+                self.sought = [error.dim]
+            if self.sought or error.dim is None:  # ranks are sought beside a length, too
+                extents = {id(x.extents): x.extents for x in self.tensors if lacks_rank(x)}
+                self.sought += [x for x in extents.values() if x.dims[0] != error.dim]
         if not self.sought:
             raise error
         self.problems: list[Exception] = []
@@ -153,16 +154,16 @@ class _Call:
             return x  # type: ignore[no-any-return]
         for number, sought in zip(numbers, self.sought, strict=True):
             if sought is x:  # axes from this one on
-                count = x.dims[0] if x.dims else None
-                axes = number if count is None else range(number, number + count)
-                return from_array(np.array(axes, x.dtype.np_dtype))
+                axes = np.arange(number, number + x.dims[-1]) if x.dims else np.array(number)
+                return from_array(np.broadcast_to(axes, x.dims).astype(x.dtype.np_dtype))
         return builder.parameter(self._spec(x, numbers))
 
     def _spec(self, x: Any, numbers: Sequence[int]) -> TensorSpec:
         """The spec of an operand for a trial: open sizes are any."""
-        if lacks_rank(x):
-            places = (n for n, s in zip(numbers, self.sought, strict=True) if s is x.extents)
-            return TensorSpec([None] * next(places, 1), x.dtype)
+        if lacks_rank(x):  # its rank may be the length that is sought
+            known = zip(numbers, self.sought, strict=True)
+            ranks = (n for n, s in known if s is x.extents or _is_dim(s, x.extents.dims[0]))
+            return TensorSpec([None] * next(ranks, 1), x.dtype)
         dims = self._dims(x, numbers)
         return TensorSpec([d if isinstance(d, int) else None for d in dims], x.dtype)
 
@@ -231,6 +232,10 @@ class _Call:
         Of axes each trial says the same in other words."""
         texts = {f"{type(p).__name__} {p}" for p in self.problems}
         raise self.problems[0] if len(texts) == 1 or self.error.axis is not None else self.error
+
+
+def _is_dim(sought: Any, dim: Dim) -> bool:
+    return isinstance(sought, SymbolicDim) and sought == dim
 
 
 def _tensors(structure: Any) -> list[Any]:

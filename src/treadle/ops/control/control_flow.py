@@ -7,12 +7,12 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from treadle.core import dtypes, errors, nest
-from treadle.core.context import context, taping
+from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import UNKNOWN_SHAPE, Dim, TensorShape, fresh_symbol, stretched_of
 from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
 from treadle.core.tensor import Tensor, lacks_rank
-from treadle.ops.control.loop_variables import LoopVariables, RankChanges
+from treadle.ops.control.open_ranks import LoopVariables, RankChanges, Results
 from treadle.ops.conversion import constant, convert_to_tensor, has_dtype, is_symbolic
 from treadle.ops.known_values import known_truth
 from treadle.ops.lowering import Structure
@@ -61,8 +61,8 @@ def cond(
     """``true_fn()`` or ``false_fn()``, by a scalar boolean.
 
     With a concrete `pred`, or one that follows from known ranks and sizes, only the chosen function
-    runs. With another one both are traced, and
-    must return the same structure with the same dtypes, which may hold None where both have it.
+    runs. With another one both are traced, and must return the same structure with the same dtypes,
+    which may hold None where both have it. A result of two ranks is of unknown rank.
 
     Raises:
         TypeError: the branches return different structures or dtypes.
@@ -79,7 +79,12 @@ def cond(
     builder = context.recorder
     traced = [_trace(builder, fn, (), missing=True) for fn in (true_fn, false_fn)]
     structure = _same_branches(traced[0].structure, traced[1].structure)
-    found = iter(_finish(builder, COND, [pred], traced))
+    results = Results(*(branch.leaves for branch in traced))
+    for branch in traced:
+        with recording(branch.builder):
+            values = map(branch.builder.use, results.values(branch.leaves))
+            branch.builder.region.results = [x.value for x in values]
+    found = iter(results.tensors(_finish(builder, COND, [pred], traced)))
     leaves = [None if leaf is None else next(found) for leaf in nest.flatten(structure)]
     return nest.pack(structure, leaves)
 
@@ -365,24 +370,27 @@ def _flat_shapes(invariants: Any) -> list[Any]:
 
 
 class _Traced:
-    """A traced branch or body: its builder and the structure that it returned."""
+    """A traced branch or body: its builder, the structure that it returned and its tensors."""
 
     def __init__(self) -> None:
         self.builder: Any = None
         self.structure: Any = None
+        self.leaves: list[Tensor] = []
 
 
 def _trace(
     builder: Any, fn: Callable[..., Any], specs: Sequence[Spec], missing: bool = False
 ) -> _Traced:
-    """Trace a branch or body, which with `missing` may return None where it has nothing."""
+    """Trace a body or condition, or with `missing` a branch, which may return None where it has
+    nothing and is given its results later."""
     traced = _Traced()
 
     def run(*params: Any) -> list[Tensor]:
         with taping(()):  # outer tapes see the whole node, not what is inside
             traced.structure = fn(*params)
             leaves = nest.flatten(traced.structure)
-            return [_leaf(v) for v in leaves if v is not None or not missing]
+            traced.leaves = [_leaf(v) for v in leaves if v is not None or not missing]
+            return [] if missing else traced.leaves
 
     traced.builder = builder.trace_region(run, specs)
     return traced

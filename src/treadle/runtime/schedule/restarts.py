@@ -8,7 +8,7 @@ user's was called.
 
 from __future__ import annotations
 
-from treadle.ops.broadcasting import OF_SIZE, SUM_TO
+from treadle.ops.broadcasting import OF_SIZE, ONE_SIZE, SUM_TO
 from treadle.runtime.schedule.steps import Block, Branch, Guard, Loop, Step, node_of
 
 
@@ -40,7 +40,7 @@ def _note(block: Block, unchanged: bool) -> bool:
 def _broadcasts(step: Guard) -> bool:
     """Whether sizes that differ may be right, as one of them is 1."""
     op = step.node.op
-    return op in (OF_SIZE, SUM_TO) or op.sizes is None
+    return op in (OF_SIZE, ONE_SIZE, SUM_TO) or op.sizes is None
 
 
 def _changes(step: Step) -> bool:

@@ -275,7 +275,8 @@ class Guard(Step):
 
     def message(self, a: int, b: int) -> str:
         """The error for the sizes of a run."""
-        name = f"{self.node.attrs.get('of', self.node.op.name)}: "
+        of = self.node.attrs.get("of")
+        name = f"{self.node.op.name if of is None else of}: "
         if "speaks_for_caller" in self.node.op.tags:
             name = ""
         return f"{name}{self.text.format(a, b)}{at(self.node.origin)}"

@@ -1,7 +1,9 @@
-"""Loop variables as values of the graph: one for each, or two where only a run knows the rank.
+"""What loops carry and branches give as values of the graph: one for each tensor, or two where only
+a run knows the rank.
 
-A variable of unknown rank is carried as its elements in a row and its shape. It is one from the
-start, or because its shape invariant leaves the rank open and the body gives it another one.
+A tensor of unknown rank is its elements in a row and its shape. A loop variable is one from the
+start, or because its shape invariant leaves the rank open and the body gives it another one; a
+result of branches because they give two ranks.
 """
 
 from __future__ import annotations
@@ -23,6 +25,41 @@ class _Parts:
 
 def set_parts(parts_of: Callable[[Tensor], tuple[Tensor, Tensor]]) -> None:
     _Parts.of = parts_of
+
+
+class Results:
+    """The results of two branches.
+
+    Args:
+        then, otherwise: the tensors that they give.
+    """
+
+    def __init__(self, then: Sequence[Tensor], otherwise: Sequence[Tensor]) -> None:
+        pairs = zip(then, otherwise, strict=True)
+        self._is_open = [
+            lacks_rank(a) or lacks_rank(b) or _differ(a.spec, b.spec) for a, b in pairs
+        ]
+
+    def values(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The values of the graph for the tensors of a branch, where it is traced."""
+        return _values(self._is_open, tensors)
+
+    def tensors(self, values: Sequence[Any]) -> list[Any]:
+        """The tensors that stand for values of the graph."""
+        return _tensors(self._is_open, values)
+
+
+def _values(is_open: Sequence[bool], tensors: Sequence[Tensor]) -> list[Tensor]:
+    found: list[Tensor] = []
+    for opened, x in zip(is_open, tensors, strict=True):
+        found += _Parts.of(x) if opened else [x]
+    return found
+
+
+def _tensors(is_open: Sequence[bool], values: Sequence[Any]) -> list[Any]:
+    given = iter(values)
+    return [UnrankedTensor(next(given), next(given)) if opened else next(given)
+            for opened in is_open]  # fmt: skip
 
 
 class RankChanges(Exception):
@@ -76,16 +113,11 @@ class LoopVariables:
 
     def variables(self, values: Sequence[Any]) -> list[Any]:
         """The variables that stand for values of the graph."""
-        given = iter(values)
-        return [UnrankedTensor(next(given), next(given)) if is_open else next(given)
-                for is_open in self._is_open]  # fmt: skip
+        return _tensors(self._is_open, values)
 
     def values(self, variables: Sequence[Tensor]) -> list[Tensor]:
         """The values of the graph for variables."""
-        found: list[Tensor] = []
-        for is_open, x in zip(self._is_open, variables, strict=True):
-            found += _Parts.of(x) if is_open else [x]
-        return found
+        return _values(self._is_open, variables)
 
     def after(self, variables: Sequence[Tensor]) -> list[Tensor]:
         """The values for what the body gives; there may be another number of them.
