@@ -405,7 +405,7 @@ def _methods() -> dict[str, Any]:
     return found
 
 
-class _Slice(NamedTuple):
+class Slice(NamedTuple):
     """A slice of a subscript, as a structure whose bounds may be tensors."""
 
     start: Any
@@ -416,26 +416,33 @@ class _Slice(NamedTuple):
 def _opened(key: Any) -> Any:
     """A subscript with its slices as structures."""
     if isinstance(key, slice):
-        return _Slice(key.start, key.stop, key.step)
+        return Slice(key.start, key.stop, key.step)
     return tuple(map(_opened, key)) if type(key) is tuple else key
 
 
 def _closed(key: Any) -> Any:
     """The subscript of `_opened`."""
-    if isinstance(key, _Slice):
+    if isinstance(key, Slice):
         return slice(*key)
     return tuple(map(_closed, key)) if type(key) is tuple else key
+
+
+class OperatorCall:
+    """An operator as a function of its operands, subscripts as structures."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, x: Any, *others: Any) -> Any:
+        own = super(UnrankedTensor, x) if isinstance(x, UnrankedTensor) else x
+        return getattr(own, self.__name__)(*map(_closed, others))
 
 
 def _of_any_rank(name: str) -> Operator:
     """The operator of tensors whose rank only a run knows: the run calls it where the rank counts.
     It takes part before that of another operand's class, as the class is a subclass."""
 
-    def call(x: Any, *others: Any) -> Any:
-        own = super(UnrankedTensor, x) if isinstance(x, UnrankedTensor) else x
-        return getattr(own, name)(*map(_closed, others))
-
-    _named(name, call)
+    call = OperatorCall(name)
 
     def operator(self: Any, *others: Any) -> Any:
         try:

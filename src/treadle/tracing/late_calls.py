@@ -11,6 +11,8 @@ may come, to find out the dtypes and ranks of its results:
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
@@ -21,7 +23,7 @@ from treadle.autodiff.python_functions import call_later
 from treadle.core import errors, nest
 from treadle.core.context import context, recording, taping
 from treadle.core.dtypes import DType
-from treadle.core.refusals import NotYetKnown
+from treadle.core.refusals import NotYetKnown, targets_of
 from treadle.core.shapes import Dim, SymbolicDim, TensorShape
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import (
@@ -33,8 +35,10 @@ from treadle.core.tensor import (
 )
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph
+from treadle.graph.literals import register_typed
 from treadle.graph.passes.broadcasts import is_elementwise
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.operators import OperatorCall, Slice
 from treadle.ops.shaping.reshaping import ensure_shape, with_dims
 from treadle.ops.state import Variable
 
@@ -59,8 +63,83 @@ def run_later(error: NotYetKnown, function: Any, args: Any, kwargs: Any) -> Any:
     if all(map(call.is_by_element, trials)):
         return call.on_elements()
     types = call.result_types(trials)
-    results = call_later(call, call.tensors, types, any(t.has_effects for t in trials))
+    results = call_later(call.late(), call.tensors, types, any(t.has_effects for t in trials))
     return nest.pack(first.structure, results) if first.results else first.structure
+
+
+class _Operand:
+    """Stands for the operand of this number among the arguments of a call."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class LateCall:
+    """A call that a run makes: of tensors, it gives the results of a public function in a row.
+
+    Args:
+        arguments: those by position and by name, with an `_Operand` for each tensor.
+    """
+
+    def __init__(self, function: Any, arguments: Any) -> None:
+        self.function, self.arguments = function, arguments
+        self.__name__ = function.__name__
+
+    def __call__(self, *tensors: Any) -> list[Any]:
+        leaves = nest.flatten(self.arguments)
+        given = [tensors[x.number] if isinstance(x, _Operand) else x for x in leaves]
+        args, kwargs = nest.pack(self.arguments, given)
+        return _tensors(self.function(*args, **kwargs))
+
+    def parts(self) -> dict[str, Any] | None:
+        """What a saved function has of it; None where the function has no public name."""
+        args, kwargs = self.arguments
+        shown = [_plain(x) for x in args], {k: _plain(x) for k, x in kwargs.items()}
+        if isinstance(self.function, OperatorCall):
+            return {"operator": self.function.__name__, "arguments": list(shown)}
+        name = f"{self.function.__module__}:{self.function.__qualname__}"
+        with contextlib.suppress(ImportError, AttributeError, ValueError):
+            if _public(name) is self.function:
+                return {"function": name, "arguments": list(shown)}
+        return None
+
+    @staticmethod
+    def of_parts(parts: dict[str, Any]) -> LateCall:
+        """The call of `parts`.
+
+        Raises:
+            ValueError: it is of no public function.
+        """
+        args, kwargs = parts["arguments"]
+        operator = parts.get("operator")
+        function = _public(parts["function"]) if operator is None else OperatorCall(operator)
+        return LateCall(function, (tuple(args), kwargs))
+
+
+def _public(name: str) -> Any:
+    """The public function, or method of tensors, of a name ``module:function``."""
+    module, _, path = name.partition(":")
+    found: Any = importlib.import_module(module) if module.split(".")[0] == "treadle" else None
+    for part in path.split("."):
+        found = getattr(found, part)
+    if targets_of(found) is None:
+        raise ValueError(f"{name} is no public function of tensors")
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """An argument as values that have a text: arrays for tensors, slices for their structures."""
+    if isinstance(value, Tensor):
+        return value.numpy()
+    if isinstance(value, Slice):
+        return slice(*map(_plain, value))
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain, value))
+    return value
+
+
+register_typed("late call", [LateCall], LateCall.parts, LateCall.of_parts)
+register_typed("operand", [_Operand], lambda x: {"number": x.number}, lambda x: _Operand(**x))
 
 
 class _Trial:
@@ -171,9 +250,12 @@ class _Call:
         """The dims of an operand where the length that is sought is known."""
         return tuple(numbers[0] if d == self.error.dim else d for d in x.dims)
 
-    def __call__(self, *tensors: Any) -> list[Any]:
-        """What the run calls: the results, in a row."""
-        return _tensors(self.with_tensors(*tensors))
+    def late(self) -> LateCall:
+        """What the run calls."""
+        leaves = list(self.leaves)
+        for number, place in enumerate(self.places):
+            leaves[place] = _Operand(number)
+        return LateCall(self.function, nest.pack(self.arguments, leaves))
 
     def with_tensors(self, *tensors: Any) -> Any:
         """The function's result for other tensors."""
