@@ -236,10 +236,9 @@ def _flat(x: Any) -> Iterator[Any]:
             yield y if isinstance(y, td.Tensor) else type(y)
 
 
-def run(
-    seed: int, traced: bool, compiled: bool, signature: list[td.TensorSpec] | None = None
-) -> Outcome:
+def run(seed: int, traced: bool, compiled: bool, open_sizes: bool = False) -> Outcome:
     call, arrays, function, aside = prepared(seed, traced)
+    signature = open_signature(seed, arrays) if open_sizes else None
     try:
         if not traced:
             given = function(*map(td.constant, arrays))
@@ -261,10 +260,10 @@ def run(
     return Outcome(read)
 
 
-def open_signature(seed: int) -> list[td.TensorSpec]:
+def open_signature(seed: int, arrays: list[Any]) -> list[td.TensorSpec]:
     """A signature of the arrays of a call that leaves some of their sizes open."""
     r = Random(f"{seed} open")
-    arrays = [td.constant(a) for a in prepared(seed, True)[1]]
+    arrays = [td.constant(a) for a in arrays]
     shapes = [[None if r.random() < 0.6 else n for n in a.shape] for a in arrays]
     return [td.TensorSpec(shape, a.dtype) for shape, a in zip(shapes, arrays, strict=True)]
 
@@ -294,12 +293,12 @@ def check_open(seed: int, counts: Counter[str]) -> Iterator[Fault]:
     call = make(seed)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        signature = open_signature(seed)
+        signature = open_signature(seed, prepared(seed, True)[1])
         if not any(spec.symbols() for spec in signature):
             counts["nothing to leave open"] += 1
             return
         eager = run(seed, False, False)
-        graph = run(seed, True, True, signature)
+        graph = run(seed, True, True, True)
     text = f"{call} with {', '.join(map(str, signature))}"
     yield from faults(seed, call, text, eager, graph, counts)
 

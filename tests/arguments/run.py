@@ -123,12 +123,13 @@ def show(seed: int, open_sizes: bool) -> None:
     """Print a call and what goes wrong with it."""
     import traceback
 
-    from tests.arguments.check import check, check_open, make, open_signature, run
+    from tests.arguments.check import check, check_open, make, open_signature, prepared, run
 
-    signature = open_signature(seed) if open_sizes else None
-    print(make(seed), signature or "", flush=True)
+    print(make(seed), flush=True)
+    if open_sizes:
+        print(open_signature(seed, prepared(seed, True)[1]))
     for traced in (False, True):
-        outcome = run(seed, traced, True, signature if traced else None)
+        outcome = run(seed, traced, True, traced and open_sizes)
         if outcome.error is not None:
             traceback.print_exception(outcome.error)
     for fault in (check_open if open_sizes else check)(seed, Counter()):

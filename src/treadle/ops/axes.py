@@ -80,6 +80,9 @@ def listed_axes(axis: Any, rank: int) -> list[int]:
     """The axes of an int, a sequence of ints or a tensor, in their order and as often as they are
     there."""
     if isinstance(axis, Tensor):
+        if axis.ndim > 1 or not axis.dtype.is_integer:
+            text = f"An axis is an integer, not {axis!r}{at(user_origin())}"
+            raise errors.DtypeError(None, None, text)
         axis = [known_axis(a) for a in _elements(axis)]
     entries = axis if isinstance(axis, Iterable) and _rank_of(axis) else [axis]
     return [normalize_axis(a, rank) for a in entries]

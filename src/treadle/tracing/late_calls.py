@@ -23,6 +23,7 @@ from treadle.autodiff.python_functions import call_later
 from treadle.core import errors, nest
 from treadle.core.context import context, recording, taping
 from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
 from treadle.core.refusals import NotYetKnown, targets_of
 from treadle.core.shapes import Dim, SymbolicDim, TensorShape
 from treadle.core.spec import TensorSpec
@@ -39,6 +40,7 @@ from treadle.graph.literals import register_typed
 from treadle.graph.passes.broadcasts import is_elementwise
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.operators import OperatorCall, Slice
+from treadle.ops.requirements import require
 from treadle.ops.shaping.reshaping import ensure_shape, with_dims
 from treadle.ops.state import Variable
 
@@ -267,7 +269,16 @@ class _Call:
 
     def with_known(self, numbers: Sequence[int]) -> Any:
         """The result of the function, which takes these numbers only."""
-        return self.with_tensors(*(self._known(x, numbers) for x in self.tensors))
+        found = self.with_tensors(*(self._known(x, numbers) for x in self.tensors))
+        sought = (s if isinstance(s, SymbolicDim) else s.dims[0] for s in self.sought)
+        text = f"{self.__name__}: this takes tensors of another rank, or a vector of another length"
+        pairs = list(zip(sought, numbers, strict=True))
+        return nest.map_structure(lambda x: self._checked(x, pairs, text), found)
+
+    def _checked(self, x: Any, pairs: list[tuple[Dim, Dim]], text: str) -> Any:
+        """A result that there is for known numbers only, whether the operands are read or not."""
+        ranked = isinstance(x, SymbolicTensor) and not lacks_rank(x)
+        return require(x, pairs, f"{text}{at(user_origin())}") if ranked else x
 
     def _known(self, x: Any, numbers: Sequence[int]) -> Any:
         if lacks_rank(x):
