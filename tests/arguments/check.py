@@ -46,6 +46,7 @@ LIMIT_TEXTS = (
     "cannot be read by NumPy",
 )
 RELATIVE = {"f2": 2e-2, "f4": 3e-4, "f8": 1e-9, "c8": 3e-4, "c16": 1e-9}
+EQUALITIES = ("operator.eq", "operator.ne")
 FOLDS = ("map_fn", "scan", "foldl", "foldr")
 MOST = 1 << 16  # elements that are compared
 
@@ -320,6 +321,8 @@ def faults(
     difference = differ(call, eager, graph)
     if difference and call.name == "tuple":
         counts["given back"] += 1  # whatever it is, eagerly: as in TensorFlow
+    elif difference and call.name in EQUALITIES and _is_spread(eager, graph):
+        counts["shapes that do not broadcast"] += 1  # docs/deviations.md
     elif difference and call.name in FOLDS and _is_not_called(call.args):
         counts["functions not called"] += 1  # eagerly, for few elements: as in TensorFlow
     elif difference == "other values" and call.name.startswith("linalg.") and _is_not_finite(call):
@@ -332,6 +335,13 @@ def faults(
         counts["limits of graphs"] += 1
     elif difference:
         yield Fault(seed, text, difference, f"{eager}  <>  {graph}")
+
+
+def _is_spread(eager: Outcome, graph: Outcome) -> bool:
+    """Whether a graph has in many elements what is one number eagerly."""
+    if len(eager.results) != 1 or len(graph.results) != 1 or eager.results[0].ndim:
+        return False
+    return bool((graph.results[0] == eager.results[0]).all())
 
 
 def _is_not_finite(call: Call) -> bool:

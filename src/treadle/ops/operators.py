@@ -413,18 +413,18 @@ class Slice(NamedTuple):
     step: Any
 
 
-def _opened(key: Any) -> Any:
+def opened(key: Any) -> Any:
     """A subscript with its slices as structures."""
     if isinstance(key, slice):
         return Slice(key.start, key.stop, key.step)
-    return tuple(map(_opened, key)) if type(key) is tuple else key
+    return tuple(map(opened, key)) if type(key) is tuple else key
 
 
-def _closed(key: Any) -> Any:
-    """The subscript of `_opened`."""
+def closed(key: Any) -> Any:
+    """The subscript of `opened`."""
     if isinstance(key, Slice):
         return slice(*key)
-    return tuple(map(_closed, key)) if type(key) is tuple else key
+    return tuple(map(closed, key)) if type(key) is tuple else key
 
 
 class OperatorCall:
@@ -435,7 +435,7 @@ class OperatorCall:
 
     def __call__(self, x: Any, *others: Any) -> Any:
         own = super(UnrankedTensor, x) if isinstance(x, UnrankedTensor) else x
-        return getattr(own, self.__name__)(*map(_closed, others))
+        return getattr(own, self.__name__)(*map(closed, others))
 
 
 def _of_any_rank(name: str) -> Operator:
@@ -448,7 +448,7 @@ def _of_any_rank(name: str) -> Operator:
         try:
             return getattr(super(UnrankedTensor, self), name)(*others)
         except NotYetKnown as error:
-            return error.take(call, (self, *map(_opened, others)), {})
+            return error.take(call, (self, *map(opened, others)), {})
 
     return _named(name, operator)  # type: ignore[no-any-return]
 

@@ -39,7 +39,7 @@ from treadle.graph.ir import Graph
 from treadle.graph.literals import register_typed
 from treadle.graph.passes.broadcasts import is_elementwise
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.operators import OperatorCall, Slice
+from treadle.ops.operators import OperatorCall, Slice, opened
 from treadle.ops.requirements import require
 from treadle.ops.shaping.reshaping import ensure_shape, with_dims
 from treadle.ops.state import Variable
@@ -47,6 +47,9 @@ from treadle.ops.state import Variable
 # What is raised where a trace lacks something that only a run knows.
 _UNKNOWN = (NotYetKnown, errors.InaccessibleTensorError, errors.OperatorNotAllowedInGraphError)
 _NUMBERS = (1, 2, 3, 4, 0, 5)  # ranks and lengths that are tried
+# Where the functions are made whose calls are read from files: these take and give tensors only.
+_OF_TENSORS = ("treadle.ops.", "treadle.numpy_staging.", "treadle.signal.", "treadle.image.",
+               "treadle.core.tensor")  # fmt: skip
 
 
 def run_later(error: NotYetKnown, function: Any, args: Any, kwargs: Any) -> Any:
@@ -115,7 +118,7 @@ class LateCall:
         args, kwargs = parts["arguments"]
         operator = parts.get("operator")
         function = _public(parts["function"]) if operator is None else OperatorCall(operator)
-        return LateCall(function, (tuple(args), kwargs))
+        return LateCall(function, (tuple(map(opened, args)), kwargs))
 
 
 def _public(name: str) -> Any:
@@ -124,7 +127,8 @@ def _public(name: str) -> Any:
     found: Any = importlib.import_module(module) if module.split(".")[0] == "treadle" else None
     for part in path.split("."):
         found = getattr(found, part)
-    if targets_of(found) is None:
+    made_in = getattr(getattr(found, "__wrapped__", None), "__module__", "")
+    if targets_of(found) is None or not made_in.startswith(_OF_TENSORS):
         raise ValueError(f"{name} is no public function of tensors")
     return found
 
@@ -275,7 +279,7 @@ class _Call:
         pairs = list(zip(sought, numbers, strict=True))
         return nest.map_structure(lambda x: self._checked(x, pairs, text), found)
 
-    def _checked(self, x: Any, pairs: list[tuple[Dim, Dim]], text: str) -> Any:
+    def _checked(self, x: Any, pairs: Sequence[tuple[Dim, Dim]], text: str) -> Any:
         """A result that there is for known numbers only, whether the operands are read or not."""
         ranked = isinstance(x, SymbolicTensor) and not lacks_rank(x)
         return require(x, pairs, f"{text}{at(user_origin())}") if ranked else x
