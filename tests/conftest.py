@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,8 +45,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--thorough",
         action="store_true",
-        help="also run the tests marked thorough, which take half of the time of all tests "
-        "(they run, too, where their files or folders are named)",
+        help="also run the tests marked thorough and every case of the tests with many cases, "
+        "which take more than half of the time (they run, too, where their files or folders are "
+        "named)",
     )
 
 
@@ -57,10 +59,32 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.option.thorough:
         return
-    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    kept = _sample([item for item in items if not item.get_closest_marker("thorough")])
+    left_out = [item for item in items if item not in kept]
     if left_out:
-        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+        items[:] = [item for item in items if item in kept]
         config.hook.pytest_deselected(items=left_out)
+
+
+# Of a test with more cases than this a run that is not thorough takes a part of them.
+_FEW_CASES = 8
+_PART = 5
+
+
+def _sample(items: list[pytest.Item]) -> set[pytest.Item]:
+    """The tests with few cases and every fifth case of the others, eight at least.
+
+    A hash of its name decides whether a case is taken: every fifth in order might be all of one
+    dtype. The choice is the same in every run, and a new case changes one other at most.
+    """
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.split("[")[0], []).append(item)
+    kept: set[pytest.Item] = set()
+    for cases in tests.values():
+        count = len(cases) if len(cases) <= _FEW_CASES else max(_FEW_CASES, len(cases) // _PART)
+        kept.update(sorted(cases, key=lambda case: zlib.crc32(case.nodeid.encode()))[:count])
+    return kept
 
 
 def pytest_collection(session: pytest.Session) -> None:

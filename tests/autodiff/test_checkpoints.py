@@ -12,6 +12,8 @@ import treadle as td
 from tests.runtime.harness import both, trace_like
 from treadle.runtime import interpreter
 
+pytestmark = pytest.mark.thorough
+
 
 def recurrent(x, w, steps, checkpoint):
     def body(t, h, total):

@@ -6,6 +6,8 @@ import pytest
 
 from tests.autodiff.random_programs import differences
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("first", range(0, 30, 5))
 def test_random_programs(first):

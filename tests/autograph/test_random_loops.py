@@ -6,6 +6,8 @@ import pytest
 
 from tests.autograph.random_loops import difference
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("first", [0, 4, 1100, 1206])

@@ -1,4 +1,8 @@
+import pytest
+
 from benchmarks import growth
+
+pytestmark = pytest.mark.thorough
 
 
 def test_table_has_a_row_for_every_workload_and_says_what_was_left_out():

@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.thorough
+
 CODE = """
 import numpy as np
 from benchmarks.thread_scaling import TimedPool

@@ -7,6 +7,8 @@ import treadle as td
 from treadle.cli import bisect_passes, main
 from treadle.passes import disabled_passes, switches
 
+pytestmark = pytest.mark.thorough
+
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

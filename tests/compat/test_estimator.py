@@ -8,6 +8,8 @@ import pytest
 
 import treadle.compat.v1 as tf
 
+pytestmark = pytest.mark.thorough
+
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(200, 3)).astype(np.float32)
 Y = (X @ np.array([[1.0], [-2.0], [0.5]]) + 0.3).astype(np.float32)

@@ -8,6 +8,8 @@ import pytest
 
 import treadle.compat.v1 as tf
 
+pytestmark = pytest.mark.thorough
+
 s2s = tf.contrib.seq2seq
 RANDOM = np.random.default_rng(4)
 TABLE = RANDOM.normal(size=(6, 3)).astype(np.float32)  # of 6 symbols

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import treadle
+
+pytestmark = pytest.mark.thorough
 
 
 def digest(folder, package="runtime"):

@@ -167,6 +167,27 @@ def test_parallel_maps_run_at_once() -> None:
     assert listed(Dataset.range(6).map(waited, num_parallel_calls=3)) == list(range(6))
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_parallel_maps_go_on_while_the_consumer_works(ordered: bool) -> None:
+    six = threading.Event()
+
+    def count(x: Any) -> Any:
+        if x == 5:
+            six.set()
+        return x
+
+    def counted(x: Any) -> Any:
+        return td.numpy_function(count, [x], td.TensorSpec((), td.int64))
+
+    mapped = Dataset.range(10**6).map(counted, num_parallel_calls=2, deterministic=ordered)
+    iterator = iter(mapped)
+    next(iterator)
+    assert six.wait(60)
+    del iterator
+    gc.collect()
+    assert not [t for t in threading.enumerate() if t.name.startswith("treadle-map")]
+
+
 def test_several_threads_share_an_iterator() -> None:
     iterator = iter(Dataset.range(2000).map(lambda x: x * 2))
     found: list[int] = []

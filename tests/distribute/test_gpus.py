@@ -15,6 +15,8 @@ from tests.runtime.gpu.recorder import recorded_gpu, recorded_gpus
 from treadle.core import errors
 from treadle.distribute.values import PerReplica
 
+pytestmark = pytest.mark.thorough
+
 R = np.random.RandomState(0)
 X, Y = R.randn(16, 6).astype(np.float32), R.randn(16, 1).astype(np.float32)
 WEIGHTS = [R.randn(6, 8).astype(np.float32), R.randn(8, 1).astype(np.float32)]

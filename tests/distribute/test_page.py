@@ -11,6 +11,8 @@ import pytest
 
 from tests.distribute.launching import HAS_MPI, finish, start
 
+pytestmark = pytest.mark.thorough
+
 PAGE = Path(__file__).parents[2] / "docs" / "distribute.md"
 PROGRAM = re.compile(
     r"^```py\n# (\w+\.py), started by: (.*?)\n(.*?)^```\n\n```text\n(.*?)^```", re.M | re.S

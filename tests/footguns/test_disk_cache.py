@@ -7,6 +7,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 MAIN = """
 import warnings
 import numpy as np, treadle as td

@@ -7,6 +7,8 @@ import pytest
 
 from tests.jitted.differential import difference
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("first", range(0, 60, 12))
 def test_random_programs(first: int) -> None:

@@ -22,6 +22,8 @@ from treadle import keras
 from treadle.keras import applications
 from treadle.keras.applications import imagenet_utils
 
+pytestmark = pytest.mark.thorough
+
 FACTS = json.loads((Path(__file__).parent / "application_facts" / "facts.json").read_text())
 # Made in each run of the tests: one of each family, and all that is peculiar to a case. The others
 # differ in their tables only; `python -m tests.keras.test_applications` compares all of them.

@@ -11,6 +11,8 @@ from tests.keras.preprocessing_facts.cases import pixels
 from treadle import keras
 from treadle.keras import layers
 
+pytestmark = pytest.mark.thorough
+
 SHAPE = (6, 8, 10, 3)
 
 

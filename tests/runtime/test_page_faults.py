@@ -10,6 +10,8 @@ import treadle as td
 from tests.runtime.harness import inputs
 from treadle.examples.workloads import WORKLOADS
 
+pytestmark = pytest.mark.thorough
+
 resource = pytest.importorskip("resource")
 WARM, CALLS, ROUNDS = 6, 20, 3
 

@@ -11,6 +11,8 @@ from tests.runtime.fuzz.program import Block, Program, Step, steps_of, text
 from tests.runtime.fuzz.registry import OPERATIONS, Operation
 from tests.runtime.fuzz.shrink import shrink
 
+pytestmark = pytest.mark.thorough
+
 SEEDS = [0, *range(2, 9), 10, 11, *range(14, 20)]  # without the largest
 
 

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treadle as td
 from tests.runtime.cpu.test_convolution import geometries
+
+pytestmark = pytest.mark.thorough
 
 Function = Callable[..., Any]
 sizes = st.sampled_from([1, 2, 3, 5, 8, 17, 33, 60])

@@ -8,6 +8,8 @@ from tests.runtime.harness import both, captures, native, trace
 from treadle.core.spec import TensorSpec
 from treadle.ops.control.control_flow import cond, while_loop
 
+pytestmark = pytest.mark.thorough
+
 UNARY = [
     td.tanh, td.sigmoid, td.abs, td.negative, td.square, lambda x: td.exp(td.minimum(x, 1.0)),
     lambda x: td.sqrt(td.abs(x) + 0.5), td.nn.relu, td.floor,

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 import treadle as td
 
+pytestmark = pytest.mark.thorough
+
 ROWS, WIDTH = 9, 4
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
+from functools import lru_cache
 
 _ROOT = "/"
 
@@ -16,8 +18,19 @@ def usable() -> int:
     """
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-    shares = [-int(-share // 1) for share in group_shares(_ROOT)]
-    return max(1, min([count, *shares]))
+    return max(1, min([count, *_whole_shares(_ROOT, int(time.monotonic()))]))
+
+
+@lru_cache(maxsize=1)
+def _whole_shares(root: str, second: int) -> list[int]:
+    """The limits of the control groups, rounded up. They are read once a second at most: a
+    compilation asks several times, and reading half a dozen files takes longer than small passes.
+
+    Args:
+        root: of the file system.
+        second: of the system's clock, at which they are read.
+    """
+    return [-int(-share // 1) for share in group_shares(root)]
 
 
 def group_shares(root: str | os.PathLike[str]) -> Iterator[float]:
@@ -59,8 +72,8 @@ def _share_v1(group: str) -> float | None:
 
 
 def _text(file: str) -> str:
-    """A small file of the system, read with few calls as every compilation does it; nothing where
-    there is no limit, or another group's view of the files."""
+    """A small file of the system; nothing where there is no limit, or another group's view of the
+    files."""
     try:
         with open(file, "rb", buffering=0) as found:
             return found.read().decode(errors="replace")

@@ -16,6 +16,8 @@ from treadle.runtime.cpu.target import aarch64, baseline, host
 from treadle.runtime.routines.language import Array, T, i64
 from treadle.runtime.routines.subset import KINDS, RoutineError
 
+pytestmark = pytest.mark.thorough
+
 SORTING = "BITS=32 FLOATING=1 I=i32 K=u32 SIGNED=0 T=f32"
 SYMBOLS = [
     f"rows sorting.argsort DESCENDING=1 {SORTING}",

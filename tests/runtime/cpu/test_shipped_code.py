@@ -19,6 +19,8 @@ from treadle.runtime.cpu.shipped_code import LEVELS, archive_path, level_of, mem
 from treadle.runtime.cpu.target import host, named
 from treadle.runtime.tuning import Measured
 
+pytestmark = pytest.mark.thorough
+
 LEVEL = level_of(host())
 needs_level = pytest.mark.skipif(LEVEL is None, reason="no code is shipped for this processor")
 ADD = "define i64 @f(i64 %x) {\n  %y = add i64 %x, 3\n  ret i64 %y\n}\n"

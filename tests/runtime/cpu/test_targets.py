@@ -12,6 +12,8 @@ from tests.runtime.cpu.test_convolution import geometries
 from tests.runtime.cpu.test_library import check, convolution_nodes, matmul_node
 from treadle.runtime.cpu.target import Target, using
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(params=["host", *RUNNABLE])
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from treadle.config.threading import occupied
@@ -214,31 +214,106 @@ def _result(call: Any, item: Any) -> Any:
         return Failure(error)
 
 
+class _Calls:
+    """Calls in threads, which take the items from the source themselves: they go on while the
+    consumer works, until `room` results wait for it.
+
+    Args:
+        call: of an item.
+        source: of the items; one thread at a time takes from it.
+        room: how many items may be taken whose results the consumer has not got.
+        ordered: results come in the order of the items; otherwise as they are ready.
+    """
+
+    def __init__(
+        self, call: Callable[[Any], Any], source: Iterator[Any], room: int, ordered: bool
+    ) -> None:
+        self.call, self.source, self.ordered = call, source, ordered
+        self.room = threading.Semaphore(room)
+        self.taking = threading.Lock()
+        self.taken = 0
+        self.changed = threading.Condition()
+        self.results: dict[int, Any] = {}
+        self.ended = self.stopped = False
+        self.error: BaseException | None = None
+
+    def work(self) -> None:
+        """Runs in every thread."""
+        try:
+            while self._one():
+                pass
+        except BaseException as error:  # goes to the consumer
+            with self.changed:
+                self.error = self.error or error
+                self.changed.notify()
+
+    def _one(self) -> bool:
+        """Take an item and make its result; False once there are no more."""
+        self.room.acquire()
+        with self.taking:
+            if self.ended or self.stopped:
+                self.room.release()  # for the next thread that waits
+                return False
+            try:
+                item = next(self.source)
+            except StopIteration:
+                with self.changed:
+                    self.ended = True
+                    self.changed.notify()
+                self.room.release()
+                return False
+            number = self.taken
+            self.taken += 1
+        result = _beside_others(self.call, item)
+        with self.changed:
+            self.results[number] = result
+            self.changed.notify()
+        return True
+
+    def take(self, number: int) -> Any:
+        """The result with this number, or if the order does not matter one that is ready; `_END`
+        after the last."""
+        with self.changed:
+            while True:
+                if self.error is not None:
+                    raise self.error
+                if self.results and not self.ordered:
+                    number = next(iter(self.results))
+                if number in self.results:
+                    break
+                if self.ended and number == self.taken:
+                    return _END
+                self.changed.wait()
+            result = self.results.pop(number)
+        self.room.release()
+        return result
+
+    def stop(self) -> None:
+        self.stopped = True
+        self.room.release()
+
+
 def in_threads(
     call: Callable[[Any], Any], source: Iterator[Any], count: int, ordered: bool
 ) -> Iterator[Any]:
     """``map(call, source)`` with up to `count` calls at once; errors are failures."""
-    waiting: deque[Future[Any]] = deque()
-    pool = ThreadPoolExecutor(count, thread_name_prefix="treadle-map")
+    calls = _Calls(call, source, count + max(count, _AUTO_BUFFER), ordered)
+    threads = [
+        threading.Thread(target=calls.work, name=f"treadle-map_{n}", daemon=True)
+        for n in range(count)
+    ]
+    for thread in threads:
+        thread.start()
     try:
-        for item in chain(source, [_END] * count):
-            if item is not _END:
-                waiting.append(pool.submit(_beside_others, call, item))
-            if waiting and (item is _END or len(waiting) >= count):
-                yield _next_of(waiting, ordered).result()
-        while waiting:
-            yield _next_of(waiting, ordered).result()
+        for number in itertools.count():
+            result = calls.take(number)
+            if result is _END:
+                break
+            yield result
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        calls.stop()
+        for thread in threads:
+            thread.join()
 
 
 _END: Any = object()
-
-
-def _next_of(waiting: deque[Future[Any]], ordered: bool) -> Future[Any]:
-    if not ordered:
-        for i, future in enumerate(waiting):
-            if future.done():
-                del waiting[i]
-                return future
-    return waiting.popleft()
