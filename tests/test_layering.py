@@ -128,7 +128,7 @@ LEVELS = {
     ),
     "graph": (
         "ir names operations tokens literals builder replay rewrite trip_count integers printer"
-        " parser verifier assumed_sizes",
+        " parser verifier",
         "families vectorized",
         "pipeline",
         "passes",

@@ -7,9 +7,9 @@ import time
 import warnings
 
 from treadle.core import errors
-from treadle.graph.assumed_sizes import assume_equal_sizes
 from treadle.graph.ir import Graph
 from treadle.graph.passes import optimize
+from treadle.graph.passes.assumed_sizes import tells_sizes
 from treadle.graph.rewrite import clone_graph
 from treadle.runtime.devices import backend
 from treadle.runtime.executable import Executable, InterpretedExecutable
@@ -29,18 +29,16 @@ def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
     """See `treadle.runtime.compile`."""
     options = options or Options()
     key = program_key(graph, options)
-    optimized = clone_graph(graph)
-    if options.interpret or options.check_numerics:
-        optimize(optimized)
-        return InterpretedExecutable(optimized, "as asked for", options.check_numerics)
-    exact = graph if assume_equal_sizes(optimized) else None
-    optimize(optimized)
-    executable = _compiled(optimized, graph, key)
-    executable.exact = exact
+    executable = _executable(graph, options, key)
+    executable.exact = graph if tells_sizes(graph) else None
     return executable
 
 
-def _compiled(optimized: Graph, graph: Graph, key: str | None) -> Executable:
+def _executable(graph: Graph, options: Options, key: str | None) -> Executable:
+    optimized = clone_graph(graph)
+    optimize(optimized)
+    if options.interpret or options.check_numerics:
+        return InterpretedExecutable(optimized, "as asked for", options.check_numerics)
     try:
         return _compile(optimized, graph, key)
     except MemoryError:
@@ -78,11 +76,10 @@ def compile_native(graph: Graph) -> Executable:
     """See `treadle.runtime.compile_native`. A fault of the compiler is `Unsupported`, too."""
     key = program_key(graph, Options())
     optimized = clone_graph(graph)
-    exact = graph if assume_equal_sizes(optimized) else None
     optimize(optimized)
     try:
         executable = _compile(optimized, graph, key)
-        executable.exact = exact
+        executable.exact = graph if tells_sizes(graph) else None
         return executable
     except (MemoryError, Unsupported):
         raise

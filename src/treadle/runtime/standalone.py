@@ -22,7 +22,6 @@ from treadle.core.object_cache import default_cache
 from treadle.core.origin import at
 from treadle.core.records import record
 from treadle.core.spec import ListSpec, ResourceSpec, TensorSpec, is_static, spec_text
-from treadle.graph.assumed_sizes import assume_equal_sizes
 from treadle.graph.ir import Graph, Node
 from treadle.graph.passes import optimize
 from treadle.graph.rewrite import clone_graph
@@ -143,7 +142,6 @@ class Objects:
             _check_node(graph, node)
         with using(self.target, run=False):
             optimized = clone_graph(graph)
-            assume_equal_sizes(optimized)
             optimize(optimized)
             try:
                 planned = plan_program(optimized, CpuFacts(self.threads))

@@ -50,7 +50,7 @@ def _of_any_shapes(compare: np.ufunc, otherwise: bool) -> Callable[[NDArray, NDA
 
 
 # The operators ``==`` and ``!=`` where a trace does not know whether two shapes broadcast. Programs
-# are made for those that do (`graph.assumed_sizes`).
+# are made for those that do (`graph.passes.assumed_sizes`).
 SAME = _comparison(
     "same", _of_any_shapes(np.equal, False), ANY_KIND + "s", "eq", Relation.EQUAL, every=True
 )
