@@ -185,7 +185,10 @@ class _Call:
         if own and hasattr(Tensor, function.__name__):  # it reads the variable
             function, own = getattr(Tensor, function.__name__), False
         self.function, self.arguments, self.error = function, arguments, error
-        self.leaves = nest.flatten(arguments)
+        try:
+            self.leaves = nest.flatten(arguments)
+        except ValueError:  # an argument is nested too deeply
+            raise error from None
         if not own:  # else it may update the variable
             self.leaves = [_read(x) for x in self.leaves]
         self.places = [i for i, x in enumerate(self.leaves) if _is_operand(x)]
