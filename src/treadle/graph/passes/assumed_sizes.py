@@ -118,7 +118,7 @@ def _told(node: Node) -> dict[int, str]:
 
 def _equal_counts(graph: Graph) -> dict[str, Dim]:
     """Symbols that count what the same mask selects, with the first of them."""
-    first: dict[Value, SymbolicDim] = {}
+    first: dict[Value, Dim] = {}
     found: dict[str, Dim] = {}
     for node in graph.walk():
         if isinstance(node.op.lower, Compaction):
