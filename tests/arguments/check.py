@@ -244,7 +244,8 @@ def run(seed: int, traced: bool, compiled: bool, open_sizes: bool = False) -> Ou
         if not traced:
             given = function(*map(td.constant, arrays))
         else:
-            whole = td.function(function, autograph=False, input_signature=signature)
+            inner = _with_late_sizes(seed, function) if open_sizes else function
+            whole = td.function(inner, autograph=False, input_signature=signature)
             if compiled:
                 given = whole(*arrays) if signature is None else whole(*map(td.constant, arrays))
             else:
@@ -267,6 +268,24 @@ def open_signature(seed: int, arrays: list[Any]) -> list[td.TensorSpec]:
     arrays = [td.constant(a) for a in arrays]
     shapes = [[None if r.random() < 0.6 else n for n in a.shape] for a in arrays]
     return [td.TensorSpec(shape, a.dtype) for shape, a in zip(shapes, arrays, strict=True)]
+
+
+def _with_late_sizes(seed: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, for some seeds of tensors of which only the run knows how many rows they have:
+    those that a mask selects, which are all."""
+    if Random(f"{seed} late").random() < 0.6:
+        return function
+
+    def of_selected_rows(*tensors: Any) -> Any:
+        return function(*map(_all_rows, tensors))
+
+    return of_selected_rows
+
+
+def _all_rows(x: td.Tensor) -> td.Tensor:
+    if not x.shape.rank or x.shape[0] is not None:
+        return x
+    return td.boolean_mask(x, td.range(td.shape(x)[0]) >= 0)
 
 
 def interpreted(whole: Any, arrays: list[Any]) -> list[Any]:

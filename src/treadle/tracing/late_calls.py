@@ -277,13 +277,13 @@ class _Call:
     def with_known(self, numbers: Sequence[int]) -> Any:
         """The result of the function, which takes these numbers only."""
         found = self.with_tensors(*(self._known(x, numbers) for x in self.tensors))
-        sought = (s if isinstance(s, SymbolicDim) else s.dims[0] for s in self.sought)
-        text = f"{self.__name__}: this takes tensors of another rank, or a vector of another length"
-        pairs = list(zip(sought, numbers, strict=True))
+        text = f"{self.__name__}: this takes a vector of another length"
+        known = zip(self.sought, numbers, strict=True)
+        pairs = [(s, number) for s, number in known if isinstance(s, SymbolicDim)]
         return nest.map_structure(lambda x: self._checked(x, pairs, text), found)
 
     def _checked(self, x: Any, pairs: Sequence[tuple[Dim, Dim]], text: str) -> Any:
-        """A result that there is for known numbers only, whether the operands are read or not."""
+        """A result that there is for known lengths only, whether the vectors are read or not."""
         ranked = isinstance(x, SymbolicTensor) and not lacks_rank(x)
         return require(x, pairs, f"{text}{at(user_origin())}") if ranked else x
 
