@@ -148,6 +148,29 @@ KINDS = {
         lambda p: elements(dataset(1).snapshot(p / "snap")),
     ),
 }  # fmt: skip
+
+
+def write_log(path: Path, value: int) -> None:
+    log = keras.callbacks.CSVLogger(path / "log.csv")
+    log.on_train_begin()
+    try:
+        log.on_epoch_end(0, {f"metric_{n}": value for n in range(SIZE // 2)})
+    finally:
+        log.on_train_end()
+
+
+def write_text(path: Path, value: int) -> None:
+    with td.io.gfile.GFile(path / "text.txt", "w") as file:
+        for number in numbers(value):
+            file.write(f"{number}\n")
+
+
+# Files without checksums, which programs write from their beginning.
+PLAIN = {
+    "a file written at once": lambda p, v: td.io.write_file(str(p / "f"), numbers(v).tobytes()),
+    "text": write_text,
+    "log of epochs": write_log,
+}  # fmt: skip
 # Pipelines of other elements have a snapshot of their own beside it; a cache is written once.
 WRITTEN_ONCE = ("cache",)
 
@@ -156,10 +179,14 @@ def files_below(path: Path) -> list[Path]:
     return sorted(p for p in path.rglob("*") if p.is_file())
 
 
+def writer_of(name: str) -> Callable[[Path, int], Any]:
+    return PLAIN[name] if name in PLAIN else KINDS[name].write
+
+
 def attempt(name: str, path: Path) -> list[str]:
     """What is raised where a kind is written anew, in a folder that has it."""
     try:
-        KINDS[name].write(path, 2)
+        writer_of(name)(path, 2)
     except Exception as error:
         return [type(error).__name__, str(error)]
     return ["no error", ""]
@@ -172,11 +199,12 @@ def main(fault: str, folder: str) -> None:
         path.mkdir(parents=True)
         KINDS[name].write(path, 1)
         KINDS[name].read(path)
+    td.io.write_file(str(Path(folder, "warm", "f")), "compiled")
     if fault == "full":
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
     elif os.geteuid() == 0:
         os.seteuid(65534)  # root may write everywhere
-    found = {name: attempt(name, Path(folder, name)) for name in KINDS}
+    found = {name: attempt(name, Path(folder, name)) for name in (*KINDS, *PLAIN)}
     print(json.dumps(found))
 
 

@@ -414,6 +414,7 @@ if TYPE_CHECKING:
     from treadle.ragged import RaggedTensor, RaggedTensorSpec
     from treadle.signal import fftnd, ifftnd, irfftnd, rfftnd
     from treadle.sparse import SparseTensor, SparseTensorSpec
+    from treadle.sparse.label_sequences import edit_distance
     from treadle.strings import as_string
 
 install_hook()
@@ -477,6 +478,7 @@ __getattr__ = provided(__name__, {
     "treadle.ragged": "RaggedTensor RaggedTensorSpec",
     "treadle.signal": "fftnd ifftnd irfftnd rfftnd",
     "treadle.sparse": "SparseTensor SparseTensorSpec",
+    "treadle.sparse.label_sequences": "edit_distance",
     "treadle.strings": "as_string",
 })  # fmt: skip
 explain_methods(Tensor, Variable)
@@ -577,6 +579,7 @@ __all__ = [
     "dynamic_stitch",
     "eig",
     "eigvals",
+    "edit_distance",
     "einsum",
     "ensure_shape",
     "equal",

@@ -65,7 +65,6 @@ _INSTEAD = {
     ),
     "quantize_and_dequantize_v4": "Quantized numbers are not provided: use td.round and "
     "td.clip_by_value",
-    "edit_distance": "Use a td.function with two loops over the sequences: loops are compiled",
     "LinearOperator": "Use a class derived from td.linalg.LinearOperator with _shape and _matmul, "
     "or td.linalg.LinearOperatorFullMatrix",
     "special": "td.math has the special functions that are provided: use scipy.special in "
@@ -126,18 +125,10 @@ _INSTEAD = {
     "make_tensor_proto": "Use tensor.numpy() and np.save",
     "make_ndarray": "Use tensor.numpy()",
     **dict.fromkeys(
-        ("ctc_loss", "ctc_batch_cost"),
-        "CTC losses are not provided: torch.nn.functional.ctc_loss takes arrays",
-    ),
-    **dict.fromkeys(
         ("fixed_size_partitioner", "variable_axis_size_partitioner",
          "min_max_variable_partitioner"),
         "Variables are not divided into parts: leave the partitioner out",
     ),
-    "ctc_decode": "CTC decoders are not provided: use td.argmax and drop repetitions",
-    "ctc_label_dense_to_sparse": "Sparse tensors are not provided",
-    "ctc_beam_search_decoder": "CTC decoders are not provided",
-    "ctc_greedy_decoder": "CTC decoders are not provided: use td.argmax and drop repetitions",
     "learned_unigram_candidate_sampler": "Shares of classes are not learned from calls: use "
     "td.random.fixed_unigram_candidate_sampler with their numbers",
     "conv": "Use td.nn.convolution",
@@ -149,9 +140,6 @@ _INSTEAD = {
     "generate_bounding_box_proposals": "Use td.image.non_max_suppression on boxes made of anchors "
     "and deltas",
     "decode_jxl": "JPEG XL files are not read: convert them to PNG or JPEG",
-    "match_filenames_once": "Use td.io.matching_files",
-    "decode_proto": "Protocol buffers are not read: use the package protobuf in td.py_function",
-    "encode_proto": "Protocol buffers are not written: use the package protobuf in td.py_function",
     "Saver": "Use td.train.Checkpoint, which reads files of a Saver by the names of variables",
     **dict.fromkeys(
         ("client", "server"),
@@ -218,10 +206,6 @@ _INSTEAD = {
     **dict.fromkeys(
         ("ClusterDef", "JobDef", "ServerDef"),
         "Give td.train.ClusterSpec a dict of the tasks' addresses by the names of jobs",
-    ),
-    **dict.fromkeys(
-        ("CheckpointView", "TrackableView"),
-        "Use td.train.list_variables for what a checkpoint has, and td.Module.variables",
     ),
     "debugging.experimental": "Use td.summary, td.profiler and td.debugging.enable_check_numerics",
     "dtypes.experimental": "Numbers of fewer bits are not provided: use float16, bfloat16 or int8",

@@ -9,7 +9,9 @@ FILE = Path(__file__).with_suffix(".json")
 IMAGE = np.array([[1, 5, 2, 8], [7, 3, 9, 4], [6, 0, 2, 5]], np.float32)[None, :, :, None]
 CASES = [
     (method, corners, size)
-    for method, corners in ((0, False), (0, True), (1, False), (1, True), (3, False))
+    for method, corners in (
+        (0, False), (0, True), (1, False), (1, True), (3, False), (2, False), (2, True)
+    )
     for size in ((2, 3), (5, 7), (6, 8), (1, 1))
 ]
 

@@ -43,7 +43,7 @@ MISSING = {
         "data.experimental.DatasetInitializer": "initialize key_dtype value_dtype",
     },
     "protocol buffers of programs, variables that are initialized, and pictures that few have": {
-        "io": "decode_jxl decode_proto encode_proto match_filenames_once",
+        "io": "decode_jxl",
         "io.TFRecordOptions": "compression_type_map",
     },
     "clusters of TensorFlow's servers": {
@@ -54,7 +54,7 @@ MISSING = {
         "KubernetesExecutableLocation SlurmClusterResolver TPUClusterResolver",
         "distribute.experimental": "PreemptionCheckpointHandler PreemptionWatcher "
         "TerminationConfig coordinator partitioners rpc",
-        "train": "CheckpointView ClusterDef JobDef ServerDef TrackableView",
+        "train": "ClusterDef JobDef ServerDef",
         "train.ClusterSpec": "as_cluster_def",
         "profiler.experimental": "client server",
     },

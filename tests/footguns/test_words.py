@@ -24,7 +24,7 @@ NAMES: dict[str, Any] = {
     "ragged": (td.compat.v1, "use dense or sparse ones"),
     "StructuredTensor": (td, "td.RaggedTensor"),
     "placeholder": (td, "treadle.compat.v1"),
-    "ctc_loss": (td.nn, "torch.nn.functional.ctc_loss"),
+    "load_op_library": (td, "td.numpy_function"),
     "no_such_thing": (td.nn, "docs/api.md"),
 }
 

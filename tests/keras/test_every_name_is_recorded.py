@@ -56,9 +56,6 @@ MISSING = {
     },
     "of Keras's other backends": {"": "RematScope SymbolicScope distribution"},
     "boxes that change with images": {"layers": "MaxNumBoundingBoxes", "utils": "bounding_boxes"},
-    "CTC and sparse tensors": {
-        "backend": "ctc_batch_cost ctc_decode ctc_label_dense_to_sparse",
-    },
     "sounds are not read, pictures not drawn": {
         "utils": "audio_dataset_from_directory", "": "visualization",
     },

@@ -206,10 +206,10 @@ def test_arguments():
         metrics.IoU(3, [3])
     with pytest.raises(ValueError, match="shape"):
         metrics.F1Score().update_state([1.0], [1.0])
-    with pytest.raises(NotImplementedError, match="CTC losses are not provided"):
-        losses.CTC()
-    with pytest.raises(NotImplementedError, match="CTC losses are not provided"):
-        losses.get("ctc")(1, 2)
+    with pytest.raises(ValueError, match="Targets `y_true` are expected"):
+        losses.CTC()([1], [[[0.5, 0.5]]])
+    with pytest.raises(ValueError, match="Logits `y_pred` are expected"):
+        losses.get("ctc")([[1]], [[0.5, 0.5]])
 
 
 @pytest.mark.parametrize("name", ["auc", "AUC", "f1_score", "Precision", "kld", "r2_score"])

@@ -415,6 +415,14 @@ def characters(s: Any) -> Any:
     ]  # fmt: skip
 
 
+def label_sequences(x: Any) -> Any:
+    frames = td.fill([td.shape(x)[1]], td.shape(x)[0])
+    (greedy,), _ = td.nn.ctc_greedy_decoder(x, frames)
+    (best, second), score = td.nn.ctc_beam_search_decoder(x, frames, 6, 2)
+    distance = td.edit_distance(best, greedy, normalize=False)
+    return [best.values, best.dense_shape, second.indices, score, distance]
+
+
 def transforms(x: Any) -> Any:
     signal = td.signal
     return signal.irfft(signal.rfft(x)), td.abs(signal.fft(td.cast(x, td.complex64)))
@@ -461,6 +469,7 @@ OTHERS = [
     Program("ranges", ranges, (X,)),
     Program("checked_positions", checked_positions, (X,)),
     Program("whole_numbers", whole_numbers, (X,)),
+    Program("label_sequences", label_sequences, (np.sin(np.arange(24.0) * 5).reshape(4, 2, 3),)),
     Program("transforms", transforms, (np.ones((2, 8), np.float32),), open_dims=False, close=True),
     Program("masked_pooling",
             lambda dy, x: pulled(lambda t: td.nn.max_pool2d(td.nn.relu(t), 2, 2, "VALID"))(dy, x),

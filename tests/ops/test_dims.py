@@ -136,3 +136,57 @@ def test_eager_queries() -> None:
     assert td.shape(x).dtype is td.int32
     assert (int(td.size(x)), int(td.rank(x))) == (6, 2)
     assert [s.numpy().tolist() for s in td.shape_n([x, x[0]])] == [[2, 3], [3]]
+
+
+def test_floats_in_lists_of_sizes_are_cut():
+    """TensorFlow casts the tensors of a list to the dtype of sizes when it packs them."""
+
+    def made(t):
+        x = td.reshape(td.ones([4]), [t, 2])
+        return td.zeros((t, 3)), td.ones([t]), td.fill([t], 1), td.eye(t), x, td.tile([1], [t])
+
+    wanted = [(2, 3), (2,), (2,), (2, 2), (2, 2), (2,)]
+    for function in (made, td.function(made)):
+        assert [tuple(x.shape) for x in function(td.constant(2.7))] == wanted
+    with pytest.raises(TypeError):
+        td.zeros(td.constant([2.0, 3.0]))
+
+
+def test_tables_of_sizes_are_known():
+    """Paddings that a function computes from known sizes give a known shape."""
+
+    @td.function(input_signature=[td.TensorSpec([2], td.int32)])
+    def padded(seed):
+        paddings = td.stack([[0, 0], [1, 2 - td.size(seed)]])
+        x = td.pad(td.reshape(seed, [1, -1]), paddings)
+        assert x.shape == (1, 3)
+        return td.squeeze(x)
+
+    assert padded([4, 5]).numpy().tolist() == [0, 4, 5]
+
+    @td.function(input_signature=[td.TensorSpec([None, 2], td.int32)])
+    def sums(x):
+        table = td.stack([td.shape(x), [5, 6]])
+        return td.zeros(td.reduce_sum(table, 0)), td.zeros(td.reduce_prod(table, 1))
+
+    assert [tuple(found.shape) for found in sums(np.ones((3, 2), "i"))] == [(8, 8), (6, 30)]
+
+
+def test_sizes_that_operations_compute_from_constants_are_known():
+    @td.function(input_signature=[td.TensorSpec([None, 2])])
+    def inserted(x):
+        count = td.rank(x) - 1
+        sizes = td.concat([[3], td.ones([count], td.int32), td.fill([1], 5)], 0)
+        y = td.zeros(sizes)
+        assert y.shape == (3, 1, 5)
+        return y + 1.0
+
+    assert inserted(np.ones((4, 2))).shape == (3, 1, 5)
+
+
+def test_ranges_without_numbers_have_integers():
+    assert td.convert_to_tensor(range(0)).dtype is td.int32
+    assert td.concat([range(0), range(2, 4), range(2)], 0).numpy().tolist() == [2, 3, 0, 1]
+    assert td.concat([range(0), [1.5]], 0).dtype is td.float32
+    order = td.concat([range(1, 2), range(0), [0]], 0)
+    assert td.transpose(td.zeros([2, 3]), order).shape == (3, 2)

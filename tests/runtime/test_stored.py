@@ -234,3 +234,19 @@ def test_a_second_process_neither_fuses_nor_compiles(tmp_path):
     assert second[:2] == ["1", "0"]
     assert first[2].splitlines()[0] == second[2].splitlines()[0]
     assert second[2].splitlines()[1] == "False False"
+
+
+def test_errors_of_parts_whose_bounds_a_loop_decides(folder):
+    def sums(x, columns, starts):
+        y = td.zeros([3], x.dtype)
+        for i in td.range(3):
+            y[i] = td.reduce_sum(td.gather(x, columns[starts[i] : starts[i + 1]]))
+        return y
+
+    starts = np.array([0, 2, 2, 5], np.int32)
+    columns = np.array([1, 0, 3, 2, 1], np.int32)
+    arrays = np.arange(4.0), columns, starts
+    _, found = check(sums, *arrays)
+    columns[3] = 40
+    with pytest.raises(td.errors.InvalidArgumentError, match="40"):
+        found.run([*arrays, *found.graph.captures])

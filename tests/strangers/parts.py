@@ -1,12 +1,14 @@
-"""One program, each of its statements or cells by itself, in a process of its own.
+"""One program, each of its statements, cells or tests by itself, in a process of its own.
 
-``python -m tests.strangers.parts PROGRAM RESULT`` writes what became of each part as JSON. With
-``STRANGERS_LIBRARY=tensorflow`` it is TensorFlow that runs it.
+``python tests/strangers/parts.py PROGRAM RESULT`` writes what became of each part as JSON. With
+``STRANGERS_LIBRARY=tensorflow`` it is TensorFlow that runs it. Files of tests, by pytest's rule for
+their names, are run by pytest: their parts are the tests.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import linecache
 import os
@@ -28,6 +30,7 @@ _COUNT = re.compile(
 )  # fmt: skip
 _OPTION = re.compile(r"\b(epochs|num_episodes|steps_per_epoch)(\s*=\s*)\d[\d_]*\b", re.I)
 _RANGE = re.compile(r"\brange\(\d{3,}\)(?=\s*:)")
+_TEST = re.compile(r"(?m)^\s*def test")
 _MAGIC = re.compile(r"(?m)^(\s*)[!%].*")
 
 
@@ -45,13 +48,65 @@ def parts_of(path: Path) -> list[str]:
     return found
 
 
+def is_tests(path: Path) -> bool:
+    """Whether pytest would find tests in a file: by its name, and functions that are tests."""
+    named = path.suffix == ".py" and (path.stem.startswith("test_") or path.stem.endswith("_test"))
+    return named and bool(_TEST.search(path.read_text(errors="replace")))
+
+
+class Tests:
+    """A plugin of pytest that notes what became of each test.
+
+    Attributes:
+        number: how many tests there are, as far as they could be collected.
+        found: what became of those that ran, and of files that could not be collected.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.found: list[dict[str, Any]] = []
+        self._by_name: dict[str, dict[str, Any]] = {}
+
+    def run(self, path: Path) -> None:
+        import pytest
+        from absl import flags
+
+        flags.FLAGS.mark_as_parsed()  # the tests' own main would have read the command line
+        options = ["-q", "-p", "no:cacheprovider", "-o", "addopts=", "--tb=short"]
+        pytest.main([*options, f"--rootdir={path.parent}", str(path)], plugins=[self])
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        self.number = len(session.items)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self._note(report, 0.0)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self._note(report, report.duration)
+
+    def _note(self, report: Any, seconds: float) -> None:
+        name = report.nodeid.rpartition("/")[2]
+        if name not in self._by_name:
+            self._by_name[name] = {"name": name, "seconds": 0.0}
+            self.found.append(self._by_name[name])
+        entry = self._by_name[name]
+        entry["seconds"] = round(entry["seconds"] + seconds, 2)
+        if report.failed and "error" not in entry:
+            text = str(report.longrepr)
+            lines = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
+            entry |= {"error": (lines or [text])[0][:600], "trace": text[-1800:]}
+
+
 def cut_down(part: str) -> str:
     """A part with fewer steps, and without commands of shells and notebooks."""
     if part.lstrip().startswith("%%") and not part.lstrip().startswith(("%%time", "%%capture")):
         return ""
     part = textwrap.dedent(part) if part[:1].isspace() else part
     part = re.sub(r"(?m)^(\s*[!%][^\n]*?)\\\n", r"\1 ", part)
-    part = _RANGE.sub("range(12)", _MAGIC.sub(r"\1pass", part))
+    # A magic in a block may be all there is of it; before imports of __future__ stands nothing.
+    part = _MAGIC.sub(lambda magic: f"{magic[1]}pass" if magic[1].strip("\n") else magic[1], part)
+    part = _RANGE.sub("range(12)", part)
     return _OPTION.sub(r"\g<1>\g<2>2", _COUNT.sub(r"\g<1>2", part))
 
 
@@ -61,10 +116,15 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
         import treadle
 
         treadle.compat.as_tensorflow()
-    parts, found = parts_of(path), []
+    tests = Tests() if is_tests(path) else None
+    parts: list[str] = [] if tests else parts_of(path)
+    found: list[dict[str, Any]] = tests.found if tests else []
 
     def finish(*interrupted: Any) -> None:
-        done = {"parts": len(parts), "limit": bool(interrupted), "list": found}
+        done = {
+            "parts": max(len(parts), tests.number if tests else 0, len(found)),
+            "limit": bool(interrupted), "list": found,
+        }  # fmt: skip
         result.write_text(json.dumps(done, indent=1))
         os._exit(0)
 
@@ -74,11 +134,12 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
     signal.alarm(limit * 4)
     main = types.ModuleType("__main__")
     main.__file__, sys.modules["__main__"], sys.argv = str(path), main, [str(path)]
-    sys.path.insert(0, str(path.parent))
+    sys.path.insert(1, str(path.parent))
     warnings.simplefilter("ignore")
-    from tests.strangers import small_data
-
-    small_data.install(folder)
+    importlib.import_module("small_data").install(folder)
+    sys.path.remove(str(Path(__file__).parent))
+    if tests:
+        tests.run(path)
     main.__dict__["display"] = print
     for number, part in enumerate(parts):
         found.append(_outcome(cut_down(part), f"part {number} of {path.name}", main.__dict__))
@@ -88,16 +149,16 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
 def _outcome(code: str, name: str, names: dict[str, Any]) -> dict[str, Any]:
     began = time.process_time()
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-    error = None
+    error, trace = None, ""
     try:
         exec(compile(ast.parse(code), name, "exec"), names)
     except SystemExit as stop:
         error = f"SystemExit: {stop.code}" if stop.code else None
     except BaseException as problem:
-        error = f"{type(problem).__name__}: {problem}"
+        error, trace = f"{type(problem).__name__}: {problem}", traceback.format_exc()
     found: dict[str, Any] = {"seconds": round(time.process_time() - began, 2)}
     if error is not None:
-        found |= {"error": error[:600], "trace": traceback.format_exc()[-1800:], "text": code[:900]}
+        found |= {"error": error[:600], "trace": trace[-1800:], "text": code[:900]}
     return found
 
 

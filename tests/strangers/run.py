@@ -1,6 +1,7 @@
 """Runs programs of others and says what became of them.
 
     python -m tests.strangers.run --mirrors FOLDER --outcome stops [--limit 60] [--write]
+    python -m tests.strangers.run --mirrors FOLDER --add OWNER/NAME:FILE ... [--write]
     python -m tests.strangers.run PROGRAM.py NOTEBOOK.ipynb ...
 
 Each program is run by `parts` in a process of its own, with small data and few steps. With
@@ -15,6 +16,7 @@ there in the same way, and parts that fail there, too, do not count. Then a prog
 
 ``--mirrors`` takes the programs of the results, by default those that stopped; ``--write`` puts the
 new outcomes there. Programs that others do not have are found by nobody: they are left as they are.
+``--add`` runs programs of repositories that are not in the results; ``--write`` adds them.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+PARTS = Path(__file__).with_name("parts.py")
 RESULTS = ROOT / "docs" / "results" / "strangers_tensorflow_programs.json"
 NOT_HERE = re.compile(
     r"(ModuleNotFoundError|ImportError|NameError|OSError: get_file|URLError|FileNotFoundError)\b"
@@ -58,14 +61,22 @@ class Outcome:
     stops_at: list[str]
 
 
-def outcome_of(program: Path, limit: int, tensorflow: str | None = None) -> Outcome:
-    """Run a program, with TensorFlow too where a part fails and an interpreter for it is given."""
-    found = _run(program, limit, sys.executable, "treadle")
-    errors = {i: part["error"] for i, part in enumerate(found["list"]) if "error" in part}
+def outcome_of(
+    program: Path, limit: int, tensorflow: str | None = None, root: Path | None = None
+) -> Outcome:
+    """Run a program, with TensorFlow too where a part fails and an interpreter for it is given.
+
+    Args:
+        program: the file.
+        limit: seconds of processor time.
+        tensorflow: the interpreter.
+        root: the folder of its repository, whose packages it may import.
+    """
+    found = _run(program, limit, sys.executable, "treadle", root)
+    errors = _errors(found)
     wrong = {i: error for i, error in errors.items() if not NOT_HERE.match(error)}
     if wrong and tensorflow is not None:
-        there = _run(program, limit + 15, tensorflow, "tensorflow")["list"]
-        refused = {i for i, part in enumerate(there) if "error" in part}
+        refused = _errors(_run(program, limit + 15, tensorflow, "tensorflow", root))
         wrong = {i: error for i, error in wrong.items() if i not in refused}
     stops_at = sorted({error.split("\n")[0][:120] for error in wrong.values()})
     missing = len(errors) - len(wrong)
@@ -78,15 +89,28 @@ def outcome_of(program: Path, limit: int, tensorflow: str | None = None) -> Outc
     return Outcome(name, found["parts"], len(errors), stops_at)
 
 
-def _run(program: Path, limit: int, python: str, library: str) -> dict[str, Any]:
-    """What `parts` writes; an error that is no part's is one of a single part."""
+def _errors(found: dict[str, Any]) -> dict[int | str, str]:
+    """The errors of parts by their names, or by their places where they have none."""
+    parts = enumerate(found["list"])
+    return {part.get("name", i): part["error"] for i, part in parts if "error" in part}
+
+
+def _run(program: Path, limit: int, python: str, library: str, root: Path | None) -> dict[str, Any]:
+    """What `parts` writes; an error that is no part's is one of a single part.
+
+    The program runs in a folder of its own, which shows the files that are beside it.
+    """
     own = {"STRANGERS_LIBRARY": library, "STRANGERS_LIMIT": str(limit), "MPLBACKEND": "Agg"}
-    paths = [str(ROOT), *([str(ROOT / "src")] if library == "treadle" else [])]
+    paths = [str(ROOT / "src")] if library == "treadle" else []
+    paths += [str(folder) for folder in (root, root and root / "src") if folder is not None]
     own["PYTHONPATH"] = os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")])
     own |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"} if python else {}
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "result.json"
-        command = [python, "-m", "tests.strangers.parts", str(program), str(written)]
+        for beside in program.parent.iterdir() if root is not None else ():
+            (Path(folder) / beside.name).symlink_to(beside)
+        # Not as a module: programs may have a package of their own that is called tests.
+        command = [python, str(PARTS), str(program), str(written)]
         done = subprocess.run(
             command, cwd=folder, env=os.environ | own, capture_output=True, text=True, check=False
         )
@@ -154,16 +178,37 @@ def wanted(records: list[dict[str, Any]], outcome: str, match: str) -> Iterator[
             yield record
 
 
+def new_record(mirrors: Path, program: str, known: list[dict[str, Any]]) -> dict[str, Any]:
+    """The record of a program that is not among those that are known, without its outcome.
+
+    Raises:
+        ValueError: it is.
+    """
+    repository, _, file = program.partition(":")
+    if any((r["repository"], r["file"]) == (repository, file) for r in known):
+        raise ValueError(f"{program} is in the results: leave --add out to run it again")
+    source = mirrors / repository.replace("/", "+", 1) / "repo"
+    told = subprocess.run(
+        ["git", "-C", str(source), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+    )
+    return {"repository": repository, "commit": told.stdout.strip(), "file": file}
+
+
 def update(results: dict[str, Any], record: dict[str, Any], found: Outcome, today: str) -> None:
-    """Put a new outcome into the results: into the record, and into their counts."""
-    record["before"], record["outcome"] = record["outcome"], found.outcome
+    """Put an outcome into the results: into the record, which may be new, and into their counts."""
+    if "outcome" in record:
+        record |= {"before": record["outcome"], "run_again": today}
+    else:
+        record["added"] = today
+        results["list"].append(record)
     record |= {
-        "run_again": today, "parts": found.parts, "parts_that_failed": found.failed,
+        "outcome": found.outcome, "parts": found.parts, "parts_that_failed": found.failed,
         "stops_at": found.stops_at,
     }  # fmt: skip
     count = Counter(program["outcome"] for program in results["list"])
     results |= {
-        "date": today, "run": count["runs"], "stop": count["stops"],
+        "date": today, "programs": len(results["list"]),
+        "run": count["runs"], "stop": count["stops"],
         "run_until_the_time_limit": count["runs until the time limit"],
         "cannot_be_told_here": count["cannot be told here"],
     }  # fmt: skip
@@ -175,6 +220,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("programs", nargs="*", type=Path)
     parser.add_argument("--mirrors", type=Path)
+    parser.add_argument("--add", nargs="+", default=[], metavar="OWNER/NAME:FILE")
     parser.add_argument("--outcome", choices=OUTCOMES, default="stops")
     parser.add_argument("--match", default="", help="only programs whose name holds this")
     parser.add_argument("--limit", type=int, default=60, help="seconds of processor time")
@@ -188,7 +234,11 @@ def main() -> None:
     results = json.loads(RESULTS.read_text())
     today = datetime.date.today().isoformat()
     with tempfile.TemporaryDirectory() as folder:
-        for record in wanted(results["list"], options.outcome, options.match):
+        records = (
+            [new_record(options.mirrors, program, results["list"]) for program in options.add]
+            or list(wanted(results["list"], options.outcome, options.match))
+        )  # fmt: skip
+        for record in records:
             place = checked_out(
                 options.mirrors, record["repository"], record.get("commit"), Path(folder)
             )
@@ -197,7 +247,7 @@ def main() -> None:
             if program is None:
                 print(f"{name}: not here", flush=True)
                 continue
-            found = outcome_of(program, options.limit, options.tensorflow)
+            found = outcome_of(program, options.limit, options.tensorflow, place)
             print(f"{name}: {found}", flush=True)
             update(results, record, found, today)
     if options.write:

@@ -6,6 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.strangers import run
 from tests.strangers.parts import cut_down, parts_of
 from tests.strangers.small_data import stand_in
@@ -49,6 +51,43 @@ def test_programs_that_cannot_be_told(tmp_path: Path) -> None:
     assert run.outcome_of(tmp_path / "lacks.py", limit=60).outcome == "cannot be told here"
 
 
+TESTS = """
+import unittest
+import pytest
+import tensorflow as tf
+from helper import two
+
+class SumsTest(tf.test.TestCase):
+    def test_right(self):
+        self.assertEqual(two(), 2)
+    def test_wrong(self):
+        self.assertAllEqual(tf.constant([1]) + 1, [3])
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_of_one(n):
+    assert n == 1
+"""
+
+
+def test_files_of_tests_are_programs_whose_parts_are_the_tests(tmp_path: Path) -> None:
+    (tmp_path / "sums_test.py").write_text(TESTS)
+    (tmp_path / "helper.py").write_text("def two():\n    return 2\n")
+    found = run.outcome_of(tmp_path / "sums_test.py", limit=60)
+    assert (found.outcome, found.parts, found.failed) == ("stops", 4, 2)
+    assert any("AssertionError" in text for text in found.stops_at), found
+    (tmp_path / "test_none.py").write_text("import no_such_package\n")
+    assert run.outcome_of(tmp_path / "test_none.py", limit=60).outcome == "cannot be told here"
+
+
+def test_programs_see_the_files_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "package" / "inside").mkdir(parents=True)
+    (tmp_path / "package" / "names.py").write_text("x = 1\n")
+    (tmp_path / "package" / "inside" / "table.txt").write_text("5")
+    program = tmp_path / "package" / "inside" / "reads.py"
+    program.write_text("import package.names\nassert open('table.txt').read() == '5'\n")
+    assert run.outcome_of(program, limit=60, root=tmp_path) == run.Outcome("runs", 2, 0, [])
+
+
 def test_parts_are_cut_down(tmp_path: Path) -> None:
     cells = [
         {"cell_type": "markdown", "source": ["words"]},
@@ -56,7 +95,8 @@ def test_parts_are_cut_down(tmp_path: Path) -> None:
     ]
     notebook = tmp_path / "a.ipynb"
     notebook.write_text(json.dumps({"cells": cells}))
-    assert [cut_down(part) for part in parts_of(notebook)] == ["pass\nn = 1"]
+    assert [cut_down(part) for part in parts_of(notebook)] == ["\nn = 1"]
+    assert cut_down("if x:\n    %run y\nn = 1") == "if x:\n    pass\nn = 1"
     assert cut_down("num_epochs = 1_000") == "num_epochs = 2"
     assert cut_down("fit(x, epochs=20, batch_size=32)") == "fit(x, epochs=2, batch_size=32)"
     assert cut_down("for i in range(1000):\n    pass") == "for i in range(12):\n    pass"
@@ -83,6 +123,12 @@ def test_outcomes_are_put_into_the_results(tmp_path: Path) -> None:
     run.update(results, record, run.Outcome("runs", 3, 0, []), "2026-01-01")
     assert results["run"] == 2 and results["stop"] == 0 and results["stop_at"] == {}
     assert record["before"] == "stops" and record["run_again"] == "2026-01-01"
+    new = run.new_record(tmp_path / "mirrors", "owner/name:guide.ipynb", results["list"])
+    run.update(results, new, run.Outcome("stops", 2, 1, ["b"]), "2026-01-02")
+    assert (results["programs"], results["stop"], results["stop_at"]) == (3, 1, {"b": 1})
+    assert new["added"] == "2026-01-02" and len(new["commit"]) == 40
+    with pytest.raises(ValueError, match="in the results"):
+        run.new_record(tmp_path / "mirrors", "owner/name:guide.ipynb", results["list"])
 
 
 def test_the_results_are_counted() -> None:

@@ -230,3 +230,29 @@ def test_seeds(tmp_path):
     found = entries(tmp_path)
     np.testing.assert_allclose([float(e.value) for e in found if e.tag == "loss"], losses)
     assert [float(e.value) for e in found if e.tag == "MyScalar"] == [0, 2, 4, 6]
+
+
+def test_events_that_a_full_disk_refused_are_written_when_it_has_room(tmp_path):
+    printed = python(
+        """
+import resource, sys, numpy as np, treadle as td
+writer = td.summary.create_file_writer(sys.argv[1])
+with writer.as_default():
+    td.summary.text("kept", "first", step=0)
+    writer.flush()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        td.summary.text("large", "x" * 3000, step=1)
+        writer.flush()
+    except td.errors.ResourceExhaustedError as error:
+        print("full:", error.message)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    td.summary.text("later", "last", step=2)
+writer.close()
+""",
+        tmp_path,
+    )
+    (path,) = event_files(tmp_path)
+    assert printed.startswith("full:") and f"{path}; " in printed
+    assert [entry.tag for entry in entries(tmp_path)] == ["kept", "large", "later"]

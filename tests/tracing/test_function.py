@@ -663,3 +663,21 @@ def test_the_function_may_be_wrapped_before_the_first_call():
     assert int(f(td.constant(3), y=2)) == 10
     with pytest.raises(RuntimeError, match="decorated any more"):
         f._decorate(doubled)
+
+
+def test_named_tuples_that_refuse_missing_fields():
+    """Structures are rebuilt with their leaves only, never with placeholders."""
+
+    class Graph(namedtuple("Graph", ["nodes", "edges"])):
+        def __init__(self, *args, **kwargs):
+            super().__init__()
+            if self.nodes is None:
+                raise ValueError("nodes cannot be None")
+
+    given = Graph(td.constant([1.0, 2.0]), td.constant([3]))
+    specs = Graph(td.TensorSpec([None]), td.TensorSpec([None], td.int32))
+    for signature in (None, [specs]):
+        double = td.function(lambda g: g._replace(nodes=g.nodes * 2), input_signature=signature)
+        for _ in range(3):
+            found = double(given)
+            assert isinstance(found, Graph) and found.nodes.numpy().tolist() == [2.0, 4.0]

@@ -2,6 +2,7 @@
 
 import abc
 import functools
+import inspect
 
 import numpy as np
 import pytest
@@ -214,3 +215,26 @@ def test_objects_without_weak_references():
     a, b = Slots(2.0), Slots(3.0)
     for _ in range(3):
         assert a.f(X).numpy()[0] == 2 and b.f(X).numpy()[0] == 3
+
+
+def test_functions_tell_the_signature_of_python():
+    """Libraries ask what to call a function with: `inspect` answers as for the function itself."""
+
+    @td.function
+    def scaled(x, factor=2.0, *, name=None):
+        return x * factor
+
+    class Model:
+        @td.function
+        def step(self, x, training=False):
+            return x
+
+    assert str(inspect.signature(scaled)) == "(x, factor=2.0, *, name=None)"
+    assert inspect.getfullargspec(scaled).args == ["x", "factor"]
+    model = Model()
+    assert str(inspect.signature(model.step)) == "(x, training=False)"
+    assert inspect.getfullargspec(Model.step).args == ["self", "x", "training"]
+    assert inspect.getfullargspec(model.step).args == ["self", "x", "training"]  # Python's own way
+    assert inspect.signature(type(scaled)) is not None  # the class keeps its own
+    given = td.function(lambda a, b: a, input_signature=[td.TensorSpec([]), td.TensorSpec([])])
+    assert inspect.getfullargspec(given).args == ["a", "b"]

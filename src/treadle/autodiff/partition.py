@@ -150,12 +150,13 @@ def _binders(
     joint: Joint, backward: Sequence[Node], forward: Sequence[Node], saved: Sequence[Value]
 ) -> list[Value]:
     """Values to save because the backward part mentions a symbolic dim that only they tell."""
-    told = {name for v in saved for d in v.spec.dims if (name := symbol_name(d)) is not None}
-    wanted = (_unknown_symbols(backward, told) | joint.mentioned) - told
+    told = _told(saved)
+    # A saved value whose size is an expression does not tell the symbols in it.
+    wanted = {s for v in saved for s in v.spec.symbols()}
+    wanted = (wanted | _unknown_symbols(backward, told) | joint.mentioned) - told
     if not wanted:
         return []
-    given = {s for v in joint.free for s in v.spec.symbols()}
-    given |= {s for v in joint.unknown for s in v.spec.symbols()} - joint.mentioned
+    given = _told(joint.free) | (_told(joint.unknown) - joint.mentioned)
     smallest: dict[str, Value] = {}
     for value in [*joint.region.params, *(v for n in forward for v in n.outputs)]:
         for dim in value.spec.dims if isinstance(value.spec, TensorSpec) else ():
@@ -173,10 +174,15 @@ def _unknown_symbols(nodes: Sequence[Node], known: set[str]) -> set[str]:
     for node in nodes:
         found |= attr_symbols(node.attrs) - known
         for region in node.regions:
-            inside = {s for p in region.params for s in p.spec.symbols()}
-            found |= _unknown_symbols(region.nodes, known | inside)
-        known = known | {s for v in node.outputs for s in v.spec.symbols()}
+            found |= _unknown_symbols(region.nodes, known | _told(region.params))
+        known = known | _told(node.outputs)
     return found
+
+
+def _told(values: Iterable[Value]) -> set[str]:
+    """The symbols that are sizes of values by themselves."""
+    names = (symbol_name(d) for v in values for d in getattr(v.spec, "dims", ()))
+    return {name for name in names if name is not None}
 
 
 def _unique(values: Iterable[Value]) -> list[Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import os
 import shutil
 import tokenize
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 
 from treadle.cli.errors import UsageError
 from treadle.cli.rewriting import Rewritten, rewritten
+from treadle.train.atomic import NewFile
 
 
 def run(options: argparse.Namespace) -> None:
@@ -70,7 +72,12 @@ def _read(file: Path) -> tuple[str, str] | None:
 def _write(path: Path, text: str, encoding: str = "utf-8") -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding)
+        new = NewFile(str(path))
+        try:
+            new.file.write(text.replace("\n", os.linesep).encode(encoding))
+            new.close()
+        finally:
+            new.discard()
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 

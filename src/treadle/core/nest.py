@@ -1,6 +1,8 @@
 """Nested structures: lists, tuples, named tuples, mappings, dataclasses and attrs of leaves.
 
-Mappings are flattened in sorted key order, as TensorFlow does; anything else is a leaf.
+Mappings are flattened in sorted key order, as TensorFlow does; anything else is a leaf. A class with
+the methods ``__tf_flatten__`` and ``__tf_unflatten__``, TensorFlow's protocol for dataclasses, says
+itself what its children are, and what of its objects is data that no function changes.
 """
 
 from __future__ import annotations
@@ -50,13 +52,36 @@ def taker_of(value: Any) -> tuple[Callable[[Any], list[Any]], Callable[[Any], Ha
     """The functions that give the children and the static part of an object; None where its type is
     not registered, or has no static part."""
     kind = type(value)
-    return (_registered[kind][0], _static[kind]) if kind in _static else None
+    if kind in _static:
+        return _registered[kind][0], _static[kind]
+    return (_own_parts, _own_data) if _says_its_parts(kind) else None
 
 
 def static_part(value: Any) -> Hashable:
     """The part of an object's type that class and children do not tell, for registered types."""
-    static = _static.get(type(value))
-    return None if static is None else static(value)
+    taker = taker_of(value)
+    return None if taker is None else taker[1](value)
+
+
+def _says_its_parts(kind: type) -> bool:
+    return hasattr(kind, "__tf_flatten__") and hasattr(kind, "__tf_unflatten__")
+
+
+def _own_parts(value: Any) -> list[Any]:
+    return list(value.__tf_flatten__()[1])
+
+
+def _own_data(value: Any) -> Hashable:
+    return type(value), _hashable(value.__tf_flatten__()[0])
+
+
+def _hashable(value: Any) -> Hashable:
+    """Plain data as part of a key: lists, dicts and sets as tuples."""
+    if isinstance(value, Mapping):
+        return dict, tuple((key, _hashable(value[key])) for key in _sorted_keys(value))
+    if isinstance(value, list | tuple):
+        return type(value), tuple(map(_hashable, value))
+    return frozenset(value) if isinstance(value, set) else value
 
 
 # The error for structures that a recursive function cannot follow to their end.
@@ -69,6 +94,7 @@ def is_nested(seq: Any) -> bool:
         isinstance(seq, list | tuple | Mapping)
         or type(seq) in _registered
         or field_names(seq) is not None
+        or _says_its_parts(type(seq))
     )
 
 
@@ -105,6 +131,8 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
         return [(key, value[key]) for key in _sorted_keys(value)]
     if type(value) in _registered:
         return list(enumerate(_registered[type(value)][0](value)))
+    if _says_its_parts(type(value)):
+        return list(enumerate(_own_parts(value)))
     names = field_names(value)
     return None if names is None else [(name, getattr(value, name)) for name in names]
 
@@ -134,6 +162,8 @@ def rebuild(like: Any, parts: list[Any]) -> Any:
         return type(like)(items)  # type: ignore[call-arg]
     if type(like) in _registered:
         return _registered[type(like)][1](like, parts)
+    if _says_its_parts(type(like)):
+        return type(like).__tf_unflatten__(like.__tf_flatten__()[0], tuple(parts))
     return _with_fields(like, dict(zip(field_names(like) or (), parts, strict=True)))
 
 
@@ -189,7 +219,7 @@ def flatten_with_paths(structure: Any, prefix: str = "") -> Iterator[tuple[str, 
         yield prefix, structure
         return
     for key, child in parts:
-        step = f"[{key!r}]" if field_names(structure) is None else f".{key}"
+        step = f".{key}" if isinstance(key, str) and field_names(structure) else f"[{key!r}]"
         yield from flatten_with_paths(child, prefix + step)
 
 

@@ -23,6 +23,7 @@ from treadle.core.spec import Spec
 from treadle.core.strategies import tracing_for
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.ops.dims import resolve
 from treadle.ops.registry import run, run_with_regions
 
 Dims = dict[str, Dim]
@@ -49,6 +50,8 @@ def replay(region: Region, inputs: Sequence[Any], caller: Origin | None = None) 
         origin = called_from(caller, node.origin)
         with attributed_to(origin), tracing_for(node.replica, devices):
             outputs = _run_again(node, operands, dims, known, caller)
+            if "gives_dim" in node.op.tags:
+                _learn_known_dim(node, operands[0], dims)
         for value, tensor in zip(node.outputs, outputs, strict=True):
             values[value] = tensor
             learn_dims(value.spec, tensor.spec, dims)
@@ -67,6 +70,22 @@ def _run_again(
     attrs = {name: substitute_dims(value, dims) for name, value in node.attrs.items()}
     outputs = run(node.op, *operands, **attrs)
     return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+def _learn_known_dim(node: Node, number: Tensor, dims: Dims) -> None:
+    """Note the dim that a number gives, where the call's arguments tell it: `run` sees their specs
+    only."""
+    found, name = resolve(number), symbol_name(node.outputs[0].spec.dims[0])
+    dim = None if found is None else found.item()
+    if name is None or dim is None:
+        return
+    least, most = node.attrs["least"], substitute_dims(node.attrs["most"], dims)
+    if isinstance(dim, int):
+        fits = dim >= least and (most is None or (isinstance(most, int) and dim <= most))
+    else:
+        fits = least == 0 and most is None
+    if fits:
+        dims.setdefault(name, dim)
 
 
 def inner_symbols(regions: Iterable[Region]) -> set[str]:

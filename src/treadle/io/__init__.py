@@ -24,10 +24,16 @@ from treadle.ops.strings.encodings import (
     decode_raw,
     encode_base64,
 )
-from treadle.ops.strings.files import matching_files, read_file, write_file
+from treadle.ops.strings.files import (
+    match_filenames_once,
+    matching_files,
+    read_file,
+    write_file,
+)
 
 if TYPE_CHECKING:
     from treadle.compat.v1.train.writing import write_graph
+    from treadle.io.protos import decode_proto, encode_proto
     from treadle.io.records import TFRecordOptions, TFRecordWriter
     from treadle.ops.strings.examples import (
         FixedLenFeature,
@@ -50,6 +56,7 @@ if TYPE_CHECKING:
         serialize_sparse,
     )
 
+
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
@@ -68,15 +75,18 @@ __all__ = [
     "decode_jpeg",
     "decode_json_example",
     "decode_png",
+    "decode_proto",
     "decode_raw",
     "decode_webp",
     "deserialize_many_sparse",
     "encode_base64",
     "encode_jpeg",
     "encode_png",
+    "encode_proto",
     "extract_jpeg_shape",
     "gfile",
     "is_jpeg",
+    "match_filenames_once",
     "matching_files",
     "parse_example",
     "parse_sequence_example",
@@ -96,6 +106,7 @@ __getattr__ = provided(
     __name__,
     {
         "treadle.compat.v1.train.writing": "write_graph",
+        "treadle.io.protos": "decode_proto encode_proto",
         "treadle.io.records": "TFRecordOptions TFRecordWriter",
         "treadle.ops.strings.examples": """
             FixedLenFeature FixedLenSequenceFeature RaggedFeature SparseFeature VarLenFeature

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from treadle.core.errors import AlreadyExistsError, InvalidArgumentError, PermissionDeniedError
 from treadle.core.file_errors import file_error
 from treadle.core.origin import at, user_origin
+from treadle.core.overwriting import NewFile
 from treadle.names import missing_in
 
 __all__ = [
@@ -61,6 +62,10 @@ class GFile:
 
     Usable as a context manager, and as an iterable of lines.
 
+    A file with contents that is opened for writing ("w") stays as it is until the new one is closed
+    or flushed without an error: a disk that gets full, and an error in the block of `with`, lose
+    nothing of it.
+
     Args:
         name: the path.
         mode: "r", "w", "a", "r+", "w+" or "a+", with "b" for bytes in place of text.
@@ -79,6 +84,7 @@ class GFile:
         self._binary, self._reads = "b" in mode, bare in ("r", "r+", "w+", "a+")
         self._writes = bare != "r"
         self._file: Any = None
+        self._new: NewFile | None = None  # where the file is written from its beginning
 
     @property
     def name(self) -> Any:
@@ -98,7 +104,11 @@ class GFile:
         if self._file is None:
             mode = self._mode.replace("b", "") + "b"
             with _errors(self._name):
-                self._file = open(self._name, mode)  # noqa: SIM115
+                if mode[0] == "w":
+                    self._new = NewFile(self._name, mode)
+                    self._file = self._new.file
+                else:
+                    self._file = open(self._name, mode)  # noqa: SIM115
         return self._file
 
     def _given(self, data: bytes) -> Any:
@@ -146,8 +156,20 @@ class GFile:
         file = self._opened(self._writes, "writing")
         if isinstance(file_content, str):
             file_content = file_content.encode()
-        with _errors(self._name):
+        with self._writing():
             file.write(file_content)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Errors of the system as TensorFlow's, after which what was written is not whole."""
+        with _errors(self._name):
+            try:
+                yield
+            except OSError:
+                if self._new is not None:
+                    self._new.discard()
+                self._file = self._new = None
+                raise
 
     def size(self) -> int:
         """The bytes of the file."""
@@ -196,15 +218,22 @@ class GFile:
     def flush(self) -> None:
         """Hand what was written to the system."""
         if self._file is not None:
-            with _errors(self._name):
-                self._file.flush()
+            with self._writing():
+                if self._new is not None:
+                    self._new.publish()
+                else:
+                    self._file.flush()
 
     def close(self) -> None:
         """End with this file; it opens again where it is used again."""
-        file, self._file = self._file, None
+        file, new = self._file, self._new
+        self._file = self._new = None
         if file is not None:
             with _errors(self._name):
-                file.close()
+                if new is not None:
+                    new.close()
+                else:
+                    file.close()
         elif self._writes and self._mode[0] == "w" and not os.path.exists(self._name):
             with _errors(self._name), open(self._name, "wb"):
                 pass  # a file opened for writing is there, also where nothing was written
@@ -212,8 +241,12 @@ class GFile:
     def __enter__(self) -> GFile:
         return self
 
-    def __exit__(self, *unused: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *unused: object) -> None:
+        if kind is not None and self._new is not None and self._new.replaces:
+            self._new.discard()
+            self._file = self._new = None
+        else:
+            self.close()
 
 
 def exists(path: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from treadle.core.errors import DataLossError, FailedPreconditionError
 from treadle.core.file_errors import file_error
 from treadle.core.origin import at, user_origin
+from treadle.core.overwriting import NewFile
 from treadle.io.checksums import BLOCK, FOOTER, HEADER, Scanner, crc32c, masked
 from treadle.io.streams import WINDOW_BITS, opened
 
@@ -171,6 +172,10 @@ class TFRecordWriter:
 
     Usable as a context manager, which closes the file.
 
+    A file with contents that is there stays as it is until the new one is closed or flushed without
+    an error: the new one is written beside it, and takes its name then. So a disk that gets full,
+    an error in the block of `with` and a program that is killed lose nothing of it.
+
     Args:
         path: the file, which is made anew.
         options: TFRecordOptions, or "GZIP", "ZLIB" or "".
@@ -186,7 +191,8 @@ class TFRecordWriter:
         self._compressor = chosen._compressor()
         self._path = os.fsdecode(path)
         try:
-            self._file = open(self._path, "wb")  # noqa: SIM115  (closed by `close`)
+            self._new = NewFile(self._path)
+            self._fault: Exception | None = None
         except OSError as error:
             raise file_error(error, self._path) from None
 
@@ -204,50 +210,67 @@ class TFRecordWriter:
             raise TypeError(
                 f"a record is bytes or a str, not {type(record).__name__}{at(user_origin())}"
             )
-        if self._file.closed:
+        if self._new.closed:
             raise FailedPreconditionError(None, None, f"Writer is closed.{at(user_origin())}")
         self._put(*pieces(record))
 
     def _put(self, *pieces: Any) -> None:
+        file, compressor = self._new.file, self._compressor
         try:
             for piece in pieces:
-                self._file.write(self._compressor.compress(piece) if self._compressor else piece)
+                file.write(compressor.compress(piece) if compressor else piece)
         except OSError as error:
-            raise file_error(error, self._path) from None
+            raise self._failed(error) from None
+
+    def _failed(self, error: OSError) -> Exception:
+        """The error to raise: what was written is not whole, and ends here. `close` tells of it
+        again."""
+        self._new.discard()
+        self._fault = file_error(error, self._path)
+        return self._fault
 
     def flush(self) -> None:
-        """Hand what was written to the system.
+        """Hand what was written to the system, where a file of this name was replace it.
 
         Raises:
             FailedPreconditionError: the writer is closed.
             ResourceExhaustedError: the disk is full.
         """
-        if self._file.closed:
+        if self._new.closed:
             raise FailedPreconditionError(None, None, f"Writer is closed.{at(user_origin())}")
         try:
             if self._compressor:
-                self._file.write(self._compressor.flush(zlib.Z_SYNC_FLUSH))
-            self._file.flush()
+                self._new.file.write(self._compressor.flush(zlib.Z_SYNC_FLUSH))
+            self._new.publish()
         except OSError as error:
-            raise file_error(error, self._path) from None
+            raise self._failed(error) from None
 
     def close(self) -> None:
         """End the file; does nothing where it is closed.
 
         Raises:
-            ResourceExhaustedError: the disk is full.
+            ResourceExhaustedError: the disk is full, or was when something was written.
         """
-        if self._file.closed:
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            raise fault
+        if self._new.closed:
             return
         try:
-            with self._file:
-                if self._compressor:
-                    self._file.write(self._compressor.flush())
+            if self._compressor:
+                self._new.file.write(self._compressor.flush())
+            self._new.close()
         except OSError as error:
+            self._new.discard()
             raise file_error(error, self._path) from None
 
     def __enter__(self) -> TFRecordWriter:
         return self
 
-    def __exit__(self, *unused: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *unused: object) -> None:
+        if kind is None:
+            self.close()
+        elif self._new.replaces:
+            self._new.discard()
+        elif self._fault is None:
+            self.close()

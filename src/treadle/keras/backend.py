@@ -383,13 +383,61 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
     return elementwise_binary_crossentropy(target, output, from_logits)
 
 
+def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> td.SparseTensor:
+    """The first labels of each row, as a sparse matrix."""
+    rows = td.convert_to_tensor(labels)
+    kept = td.sequence_mask(label_lengths, td.shape(rows)[1])
+    places = td.where(kept)
+    return td.SparseTensor(places, td.gather_nd(rows, places), td.shape(rows, td.int64))
+
+
+def ctc_batch_cost(y_true: Any, y_pred: Any, input_length: Any, label_length: Any) -> td.Tensor:
+    """The loss of connectionist temporal classification, [batch, 1]; the last class is the blank.
+
+    Args:
+        y_true: labels [batch, labels].
+        y_pred: probabilities [batch, time, classes].
+        input_length, label_length: [batch, 1], how many steps and labels of each row count.
+    """
+    scores = td.math.log(td.convert_to_tensor(y_pred) + epsilon())
+    labels, counts, steps = (
+        td.cast(x, td.int32)
+        for x in (y_true, td.squeeze(label_length, -1), td.squeeze(input_length, -1))
+    )
+    loss = td.nn.ctc_loss(labels, scores, counts, steps, logits_time_major=False, blank_index=-1)
+    return loss[:, None]
+
+
+def ctc_decode(
+    y_pred: Any, input_length: Any, greedy: bool = True, beam_width: int = 100, top_paths: int = 1
+) -> tuple[list[td.Tensor], td.Tensor]:
+    """The most probable label sequences, [batch, time] each with -1 behind them, and their scores.
+
+    Args:
+        y_pred: probabilities [batch, time, classes]; the last class is the blank.
+        input_length: [batch], how many steps of each row count.
+        greedy: whether the most probable class of each step is taken; else a beam is searched.
+    """
+    shape = td.shape(y_pred, td.int64)[:2]
+    scores = td.math.log(td.transpose(y_pred, [1, 0, 2]) + epsilon())
+    if greedy:
+        decoded, found = td.nn.ctc_greedy_decoder(scores, input_length)
+    else:
+        decoded, found = td.compat.v1.nn.ctc_beam_search_decoder(
+            scores, td.cast(input_length, td.int32), beam_width, top_paths
+        )
+    rows = [td.SparseTensor(d.indices, d.values, shape) for d in decoded]
+    return [td.sparse.to_dense(r, -1) for r in rows], found
+
+
 __all__ = [
     "abs", "all", "any", "arange", "argmax", "argmin", "backend", "batch_dot", "batch_flatten",
     "batch_get_value", "batch_normalization", "batch_set_value", "bias_add",
     "binary_crossentropy", "binary_focal_crossentropy", "cast", "cast_to_floatx",
     "categorical_crossentropy", "categorical_focal_crossentropy", "clear_session", "clip",
     "concatenate", "constant", "conv1d", "conv2d", "conv2d_transpose", "conv3d", "cos",
-    "count_params", "cumprod", "cumsum", "depthwise_conv2d", "dot", "dropout", "dtype", "elu",
+    "count_params", "ctc_batch_cost", "ctc_decode", "ctc_label_dense_to_sparse", "cumprod",
+    "cumsum", "depthwise_conv2d", "dot", "dropout", "dtype", "elu",
     "epsilon", "equal", "eval", "exp", "expand_dims", "eye", "flatten", "floatx", "foldl",
     "foldr", "gather", "get_uid", "get_value", "gradients", "greater", "greater_equal",
     "hard_sigmoid", "image_data_format", "in_top_k", "int_shape", "is_float_dtype",

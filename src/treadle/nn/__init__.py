@@ -124,6 +124,11 @@ if TYPE_CHECKING:
         approx_min_k,
         top_k,
     )
+    from treadle.sparse.label_sequences import (
+        ctc_beam_search_decoder,
+        ctc_greedy_decoder,
+        ctc_loss,
+    )
     from treadle.sparse.segments import embedding_lookup_sparse, safe_embedding_lookup_sparse
 
 __all__ = [
@@ -152,6 +157,9 @@ __all__ = [
     "conv_transpose",
     "convolution",
     "crelu",
+    "ctc_beam_search_decoder",
+    "ctc_greedy_decoder",
+    "ctc_loss",
     "ctc_unique_labels",
     "depth_to_space",
     "depthwise_conv2d",
@@ -244,5 +252,6 @@ __getattr__ = provided(__name__, {
         all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler
         """,
     "treadle.ops.statistics.sorting": "approx_max_k approx_min_k top_k",
+    "treadle.sparse.label_sequences": "ctc_beam_search_decoder ctc_greedy_decoder ctc_loss",
     "treadle.sparse.segments": "embedding_lookup_sparse safe_embedding_lookup_sparse",
 })  # fmt: skip

@@ -204,6 +204,8 @@ def convert_to_tensor(
             return _emit(array)
     if isinstance(value, TensorShape):
         value, dtype_hint = _sizes(value), dtype_hint or dtypes.int32
+    elif isinstance(value, range):  # one without numbers has integers, too
+        dtype_hint = dtype_hint or dtypes.int32
     for kind, convert in _converters:
         if isinstance(value, kind):
             return _checked(convert(value, wanted), wanted)

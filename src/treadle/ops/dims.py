@@ -23,6 +23,7 @@ from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, lacks_rank
 from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.conversion import constant, convert_to_tensor, has_dtype, pack
 from treadle.ops.elementwise.casting import cast as cast_tensor
+from treadle.ops.known_values import known_value
 from treadle.ops.lowering import (
     Compute,
     LoopRoutine,
@@ -130,7 +131,7 @@ OPEN_DIM = register(
         lambda number, *, what, least, most: TensorSpec((fresh_symbol("n"), 0), dtypes.bool),
         _eager_open_dim,
         lower=ProgramLoops(LoopRoutine.CHECK_DIM, numbers=True),
-        tags=frozenset({"dynamic", "speaks_for_caller"}),
+        tags=frozenset({"dynamic", "speaks_for_caller", "gives_dim"}),
     )
 )
 
@@ -227,8 +228,10 @@ def _resolve_value(value: Any, recorder: Any) -> Dims | None:
     if node.op.name == "dim":
         return _objects([node.attrs["dim"]]).reshape(())
     rule = _ARITHMETIC.get(node.op.name) or _MOVES.get(node.op.name)
-    if rule is None or any(i.spec.rank > 1 or not i.spec.dtype.is_integer for i in node.inputs):
-        return None
+    most = 1 if node.op.name in _FOLDS else 2  # tables of paddings have two axes
+    if rule is None or any(i.spec.rank > most or not i.spec.dtype.is_integer for i in node.inputs):
+        known = known_value(value, {})
+        return None if known is None else known.astype(object)
     inputs = [_known_or_none(i, recorder) for i in node.inputs]
     if any(i is None for i in inputs):
         return None
@@ -273,8 +276,11 @@ _MOVES: dict[str, Callable[..., Any]] = {
     for name in ("strided_slice", "stack", "concat", "reshape", "identity", "broadcast_to")
 }
 _MOVES["cast"] = lambda x, dtype: x
-_MOVES["reduce_prod"] = lambda x, axis, keepdims: _fold(lambda a, b: a * b, x, keepdims)
-_MOVES["reduce_sum"] = lambda x, axis, keepdims: _fold(lambda a, b: a + b, x, keepdims)
+_FOLDS: dict[str, Callable[..., Any]] = {
+    "reduce_prod": lambda x, axis, keepdims: _fold(lambda a, b: a * b, x, keepdims),
+    "reduce_sum": lambda x, axis, keepdims: _fold(lambda a, b: a + b, x, keepdims),
+}
+_MOVES |= _FOLDS
 
 
 def _fold(fn: Callable[..., Any], x: Dims, keepdims: bool) -> Dims:
@@ -308,8 +314,15 @@ def partial_dims(value: Any, what: str = "shape") -> tuple[Dim | None, ...]:
             return (None,) * (dims[0] if dims else 1)  # type: ignore[operator]
         return tuple(_exact(d) for d in found.reshape(-1))
     if isinstance(value, list | tuple):
-        return tuple(as_dim_value(d, what) for d in value)
+        return tuple(as_dim_value(d, what) for d in in_integers(value))
     return (as_dim_value(value, what),)
+
+
+def in_integers(sizes: Sequence[Any]) -> Sequence[Any]:
+    """Sizes of which tensors of floats are cut to integers: lists are cast as they are packed."""
+    if not any(isinstance(s, Tensor) and s.dtype.is_floating for s in sizes):
+        return sizes
+    return [cast_tensor(s, dtypes.int32) if isinstance(s, Tensor) else s for s in sizes]
 
 
 def as_dim_value(value: Any, what: str = "dim") -> Dim | None:
@@ -373,7 +386,7 @@ def sizes_of(value: Any, what: str) -> tuple[Dim, ...]:
     """
     known: Sequence[Any] = partial_dims(value, what)
     if any(d is None for d in known):
-        parts = value if isinstance(value, list | tuple) else elements_of(value)
+        parts = in_integers(value) if isinstance(value, list | tuple) else elements_of(value)
         known = [p if d is None else d for p, d in zip(parts, known, strict=True)]
     return tuple(size_of(d, what) for d in known)
 

@@ -11,7 +11,7 @@ the kernel; under a mask, where positions matter that no size tells, the index i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from treadle.core import dtypes
@@ -31,6 +31,7 @@ from treadle.kernel.ir import (
     Affine,
     Apply,
     Axis,
+    Buffer,
     Const,
     Expr,
     Extent,
@@ -151,12 +152,18 @@ def unproved(kernel: Kernel, sizes: Sizes) -> tuple[list[Unproved], list[Load]]:
     return list(dict.fromkeys(found)), masked
 
 
-def outside(expr: Expr, sizes: Sizes) -> list[Unproved]:
-    """The conditions on sizes for the elements that a rank-0 expression reads."""
+def outside(expr: Expr, sizes: Sizes, checked: Collection[Buffer] = ()) -> list[Unproved]:
+    """The conditions on sizes for the elements that a rank-0 expression reads.
+
+    checked: the buffers whose computed positions are not clamped: a step before has found that they
+        are inside, or loops count them.
+    """
     found: list[Unproved] = []
     for e in postorder([expr]):
         if isinstance(e, Load):
             open_axes = _open_axes(e, sizes, frozenset())
+            if e.buffer in checked:
+                open_axes = (n for n in open_axes if isinstance(e.index[n], Affine))
             found += (_condition(e, number, frozenset()) for number in open_axes)
     return found
 

@@ -35,6 +35,7 @@ from treadle.runtime.schedule.steps import (
     SegmentedLaunch,
     Step,
     Update,
+    checked_buffers,
 )
 from treadle.runtime.schedule.steps import Sizes as Defined
 from treadle.runtime.symbols import checked_on_entry, guarded_dims, symbol_sources
@@ -78,6 +79,8 @@ class _Verifier:
             case Defined():
                 sizes.add((SymbolicDim.symbol(name), dim) for name, dim in step.pairs)
             case Check() | Position():
+                for launch in step.told if isinstance(step, Check) else ():
+                    _launch(launch, sizes)
                 checked.add(step)
             case Note(launches=[]):
                 checked.note(step.findings[0])
@@ -101,7 +104,7 @@ class _Verifier:
             case ListStep():
                 verify_list(step, self.builder.element_dims, sizes)
             case Evaluate():
-                _expect(outside(step.expr, sizes), sizes, step.value)
+                _expect(outside(step.expr, sizes, checked_buffers(step)), sizes, step.value)
             case Branch():
                 self.block(step.then, sizes.copy(), checked.copy())
                 self.block(step.otherwise, sizes.copy(), checked.copy())

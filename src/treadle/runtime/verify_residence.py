@@ -73,6 +73,8 @@ class _Verifier:
                 written.update(step.values if isinstance(step, Fetch) else [step.value])
             case Check():
                 self.given(step, [step.holds], written, host=True)
+                for launch in step.told:
+                    self.launch(launch, written)
                 self.given(step, step.callback.inputs, written)
             case Position():
                 self.given(step, [step.source], written, host=True)

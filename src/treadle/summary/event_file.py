@@ -55,7 +55,7 @@ class EventFile:
         self._file: Any = None
         try:
             os.makedirs(logdir, exist_ok=True)
-            self._file = open(self.path, "wb")  # noqa: SIM115  (closed by `close`)
+            self._file = open(self.path, "wb", buffering=0)  # noqa: SIM115  (closed by `close`)
         except OSError as error:
             raise file_error(error, self.path) from None
         _open.add(self)
@@ -92,20 +92,25 @@ class EventFile:
         """Write what waits; nothing where the file is closed.
 
         Raises:
-            ResourceExhaustedError: the disk is full.
+            ResourceExhaustedError: the disk is full. The file is as it was, and the events wait for
+                the next time.
         """
         with self._lock:
             if self.is_closed:
                 return
-            waiting, self._queue = self._queue, []
             self._written = time.monotonic()
             with recording(None), taping(()):  # checksums are computed by compiled functions
-                parts = [part for event in waiting for part in pieces(event)]
+                parts = [part for event in self._queue for part in pieces(event)]
+            end = self._file.tell()
             try:
-                self._file.write(b"".join(parts))
-                self._file.flush()
+                rest = memoryview(b"".join(parts))
+                while rest:
+                    rest = rest[self._file.write(rest) :]
             except OSError as error:
+                self._file.truncate(end)  # no reader sees a part of an event
+                self._file.seek(end)
                 raise file_error(error, self.path) from None
+            self._queue = []
 
     def close(self) -> None:
         """Write what waits and end the file."""

@@ -31,7 +31,7 @@ from treadle.tracing.cache import Entry, TraceCache
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.graph_size import operations, warn_of_unrolled_loop
 from treadle.tracing.locks import TraceLock
-from treadle.tracing.methods import WeakMethod
+from treadle.tracing.methods import SignatureOfPython, WeakMethod
 from treadle.tracing.plans import Plans
 from treadle.tracing.programs import Programs
 from treadle.tracing.python_plans import MISS, make_plan
@@ -53,6 +53,8 @@ class Function:
         python_function: the function as written.
         input_signature: the specs given to `function`, or None.
     """
+
+    __signature__ = SignatureOfPython()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Function:
         """An object that CPython calls through native plans, where that is possible."""

@@ -43,6 +43,25 @@ def _without_self(function: Callable[..., Any]) -> Any:
     return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
+class SignatureOfPython:
+    """``__signature__`` of functions that call a Python function: `inspect` asks for it.
+
+    It is that of `python_function`; that of an instance's function has the instance before, which
+    a bound method around it leaves out. The class keeps the signature of its constructor.
+    """
+
+    def __get__(self, instance: Any, owner: Any = None) -> inspect.Signature:
+        if instance is None:
+            raise AttributeError("__signature__")
+        function = instance.python_function
+        try:
+            return inspect.signature(
+                function.__func__ if isinstance(function, WeakMethod) else function
+            )
+        except (TypeError, ValueError) as error:  # code that is not Python's may not tell its own
+            raise AttributeError("__signature__") from error
+
+
 def inside(wrapper: Any, decorate: Callable[[Any], Any]) -> Any:
     """`wrapper` around the decorated function, where it is a staticmethod, classmethod, property
     or cached_property; None for anything else.

@@ -84,12 +84,22 @@ def weakly(leaf: Any) -> Any:
 
 def structure_key(value: Any, leaves: list[Any], aliases: dict[int, int]) -> Hashable:
     """The key of a nested structure; appends its leaves to `leaves`."""
+
+    def key(leaf: Any) -> Hashable:
+        leaf = trace_type(leaf)
+        leaves.append(leaf)
+        return leaf_key(leaf, aliases)
+
+    return _nested_key(value, key)
+
+
+def _nested_key(value: Any, of_leaf: Callable[[Any], Hashable]) -> Hashable:
+    """The key of a nested structure with those of its leaves. Nothing is made of the user's
+    classes, whose constructors may refuse what is no leaf of theirs."""
     parts = nest.children(value)
     if parts is None:
-        value = trace_type(value)
-        leaves.append(value)
-        return leaf_key(value, aliases)
-    keys = tuple(structure_key(child, leaves, aliases) for _, child in parts)
+        return of_leaf(value)
+    keys = tuple(_nested_key(child, of_leaf) for _, child in parts)
     names = None if isinstance(value, list | tuple) else tuple(k for k, _ in parts)
     static = nest.static_part(value)
     return (type(value), names, keys) if static is None else (static, names, keys)
@@ -291,8 +301,7 @@ class Arguments:
                 else leaf_key(t, aliases)
                 for t in self.types
             )
-            ones = self.pack([None] * len(self.leaves))
-            self._family = leaves, structure_key(ones, [], {})
+            self._family = leaves, _nested_key((self.args, self.kwargs), lambda leaf: None)
         return self._family
 
     def pack(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

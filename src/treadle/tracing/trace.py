@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -167,12 +167,14 @@ def _traced(
         if isinstance(leaf, Tensor | np.ndarray | np.generic) and leaves[-1] is not leaf:
             given[leaves[-1].value] = leaf
     args, kwargs = arguments.pack(leaves)
+    given_lists = list(_lists(zip((*arguments.names, *kwargs), (*args, *kwargs.values()))))
     try:
         # Inside of another trace operations are for the device that the call is for.
         alone = builder.outer is None
         among = tracing_for_none() if alone else nullcontext()
         with recording(builder), taping(()), watch_numpy_random(name), among:
             result = fn(*args, **kwargs)
+            _refuse_changes(given_lists, name)
             structure, results = _collect(result, name)
             graph = builder.finish(results)
             placed = [
@@ -188,6 +190,33 @@ def _traced(
     told_apart = any(variable.told_apart for variable in stand_ins.values())
     changed = _changed(builder, specs)
     return Trace(graph, specs, structure, created[0], changed, told_apart, captured)
+
+
+def _lists(labelled: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any, Any]]:
+    """(place, list or dict, a copy) for the lists and dicts in arguments."""
+    for place, value in labelled:
+        if isinstance(value, dict):
+            yield place, value, dict(value)
+            yield from _lists((f"{place}[{key!r}]", item) for key, item in value.items())
+        elif isinstance(value, list | tuple):
+            if isinstance(value, list):
+                yield place, value, list(value)
+            yield from _lists((f"{place}[{i}]", item) for i, item in enumerate(value))
+
+
+def _refuse_changes(given: Iterable[tuple[str, Any, Any]], name: str) -> None:
+    """An error for lists and dicts among the arguments that the function has changed: a call runs
+    the graph, and the caller's own lists would stay as they were."""
+    for place, now, before in given:
+        same_keys = len(now) == len(before) and (isinstance(now, list) or now.keys() == before.keys())
+        keys = before if isinstance(before, dict) else range(len(before))
+        if not same_keys or any(now[key] is not before[key] for key in keys):
+            raise ValueError(
+                f"{name!r} changes the {type(before).__name__} that is given as {place!r}, which "
+                "its later calls would not do, as they run the traced graph: a function should "
+                "not modify its arguments. Return the new value, or change a copy of it"
+                f"{at(user_origin())}"
+            )
 
 
 def _changed(builder: GraphBuilder, specs: list[Spec | None]) -> list[ChangedArgument]:

@@ -30,13 +30,15 @@ if TYPE_CHECKING:
         load_variable,
     )
     from treadle.train.state_file import get_checkpoint_state, latest_checkpoint
+    from treadle.train.views import CheckpointView, TrackableView
 
 __all__ = [
     "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointReader",
-    "ClusterSpec", "Coordinator",
+    "CheckpointView", "ClusterSpec", "Coordinator",
     "Example", "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features",
-    "FloatList", "Int64List", "SequenceExample", "checkpoints_iterator", "get_checkpoint_state",
-    "experimental", "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
+    "FloatList", "Int64List", "SequenceExample", "TrackableView", "checkpoints_iterator",
+    "experimental", "get_checkpoint_state", "latest_checkpoint", "list_variables",
+    "load_checkpoint", "load_variable",
 ]  # fmt: skip
 
 explain_errors(__name__)
@@ -55,5 +57,6 @@ __getattr__ = provided(
         "treadle.train.management": "CheckpointManager checkpoints_iterator",
         "treadle.train.reader": "CheckpointReader list_variables load_checkpoint load_variable",
         "treadle.train.state_file": "get_checkpoint_state latest_checkpoint",
+        "treadle.train.views": "CheckpointView TrackableView",
     },
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from treadle.core.file_errors import file_error as file_error  # (keras uses it, too)
+from treadle.core.overwriting import NewFile as NewFile
+from treadle.core.overwriting import own_names, remove_left
 
 
 def write(path: Path, parts: Iterable[Any], what: str) -> None:
@@ -28,11 +29,11 @@ def write(path: Path, parts: Iterable[Any], what: str) -> None:
         PermissionDeniedError: the directory cannot be written.
         NotFoundError, FailedPreconditionError, UnknownError: other faults of the file system.
     """
-    own = f".{path.name}.{socket.gethostname()}-"
+    own = own_names(path.name)
     part = path.with_name(f"{own}{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_left(path.parent, own)
+        remove_left(path.parent, own)
         try:
             with open(part, "wb", buffering=0) as file:
                 for piece in parts:
@@ -59,10 +60,10 @@ def write_folder(folder: Path, write: Callable[[Path], None], last: str, what: s
 
     Raises: as `write`.
     """
-    own = f".saving.{socket.gethostname()}-"
+    own = own_names("saving")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _remove_left(folder, own)
+        remove_left(folder, own)
         stage = Path(tempfile.mkdtemp(".part", f"{own}{os.getpid()}-", folder))
         try:
             write(stage)
@@ -82,29 +83,6 @@ def write_folder(folder: Path, write: Callable[[Path], None], last: str, what: s
 def _write_all(file: int, piece: memoryview) -> None:
     while piece:
         piece = piece[os.write(file, piece) :]
-
-
-def _remove_left(folder: Path, own: str) -> None:
-    """Remove what processes of this machine that are no more left behind half written."""
-    for left in folder.glob(f"{_escaped(own)}*.part"):
-        number = left.name.removeprefix(own).removesuffix(".part").partition("-")[0]
-        if number.isdecimal() and int(number) != os.getpid() and not _runs(int(number)):
-            with contextlib.suppress(OSError):
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # somebody else's
-        return True
-    return True
 
 
 def _sync(path: Path) -> None:

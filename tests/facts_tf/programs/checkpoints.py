@@ -372,3 +372,46 @@ def states_of_python_objects(tf):
             raised(C(counter=Broken()).save, str(root / "b")) != "no error",
             sorted(n for n, _ in tf.train.list_variables(path) if "ATTRIBUTES" in n),
         ]
+
+
+@program
+def views_of_checkpoints_and_programs(tf):
+    V, C = tf.Variable, tf.train.Checkpoint
+
+    class Net(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = V(1.0), V(2.0)
+            self.several = [V(3.0), V(4.0)]
+
+    def shown(value):
+        return value.numpy() if isinstance(value, V) else type(value).__name__.replace("List", "")
+
+    with Folder() as root:
+        net = Net()
+        net.leaf = Net()
+        net.again = net.leaf
+        path = C(net).save(str(root / "ck"))
+        view = tf.train.CheckpointView(path)
+
+        def names(number, depth=0):
+            found = view.children(number)
+            return {n: names(c, depth + 1) if c and depth < 3 else c == 0 for n, c in found.items()}
+
+        other = Net()
+        other.leaf = Net()
+        other.leaf.c = V(5.0)
+        del other.leaf.a
+        matched, only_there, only_here = view.diff(other)
+        by_names = {view.children(0)[n]: n for n in ("a", "b", "several", "leaf")}
+        return [
+            names(0), len(view.descendants()), view.descendants()[0],
+            sorted(by_names[n] for n in matched if n in by_names), len(matched), len(only_there),
+            sorted(float(v) for v in only_here if isinstance(v, V)),
+            len(view.match(net)) == len(view.descendants()) - 1,  # the counter is the checkpoint's
+            raised(view.match, 3), raised(tf.train.CheckpointView, str(root / "none")),
+            list(tf.train.TrackableView.children(net)),
+            tf.train.TrackableView(net).root is net,
+            sorted(float(v) for v in tf.train.TrackableView(net).descendants() if isinstance(v, V)),
+            len(tf.train.TrackableView(net).descendants()),
+        ]

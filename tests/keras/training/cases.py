@@ -285,6 +285,8 @@ OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
     "Lamb": ("Lamb", RATE),
     "Adafactor": ("Adafactor", RATE),
     "Adafactor fixed": ("Adafactor", {**RATE, "relative_step": False, "clip_threshold": 0.5}),
+    "Muon": ("Muon", {**RATE, "weight_decay": 0.01}),
+    "Muon of steps": ("Muon", {**RATE, "nesterov": False, "ns_steps": 3, "adam_lr_ratio": 0.5}),
     "clipnorm": ("SGD", {**RATE, "clipnorm": 0.2}),
     "clipvalue": ("SGD", {**RATE, "clipvalue": 0.05}),
     "global_clipnorm": ("Adam", {**RATE, "global_clipnorm": 0.2}),
@@ -335,6 +337,9 @@ def trained(tf: Any, opt: Any, wrap: Wrap, after: Any = None) -> Any:
         tf.Variable(0.7 * wave(*shape, phase=float(n)), name=label)
         for n, (label, shape) in enumerate(shapes.items())
     ]
+    for weight, label in zip(weights, shapes, strict=True):
+        if not hasattr(weight, "path"):  # Keras's Muon asks TensorFlow's variables for one
+            weight.path = label
     entropy = tf.keras.losses.CategoricalCrossentropy(from_logits=True)
 
     def step(x: Any, y: Any) -> Any:

@@ -23,6 +23,11 @@ _METHODS = {
     "bilinear": "bilinear", "nearest": "nearest", "bicubic": "bicubic", "area": "area",
 }  # fmt: skip
 
+_SAMPLES = {
+    "bilinear": corner_sampling.bilinear, "nearest": corner_sampling.nearest,
+    "bicubic": corner_sampling.bicubic,
+}  # fmt: skip
+
 
 def _resize(images: Any, size: Any, method: str, align_corners: bool, centres: bool) -> Any:
     x = td.convert_to_tensor(images)
@@ -30,10 +35,8 @@ def _resize(images: Any, size: Any, method: str, align_corners: bool, centres: b
     batch = x[None] if single else x
     if centres or method == "area":
         found = td.image.resize(batch, size, method)
-    elif method == "nearest":
-        found = corner_sampling.nearest(batch, td.unstack(size, 2), align_corners)
     else:
-        found = corner_sampling.bilinear(batch, td.unstack(size, 2), align_corners)
+        found = _SAMPLES[method](batch, td.unstack(size, 2), align_corners)
     return found[0] if single else found
 
 
@@ -59,17 +62,15 @@ def resize_images(
 
     Raises:
         ValueError: another method.
-        NotImplementedError: ``preserve_aspect_ratio``, or bicubic samples, which `td.image.resize`
-            has.
+        NotImplementedError: ``preserve_aspect_ratio``, which `td.image.resize` has.
     """
     method = getattr(method, "value", method)
     if method not in _METHODS:
         raise ValueError("Resize method is not implemented.")
-    if preserve_aspect_ratio or _METHODS[method] == "bicubic":
-        what = "bicubic samples" if not preserve_aspect_ratio else "preserve_aspect_ratio"
+    if preserve_aspect_ratio:
         raise NotImplementedError(
-            f"resize_images: {what} of TensorFlow 1 are not provided: use td.image.resize"
-            f"{at(user_origin())}"
+            "resize_images: preserve_aspect_ratio is not provided for samples of TensorFlow 1: "
+            f"use td.image.resize{at(user_origin())}"
         )
     images = convert_to_tensor(images)
     if images.shape.rank in (3, 4) and images.shape.as_list()[-3:-1] == _listed(size):
@@ -90,6 +91,12 @@ def resize_bilinear(images: Any, size: Any, align_corners: bool = False, name: s
                     half_pixel_centers: bool = False) -> Any:  # fmt: skip
     """Images [batch, height, width, channels] of another size, interpolated."""
     return _resized(images, size, "bilinear", align_corners, half_pixel_centers, name=name)
+
+
+def resize_bicubic(images: Any, size: Any, align_corners: bool = False, name: str | None = None,
+                   half_pixel_centers: bool = False) -> Any:  # fmt: skip
+    """Images [batch, height, width, channels] of another size, of four pixels along each axis."""
+    return _resized(images, size, "bicubic", align_corners, half_pixel_centers, name=name)
 
 
 def resize_area(images: Any, size: Any, align_corners: bool = False,

@@ -162,7 +162,6 @@ HINTS = {
     "initializers.global_variables": f"{_NUMBERS}global_variables_initializer",
     "initializers.local_variables": f"{_NUMBERS}local_variables_initializer",
     "initializers.tables_initializer": f"{_NUMBERS}tables_initializer",
-    "image.resize_bicubic": "Use tf.image.resize_images, or td.image.resize with bicubic",
     **dict.fromkeys(
         (
             "nn.conv2d_backprop_filter", "nn.conv3d_backprop_filter",
@@ -173,10 +172,6 @@ HINTS = {
     ),
     "nn.conv2d_backprop_input": "Use tf.nn.conv2d_transpose, or tf.gradients",
     "nn.static_state_saving_rnn": "Keep the state in a variable: tf.assign it after each batch",
-    **dict.fromkeys(
-        ("nn.ctc_loss_v2", "nn.ctc_beam_search_decoder_v2"),
-        "CTC is not provided: torch.nn.functional.ctc_loss takes arrays",
-    ),
     **dict.fromkeys(
         (
             "profiler.AdviceProto", "profiler.GraphNodeProto", "profiler.MultiGraphNodeProto",

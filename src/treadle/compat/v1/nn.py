@@ -19,6 +19,7 @@ from treadle.compat.v1.rnn import (
 )
 from treadle.compat.v1.values import element
 from treadle.core.origin import at, user_origin
+from treadle.sparse import label_sequences
 
 
 def _along(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -319,6 +320,50 @@ def quantized_relu_x(*args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError("Quantized numbers are not provided: use td.nn.relu6")
 
 
+def _label_loss(labels: Any, logits: Any, frames: Any, by_time: bool, lenient: bool) -> Any:
+    loss = td.nn.ctc_loss(labels, logits, None, frames, by_time, blank_index=-1)
+    return td.where(td.math.is_inf(loss), td.zeros_like(loss), loss) if lenient else loss
+
+
+_ctc = recorded(_label_loss, "ctc_loss", "CTCLoss")
+
+
+def ctc_loss(
+    labels: Any, inputs: Any = None, sequence_length: Any = None,
+    preprocess_collapse_repeated: bool = False, ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False, time_major: bool = True, logits: Any = None,
+) -> Any:  # fmt: skip
+    """`td.nn.ctc_loss` of sparse labels; the last class is the blank.
+
+    Args:
+        ignore_longer_outputs_than_inputs: whether rows with more labels than frames give 0.
+
+    Raises:
+        NotImplementedError: labels that are merged before, or paths that are not.
+    """
+    if preprocess_collapse_repeated or not ctc_merge_repeated:
+        raise NotImplementedError(
+            "ctc_loss: labels are taken as they are, and what lasts is one label: use "
+            f"tf.nn.collapse_repeated on labels{at(user_origin())}"
+        )
+    scores = renamed(inputs, "inputs", logits, "logits")
+    return _ctc(labels, scores, sequence_length, time_major, ignore_longer_outputs_than_inputs)
+
+
+ctc_loss_v2 = graph_function(td.nn.ctc_loss)
+ctc_greedy_decoder = graph_function(td.nn.ctc_greedy_decoder)
+ctc_beam_search_decoder_v2 = graph_function(td.nn.ctc_beam_search_decoder)
+_beams = recorded(label_sequences.beam_search, "ctc_beam_search_decoder", "CTCBeamSearchDecoder")
+
+
+def ctc_beam_search_decoder(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1,
+    merge_repeated: bool = True,
+) -> Any:  # fmt: skip
+    """`td.nn.ctc_beam_search_decoder`; labels that follow themselves are one where they merge."""
+    return _beams(inputs, sequence_length, beam_width, top_paths, merge_repeated)
+
+
 tanh, sigmoid, log_sigmoid = map(graph_function, (td.tanh, td.sigmoid, td.math.log_sigmoid))
 local_response_normalization = lrn = graph_function(td.nn.local_response_normalization)
 
@@ -338,6 +383,8 @@ in_graphs(
     _affine_relu,
     _dropped,
     _fused,
+    _label_loss,
     _moments,
     _softmax_loss,
+    label_sequences.beam_search,
 )

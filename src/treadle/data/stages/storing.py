@@ -140,6 +140,7 @@ class _Folder:
         self.run = uuid.uuid4().hex[:8]
         self.text, self.dtypes = spec_as_json(spec), _dtypes(spec)
         self.writers: dict[int, ElementWriter] = {}
+        self.whole: list[str] = []  # files that nothing has told of yet
         self.counts: dict[int, int] = {}
         td.io.gfile.makedirs(path)
 
@@ -156,21 +157,29 @@ class _Folder:
 
     def finish(self) -> None:
         before = [n for n in td.io.gfile.listdir(self.path) if n.endswith(".elements")]
-        for writer in self.writers.values():
+        for shard, writer in self.writers.items():
             writer.finish()
+            self.whole.append(os.path.join(self.path, self._name(shard)))
         shards = [[self._name(s), self.counts[s]] for s in sorted(self.counts)]
         found = {"spec": self.text, "compression": self.kind, "shards": shards}
         text = json.dumps({**found, "checksum": _checksum(found)})
         place = os.path.join(self.path, METADATA)
+        self.whole.append(f"{place}.{self.run}")
         with td.io.gfile.GFile(f"{place}.{self.run}", "w") as file:
             file.write(text)
         move(f"{place}.{self.run}", place)
+        self.whole = []
         for name in before:  # of a dataset that was here before
             td.io.gfile.remove(os.path.join(self.path, name))
 
     def abandon(self) -> None:
+        """Delete what was written; does nothing after `finish`."""
         for writer in self.writers.values():
             writer.abandon()
+        for path in self.whole:
+            if td.io.gfile.exists(path):
+                td.io.gfile.remove(path)
+        self.whole = []
 
 
 def metadata(path: str) -> dict[str, Any]:

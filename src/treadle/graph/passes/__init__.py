@@ -24,6 +24,7 @@ from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.passes.element_shapes import infer_element_shapes
 from treadle.graph.passes.elements import write_elements
 from treadle.graph.passes.forwarding import forward_variables
+from treadle.graph.passes.joined_columns import join_columns
 from treadle.graph.passes.list_sums import add_to_elements
 from treadle.graph.passes.magnitudes import compare_squares
 from treadle.graph.passes.masked import use_masks
@@ -103,6 +104,11 @@ PIPELINE: tuple[Pass, ...] = (
     Pass(
         "unflatten", unflatten_rows,
         "gives products of flattened rows back their shape; algebra joins its reshapes",
+    ),
+    Pass(
+        "joined_columns", join_columns,
+        "computes from columns of products before these are split; after unflatten, which gives "
+        "products the dims of their rows",
     ),
     Pass(
         "repeated_rows", add_repeats_first,

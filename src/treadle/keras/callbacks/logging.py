@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import json
 import urllib.error
 import urllib.parse
 import urllib.request
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import numpy as np
 from treadle.keras import replicas
 from treadle.keras.callbacks.base import Callback, CallbackList, Logs, in_order
 from treadle.keras.progress import Progbar, level_of, message
+from treadle.train.atomic import NewFile, file_error
 
 
 class ProgbarLogger(Callback):
@@ -98,6 +101,8 @@ CallbackList.progbar = ProgbarLogger
 class CSVLogger(Callback):
     """Writes a row of values into a file after each epoch; of several workers the first one does.
 
+    A file that is there, and not appended to, stays until the first row of the new one is written.
+
     Args:
         filename: of the file.
         separator: between values.
@@ -108,6 +113,7 @@ class CSVLogger(Callback):
         self.filename, self.sep, self.append = Path(filename), separator, append
         self.keys: list[str] | None = None
         self._file: Any = None
+        self._new: NewFile | None = None  # where the file is written from its beginning
         self._writer: Any = None
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
@@ -116,7 +122,26 @@ class CSVLogger(Callback):
         self._close()
         self.keys = None
         if replicas.is_chief():
-            self._file = self.filename.open("a" if self.append else "w", newline="")
+            with self._errors():
+                self._open()
+
+    def _open(self) -> None:
+        if self.append:
+            self._file = self.filename.open("a", newline="")
+        else:
+            self._new = NewFile(str(self.filename))
+            self._file = io.TextIOWrapper(self._new.file, newline="")
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Errors of the system as the others of files."""
+        try:
+            yield
+        except OSError as error:
+            if self._new is not None:
+                self._new.discard()
+            self._file = self._new = self._writer = None
+            raise file_error(error, str(self.filename)) from None
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         logs = logs or {}
@@ -129,19 +154,28 @@ class CSVLogger(Callback):
             self._writer = csv.DictWriter(
                 self._file, ["epoch", *self.keys], delimiter=self.sep, lineterminator="\n"
             )
+        row = {key: _cell(logs.get(key, "NA")) for key in self.keys}
+        with self._errors():
             if self._with_head:
                 self._writer.writeheader()
-        row = {key: _cell(logs.get(key, "NA")) for key in self.keys}
-        self._writer.writerow({"epoch": epoch, **row})
-        self._file.flush()
+                self._with_head = False
+            self._writer.writerow({"epoch": epoch, **row})
+            self._file.flush()
+            if self._new is not None:
+                self._new.publish()
 
     def on_train_end(self, logs: Logs | None = None) -> None:
         self._close()
 
     def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        self._file = self._writer = None
+        with self._errors():
+            if self._file is not None:
+                self._file.flush()
+            if self._new is not None:
+                self._new.close()
+            elif self._file is not None:
+                self._file.close()
+        self._file = self._new = self._writer = None
 
 
 def _cell(value: Any) -> Any:

@@ -28,7 +28,6 @@ from treadle.keras.losses.classes import (
     SparseCategoricalCrossentropy,
     SquaredHinge,
     Tversky,
-    ctc,
 )
 from treadle.keras.losses.functions import (
     BCE,
@@ -46,6 +45,7 @@ from treadle.keras.losses.functions import (
     categorical_hinge,
     circle,
     cosine_similarity,
+    ctc,
     dice,
     hinge,
     huber,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import treadle as td
 from treadle.keras.losses import functions
@@ -193,18 +193,13 @@ class Circle(LossFunctionWrapper):
         )  # fmt: skip
 
 
-def ctc(*args: Any, **kwargs: Any) -> NoReturn:
-    """Not provided.
+class CTC(LossFunctionWrapper):
+    """The loss of connectionist temporal classification: labels whose times are not known."""
 
-    Raises:
-        NotImplementedError: always; torch.nn.functional.ctc_loss takes arrays.
-    """
-    raise NotImplementedError(
-        "CTC losses are not provided: torch.nn.functional.ctc_loss takes arrays"
-    )
-
-
-CTC = ctc
+    def __init__(
+        self, reduction: str | None = "sum_over_batch_size", name: str = "ctc", dtype: Any = None
+    ) -> None:
+        super().__init__(functions.ctc, reduction, name, dtype)
 
 
 class Reduction:

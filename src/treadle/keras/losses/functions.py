@@ -279,6 +279,34 @@ bce = BCE = binary_crossentropy
 logcosh = log_cosh
 
 
+def ctc(y_true: Any, y_pred: Any) -> td.Tensor:
+    """The loss of connectionist temporal classification.
+
+    Args:
+        y_true: labels [batch, labels]; 0 is the blank, and fills rows.
+        y_pred: logits [batch, time, classes].
+
+    Raises:
+        ValueError: other ranks.
+    """
+    true, pred = td.convert_to_tensor(y_true), td.convert_to_tensor(y_pred)
+    if len(true.shape) != 2:
+        raise ValueError(
+            "Targets `y_true` are expected to be a tensor of shape `(batch_size, max_length)` in "
+            f"integer format. Received: y_true.shape={true.shape}"
+        )
+    if len(pred.shape) != 3:
+        raise ValueError(
+            "Logits `y_pred` are expected to be a tensor of shape `(batch_size, max_length, "
+            f"num_classes)`. Received: y_pred.shape={pred.shape}"
+        )
+    labels = td.reduce_sum(td.cast(td.not_equal(true, 0), td.int32), -1)
+    steps = td.fill(td.shape(pred)[:1], td.shape(pred)[1])
+    return td.nn.ctc_loss(
+        td.cast(true, td.int32), pred, labels, steps, logits_time_major=False, blank_index=0
+    )
+
+
 def circle(
     y_true: Any, y_pred: Any, ref_labels: Any = None, ref_embeddings: Any = None,
     remove_diagonal: bool = True, gamma: float = 80, margin: float = 0.4,

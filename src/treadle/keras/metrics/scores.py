@@ -147,20 +147,22 @@ class R2Score(Metric):
         self.count = self.add_variable((outputs,), name="count")
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        weight = masked_weight(sample_weight, mask_of(y_pred), self._kept_in, "sum")
-        true, pred = same_rank(numbers(y_true, self._kept_in), numbers(y_pred, self._kept_in))
+        weight = masked_weight(sample_weight, mask_of(y_pred), self.dtype, "sum")
+        true, pred = same_rank(numbers(y_true, self.dtype), numbers(y_pred, self.dtype))
         outputs = _columns(self, true, pred)
         if not self._built:
             self._make(outputs)
         if weight is None:
-            weight = td.ones([], self._kept_in)
+            weight = td.ones([], self.dtype)
         if len(weight.shape) == 1:
             weight = td.expand_dims(weight, 1)
         weight = td.broadcast_to(weight, td.shape(true))
-        self.sum.assign_add(td.reduce_sum(true * weight, 0))
-        self.squared_sum.assign_add(td.reduce_sum(true * true * weight, 0))
-        self.total_mse.assign_add(td.reduce_sum(td.squared_difference(true, pred) * weight, 0))
-        self.count.assign_add(td.reduce_sum(weight, 0))
+        weighted = true * weight
+        for variable, added in (
+            (self.sum, weighted), (self.squared_sum, true * weighted),
+            (self.total_mse, td.square(true - pred) * weight), (self.count, weight),
+        ):  # fmt: skip
+            variable.assign_add(td.cast(td.reduce_sum(added, 0), self._kept_in))
         self.num_samples.assign_add(td.cast(td.size(true), self._kept_in))
 
     def result(self) -> td.Tensor:

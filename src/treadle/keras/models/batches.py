@@ -56,7 +56,7 @@ def with_class_weight(data: Any, table: Mapping[int, float]) -> Any:
 
 def is_arrays(x: Any) -> bool:
     """Whether x holds all examples, as opposed to an iterable of batches (a list of tuples)."""
-    if isinstance(x, list) and x and all(isinstance(part, tuple) for part in x):
+    if isinstance(x, list) and x and all(issubclass(kind, tuple) for kind in set(map(type, x))):
         return False
     leaves = [leaf for leaf in td.nest.flatten(x) if leaf is not None]
     kinds = np.ndarray | int | float
@@ -87,18 +87,20 @@ class Arrays:
             )
         self.size = sizes.pop()
         self.batch_size, self.shuffle = batch_size, shuffle
+        self._orders = Orders()
 
     def __len__(self) -> int:
         return -(-self.size // self.batch_size)
 
     def __iter__(self) -> Iterator[Any]:
-        arrays, size = td.nest.flatten(self.parts), self.batch_size
-        together = self._together()
+        size, together = self.batch_size, self._together()
+        arrays = td.nest.flatten(self.parts)
         if self.shuffle:
-            order = _in_new_order(self.size)
+            order = self._orders.next(self.size)
+            parts = [_no_rows if array is None else array.take for array in arrays]
             for start in range(0, self.size, size):
                 rows = order[start : start + size]
-                yield together([_or_none(array, np.take, rows, 0) for array in arrays])
+                yield together([rows_of(rows, 0) for rows_of in parts])
         else:
             for start in range(0, self.size, size):
                 rows = slice(start, start + size)
@@ -129,16 +131,29 @@ def _as_array(value: Any) -> Any:
     return _or_none(value, np.asarray)
 
 
+def _no_rows(rows: Any, axis: int) -> None:
+    """The rows of an optional input that is not given."""
+
+
 def _or_none(value: Any, function: Callable[..., Any], *args: Any) -> Any:
     """What a function makes of a value; None, which stands for an optional input, stays."""
     return None if value is None else function(value, *args)
 
 
-def _in_new_order(size: int) -> Any:
-    """The numbers below `size`, shuffled: in the same way by all workers."""
-    seed = td.random.uniform((), maxval=1 << 62, dtype=td.int64)
-    order = np.random.default_rng(int(seed)).permutation(size)
-    return td.distribute.get_strategy().extended.from_chief(order)
+class Orders:
+    """New orders of examples, one for each pass: the same for all workers."""
+
+    def __init__(self) -> None:
+        self._random: np.random.Generator | None = None
+
+    def next(self, size: int) -> Any:
+        """The numbers below `size`, shuffled. The first order depends on `td.random`'s seed, the
+        others follow from it."""
+        if self._random is None:
+            seed = td.random.uniform((), maxval=1 << 62, dtype=td.int64)
+            self._random = np.random.default_rng(int(seed))
+        order = self._random.permutation(size)
+        return td.distribute.get_strategy().extended.from_chief(order)
 
 
 def _listless(part: Any) -> Any:
@@ -167,6 +182,7 @@ class Items:
 
     def __init__(self, data: PyDataset, shuffle: bool) -> None:
         self.data, self.shuffle = data, shuffle
+        self._orders = Orders()
 
     def __len__(self) -> int:
         return len(self.data)
@@ -174,7 +190,7 @@ class Items:
     def __iter__(self) -> Iterator[Any]:
         self.data.on_epoch_begin()
         count = len(self.data)
-        for place in _in_new_order(count) if self.shuffle else range(count):
+        for place in self._orders.next(count) if self.shuffle else range(count):
             yield self.data[int(place)]
         self.data.on_epoch_end()
 
@@ -255,14 +271,31 @@ def as_tensors(batch: Any) -> Any:
 def as_arguments(batch: Any) -> Any:
     """A batch as `as_tensors` gives it, but with arrays as they are, for compiled functions, which
     read them where they lie."""
-    if type(batch) is tuple:
-        for leaf in batch:
-            kind = type(leaf)
-            if kind is not td.Tensor and (kind is not np.ndarray or leaf.dtype.char == "d"):
-                break
-        else:
-            return batch
+    if type(batch) is tuple and all(map(_is_argument, batch)):
+        return batch
     return td.nest.map_structure(_as_argument, batch)
+
+
+def _is_argument(leaf: Any) -> bool:
+    """Whether a compiled function takes a tensor or array as it is."""
+    kind = type(leaf)
+    return kind is td.Tensor or (kind is np.ndarray and leaf.dtype.char != "d")
+
+
+def are_arguments(data: Any) -> bool:
+    """Whether all batches are what `as_arguments` makes of them, which is known beforehand of
+    datasets, arrays and lists."""
+    if isinstance(data, Continued):
+        return are_arguments(data.data)
+    if isinstance(data, td.data.Dataset):
+        spec = data.element_spec
+        return type(spec) is tuple and all(type(part) is td.TensorSpec for part in spec)
+    if isinstance(data, Arrays):
+        return len(data.parts) > 1 and all(map(_is_argument, data.parts))
+    if type(data) is not list or set(map(type, data)) != {tuple}:
+        return False
+    kinds = set(map(type, itertools.chain.from_iterable(data)))
+    return kinds == {td.Tensor} or all(map(_is_argument, itertools.chain.from_iterable(data)))
 
 
 def _as_tensor(leaf: Any) -> Any:

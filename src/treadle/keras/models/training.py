@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from treadle.keras.callbacks.base import as_numbers
 from treadle.keras.models.batches import (
     Arrays,
     Continued,
+    are_arguments,
     as_arguments,
     as_tensors,
     batches,
@@ -348,11 +349,13 @@ class Trainer:
         first = self.distribute_strategy.extended.should_save_summary
         return 0 if verbose == "auto" and not first else verbose
 
-    def _preparing(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """What makes the argument of a step from a batch. Tensors, unless a function that is
-        compiled here takes a whole batch."""
+    def _as_arguments(self, step: Callable[[Any], Any], data: Any) -> Iterable[Any]:
+        """The arguments of a step, made of batches. Tensors, unless a function that is compiled
+        here takes a whole batch; where the batches are such arguments nothing is done to them."""
         compiled = any(step is found for _, found in self._functions.values())
-        return as_arguments if compiled and not self._is_distributed else self._shared
+        if not compiled or self._is_distributed:
+            return map(self._shared, data)
+        return data if are_arguments(data) else map(as_arguments, data)
 
     # -- whole data ------------------------------------------------------------------------------
 
@@ -439,15 +442,14 @@ class Trainer:
         self, data: Any, hooks: cb.CallbackList, class_weight: Mapping[int, float] | None
     ) -> Logs:
         step = self.make_train_function()
-        prepared = self._preparing(step)
+        if class_weight is not None:
+            data = (with_class_weight(batch, class_weight) for batch in data)
         begins, ends = map(hooks.acts_in, ("on_train_batch_begin", "on_train_batch_end"))
         logs: Logs | None = None
-        for number, batch in enumerate(data):
+        for number, batch in enumerate(self._as_arguments(step, data)):
             if begins:
                 hooks.on_train_batch_begin(number)
-            if class_weight is not None:
-                batch = with_class_weight(batch, class_weight)
-            logs = step(prepared(batch))
+            logs = step(batch)
             if ends:
                 hooks.on_train_batch_end(number, logs)
             if self.stop_training:
@@ -487,14 +489,16 @@ class Trainer:
         hooks = self._hooks(callbacks, verbose, number_of(data) if steps is None else steps)
         self.reset_metrics()
         step = self.make_test_function()
-        prepared = self._preparing(step)
+        begins, ends = map(hooks.acts_in, ("on_test_batch_begin", "on_test_batch_end"))
         logs: Logs | None = None
         hooks.on_test_begin({})
         steps = config.least(steps, config.max_steps_per_epoch())
-        for number, batch in enumerate(first_of(data, steps)):
-            hooks.on_test_batch_begin(number)
-            logs = step(prepared(batch))
-            hooks.on_test_batch_end(number, logs)
+        for number, batch in enumerate(first_of(self._as_arguments(step, data), steps)):
+            if begins:
+                hooks.on_test_batch_begin(number)
+            logs = step(batch)
+            if ends:
+                hooks.on_test_batch_end(number, logs)
         if logs is None:
             raise ValueError("evaluate: the data has no batches")
         values = as_numbers(logs)
@@ -514,11 +518,10 @@ class Trainer:
         hooks = self._hooks(callbacks, verbose, number_of(data) if steps is None else steps)
         step, parts = self.make_predict_function(), []
         steps = config.least(steps, config.max_steps_per_epoch())
-        prepared = self._preparing(step)
         hooks.on_predict_begin({})
-        for number, batch in enumerate(first_of(data, steps)):
+        for number, batch in enumerate(first_of(self._as_arguments(step, data), steps)):
             hooks.on_predict_batch_begin(number)
-            outputs = td.nest.map_structure(_as_result, step(prepared(batch)))
+            outputs = td.nest.map_structure(_as_result, step(batch))
             parts.append(outputs)
             hooks.on_predict_batch_end(number, {"outputs": outputs})
         hooks.on_predict_end({})

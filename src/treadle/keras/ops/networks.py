@@ -452,34 +452,71 @@ def psnr(x1: Any, x2: Any, max_val: Any) -> Any:
     return tens * (2 * td.math.log(tensor(max_val, b.dtype)) - td.math.log(error))
 
 
-def _no_ctc(name: str) -> Any:
-    raise NotImplementedError(
-        f"{name}: CTC losses and decoders are not provided: torch.nn.functional.ctc_loss takes "
-        "arrays, and a greedy decoder is keras.ops.argmax without repetitions"
-    )
-
-
+@_operation("output")
 def ctc_loss(
     target: Any, output: Any, target_length: Any, output_length: Any, mask_index: int = 0
 ) -> Any:
-    """Not provided.
+    """The loss of connectionist temporal classification, [batch].
 
-    Raises:
-        NotImplementedError: always.
+    Args:
+        target: labels [batch, labels].
+        output: logits [batch, time, classes].
+        target_length, output_length: how many labels and steps of each row count.
+        mask_index: the class of the blank.
     """
-    _no_ctc("ctc_loss")
+    scores = tensor(output)
+    scores = scores if scores.dtype.is_floating else td.cast(scores, td.float32)
+    return td.nn.ctc_loss(
+        td.cast(target, td.int32), scores, target_length, output_length, logits_time_major=False,
+        blank_index=mask_index,
+    )  # fmt: skip
 
 
+@_operation("inputs")
 def ctc_decode(
     inputs: Any, sequence_lengths: Any, strategy: str = "greedy", beam_width: int = 100,
-    top_paths: int = 1, merge_repeated: bool = True, mask_index: int = 0,
+    top_paths: int = 1, merge_repeated: bool = True, mask_index: int | None = 0,
 ) -> Any:  # fmt: skip
-    """Not provided.
+    """The most probable label sequences, and their scores.
+
+    Args:
+        inputs: logits [batch, time, classes].
+        sequence_lengths: how many steps of each row count.
+        strategy: "greedy", or "beam_search".
+        mask_index: the class of the blank; the last one if None.
+
+    Returns:
+        int32 labels [paths, batch, time] with -1 behind them, and the scores [batch, paths].
 
     Raises:
-        NotImplementedError: always.
+        ValueError: another strategy.
     """
-    _no_ctc("ctc_decode")
+    scores = tensor(inputs)
+    scores = td.transpose(scores if scores.dtype.is_floating else td.cast(scores, td.float32),
+                          [1, 0, 2])  # fmt: skip
+    lengths = td.cast(sequence_lengths, td.int32)
+    classes = td.shape(scores)[2]
+    if strategy == "greedy":
+        decoded, found = td.nn.ctc_greedy_decoder(
+            scores, lengths, merge_repeated, blank_index=mask_index
+        )
+    elif strategy == "beam_search":
+        if mask_index is not None:  # the decoder's blank is the last class
+            end = classes if mask_index == -1 else mask_index + 1
+            parts = (scores[..., :mask_index], scores[..., end:], scores[..., mask_index:end])
+            scores = td.concat(parts, -1)
+        decoded, found = td.nn.ctc_beam_search_decoder(scores, lengths, beam_width, top_paths)
+    else:
+        raise ValueError(
+            f"Invalid strategy {strategy}. Supported values are 'greedy' and 'beam_search'."
+        )
+    shape = td.cast(td.shape(scores)[1::-1], td.int64)
+    rows = [td.SparseTensor(d.indices, d.values, shape) for d in decoded]
+    labels = td.cast(td.stack([td.sparse.to_dense(r, -1) for r in rows], 0), td.int32)
+    if strategy == "beam_search" and mask_index is not None:
+        first = mask_index + classes if mask_index < 0 else mask_index
+        labels = td.where(labels >= first, labels + 1, labels)
+    return labels, found
 
 
 # -- normalization ---------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras.config import floatx, image_data_format
+from treadle.train.atomic import NewFile
 
 
 def _pillow() -> Any:
@@ -88,7 +89,7 @@ def save_img(
     path: Any, x: Any, data_format: str | None = None, file_format: str | None = None,
     scale: bool = True, **kwargs: Any,
 ) -> None:  # fmt: skip
-    """Write an array as a picture.
+    """Write an array as a picture. One that is there stays until the new one is whole.
 
     Args:
         path: of the file, or a file.
@@ -106,7 +107,15 @@ def save_img(
             "The JPEG format does not support RGBA images, converting to RGB.", stacklevel=2
         )
         img = img.convert("RGB")
-    img.save(path, format=file_format, **kwargs)
+    if not isinstance(path, str | os.PathLike):
+        img.save(path, format=file_format, **kwargs)
+        return
+    new = NewFile(os.fspath(path))
+    try:
+        img.save(new.file, format=file_format, **kwargs)
+        new.close()
+    finally:
+        new.discard()
 
 
 _MODES = {"grayscale": "L", "rgba": "RGBA", "rgb": "RGB"}

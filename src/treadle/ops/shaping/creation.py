@@ -18,7 +18,7 @@ from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import convert_to_tensor, has_dtype
-from treadle.ops.dims import partial_dims, size_of, sizes_of
+from treadle.ops.dims import in_integers, partial_dims, size_of, sizes_of
 from treadle.ops.elementwise.selection import where
 from treadle.ops.lowering import Compute, LowerCall, index_expr
 from treadle.ops.op_makers import guard, inferred
@@ -141,6 +141,7 @@ def eye(
         TypeError: strings are asked for.
     """
     batch = () if batch_shape is None else sizes_of(batch_shape, "eye: batch_shape")
+    num_rows, num_columns = in_integers([num_rows, num_columns])
     rows = size_of(num_rows, "eye: num_rows")
     columns = rows if num_columns is None else size_of(num_columns, "eye: num_columns")
     return run(EYE, shape=(*batch, rows, columns), dtype=dtypes.as_dtype(dtype))  # type: ignore[no-any-return]

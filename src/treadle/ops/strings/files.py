@@ -10,10 +10,12 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.file_errors import file_error
+from treadle.core.overwriting import NewFile
 from treadle.core.shapes import fresh_symbol
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.registry import Op, register, run
+from treadle.ops.state import Variable
 from treadle.ops.strings.texts import STRINGS, invalid, string_tensor
 
 _TAGS = STRINGS | {"quiet"}
@@ -68,8 +70,12 @@ def _write(filename: NDArray, contents: NDArray) -> tuple[()]:
         raise invalid(f"contents are a scalar string, the shape is {list(contents.shape)}")
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(contents.item())
+        new = NewFile(path)
+        try:
+            new.file.write(contents.item())
+            new.close()
+        finally:
+            new.discard()
     except OSError as error:
         raise file_error(error, path) from None
     return ()
@@ -79,10 +85,12 @@ WRITE_FILE = register(Op("write_file", _infer_write, _write, effect="io", tags=_
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
-    """Write a scalar string into a file, whose folders are made where they are missing.
+    """Write a scalar string into a file, whose folders are made where they are missing. A file that
+    is there stays until the new one is whole.
 
     Raises:
         PermissionDeniedError: where the system does not allow it.
+        ResourceExhaustedError: the disk is full.
     """
     run(WRITE_FILE, string_tensor(filename), string_tensor(contents))
 
@@ -109,3 +117,9 @@ MATCHING_FILES = register(
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """The names of the files that fit a pattern of the shell, or one of several, sorted."""
     return run(MATCHING_FILES, string_tensor(pattern))  # type: ignore[no-any-return]
+
+
+def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
+    """A variable with the names of the files that fit a pattern of the shell, or one of several,
+    as they are now."""
+    return Variable(matching_files(pattern), trainable=False, name=name or "Variable")

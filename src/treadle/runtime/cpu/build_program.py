@@ -12,7 +12,7 @@ from treadle.core.spec import BufferSpec, ResourceSpec
 from treadle.graph.ir import Graph, Region
 from treadle.ops.control.collectives import ALL_REDUCE
 from treadle.ops.state import ASSIGN
-from treadle.runtime.callbacks import Callbacks
+from treadle.runtime.callbacks import Callbacks, output_words
 from treadle.runtime.cpu.abi import layout
 from treadle.runtime.cpu.compiled_kernels import KernelCode, kernel_code
 from treadle.runtime.cpu.host_memory import host_memory
@@ -34,6 +34,7 @@ from treadle.runtime.schedule.printer import all_kernels, all_steps
 from treadle.runtime.schedule.steps import (
     Block,
     Callback,
+    Deliver,
     Exhausted,
     Guard,
     Launch,
@@ -65,7 +66,8 @@ def build_program(planned: Planned, is_timed: bool = False) -> NativeExecutable:
     loaded = jit().load(text, forever=False)
     kernels = _Kernels()
     by_object = layout() is not None and not signature.cells
-    asks = bool(builder.late) or (bool(signature.cells) and _uses_variables(block, emitted))
+    asks = any(map(_keeps_for_call, emitted.callbacks))
+    asks = asks or (bool(signature.cells) and _uses_variables(block, emitted))
     python_lists = planned.uses_lists and not builder.native_lists
     callbacks = _callbacks(graph, builder, emitted, written, planned.memory)
     calls_python = any(not isinstance(s, Exhausted) for s in emitted.callbacks)
@@ -224,6 +226,14 @@ def _count_callbacks(block: Block, emitted: Blueprint) -> int:
     """Steps that always run in Python, in contrast to checks, which do so when they fail."""
     steps = set(all_steps(block))
     return sum(s in steps and not isinstance(s, Guard | ListStep) for s in emitted.callbacks)
+
+
+def _keeps_for_call(step: object) -> bool:
+    """Whether a callback makes an array whose size it finds out, or hands a result over: such
+    arrays belong to the call. Checks do not, whatever the sizes that their errors tell."""
+    if isinstance(step, Callback):
+        return any(output_words(o) > 1 for o in step.outputs)
+    return isinstance(step, Deliver)
 
 
 def _uses_variables(block: Block, emitted: Blueprint) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from treadle.graph.ir import Value, uses
 from treadle.kernel.ir import Apply, Expr, Load, postorder
@@ -17,6 +18,7 @@ from treadle.runtime.cpu.elements import Elements
 from treadle.runtime.schedule.steps import Evaluate, Loop
 
 Factors = tuple[str, str]
+Products: TypeAlias = dict[Value, Factors]
 
 
 class Contraction:
@@ -26,12 +28,13 @@ class Contraction:
         has_fma: whether the target has the operation; nothing is contracted where it has not.
         depth: how many loops are around the step being emitted, without those that round
             products and sums one by one.
+        products: the values that are products with a single reader.
     """
 
     def __init__(self, has_fma: bool, depth: int = 0) -> None:
         self.has_fma = has_fma
         self.depth = depth
-        self._products: dict[Value, Factors] = {}
+        self.products: Products = {}
         self._uses: dict[object, dict[Value, int]] = {}
 
     @contextmanager
@@ -46,7 +49,7 @@ class Contraction:
         expr = step.expr
         if isinstance(expr, Apply) and self._applies(expr, ("mul",)) and self._single(step.value):
             left, right = (values[a] for a in expr.args)
-            self._products[step.value] = left, right
+            self.products[step.value] = left, right
 
     def fused(
         self, elements: Elements, step: Evaluate, expr: Apply, values: dict[Expr, str]
@@ -77,7 +80,7 @@ class Contraction:
             product = operand.value.node
             mine = step.value.node
             same = product is not None and mine is not None and product.region is mine.region
-            return self._products.get(operand.value) if same else None
+            return self.products.get(operand.value) if same else None
         if isinstance(expr, Apply) and expr.fn == "mul" and _readers(step.expr, expr) == 1:
             left, right = (values[a] for a in expr.args)
             return left, right

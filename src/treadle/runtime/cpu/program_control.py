@@ -81,12 +81,18 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
 
 
 def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
-    """A loop with its condition in the head, and a countdown to a poll on the way back."""
+    """A loop with its condition in the head, and a countdown to a poll on the way back. Several
+    iterations go together, where they can; those that are left are done one by one."""
+    from treadle.runtime.cpu.joint_iterations import emit_jointly, jointly
+
     fn = emitter.fn
     k = fn.unique()
     countdown = fn.alloca("i64, align 8", "i64 1")
     variables = Variables(emitter, step)
     starts = variables.starts()
+    together = jointly(emitter, step)
+    if together > 1:  # the counter is the loop's only word
+        starts = [emit_jointly(emitter, step, together, *starts)]
     first = fn.value(f"load i64, ptr {countdown}")
     fn.enter(f"pre{k}")
     head = variables.block(f"head{k}", f"x{k}", ("i64", f"%count{k}"))

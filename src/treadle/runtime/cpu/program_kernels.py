@@ -13,7 +13,13 @@ from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_python import call_python
 from treadle.runtime.cpu.program_tables import is_plain, operand_words
-from treadle.runtime.schedule.steps import Evaluate, Launch, Operand, SegmentedLaunch
+from treadle.runtime.schedule.steps import (
+    Evaluate,
+    Launch,
+    Operand,
+    SegmentedLaunch,
+    is_checked,
+)  # fmt: skip
 
 FIRST_SLICE = 32  # times the work that is worth a thread (`Tuning.task_elements`)
 FIRST_LONG_UNITS = 8  # where a unit is worth one
@@ -227,15 +233,3 @@ def _element(
         offset = fn.add(fn.mul(offset, size), place)
     pointer = fn.offset(emitter.pointer(operand.place), offset, stored_type(load.dtype))
     return emitter.load_scalar(pointer, load.dtype, operand.place)
-
-
-def is_checked(step: Evaluate, operand: Operand) -> bool:
-    """Whether the operand is the array that the step's node indexes: then a step before has checked
-    the positions."""
-    node = step.value.node
-    return (
-        node is not None
-        and node.op.refuses is not None
-        and node.op.refuses.is_of_axes
-        and operand.value is node.inputs[0]
-    )

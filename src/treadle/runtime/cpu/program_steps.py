@@ -8,6 +8,7 @@ from treadle.runtime.cpu.llvm_text import Block
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import RAISED, WRONG_SHAPE
+from treadle.runtime.cpu.program_kernels import emit_launch
 from treadle.runtime.cpu.program_python import call_python, emit_callback
 from treadle.runtime.cpu.program_updates import integer
 from treadle.runtime.schedule.steps import (
@@ -85,6 +86,8 @@ def emit_check(emitter: Emitter, step: Check) -> None:
     k = fn.unique()
     fn.fork(holds, f"held{k}", f"broken{k}", likely=True)
     fn.label(f"broken{k}")
+    for launch in step.told:
+        emit_launch(emitter, launch)
     emit_callback(emitter, step.callback)
     emitter.exits.leave(RAISED)
     fn.label(f"held{k}")

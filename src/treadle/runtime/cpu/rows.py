@@ -119,6 +119,8 @@ class _Analysis:
                 return not any(map(self._mixes, step.inputs.values()))
             case LoadScalar():
                 return memory(step.source) not in self.written
+            case Check(told=[_, *_]):
+                return False  # its kernels are not for the rows of one thread
             case Check() | Position():
                 return not any(map(self._mixes, step.callback.inputs))
             case Copy():

@@ -82,14 +82,14 @@ def _uninterrupted(loop: InnerLoop, k: int, starts: list[str]) -> None:
     if counted is None or position is None:
         loop.emit(k, starts, None)
     else:
-        emit_versions(loop, k, starts, starts[position], _limit(loop.emitter, counted))
+        emit_versions(loop, k, starts, starts[position], limit_of(loop.emitter, counted))
 
 
 def _counted(loop: InnerLoop, counted: Counted, k: int, starts: list[str]) -> None:
     """The number of iterations is known when the loop begins."""
     emitter, fn, variables = loop.emitter, loop.fn, loop.variables
-    limit = _limit(emitter, counted)
-    kind, countdown = value_type(emitter, counted.counter), _countdown(emitter)
+    limit = limit_of(emitter, counted)
+    countdown = countdown_of(emitter)
     fn.enter(f"pre{k}")
     more = variables.block(f"more{k}", f"y{k}")
     fn.enter(more(*starts))
@@ -97,11 +97,7 @@ def _counted(loop: InnerLoop, counted: Counted, k: int, starts: list[str]) -> No
     fn.fork(loop.below(limit), f"strip{k}", f"exit{k}")
     fn.label(f"strip{k}")
     first = emitter.registers[counted.counter]
-    length = fn.load_word(countdown)
-    length = length if kind == "i64" else fn.value(f"trunc i64 {length} to {kind}")
-    kinds = f"{kind} {{}}, {kind} {{}}"
-    end = fn.call(f"{kind} @llvm.sadd.sat.{kind}({kind}, {kind})", kinds.format(first, length))
-    end = fn.call(f"{kind} @llvm.smin.{kind}({kind}, {kind})", kinds.format(limit, end))
+    end = strip_end(emitter, counted, first, limit, countdown)
     left = emit_versions(loop, k, words, first, end)
     fn.fork(loop.below(limit), f"poll{k}", f"done{k}", likely=False)
     fn.label(f"poll{k}")
@@ -116,7 +112,7 @@ def _counted(loop: InnerLoop, counted: Counted, k: int, starts: list[str]) -> No
 def _tested(loop: InnerLoop, k: int, starts: list[str]) -> None:
     """A loop with a test of any kind: the inner loop counts its strip down beside it."""
     emitter, fn, variables, countdown = (
-        loop.emitter, loop.fn, loop.variables, _countdown(loop.emitter),
+        loop.emitter, loop.fn, loop.variables, countdown_of(loop.emitter),
     )  # fmt: skip
     fn.enter(f"pre{k}")
     strip = variables.block(f"strip{k}", f"y{k}")
@@ -147,12 +143,22 @@ def _tested(loop: InnerLoop, k: int, starts: list[str]) -> None:
     fn.enter(f"exit{k}")
 
 
-def _limit(emitter: Emitter, counted: Counted) -> str:
+def limit_of(emitter: Emitter, counted: Counted) -> str:
     """The value at which the counter stops."""
     limit = counted.limit
     return str(limit) if isinstance(limit, int) else emitter.registers[limit]
 
 
-def _countdown(emitter: Emitter) -> str:
+def strip_end(emitter: Emitter, counted: Counted, first: str, limit: str, countdown: str) -> str:
+    """The value of the counter at the end of a strip that begins with `first`."""
+    fn, kind = emitter.fn, value_type(emitter, counted.counter)
+    length = fn.load_word(countdown)
+    length = length if kind == "i64" else fn.value(f"trunc i64 {length} to {kind}")
+    kinds = f"{kind} {{}}, {kind} {{}}"
+    end = fn.call(f"{kind} @llvm.sadd.sat.{kind}({kind}, {kind})", kinds.format(first, length))
+    return fn.call(f"{kind} @llvm.smin.{kind}({kind}, {kind})", kinds.format(limit, end))
+
+
+def countdown_of(emitter: Emitter) -> str:
     """The word that holds the length of the next strip."""
     return emitter.fn.alloca("i64, align 8", f"i64 {FIRST_STRIP}")

@@ -28,7 +28,6 @@ from treadle.kernel.ir import Affine, Load, postorder
 from treadle.runtime.cpu.hoisted_checks import MOST_STEP, Counting, is_inside
 from treadle.runtime.cpu.linear_forms import LinearForms, positions
 from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.cpu.program_kernels import is_checked
 from treadle.runtime.cpu.program_poll import MOST_ITERATIONS
 from treadle.runtime.schedule.steps import (
     Block,
@@ -40,6 +39,7 @@ from treadle.runtime.schedule.steps import (
     Place,
     Step,
     Update,
+    is_checked,
 )
 
 MOST_PAIRS = 512  # of accesses that are compared

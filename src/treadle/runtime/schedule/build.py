@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core.spec import ListSpec, ResourceSpec
+from treadle.core.switches import is_on
 from treadle.core.tensor import buffer_of
 from treadle.graph.ir import Value
 from treadle.kernel.ir import const
 from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.facts import Unsupported
+from treadle.runtime.schedule.failures import postpone_to_failures
 from treadle.runtime.schedule.region import RegionBuilder
 from treadle.runtime.schedule.steps import Block, Deliver, Evaluate, LoadScalar, Place, Verdict
 from treadle.runtime.symbols import checked_on_entry, symbol_sources, unknown_symbols
@@ -41,6 +43,8 @@ def build_schedule(program: Builder) -> Block:
             block.steps.append(Deliver(number, operand, reads=reads))
         elif operand.place is not target:
             block.steps.append(program.copy(operand, target))
+    if program.facts.unified and is_on("told_late"):
+        postpone_to_failures(block)
     status = program.status
     if status.findings:
         block.steps.append(Verdict(status.word, status.findings, reads=status.places))

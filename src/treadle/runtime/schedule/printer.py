@@ -73,6 +73,8 @@ def all_steps(block: Block) -> Iterator[Step]:
         elif isinstance(step, Loop):
             yield from all_steps(step.condition)
             yield from all_steps(step.body)
+        elif isinstance(step, Check):
+            yield from step.told
 
 
 def all_kernels(block: Block) -> Iterator[Kernel]:
@@ -232,7 +234,8 @@ def _line(step: Step) -> str:
         case Verdict():
             return f"raise the error of the status {step.word}"
         case Check():
-            return f"check {operand_text(step.holds)} for {step.callback.node.op.name}"
+            check = f"check {operand_text(step.holds)} for {step.callback.node.op.name}"
+            return "\n  on failure: ".join([check, *map(_kernel, step.told)])
         case Copy():
             return f"copy {operand_text(step.source)} -> {step.target}"
     return type(step).__name__.lower()

@@ -51,6 +51,7 @@ from treadle.runtime.schedule.steps import (
     SegmentedLaunch,
     Step,
     Update,
+    checked_buffers,
     is_same_memory,
     places_of,
 )
@@ -157,10 +158,11 @@ class RegionBuilder:
     def scalar(self, unit: Unit) -> None:
         for value in unit.nodes[0].outputs:
             expr, buffers = self.fusion.scalars[value]
-            for condition in outside(expr, self.steps.known_sizes()):
-                self.steps.check_bounds(unit.nodes[0], condition)
             inputs = {b.name: self.steps.on_host(v) for b, v in buffers.items()}
-            self.steps.emit(Evaluate(value, expr, inputs, reads=places_of(list(inputs.values()))))
+            step = Evaluate(value, expr, inputs, reads=places_of(list(inputs.values())))
+            for condition in outside(expr, self.steps.known_sizes(), checked_buffers(step)):
+                self.steps.check_bounds(unit.nodes[0], condition)
+            self.steps.emit(step)
 
     def array(self, unit: Unit) -> None:
         self._check_sizes(unit)

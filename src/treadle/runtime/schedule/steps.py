@@ -10,7 +10,7 @@ from treadle.core.origin import at
 from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node, Value
-from treadle.kernel.ir import Expr, Kernel
+from treadle.kernel.ir import Buffer, Expr, Kernel, Load, postorder
 from treadle.runtime.fusion.strided import View
 
 
@@ -193,10 +193,14 @@ class OpLoops(Step):
 
 @record(eq=False)
 class Check(Step):
-    """Fail unless a rank-0 bool holds: run the node's NumPy implementation, which raises."""
+    """Fail unless a rank-0 bool holds: run the node's NumPy implementation, which raises.
+
+    told: kernels whose results only this call reads; they run where the check fails.
+    """
 
     holds: Operand
     callback: Callback
+    told: list[Launch] = field(default_factory=list)
 
 
 @record(eq=False)
@@ -339,6 +343,24 @@ class Fetch(Step):
 
     values: list[Value]
     sources: list[Place]
+
+
+def is_checked(step: Evaluate, operand: Operand) -> bool:
+    """Whether the operand is the array that the step's node indexes: then a step before has checked
+    the positions."""
+    node = step.value.node
+    return (
+        node is not None
+        and node.op.refuses is not None
+        and node.op.refuses.is_of_axes
+        and operand.value is node.inputs[0]
+    )
+
+
+def checked_buffers(step: Evaluate) -> list[Buffer]:
+    """The buffers of an expression that stand for such arrays."""
+    loads = (e for e in postorder([step.expr]) if isinstance(e, Load))
+    return [e.buffer for e in loads if is_checked(step, step.inputs[e.buffer.name])]
 
 
 @record(eq=False)
