@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         LinearOperatorLowerTriangular,
         LinearOperatorLowRankUpdate,
         LinearOperatorScaledIdentity,
+        LinearOperatorToeplitz,
         LinearOperatorTridiag,
         LinearOperatorZeros,
         experimental,
@@ -108,6 +109,7 @@ __all__ = [
     "LinearOperatorLowRankUpdate",
     "LinearOperatorLowerTriangular",
     "LinearOperatorScaledIdentity",
+    "LinearOperatorToeplitz",
     "LinearOperatorTridiag",
     "LinearOperatorZeros",
     "adjoint",
@@ -166,7 +168,8 @@ __getattr__ = provided(__name__, {
         LinearOperator LinearOperatorAdjoint LinearOperatorBlockDiag LinearOperatorComposition
         LinearOperatorDiag LinearOperatorFullMatrix LinearOperatorIdentity LinearOperatorInversion
         LinearOperatorKronecker LinearOperatorLowRankUpdate LinearOperatorLowerTriangular
-        LinearOperatorScaledIdentity LinearOperatorTridiag LinearOperatorZeros experimental
+        LinearOperatorScaledIdentity LinearOperatorToeplitz LinearOperatorTridiag
+        LinearOperatorZeros experimental
         """,
     "treadle.ops.linalg.diagonals": "diag diag_part set_diag tensor_diag tensor_diag_part trace",
     "treadle.ops.linalg.eigenvalues": "eig eigvals",

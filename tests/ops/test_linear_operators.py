@@ -73,6 +73,7 @@ def test_sizes_that_only_a_run_tells_are_compared():
         lambda a: td.linalg.LinearOperatorDiag(a[0]),
         td.linalg.LinearOperatorLowerTriangular,
         lambda a: td.linalg.LinearOperatorTridiag(a, "matrix"),
+        lambda a: td.linalg.LinearOperatorToeplitz(a[0], a[:, 0]),
         lambda a: td.linalg.LinearOperatorLowRankUpdate(
             td.linalg.LinearOperatorDiag(td.linalg.diag_part(a)), a[:, :1]
         ),

@@ -22,16 +22,21 @@ def test_one_entry_for_all_ranks() -> None:
         total, double = f(td.ones(shape))
         assert float(total) == np.prod(shape) and double.shape == shape
     assert f.experimental_get_tracing_count() == 1 and len(f.concrete_functions) == 3
-    assert f.pretty_printed_concrete_signatures().count("\n") == 0
-    listed = f.pretty_printed_concrete_signatures()
-    assert listed.startswith("<lambda>(x: f32<unknown>") and "-> (f32[], f32<unknown>)" in listed
+    assert f.pretty_printed_concrete_signatures().count("Input Parameters:") == 1
+    listed = f.pretty_printed_concrete_signatures(verbose=False)
+    assert listed.startswith("(x: TensorSpec(shape=<unknown>, dtype=tf.float32")
+    assert "\n" not in listed
+    assert listed.endswith("TensorSpec(shape=<unknown>, dtype=tf.float32, name=None)]")
     assert repr(f).endswith("(1 traces)>")
 
 
 def test_the_concrete_function_serves_every_rank() -> None:
     f = made()
     g = f.get_concrete_function()
-    assert g.structured_input_signature[0][0] == ANY and g.inputs == [ANY]
+    assert g.structured_input_signature[0][0] == td.TensorSpec(None, td.float32, "x")
+    assert g.inputs == [ANY]
+    assert "known once the function was called" in g.pretty_printed_signature()
+    assert "->" not in g.pretty_printed_signature(verbose=False)
     with pytest.raises(ValueError, match="known once it was called"):
         g.structured_outputs
     for args, kwargs in (((td.ones([2]),), {}), ((), {"x": [[1.0, 1.0]]}), ((1.0,), {})):

@@ -21,7 +21,7 @@ def test_names_come_from_the_specs():
     assert args == (td.TensorSpec([None, 2], name="inp"), td.TensorSpec([], name="b"))
     assert kwargs == {"k": True}
     assert [p.name for p in concrete.graph.arguments] == ["inp", "b"]
-    assert "a: f32[" in str(concrete) and "k=True" in str(concrete)
+    assert "a: f32[" in repr(concrete) and "k=True" in repr(concrete)
 
 
 @pytest.mark.parametrize(
@@ -164,3 +164,25 @@ def test_function_type_and_inference_fn() -> None:
     assert concrete.inference_fn.function_type.output["a"].shape.as_list() == [None]
     with pytest.raises(TypeError, match="2 values"):
         concrete.inference_fn(td.constant([1.0]))
+
+
+def test_signatures_are_printed_as_tensorflow_prints_them() -> None:
+    concrete = td.function(lambda x, k=None, n=7: x).get_concrete_function(td.constant(5), [1, 2])
+    line = concrete.pretty_printed_signature(verbose=False)
+    assert line.startswith("(x: TensorSpec(shape=(), dtype=tf.int32") and "n: Literal[7]" in line
+    assert line.endswith("-> TensorSpec(shape=(), dtype=tf.int32, name=None)")
+    text = concrete.pretty_printed_signature()
+    assert text.startswith("Input Parameters:\n  x (POSITIONAL_OR_KEYWORD): TensorSpec(")
+    assert "  n (POSITIONAL_OR_KEYWORD): Literal[7]\nOutput Type:\n  TensorSpec(" in text
+    assert text.endswith("Captures:\n  None") and str(concrete) == f"ConcreteFunction {text}"
+    parameter = concrete.function_type.parameters["x"]
+    assert parameter.type_constraint == td.TensorSpec([], td.int32)
+
+
+def test_the_graph_of_a_trace_has_inputs_outputs_and_variables() -> None:
+    v, w = td.Variable(2.0), td.Variable(1.0, trainable=False)
+    graph = td.function(lambda x: x * v + w).get_concrete_function(td.TensorSpec([3])).graph
+    assert [x.op.type for x in graph.inputs] == ["Placeholder"] * 3
+    assert [x.shape.as_list() for x in graph.outputs] == [[3]]
+    assert graph.outputs[0].op.type == "AddV2"
+    assert graph.variables == (v, w) and graph.trainable_variables == (v,)

@@ -31,6 +31,17 @@ def test_a_function_of_a_module_is_pickled_by_name():
     assert copy.copy(doubled) is doubled
 
 
+def tripled(x):
+    return x * 3.0
+
+
+def test_a_function_made_of_one_of_a_module_is_pickled_with_its_options():
+    f = td.function(tripled, input_signature=[td.TensorSpec([None])], reduce_retracing=True)
+    g = pickle.loads(pickle.dumps(f))
+    assert g is not f and g.python_function is tripled and g.input_signature == f.input_signature
+    assert g(td.ones([2])).numpy().tolist() == [3, 3] and copy.copy(f) is f
+
+
 def test_a_local_function_cannot_be_pickled():
     with pytest.raises((AttributeError, pickle.PicklingError), match="local"):
         pickle.dumps(td.function(lambda x: x))

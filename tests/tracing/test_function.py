@@ -681,3 +681,69 @@ def test_named_tuples_that_refuse_missing_fields():
         for _ in range(3):
             found = double(given)
             assert isinstance(found, Graph) and found.nodes.numpy().tolist() == [2.0, 4.0]
+
+
+def _append(x):
+    x.append(td.constant(0.0))
+
+
+def _pop(x):
+    return x.pop()
+
+
+def _set_item(x):
+    x[0] = x[0] + 1.0
+
+
+def _move(x):
+    x[1].append(x[0])
+
+
+@pytest.mark.parametrize("change", [_append, _pop, _set_item, _move])
+def test_changes_of_lists_among_the_arguments_are_refused(change):
+    given = [td.constant(0.0), [td.constant(1.0)]]
+    with pytest.raises(ValueError, match="should not modify its arguments"):
+        td.function(change)(given)
+    assert len(given) == 2 and len(given[1]) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.update(a=td.constant(2.0)), lambda x: x.clear(), lambda x: x.popitem(),
+        lambda x: x.setdefault("b", td.constant(1.0)),
+    ],
+)  # fmt: skip
+def test_changes_of_dicts_among_the_arguments_are_refused(change):
+    with pytest.raises(ValueError, match=r"changes the dict that is given as `x\['inner'\]`"):
+        td.function(lambda x: change(x["inner"]))({"inner": {"a": td.constant(1.0)}})
+
+
+def test_lists_that_are_put_back_and_keyword_dicts_may_change():
+    @td.function
+    def f(x, **options):
+        scale = options.pop("scale")
+        last = x.pop()
+        x.append(last)
+        return last * scale
+
+    assert float(f([td.constant(3.0)], scale=2.0)) == 6
+
+
+def test_sizes_that_numbers_give_are_known_in_a_function_that_calls_another():
+    scalar = td.TensorSpec([], td.int32)
+
+    @td.function(input_signature=[td.TensorSpec([None, None]), scalar])
+    def ones(x, count):
+        return td.ones(td.stack([td.shape(x)[0], count]))
+
+    @td.function
+    def outer(x):
+        made = ones(x, 5)
+        assert made.shape.as_list() == [3, 5]
+        return made
+
+    assert outer(td.zeros([3, 2])).shape == [3, 5]
+    assert td.function(lambda n: ones(td.zeros([3, 2]), n))(td.constant(4)).shape == [3, 4]
+    with pytest.raises(td.errors.InvalidArgumentError, match="must be at least 0, not -2"):
+        td.function(lambda: ones(td.zeros([3, 2]), -2))()

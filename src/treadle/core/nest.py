@@ -1,8 +1,8 @@
 """Nested structures: lists, tuples, named tuples, mappings, dataclasses and attrs of leaves.
 
-Mappings are flattened in sorted key order, as TensorFlow does; anything else is a leaf. A class with
-the methods ``__tf_flatten__`` and ``__tf_unflatten__``, TensorFlow's protocol for dataclasses, says
-itself what its children are, and what of its objects is data that no function changes.
+Mappings are flattened in sorted key order, as TensorFlow does; anything else is a leaf. A class
+with the methods ``__tf_flatten__`` and ``__tf_unflatten__``, TensorFlow's protocol for dataclasses,
+says itself what its children are, and what of its objects is data that no function changes.
 """
 
 from __future__ import annotations

@@ -197,6 +197,25 @@ class Graph(Region):
         branches and loops."""
         return Graph.elements(self).operations()  # type: ignore[no-any-return]
 
+    @property
+    def inputs(self) -> list[Any]:
+        """The symbolic tensors of the arguments and then of the captures."""
+        return Graph.elements(self).tensors(self.params)  # type: ignore[no-any-return]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The symbolic tensors of the results."""
+        return Graph.elements(self).tensors(self.results)  # type: ignore[no-any-return]
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """The captured variables."""
+        return tuple(c for c in self.captures if hasattr(c, "assign"))
+
+    @property
+    def trainable_variables(self) -> tuple[Any, ...]:
+        return tuple(v for v in self.variables if v.trainable)
+
     def get_operation_by_name(self, name: str) -> Any:
         """The operation of this name.
 

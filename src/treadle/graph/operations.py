@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from treadle.core.tensor import SymbolicTensor
@@ -68,6 +69,10 @@ class Elements:
     def operations(self) -> list[Operation]:
         keys: list[Value | Node] = [*self._graph.params, *self._graph.nodes]
         return [Operation(self._builder, key) for key in keys]
+
+    def tensors(self, values: Iterable[Value]) -> list[Any]:
+        """The symbolic tensors that stand for values."""
+        return [self._builder.tensor_of(value) for value in values]
 
     def operation(self, name: Any) -> Operation:
         if not isinstance(name, str):

@@ -16,6 +16,7 @@ from treadle.linear_operators.given import (
     LinearOperatorIdentity,
     LinearOperatorLowerTriangular,
     LinearOperatorScaledIdentity,
+    LinearOperatorToeplitz,
     LinearOperatorTridiag,
     LinearOperatorZeros,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "LinearOperatorLowRankUpdate",
     "LinearOperatorLowerTriangular",
     "LinearOperatorScaledIdentity",
+    "LinearOperatorToeplitz",
     "LinearOperatorTridiag",
     "LinearOperatorZeros",
     "experimental",

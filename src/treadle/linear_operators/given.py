@@ -1,4 +1,4 @@
-"""Operators made of numbers: dense, diagonal, triangular and tridiagonal matrices."""
+"""Operators made of numbers: dense, diagonal, triangular, tridiagonal and Toeplitz matrices."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from treadle.core.tensor import Tensor
 from treadle.linear_operators.base import LinearOperator, batch_of, held
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.dims import size_of, sizes_of
+from treadle.ops.dims import dims_tensor, size_of, sizes_of
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.unary import abs as absolute
 from treadle.ops.elementwise.unary import log, sqrt
+from treadle.ops.indexing.gather import gathered
 from treadle.ops.indexing.repeating import roll
 from treadle.ops.linalg import matrix_functions as matrices
 from treadle.ops.linalg.diagonals import diag, diag_part, set_diag
@@ -25,7 +26,9 @@ from treadle.ops.linalg.tridiagonal import (
 )
 from treadle.ops.reductions.reduction import reduce_prod, reduce_sum
 from treadle.ops.shaping.creation import ones, zeros
-from treadle.ops.shaping.joining import stack
+from treadle.ops.shaping.joining import concat, stack
+from treadle.ops.shaping.permuting import reverse
+from treadle.ops.shaping.ranges import range as number_range
 
 
 class LinearOperatorFullMatrix(LinearOperator):
@@ -455,6 +458,73 @@ class LinearOperatorTridiag(LinearOperator):
         rows, operand = self._rows(adjoint), matrices.adjoint(rhs) if adjoint_arg else rhs
         batch = batch_of(rows.shape[:-2], operand.shape[:-2])
         return tridiagonal_solve(rows, broadcast_dims(operand, (*batch, *operand.dims[-2:])))
+
+
+class LinearOperatorToeplitz(LinearOperator):
+    """The operator of matrices whose diagonals are constant.
+
+    Args:
+        col: [..., n], the first column.
+        row: [..., n], the first row, whose first element is not read.
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square: see `LinearOperator`.
+
+    Raises:
+        ValueError: the operator is said not to be square, or a scalar is given.
+    """
+
+    parts = ("_column", "_row")
+
+    def __init__(
+        self, col: Any, row: Any, is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
+        is_square: bool | None = None, name: str | None = "LinearOperatorToeplitz",
+    ) -> None:  # fmt: skip
+        if is_square is False:
+            raise self._wrong("a Toeplitz matrix is square")
+        self._column, self._row = held(col), held(row)
+        for vector in (self._column, self._row):
+            if len(vector.shape) < 1:
+                raise self._wrong("row and col must have at least 1 axis, not be scalars")
+        super().__init__(
+            self._row.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True,
+            name,
+        )  # fmt: skip
+
+    @property
+    def col(self) -> Any:
+        """The first column, as it was given."""
+        return self._column
+
+    @property
+    def row(self) -> Any:
+        """The first row, as it was given."""
+        return self._row
+
+    def _vectors(self) -> tuple[Tensor, Tensor]:
+        """The column and the row, of one shape."""
+        column, row = convert_to_tensor(self._column), convert_to_tensor(self._row)
+        dims = (*batch_of(column.shape[:-1], row.shape[:-1]), row.dims[-1])
+        return broadcast_dims(column, dims), broadcast_dims(row, dims)
+
+    def _shape(self) -> Any:
+        dims = self._vectors()[1].dims
+        return (*dims, dims[-1])
+
+    def _to_dense(self) -> Tensor:
+        column, row = self._vectors()
+        size = row.dims[-1]
+        # The diagonals from the lower left corner on; an element's number is that of its diagonal.
+        diagonals = concat([reverse(column, [-1]), row[..., 1:]], -1)
+        places = number_range(dims_tensor(size, dtypes.int32))
+        numbers = places[None, :] - places[:, None] + dims_tensor(size - 1, dtypes.int32)
+        return gathered(diagonals, numbers, axis=-1)
+
+    def _diag_part(self) -> Tensor:
+        column, _ = self._vectors()
+        return broadcast_dims(column[..., :1], column.dims)
+
+    def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
+        return matmul(self._to_dense(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
 
 
 def _turned(rows: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from treadle.core import nest
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec, TensorSpec
 from treadle.tracing.concrete import ConcreteFunction, label, public_leaf, shown
+from treadle.tracing.function_type import FunctionType
 from treadle.tracing.signature import Arguments, FunctionSignature, weakly
 from treadle.tracing.trace import parameter_names
 from treadle.tracing.tracebacks import show_user_frames
@@ -80,8 +82,19 @@ class AnyRankFunction:
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """(args, kwargs) with a TensorSpec for every tensor, of unknown rank or with None for
         unknown dims."""
-        pair = (self._bare.args, self._bare.kwargs)
-        return nest.map_structure(public_leaf, pair)  # type: ignore[no-any-return]
+        labelled = zip(parameter_names(self._bare), self._bare.types, strict=True)
+        named = [_named(kind, name) for name, kind in labelled]
+        return self._bare.pack([public_leaf(kind) for kind in named])
+
+    @property
+    def function_type(self) -> FunctionType:
+        """The types of parameters, results and captures; without results before the first call."""
+        found = self.traces
+        captured = {id(c): c for trace in found for c in trace.captured_inputs}
+        results = self.structured_outputs if found else inspect.Signature.empty
+        return FunctionType(
+            self._signature, *self.structured_input_signature, results, list(captured.values())
+        )
 
     @property
     def structured_outputs(self) -> Any:
@@ -159,7 +172,10 @@ class AnyRankFunction:
         results = f" -> {shown(self.structured_outputs)}" if self.traces else ""
         return f"{self.name}({listed}){results}"
 
-    pretty_printed_signature = pretty_signature
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """The types of parameters, result and captures as TensorFlow writes them; in one line where
+        it is not `verbose`."""
+        return repr(self.function_type) if verbose else str(self.function_type)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -172,6 +188,13 @@ class AnyRankFunction:
 
     def __repr__(self) -> str:
         return f"<ConcreteFunction {self.pretty_signature()}>"
+
+
+def _named(kind: Any, name: str) -> Any:
+    """A tensor's spec with the name of its parameter."""
+    if not isinstance(kind, TensorSpec):
+        return kind
+    return TensorSpec(kind.shape, kind.dtype, name).on(kind.device)
 
 
 def _common(*specs: Any) -> Any:

@@ -452,7 +452,13 @@ class ConcreteFunction:
         listed = ", ".join(label(n, v) for n, v in named)
         return f"{self.name}({listed}) -> {shown(results)}"
 
-    pretty_printed_signature = pretty_signature
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """The types of parameters, result and captures as TensorFlow writes them; in one line where
+        it is not `verbose`."""
+        return repr(self.function_type) if verbose else str(self.function_type)
+
+    def __str__(self) -> str:
+        return f"ConcreteFunction {self.pretty_printed_signature()}"
 
 
 class InferenceFunction:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -481,8 +482,13 @@ class Function:
         return explain_retraces(self)
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
-        """One line per trace; one for all traces of a signature in which ranks are unknown."""
-        return "\n".join(c.pretty_signature() for c in self._listed())
+        """The types of all traces; once for all of a signature in which ranks are unknown.
+
+        Args:
+            verbose: a line for each parameter, result and capture; else a line for each trace.
+        """
+        parts = [c.pretty_printed_signature(verbose) for c in self._listed()]
+        return ("\n\n" if verbose else "\n").join(parts)
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -501,10 +507,25 @@ class Function:
 
     # -- copies ------------------------------------------------------------------------------
 
-    def __reduce__(self) -> str:
-        """Pickled by name, as Python functions are; copied as itself."""
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickled by name, as Python functions are; where that is the name of the Python function,
+        with that and the options."""
         name: str = self.__dict__.get("__qualname__", self._name)
-        return name
+        found: Any = sys.modules.get(self.__module__)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return self._reduced() if found is self.python_function else name
+
+    def _reduced(self) -> tuple[Any, ...]:
+        options = (
+            self._signature.input_signature, self._autograph, self._jit_compile,
+            self._reduce_retracing, self._name, self._max_traces,
+        )  # fmt: skip
+        return Function, (self.python_function, *options)
+
+    def __copy__(self) -> Function:
+        """Itself, as copies of Python functions are."""
+        return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Function:
         """Without traces. That of an object's method is one of the object's copy."""
@@ -513,15 +534,8 @@ class Function:
 
     def _like(self, python_function: Callable[..., Any], kind: Any = None) -> Any:
         """A function with the same options, without traces."""
-        return (kind or Function)(
-            python_function,
-            self._signature.input_signature,
-            self._autograph,
-            self._jit_compile,
-            self._reduce_retracing,
-            self._name,
-            self._max_traces,
-        )
+        _, (_, *options) = self._reduced()
+        return (kind or Function)(python_function, *options)
 
     # -- methods -----------------------------------------------------------------------------
 

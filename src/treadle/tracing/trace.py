@@ -167,7 +167,8 @@ def _traced(
         if isinstance(leaf, Tensor | np.ndarray | np.generic) and leaves[-1] is not leaf:
             given[leaves[-1].value] = leaf
     args, kwargs = arguments.pack(leaves)
-    given_lists = list(_lists(zip((*arguments.names, *kwargs), (*args, *kwargs.values()))))
+    labelled = [*zip(arguments.names, args, strict=True), *kwargs.items()]
+    given_lists = list(_lists(labelled))
     try:
         # Inside of another trace operations are for the device that the call is for.
         alone = builder.outer is None
@@ -208,11 +209,12 @@ def _refuse_changes(given: Iterable[tuple[str, Any, Any]], name: str) -> None:
     """An error for lists and dicts among the arguments that the function has changed: a call runs
     the graph, and the caller's own lists would stay as they were."""
     for place, now, before in given:
-        same_keys = len(now) == len(before) and (isinstance(now, list) or now.keys() == before.keys())
-        keys = before if isinstance(before, dict) else range(len(before))
-        if not same_keys or any(now[key] is not before[key] for key in keys):
+        is_dict = isinstance(before, dict)
+        same = len(now) == len(before) and (not is_dict or now.keys() == before.keys())
+        keys = before if is_dict else range(len(before))
+        if not same or any(now[key] is not before[key] for key in keys):
             raise ValueError(
-                f"{name!r} changes the {type(before).__name__} that is given as {place!r}, which "
+                f"{name!r} changes the {type(before).__name__} that is given as `{place}`, which "
                 "its later calls would not do, as they run the traced graph: a function should "
                 "not modify its arguments. Return the new value, or change a copy of it"
                 f"{at(user_origin())}"

@@ -34,6 +34,8 @@ def made(tf):
             [A[0, 0], A[0, 1] + 4.0, A[0, 2]], diagonals_format="sequence"
         ),
         "matrix": op.LinearOperatorTridiag(A[0] * BAND, diagonals_format="matrix"),
+        "toeplitz": op.LinearOperatorToeplitz(A[0, 0] + [6.0, 0, 0], A[1, 0] + [6.0, 0, 0]),
+        "toeplitz of a batch": op.LinearOperatorToeplitz(A[:, 0] + [6.0, 0, 0], A[:, 1]),
         "product": op.LinearOperatorComposition([full, diagonal, triangle]),
         "adjoint": op.LinearOperatorAdjoint(triangle),
         "inversion": op.LinearOperatorInversion(full),

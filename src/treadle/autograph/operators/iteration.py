@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 from treadle.autograph.operators.elements import is_pulled
@@ -14,11 +15,15 @@ from treadle.core.errors import OperatorNotAllowedInGraphError
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import SymbolicTensor, Tensor, lacks_rank
 from treadle.ops.collections.graph_list import GraphList
-from treadle.ops.conversion import CONST, convert_to_tensor
+from treadle.ops.conversion import CONST, convert_to_tensor, register_converter
 from treadle.ops.dims import shape
+from treadle.ops.elementwise.arithmetic import maximum, minimum
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.comparison import greater
+from treadle.ops.elementwise.selection import where
 from treadle.ops.numbers.python_numbers import extreme, is_symbolic_number, symbolic_number
 from treadle.ops.shaping.ranges import RANGE, RANGE_DYNAMIC
+from treadle.ops.shaping.ranges import range as tensor_range
 from treadle.ops.state import Variable
 
 
@@ -126,6 +131,31 @@ def _known(number: SymbolicTensor) -> Any:
     return int(node.attrs["value"]) if node is not None and node.op is CONST else number
 
 
+class StagedRange(Staged):
+    """``range`` of symbolic tensors; where a tensor is wanted, one of its numbers.
+
+    Attributes:
+        start, limit, delta: tensors of one dtype.
+    """
+
+    def __init__(self, numbers: Sequence[Tensor], length: Any, item: Any) -> None:
+        super().__init__(length, item)
+        self.start, self.limit, self.delta = numbers
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        return self.start.dtype
+
+    def numbers(self, dtype: Any) -> Tensor:
+        """All numbers: none where the range counts the wrong way."""
+        up, down = maximum(self.start, self.limit), minimum(self.start, self.limit)
+        end = where(greater(self.delta, cast(0, self.delta.dtype)), up, down)
+        return cast(tensor_range(self.start, end, self.delta), dtype or self.start.dtype)
+
+
+register_converter(StagedRange, StagedRange.numbers)
+
+
 def staged_range(start: Any, limit: Any, delta: Any) -> Staged:
     """``range`` of symbolic tensors, without making an array."""
     numbers = [convert_to_tensor(v) for v in (start, limit, delta) if not isinstance(v, int)]
@@ -136,4 +166,5 @@ def staged_range(start: Any, limit: Any, delta: Any) -> Staged:
     else:
         length = -((first - last) // step)  # rounded up, for steps of either sign
     simple = isinstance(start, int) and start == 0 and isinstance(delta, int) and delta == 1
-    return Staged(length, (lambda i: i) if simple else (lambda i: first + i * step))
+    item = (lambda i: i) if simple else (lambda i: first + i * step)
+    return StagedRange((first, last, step), length, item)
