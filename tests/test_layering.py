@@ -224,6 +224,7 @@ ON_DEMAND = {
     ("runtime", "runtime.passed_lists"): START,
     ("runtime", "runtime.words"): START,
     ("io.messages", "compat.graph_messages"): FEW,
+    ("io.tensor_protos", "compat.graph_messages"): FEW,
     ("runtime.callbacks", "kernel.reference"): FEW,
     ("runtime.device_setup", "runtime.gpu.devices"): FEW,
     ("runtime.callbacks", "runtime.interpreter"): FEW,

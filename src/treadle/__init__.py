@@ -330,6 +330,7 @@ if TYPE_CHECKING:
     )
     from treadle.bench import benchmark
     from treadle.graph.vectorized import vectorized_map
+    from treadle.io.tensor_protos import make_ndarray, make_tensor_proto
     from treadle.jitted import grad, jit, value_and_grad
     from treadle.ops.asserts import assert_equal, assert_greater, assert_less, assert_rank
     from treadle.ops.collections.mapping import foldl, foldr, map_fn, scan
@@ -439,6 +440,7 @@ __getattr__ = provided(__name__, {
     "treadle.autodiff.python_functions": "py_function",
     "treadle.bench": "benchmark",
     "treadle.graph.vectorized": "vectorized_map",
+    "treadle.io.tensor_protos": "make_ndarray make_tensor_proto",
     "treadle.jitted": "grad jit value_and_grad",
     "treadle.keras": "initializers losses metrics optimizers",
     "treadle.keras.initializers": """
@@ -644,6 +646,8 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "lookup",
+    "make_ndarray",
+    "make_tensor_proto",
     "map_fn",
     "math",
     "matmul",

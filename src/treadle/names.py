@@ -122,8 +122,6 @@ _INSTEAD = {
     "tpu": "There are devices of the host and GPUs only",
     "load_op_library": "Use td.numpy_function for code of others, or td.custom_gradient",
     "load_library": "Use td.numpy_function for code of others, or td.custom_gradient",
-    "make_tensor_proto": "Use tensor.numpy() and np.save",
-    "make_ndarray": "Use tensor.numpy()",
     **dict.fromkeys(
         ("fixed_size_partitioner", "variable_axis_size_partitioner",
          "min_max_variable_partitioner"),

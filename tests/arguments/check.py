@@ -46,6 +46,7 @@ LIMIT_TEXTS = (
     "cannot be read by NumPy",
 )
 RELATIVE = {"f2": 2e-2, "f4": 3e-4, "f8": 1e-9, "c8": 3e-4, "c16": 1e-9}
+EQUALITIES = ("operator.eq", "operator.ne")
 FOLDS = ("map_fn", "scan", "foldl", "foldr")
 MOST = 1 << 16  # elements that are compared
 
@@ -236,15 +237,17 @@ def _flat(x: Any) -> Iterator[Any]:
             yield y if isinstance(y, td.Tensor) else type(y)
 
 
-def run(seed: int, traced: bool, compiled: bool) -> Outcome:
+def run(seed: int, traced: bool, compiled: bool, open_sizes: bool = False) -> Outcome:
     call, arrays, function, aside = prepared(seed, traced)
+    signature = open_signature(seed, arrays) if open_sizes else None
     try:
         if not traced:
             given = function(*map(td.constant, arrays))
         else:
-            whole = td.function(function, autograph=False)
+            inner = _with_late_sizes(seed, function) if open_sizes else function
+            whole = td.function(inner, autograph=False, input_signature=signature)
             if compiled:
-                given = whole(*arrays)
+                given = whole(*arrays) if signature is None else whole(*map(td.constant, arrays))
             else:
                 given = interpreted(whole, arrays)
     except Exception as error:
@@ -257,6 +260,32 @@ def run(seed: int, traced: bool, compiled: bool) -> Outcome:
     except MemoryError as error:
         return Outcome([], error)
     return Outcome(read)
+
+
+def open_signature(seed: int, arrays: list[Any]) -> list[td.TensorSpec]:
+    """A signature of the arrays of a call that leaves some of their sizes open."""
+    r = Random(f"{seed} open")
+    arrays = [td.constant(a) for a in arrays]
+    shapes = [[None if r.random() < 0.6 else n for n in a.shape] for a in arrays]
+    return [td.TensorSpec(shape, a.dtype) for shape, a in zip(shapes, arrays, strict=True)]
+
+
+def _with_late_sizes(seed: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, for some seeds of tensors of which only the run knows how many rows they have:
+    those that a mask selects, which are all."""
+    if Random(f"{seed} late").random() < 0.6:
+        return function
+
+    def of_selected_rows(*tensors: Any) -> Any:
+        return function(*map(_all_rows, tensors))
+
+    return of_selected_rows
+
+
+def _all_rows(x: td.Tensor) -> td.Tensor:
+    if not x.shape.rank or x.shape[0] is not None:
+        return x
+    return td.boolean_mask(x, td.range(td.shape(x)[0]) >= 0)
 
 
 def interpreted(whole: Any, arrays: list[Any]) -> list[Any]:
@@ -276,6 +305,28 @@ def check(seed: int, counts: Counter[str]) -> Iterator[Fault]:
         warnings.simplefilter("ignore")
         eager = run(seed, False, False)
         graph = run(seed, True, Random(text).randrange(COMPILED_EVERY) == 0)
+    yield from faults(seed, call, text, eager, graph, counts)
+
+
+def check_open(seed: int, counts: Counter[str]) -> Iterator[Fault]:
+    """Make the call of a seed eagerly, and compiled for a signature with open sizes."""
+    call = make(seed)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        signature = open_signature(seed, prepared(seed, True)[1])
+        if not any(spec.symbols() for spec in signature):
+            counts["nothing to leave open"] += 1
+            return
+        eager = run(seed, False, False)
+        graph = run(seed, True, True, True)
+    text = f"{call} with {', '.join(map(str, signature))}"
+    yield from faults(seed, call, text, eager, graph, counts)
+
+
+def faults(
+    seed: int, call: Call, text: str, eager: Outcome, graph: Outcome, counts: Counter[str]
+) -> Iterator[Fault]:
+    """What is wrong with the outcomes of a call."""
     counts["calls"] += 2
     counts["accepted" if eager.error is None else "refused"] += 1
     kinds = [poor(o.error) if o.error else "" for o in (eager, graph)]
@@ -289,6 +340,8 @@ def check(seed: int, counts: Counter[str]) -> Iterator[Fault]:
     difference = differ(call, eager, graph)
     if difference and call.name == "tuple":
         counts["given back"] += 1  # whatever it is, eagerly: as in TensorFlow
+    elif difference and call.name in EQUALITIES and _is_spread(eager, graph):
+        counts["shapes that do not broadcast"] += 1  # docs/deviations.md
     elif difference and call.name in FOLDS and _is_not_called(call.args):
         counts["functions not called"] += 1  # eagerly, for few elements: as in TensorFlow
     elif difference == "other values" and call.name.startswith("linalg.") and _is_not_finite(call):
@@ -301,6 +354,13 @@ def check(seed: int, counts: Counter[str]) -> Iterator[Fault]:
         counts["limits of graphs"] += 1
     elif difference:
         yield Fault(seed, text, difference, f"{eager}  <>  {graph}")
+
+
+def _is_spread(eager: Outcome, graph: Outcome) -> bool:
+    """Whether a graph has in many elements what is one number eagerly."""
+    if len(eager.results) != 1 or len(graph.results) != 1 or eager.results[0].ndim:
+        return False
+    return bool((graph.results[0] == eager.results[0]).all())
 
 
 def _is_not_finite(call: Call) -> bool:

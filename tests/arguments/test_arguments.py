@@ -17,6 +17,8 @@ from tests.arguments.check import check, interpreted, seed_of
 from tests.arguments.run import run_batch
 from tests.arguments.surface import functions
 
+OPEN_SEED = 20_000_000
+
 
 @pytest.mark.parametrize("turn", range(1))
 def test_random_calls(turn):
@@ -25,6 +27,13 @@ def test_random_calls(turn):
     _, counts, faults = run_batch(turn * count, count, 10**9)
     assert faults == []
     assert counts["calls"] == 2 * count and counts["accepted"] > count // 5
+
+
+def test_random_calls_with_open_sizes():
+    """Some functions, eagerly and compiled for a signature that leaves sizes open."""
+    _, counts, faults = run_batch(OPEN_SEED, 60, 10**9, open_sizes=True)
+    assert faults == []
+    assert counts["calls"] > 30 and counts["accepted"] > 5
 
 
 def test_new_modules_are_among_the_functions():

@@ -41,6 +41,10 @@ WITHOUT: dict[str, str] = {
     "timestamp": "no two calls give the same",
     "raise": "only td.jit records it: jitted/test_branches.py",
     **dict.fromkeys(
+        ("not_same", "of_size", "one_size"),
+        "sizes that only a run tells: test_late_broadcasts.py",
+    ),
+    **dict.fromkeys(
         ("common", "reduce_among", "reduce_replicas", "stack_among", "stack_replicas"),
         "strategies over several devices: distribute/test_on_gpus.py",
     ),

@@ -167,7 +167,7 @@ def test_what_needs_the_rank_in_python_says_that_it_is_unknown() -> None:
     with pytest.raises(ValueError, match="the rank of a tensor is not known while 'f' is") as e:
 
         def f(x: Any) -> Any:
-            return len(doubled(x))
+            return list(range(doubled(x).ndim))
 
         td.function(f)(X)
     text = str(e.value)
@@ -197,6 +197,15 @@ LENGTHS: dict[str, tuple[Callable[[Any], Any], list[list[Any]]]] = {
     "scatter_nd": (lambda n: td.scatter_nd([[1]], [2.0], n), [[3]]),
     "unravel": (lambda n: td.image.resize(td.ones([1, 2, 2, 1]), n), [[3, 4]]),
 }
+
+
+def of_its_own_length(n: Any) -> Any:
+    """A tensor of as many axes as the vector has elements, repeated along each."""
+    return td.tile(td.reshape(td.ones([1]), td.ones_like(n)), n)
+
+
+LENGTHS["longer than is tried"] = (lambda n: td.zeros(n), [[1] * 6, [1, 2] * 4])
+LENGTHS["a rank and a length"] = (of_its_own_length, [[2], [1, 3], [1, 1, 1, 1, 1, 2]])
 
 
 @pytest.mark.parametrize("name", LENGTHS)
@@ -229,6 +238,23 @@ AXES: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "cumsum": (lambda a: td.cumsum(MATRIX, a), [0, 1]),
     "split": (lambda a: td.split(MATRIX, [1, 1], axis=a), [0]),
     "l2_normalize": (lambda a: td.nn.l2_normalize(MATRIX, a), [0, 1]),
+    "softmax": (lambda a: td.nn.softmax(MATRIX, a), [0, -1]),
+    "log_softmax": (lambda a: td.nn.log_softmax(MATRIX, a), [0, 1]),
+    "cross_entropy": (
+        lambda a: td.nn.softmax_cross_entropy_with_logits(MATRIX, MATRIX, axis=a),
+        [0, 1],
+    ),
+    "norm": (lambda a: td.norm(MATRIX, axis=a, keepdims=True), [0, 1]),
+    "sort": (lambda a: td.sort(MATRIX, a), [0, 1]),
+    "argsort": (lambda a: td.argsort(MATRIX, a), [0, 1]),
+    "one_hot": (lambda a: td.one_hot([0, 2], 3, axis=a), [0, 1, -1]),
+    "unstack": (lambda a: td.unstack(MATRIX[:, :2], axis=a), [0, 1]),
+    "boolean_mask": (lambda a: td.boolean_mask(MATRIX[:, :2], [True, False], axis=a), [0, 1]),
+    "moments": (lambda a: td.nn.moments(MATRIX, a), [[0], [0, 1]]),
+    "roll": (lambda a: td.roll(MATRIX, a + 1, a), [0, 1, [0, 1], [1]]),
+    "tensordot": (lambda a: td.tensordot(MATRIX, MATRIX, [a, a]), [[0], [1], [0, 1], []]),
+    "tensordot of rows": (lambda a: td.tensordot(MATRIX, MATRIX, td.stack([a, a])), [[0], [0, 1]]),
+    "tensordot of several": (lambda a: td.tensordot(MATRIX[:, :2], MATRIX, a), [0, 1]),
 }
 
 
@@ -488,3 +514,114 @@ def test_a_variable_whose_shape_is_not_validated() -> None:
     v = td.Variable([1.0], validate_shape=False)
     assert v.shape.rank is None
     assert v.assign([[1.0, 2.0]]).numpy().shape == (1, 2)
+
+
+# -- loops ----------------------------------------------------------------------------------------
+
+
+def grown(x: Any, n: Any) -> Any:
+    shapes = [td.TensorShape([]), td.TensorShape(None)]
+    _, y = td.while_loop(
+        lambda i, _: i < n, lambda i, y: (i + 1, td.expand_dims(y * 2.0, 0)), [0, x], shapes
+    )
+    return y
+
+
+def grown_by_a_statement(x: Any, n: Any) -> Any:
+    for _ in td.range(n):
+        td.autograph.experimental.set_loop_options(shape_invariants=[(x, td.TensorShape(None))])
+        x = td.stack([x, x])
+    return x + 1.0
+
+
+def called_again(x: Any, n: Any) -> Any:
+    y = td.numpy_function(lambda a: a[None], [x], td.float32)
+    for i in td.range(n):
+        y = td.numpy_function(lambda a: a[None] + np.float32(1), [y], td.float32)
+        if i > 1:
+            break
+    return y, td.rank(y)
+
+
+def first_assigned_inside(x: Any, n: Any) -> Any:
+    for i in td.range(n + 1):
+        y = doubled(x) + td.cast(i, td.float32)
+    return y
+
+
+def summed(x: Any, n: Any) -> Any:
+    y, total = doubled(x), td.constant(0.0)
+    for i in td.range(n):
+        total += td.reduce_sum(y[..., None]) * td.cast(i, td.float32)
+        y = y * 2.0
+    return y, total
+
+
+def by_rows(x: Any, n: Any) -> Any:
+    total = 0.0
+    for row in doubled(x[None]):
+        total += td.reduce_max(row)
+    while td.numpy_function(lambda t: t < 9, [total], td.bool):
+        total += td.cast(n + 1, td.float32)
+    return total
+
+
+LOOPS = [grown, grown_by_a_statement, called_again, first_assigned_inside, summed, by_rows]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_loops_carry_them(loop: Callable[..., Any]) -> None:
+    compiled = td.function(loop)
+    for x in (X, td.constant([[1.0, 2.0], [3.0, 4.0]])):
+        for n in (0, 1, 3):
+            expected = loop(x, td.constant(n))
+            found = compiled(x, td.constant(n))
+            for a, b in zip(td.nest.flatten(found), td.nest.flatten(expected), strict=True):
+                np.testing.assert_array_equal(a, b)
+                assert np.shape(a) == np.shape(b)
+
+
+@pytest.mark.parametrize("loop", [grown, grown_by_a_statement])
+def test_gradients_of_such_loops(loop: Callable[..., Any]) -> None:
+    def slope(x: Any, n: Any) -> Any:
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = loop(x * x, n)
+            z = td.reduce_sum(y * y)
+        return tape.gradient(z, x)
+
+    compiled = td.function(slope)
+    for n in (0, 2):
+        np.testing.assert_allclose(compiled(X, td.constant(n)), slope(X, td.constant(n)))
+
+
+def test_a_rank_stays_where_the_body_keeps_it() -> None:
+    seen = []
+
+    @td.function
+    def f(x: Any, n: Any) -> Any:
+        def body(i: Any, y: Any) -> Any:
+            seen.append(y.shape)
+            return i + 1, td.concat([y, y], 0)
+
+        shapes = [td.TensorShape([]), td.TensorShape(None)]
+        return td.while_loop(lambda i, _: i < n, body, [0, x], shapes)[1]
+
+    assert f(X, td.constant(2)).shape == [8] and seen[0].as_list() == [None]
+
+
+def test_loops_that_may_not_change_a_rank() -> None:
+    def python(i: Any, y: Any) -> Any:
+        return i + 1, doubled(y)
+
+    def expanded(i: Any, y: Any) -> Any:
+        return i + 1, y[None]
+
+    for body in (python, expanded):
+        f = td.function(lambda x, n, body=body: td.while_loop(lambda i, _: i < n, body, [0, x]))
+        with pytest.raises(ValueError, match="shape_invariants"):
+            f(X, td.constant(1))
+    known = [td.TensorShape([]), td.TensorShape([2])]
+    f = td.function(lambda x: td.while_loop(lambda i, _: i < 1, python, [0, doubled(x)], known))
+    with pytest.raises(ValueError, match="unknown rank, which its shape invariant"):
+        f(X)

@@ -16,10 +16,12 @@ from treadle.core.dtypes import DType
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
+from treadle.graph.literals import register_typed
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.indexing.gather import dense
 from treadle.ops.python_functions import (
     USER_CODE,
+    OnParts,
     StagedCall,
     _as_list,
     _name,
@@ -194,6 +196,28 @@ class _Backward:
         )
         return [dense(g) for g in gradients]
 
+
+def _parts_of_staged(call: OnParts) -> dict[str, Any] | None:
+    if call.checked is not _checked_tensors:  # NumPy's
+        return None
+    return {
+        "func": call.func, "takes_ranked": list(call.takes_ranked), "ranked": list(call.ranked),
+        "dtypes": list(call.dtypes),
+    }  # fmt: skip
+
+
+def _parts_of_gradient(gradient: _Backward) -> dict[str, Any]:
+    return {name: getattr(gradient, name) for name in ("func", "out", "count", "places", "used")}
+
+
+# Saved functions have those of a function that has a text itself.
+register_typed(
+    "call on parts", [OnParts], _parts_of_staged,
+    lambda parts: OnParts(**parts, checked=_checked_tensors),
+)  # fmt: skip
+register_typed(
+    "gradient of a call", [_Backward], _parts_of_gradient, lambda parts: _Backward(**parts)
+)
 
 PY_FUNCTION = register(
     Op(

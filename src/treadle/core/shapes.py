@@ -197,6 +197,41 @@ def dim_symbols(dim: Dim) -> frozenset[str]:
     return dim.symbols() if isinstance(dim, SymbolicDim) else frozenset()
 
 
+def _is_late(dim: SymbolicDim) -> bool:
+    """Whether a run finds the size out: arguments do not tell it."""
+    return any(made_in_order(name)[0] != _AT_ENTRY for name in dim.symbols())
+
+
+# The symbol of a size -> the sizes that it is made of, and the way back. What is forgotten here is
+# made anew.
+_MOST_STRETCHED = 4096
+_parts: dict[SymbolicDim, frozenset[Dim]] = {}
+_stretched: dict[frozenset[Dim], SymbolicDim] = {}
+
+
+def stretched(a: Dim, b: Dim) -> SymbolicDim:
+    """The size of what has been broadcast together along an axis of sizes that may differ: a
+    symbol, which the result tells."""
+    parts = stretched_of(a) | stretched_of(b)
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, SymbolicDim) and stretched_of(other) <= _parts.get(one, frozenset()):
+            return one
+    found = _stretched.get(parts)
+    if found is None:
+        if len(_stretched) >= _MOST_STRETCHED:
+            _stretched.clear()
+            _parts.clear()
+        found = fresh_symbol("stretched")
+        _stretched[parts], _parts[found] = found, parts
+    return found
+
+
+def stretched_of(dim: Dim) -> frozenset[Dim]:
+    """The sizes that one is broadcast of: itself where it is none of `stretched`."""
+    found = _parts.get(dim) if isinstance(dim, SymbolicDim) else None
+    return found or frozenset((dim,))
+
+
 def is_non_negative(dim: Dim) -> bool:
     """Whether a dim cannot be negative for any sizes of its symbols; False if unknown."""
     if isinstance(dim, int):
@@ -283,8 +318,12 @@ def _substituted(atom: Atom, values: Mapping[Atom, Dim]) -> Dim:
 _fresh = itertools.count()
 
 
-def fresh_symbol(hint: str = "d") -> SymbolicDim:
-    """A new symbol, for an unknown dim of a signature."""
+_AT_ENTRY = "d"  # what the names of symbols begin with whose sizes arguments tell
+
+
+def fresh_symbol(hint: str = _AT_ENTRY) -> SymbolicDim:
+    """A new symbol, for an unknown dim of a signature; one with another hint is for a size that a
+    run finds out later."""
     return SymbolicDim.symbol(f"{hint}{next(_fresh)}")
 
 
@@ -525,8 +564,42 @@ def broadcast(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """The common shape under NumPy's rules; ValueError names the shapes.
 
     A symbolic dim against a known dim > 1 takes the known one, as TensorFlow's static
-    inference does; the running program checks it.
+    inference does, and of two symbolic dims it is the first one; the running program checks it.
     """
+    return _broadcast(shapes, _known_or_first)
+
+
+def _known_or_first(a: Dim, b: Dim) -> Dim:
+    return b if isinstance(b, int) else a
+
+
+def broadcast_and_told(*shapes: tuple[Dim, ...], every: bool = False) -> tuple[Dim, ...]:
+    """The same for an op whose result tells sizes: of two symbolic dims that may differ it is a
+    size of its own (`stretched`).
+
+    Args:
+        every: of any two dims that may differ: also where one is known, or where arguments tell
+            both, which a call compares before anything runs.
+    """
+
+    def size(a: Dim, b: Dim) -> Dim:
+        dims = [d for d in (a, b) if isinstance(d, SymbolicDim)]
+        late = len(dims) == 2 and any(map(_is_late, dims))
+        return stretched(a, b) if late or every else _known_or_first(a, b)
+
+    return _broadcast(shapes, size)
+
+
+def surely_broadcast(x: Sequence[Dim], y: Sequence[Dim]) -> bool:
+    """Whether shapes broadcast whatever their symbols are."""
+    pairs = zip(reversed(x), reversed(y), strict=False)
+    return all(a == b or 1 in (a, b) for a, b in pairs)
+
+
+def _broadcast(
+    shapes: tuple[tuple[Dim, ...], ...], size: Callable[[Dim, Dim], Dim]
+) -> tuple[Dim, ...]:
+    """The common shape, with the `size` of two dims that may differ."""
     rank = max((len(s) for s in shapes), default=0)
     result: list[Dim] = []
     for axis in range(rank):
@@ -534,19 +607,19 @@ def broadcast(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]:
         for shape in shapes:
             position = axis - rank + len(shape)
             if position >= 0:
-                dim = _broadcast_dim(dim, shape[position], shapes)
+                dim = _broadcast_dim(dim, shape[position], shapes, size)
         result.append(dim)
     return tuple(result)
 
 
-def _broadcast_dim(a: Dim, b: Dim, shapes: tuple[tuple[Dim, ...], ...]) -> Dim:
+def _broadcast_dim(
+    a: Dim, b: Dim, shapes: tuple[tuple[Dim, ...], ...], size: Callable[[Dim, Dim], Dim]
+) -> Dim:
     if a == b or b == 1:
         return a
     if a == 1:
         return b
-    if isinstance(a, SymbolicDim):
-        return b if isinstance(b, int) else a
-    if isinstance(b, SymbolicDim):
-        return a
+    if isinstance(a, SymbolicDim) or isinstance(b, SymbolicDim):
+        return size(a, b)
     listed = " and ".join(shape_text(s) for s in shapes)
     raise errors.InvalidArgumentError(None, None, f"Incompatible shapes: {listed} do not broadcast")

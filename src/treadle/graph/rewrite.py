@@ -110,7 +110,7 @@ class Rewriter:
         for before, b in zip(old.spec.dims, new.spec.dims, strict=True):
             a, b = substitute(before, self.symbols), substitute(b, self.symbols)
             name = symbol_name(a)
-            if a != b and (name is None or name in known or name in learned):
+            if a != b and (name is None or name in known or learned.get(name, b) != b):
                 return False
             if a != b and name is not None:
                 learned[name] = b

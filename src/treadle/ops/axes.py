@@ -20,7 +20,7 @@ from treadle.ops.known_values import known_value
 
 def normalize_axis(axis: Any, rank: int) -> int:
     """One axis as an int in [0, rank)."""
-    number = _known(axis)
+    number = known_axis(axis)
     if not -rank <= number < rank:
         raise errors.InvalidArgumentError(
             None,
@@ -30,7 +30,7 @@ def normalize_axis(axis: Any, rank: int) -> int:
     return number % rank
 
 
-def _known(axis: Any) -> int:
+def known_axis(axis: Any) -> int:
     """An axis as an int: a tensor must be known while tracing.
 
     Raises:
@@ -68,15 +68,24 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
     """Sorted axes from None (all), an int, a sequence of ints or a constant tensor."""
     if axis is None:
         return tuple(range(rank))
-    if isinstance(axis, Tensor):
-        axis = [_known(a) for a in _elements(axis)]
-    entries = axis if isinstance(axis, Iterable) and _rank_of(axis) else [axis]
-    axes = sorted(normalize_axis(a, rank) for a in entries)
+    axes = sorted(listed_axes(axis, rank))
     if len(set(axes)) != len(axes):
         raise errors.InvalidArgumentError(
             None, None, f"axes {axis} name one axis twice{at(user_origin())}"
         )
     return tuple(axes)
+
+
+def listed_axes(axis: Any, rank: int) -> list[int]:
+    """The axes of an int, a sequence of ints or a tensor, in their order and as often as they are
+    there."""
+    if isinstance(axis, Tensor):
+        if axis.ndim > 1 or not axis.dtype.is_integer:
+            text = f"An axis is an integer, not {axis!r}{at(user_origin())}"
+            raise errors.DtypeError(None, None, text)
+        axis = [known_axis(a) for a in _elements(axis)]
+    entries = axis if isinstance(axis, Iterable) and _rank_of(axis) else [axis]
+    return [normalize_axis(a, rank) for a in entries]
 
 
 def _rank_of(value: Any) -> int:

@@ -12,7 +12,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.lowering import Compute, broadcast_inputs
 from treadle.ops.registry import Op, register, run
-from treadle.ops.sizes import same_dims
+from treadle.ops.sizes import Pair, same_dims
 
 _undo: Callable[[Tensor, tuple[Dim, ...]], Tensor]
 
@@ -49,6 +49,47 @@ SUM_TO = register(
         Compute(lambda call, index: call.inputs[0](index), "view"),
         tags=frozenset({"alias"}),
         sizes=same_dims,
+    )
+)
+
+
+def _eager_of_size(x: NDArray, *, shape: tuple[int, ...], of: str) -> NDArray:
+    if x.shape != shape:
+        text = f"{of}: an operand has shape {x.shape}, not {shape}"
+        raise errors.InvalidArgumentError(None, None, text)
+    return x
+
+
+# An operand of the op `of` that a program takes to have the size of another operand.
+OF_SIZE = register(
+    Op(
+        "of_size",
+        lambda x, *, shape, of: TensorSpec(shape, x.dtype),
+        _eager_of_size,
+        lambda call, dy: [broadcast_dims(dy, call.inputs[0].dims)],
+        Compute(lambda call, index: call.inputs[0](index), "view"),
+        tags=frozenset({"alias", "any_elements"}),
+        sizes=same_dims,
+    )
+)
+
+
+def _eager_one_size(number: NDArray, *, pairs: tuple[Pair, ...], of: str) -> NDArray:
+    if any(a != b for a, b in pairs):
+        text = f"{of}: sizes of the operands differ: {pairs}"
+        raise errors.InvalidArgumentError(None, None, text)
+    return number
+
+
+# A size that operands of the op `of` are taken to have: a number that is known once they are
+# compared.
+ONE_SIZE = register(
+    Op(
+        "one_size",
+        lambda number, *, pairs, of: number,
+        _eager_one_size,
+        lower=Compute(lambda call, index: call.inputs[0](index), "view"),
+        sizes=lambda specs, outs, attrs: iter(attrs["pairs"]),
     )
 )
 

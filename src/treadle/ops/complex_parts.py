@@ -235,7 +235,7 @@ _RULES: dict[Rule, str] = {
         """,
     moved: """
         broadcast_to concat ensure_shape gather gather_nd index reshape reverse stack
-        strided_slice transpose require_sizes
+        strided_slice transpose require_sizes of_size
         """,
     first: "shape dim",
     _join: "complex", _real: "real", _imag: "imag", _conj: "conj", _angle: "angle", _cast: "cast",

@@ -9,7 +9,9 @@ import pkgutil
 
 # Ops of modules that are not in this package.
 _ELSEWHERE = {
+    "ctc_beam_search": "treadle.sparse.label_sequences",
     "custom_gradient": "treadle.autodiff.custom_node",
+    "edit_distance": "treadle.sparse.label_sequences",
     "py_function": "treadle.autodiff.python_functions",
     "unique_elements": "treadle.numpy_staging.counting",
 }

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from treadle.core import dtypes
 from treadle.core.devices import HOST
 from treadle.core.dtypes import DType
-from treadle.core.shapes import broadcast
+from treadle.core.shapes import broadcast_and_told
 from treadle.core.spec import TensorSpec, buffer_spec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.broadcasting import unbroadcast
@@ -115,17 +115,18 @@ def binary_op(
     lower: Lower,
     gradient: Callable[[Tensor, Tensor, Tensor, Tensor], Any] | None = None,
     result: Result = same,
+    every: bool = False,
     **known: Any,
 ) -> Op:
     """Register an elementwise op of two inputs that broadcast.
 
     ``gradient(x, y, z, dz)`` gives two functions that compute dx and dy in z's shape (or None).
-    `known`: further fields of the record.
+    `every`: its result tells all sizes that may differ. `known`: further fields of the record.
     """
 
     def infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
         require_kinds(kinds, x, y)
-        return TensorSpec(broadcast(x.dims, y.dims), result(x.dtype))
+        return TensorSpec(broadcast_and_told(x.dims, y.dims, every=every), result(x.dtype))
 
     def grad(call: OpCall, dz: Tensor) -> list[Any]:
         assert gradient is not None

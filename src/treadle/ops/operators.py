@@ -15,7 +15,7 @@ from treadle.core import dtypes, errors
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import NotYetKnown
-from treadle.core.shapes import broadcast
+from treadle.core.shapes import broadcast, surely_broadcast
 from treadle.core.spec import spec_text
 from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor, from_array
 from treadle.ops import printing
@@ -96,8 +96,12 @@ def _fast(ufunc: Any, function: Operator) -> Operator:
     return operator
 
 
-def _comparing(ufunc: Any, op: Op, otherwise: bool) -> Operator:
-    """Equality: None, strings and shapes that do not broadcast are unequal, not an error."""
+def _comparing(ufunc: Any, op: Op, of_any_shapes: Op, otherwise: bool) -> Operator:
+    """Equality: None, strings and shapes that do not broadcast are unequal, not an error.
+
+    Args:
+        of_any_shapes: the op where a trace does not know whether they broadcast.
+    """
 
     def compare(self: Any, other: Any) -> Any:
         if other is None or (isinstance(other, str) and self.dtype is not dtypes.string):
@@ -107,7 +111,7 @@ def _comparing(ufunc: Any, op: Op, otherwise: bool) -> Operator:
             broadcast(a.dims, b.dims)
         except errors.InvalidArgumentError:
             return convert_to_tensor(otherwise)
-        return run(op, a, b)
+        return run(op if surely_broadcast(a.dims, b.dims) else of_any_shapes, a, b)
 
     return _in_range(_fast(ufunc, compare), compare, "")
 
@@ -395,12 +399,13 @@ def _methods() -> dict[str, Any]:
     for name, (ufunc, function) in _ORDER.items():
         fast = _in_range(_fast(ufunc, function), function, "c")
         found[f"__{name}__"] = _named(f"__{name}__", fast)
-    found["__eq__"] = _named("__eq__", _comparing(np.equal, comparison.EQUAL, False))
-    found["__ne__"] = _named("__ne__", _comparing(np.not_equal, comparison.NOT_EQUAL, True))
+    same = _comparing(np.equal, comparison.EQUAL, comparison.SAME, False)
+    other = _comparing(np.not_equal, comparison.NOT_EQUAL, comparison.NOT_SAME, True)
+    found |= {"__eq__": _named("__eq__", same), "__ne__": _named("__ne__", other)}
     return found
 
 
-class _Slice(NamedTuple):
+class Slice(NamedTuple):
     """A slice of a subscript, as a structure whose bounds may be tensors."""
 
     start: Any
@@ -408,35 +413,42 @@ class _Slice(NamedTuple):
     step: Any
 
 
-def _opened(key: Any) -> Any:
+def opened(key: Any) -> Any:
     """A subscript with its slices as structures."""
     if isinstance(key, slice):
-        return _Slice(key.start, key.stop, key.step)
-    return tuple(map(_opened, key)) if type(key) is tuple else key
+        return Slice(key.start, key.stop, key.step)
+    return tuple(map(opened, key)) if type(key) is tuple else key
 
 
-def _closed(key: Any) -> Any:
-    """The subscript of `_opened`."""
-    if isinstance(key, _Slice):
+def closed(key: Any) -> Any:
+    """The subscript of `opened`."""
+    if isinstance(key, Slice):
         return slice(*key)
-    return tuple(map(_closed, key)) if type(key) is tuple else key
+    return tuple(map(closed, key)) if type(key) is tuple else key
+
+
+class OperatorCall:
+    """An operator as a function of its operands, subscripts as structures."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, x: Any, *others: Any) -> Any:
+        own = super(UnrankedTensor, x) if isinstance(x, UnrankedTensor) else x
+        return getattr(own, self.__name__)(*map(closed, others))
 
 
 def _of_any_rank(name: str) -> Operator:
     """The operator of tensors whose rank only a run knows: the run calls it where the rank counts.
     It takes part before that of another operand's class, as the class is a subclass."""
 
-    def call(x: Any, *others: Any) -> Any:
-        own = super(UnrankedTensor, x) if isinstance(x, UnrankedTensor) else x
-        return getattr(own, name)(*map(_closed, others))
-
-    _named(name, call)
+    call = OperatorCall(name)
 
     def operator(self: Any, *others: Any) -> Any:
         try:
             return getattr(super(UnrankedTensor, self), name)(*others)
         except NotYetKnown as error:
-            return error.take(call, (self, *map(_opened, others)), {})
+            return error.take(call, (self, *map(opened, others)), {})
 
     return _named(name, operator)  # type: ignore[no-any-return]
 

@@ -114,6 +114,42 @@ def result_types(tout: Any, shape: Any) -> list[tuple[DType, Any]]:
     ]
 
 
+class OnParts:
+    """A function of tensors as one from and to the values of a graph.
+
+    Args:
+        func: takes and gives tensors.
+        takes_ranked, ranked: which of its arguments and results are one value; others are two.
+        dtypes: of the results.
+        checked: makes tensors or arrays of these dtypes of what the function returns.
+    """
+
+    def __init__(
+        self, func: Any, takes_ranked: Sequence[bool], ranked: Sequence[bool],
+        dtypes: Sequence[DType], checked: Callable[..., Sequence[Any]],
+    ) -> None:  # fmt: skip
+        self.func, self.takes_ranked, self.ranked = func, takes_ranked, ranked
+        self.dtypes, self.checked = dtypes, checked
+        self.__name__ = _name(func)
+
+    def __call__(self, *parts: Any) -> list[Any]:
+        given = iter(parts)
+        arguments = [
+            next(given) if ranked else of_parts(next(given), next(given))
+            for ranked in self.takes_ranked
+        ]
+        found = self.checked(self.func, self.func(*arguments), self.dtypes)
+        values: list[Any] = []
+        for value, ranked in zip(found, self.ranked, strict=True):
+            if ranked:
+                values.append(value)
+            elif isinstance(value, Tensor):
+                values += parts_of(value)
+            else:
+                values += [value.reshape(-1), np.array(value.shape, np.int64)]
+        return values
+
+
 class StagedCall:
     """A call of Python code in a graph. Operands and results of unknown rank go through the graph
     as two values: elements and shape.
@@ -133,7 +169,6 @@ class StagedCall:
         self, func: Any, arguments: Sequence[Tensor], types: Sequence[tuple[DType, TensorShape]],
         checked: Callable[..., Sequence[Any]],
     ) -> None:  # fmt: skip
-        self.user_func, self.checked = func, checked
         self.dtypes = [d for d, _ in types]
         self.ranked = [s.rank is not None for _, s in types]
         self.takes_ranked = [not lacks_rank(x) for x in arguments]
@@ -146,26 +181,9 @@ class StagedCall:
             specs += [TensorSpec(shape, dtype)] if ranked else specs_of_parts(dtype)
         self.specs = tuple(specs)
         same = all(self.ranked) and all(self.takes_ranked)
-        self.func = func if same else self._on_parts
-        self.__name__ = _name(func)
-
-    def _on_parts(self, *parts: Any) -> list[Any]:
-        """The user's function, from and to the values of the graph."""
-        given = iter(parts)
-        arguments = [
-            next(given) if ranked else of_parts(next(given), next(given))
-            for ranked in self.takes_ranked
-        ]
-        found = self.checked(self.user_func, self.user_func(*arguments), self.dtypes)
-        values: list[Any] = []
-        for value, ranked in zip(found, self.ranked, strict=True):
-            if ranked:
-                values.append(value)
-            elif isinstance(value, Tensor):
-                values += parts_of(value)
-            else:
-                values += [value.reshape(-1), np.array(value.shape, np.int64)]
-        return values
+        self.func = func if same else OnParts(
+            func, self.takes_ranked, self.ranked, self.dtypes, checked
+        )  # fmt: skip
 
     def results(self, outputs: Sequence[Tensor]) -> list[Tensor]:
         """The tensors of the results."""

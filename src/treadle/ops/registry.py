@@ -115,7 +115,8 @@ class Op:
     sizes: Sizes | None = None
     sizes_differ: str = (
         "sizes {} and {} of the operands differ; sizes that only the running program knows are not "
-        "broadcast: td.tile makes a size of 1 larger"
+        "broadcast once it has assigned a variable, drawn random numbers or called Python code: "
+        "td.tile makes a size of 1 larger"
     )
     parts: Callable[..., Any] | None = None
     regions: tuple[str, ...] = ()

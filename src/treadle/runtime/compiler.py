@@ -9,6 +9,7 @@ import warnings
 from treadle.core import errors
 from treadle.graph.ir import Graph
 from treadle.graph.passes import optimize
+from treadle.graph.passes.assumed_sizes import tells_sizes
 from treadle.graph.rewrite import clone_graph
 from treadle.runtime.devices import backend
 from treadle.runtime.executable import Executable, InterpretedExecutable
@@ -20,6 +21,7 @@ from treadle.runtime.schedule.build import build_schedule
 from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.facts import Facts, Unsupported
 from treadle.runtime.schedule.loop_calls import calls_in_loops
+from treadle.runtime.schedule.restarts import note_restarts
 from treadle.runtime.stored import program_key, store
 
 
@@ -27,6 +29,12 @@ def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
     """See `treadle.runtime.compile`."""
     options = options or Options()
     key = program_key(graph, options)
+    executable = _executable(graph, options, key)
+    executable.exact = graph if tells_sizes(graph) else None
+    return executable
+
+
+def _executable(graph: Graph, options: Options, key: str | None) -> Executable:
     optimized = clone_graph(graph)
     optimize(optimized)
     if options.interpret or options.check_numerics:
@@ -70,7 +78,9 @@ def compile_native(graph: Graph) -> Executable:
     optimized = clone_graph(graph)
     optimize(optimized)
     try:
-        return _compile(optimized, graph, key)
+        executable = _compile(optimized, graph, key)
+        executable.exact = graph if tells_sizes(graph) else None
+        return executable
     except (MemoryError, Unsupported):
         raise
     except Exception as error:
@@ -102,6 +112,7 @@ def plan_program(graph: Graph, facts: Facts | None = None) -> Planned:
 
         verify_bounds(builder, block)
         verify_residence(builder, block)
+    note_restarts(block)
     return Planned(graph, work, builder, block, plan_memory(block))
 
 

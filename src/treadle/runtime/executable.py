@@ -31,6 +31,8 @@ class Executable:
         note: how it shares a program with other traces, or why it does not ("": not tried).
         calls: which ops call Python in its loops ("" for none).
         prepared: writes the graph as it was scheduled, where one was.
+        exact: the graph as it was traced, where the program takes sizes to be equal that results of
+            it tell: the interpreter runs it where they differ. None: `graph` is as exact.
         stretched: runs another program where NumPy stretches sizes that this one takes to be equal;
             it gives None where there is none.
     """
@@ -46,6 +48,7 @@ class Executable:
         self.counters: dict[str, int] = {}
         self.texts: dict[str, Callable[[], str]] = {}
         self.prepared: Callable[[], str] | None = None
+        self.exact: Graph | None = None
         self.stretched: Callable[[Sequence[Any]], list[Any] | None] | None = None
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
@@ -65,6 +68,11 @@ class Executable:
         return self._graph
 
     @property
+    def exact_graph(self) -> Graph:
+        """The graph that takes no sizes to be equal."""
+        return self.exact or self.graph
+
+    @property
     def guards(self) -> list[tuple[Dim, Dim]]:
         """Dims that the graph takes to be equal."""
         return list(broadcast_guards(self.graph))
@@ -77,7 +85,8 @@ class Executable:
         """Run on sizes that are not equal where the program takes them to be: by a program for
         these sizes, else by the interpreter, which stretches sizes of 1 or raises the op's error.
 
-        Nothing has run before: a program compares the sizes of its arguments first.
+        Nothing has run before that counts: a program compares the sizes of its arguments first, and
+        leaves for other sizes only while it has changed nothing (`schedule.restarts`).
         """
         found = None
         if self.stretched is not None and self.is_stretched(arrays):
@@ -88,9 +97,10 @@ class Executable:
         """What the interpreter gives, which runs on the host wherever the buffers are."""
         from treadle.runtime import interpreter
 
-        storage = self.graph.device.storage
+        graph = self.exact_graph
+        storage = graph.device.storage
         given = [x if isinstance(x, _KEPT) else storage.to_host(x) for x in arrays]
-        found = interpreter.run(self.graph, given, check_numerics=self.check_numerics)
+        found = interpreter.run(graph, given, check_numerics=self.check_numerics)
         return [x if isinstance(x, _KEPT) else storage.from_host(x) for x in found]
 
     @property

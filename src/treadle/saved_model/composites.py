@@ -1,4 +1,5 @@
 """Ragged and sparse tensors and extension types in the types of saved functions: as text, by parts.
+Calls that a run makes have a text, too.
 
 A saved function has the structures of its arguments and results as literals. What composite tensors
 are in them is their parts: types for arguments, the numbers of tensors for results.
@@ -13,6 +14,7 @@ from treadle.core.shapes import TensorShape
 from treadle.graph.literals import register_typed
 from treadle.ragged.tensor import RaggedTensor, RaggedTensorSpec
 from treadle.sparse.tensor import SparseTensor, SparseTensorSpec
+from treadle.tracing import late_calls  # noqa: F401 (gives calls that runs make a text)
 from treadle.tracing.extension_types import (
     ExtensionType,
     ExtensionTypeSpec,

@@ -75,7 +75,8 @@ def inverse_mdct(
         raise ValueError(f"inverse_mdct: {x.spec} is not frames of spectra{at(user_origin())}")
     half = x.dims[-1]
     if not isinstance(half, int):
-        raise ValueError(f"inverse_mdct: the size of the frames must be known{at(user_origin())}")
+        text = "inverse_mdct: the size of the frames must be known while tracing"
+        raise ValueError(f"{text}{at(user_origin())}")
     found = dct(x, type=4, norm=norm)
     if norm is None:
         found = found * (0.5 / half)

@@ -11,6 +11,9 @@ from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import constant, convert_to_tensor
+from treadle.ops.dims import dims_tensor
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.unary import rsqrt
 from treadle.signal.spectra import dct
 
 _BREAK_HERTZ, _FACTOR = 700.0, 1127.0
@@ -61,11 +64,13 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
         log_mel_spectrograms: [..., mel bins] floats.
 
     Raises:
-        ValueError: the last axis is empty or of unknown size.
+        ValueError: the last axis is empty.
     """
     x = convert_to_tensor(log_mel_spectrograms)
     size = x.dims[-1]
-    if not isinstance(size, int) or size < 1:
-        text = f"mfccs_from_log_mel_spectrograms: no known number of mel bins in shape {x.shape}"
+    if size == 0:
+        text = f"mfccs_from_log_mel_spectrograms: no mel bins in shape {x.shape}"
         raise ValueError(f"{text}{at(user_origin())}")
-    return dct(x, type=2) * math.sqrt(0.5 / size)
+    if isinstance(size, int):
+        return dct(x, type=2) * math.sqrt(0.5 / size)
+    return dct(x, type=2) * rsqrt(2.0 * cast(dims_tensor(size, dtypes.int64), x.dtype))

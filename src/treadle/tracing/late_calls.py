@@ -11,6 +11,8 @@ may come, to find out the dtypes and ranks of its results:
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
@@ -21,8 +23,9 @@ from treadle.autodiff.python_functions import call_later
 from treadle.core import errors, nest
 from treadle.core.context import context, recording, taping
 from treadle.core.dtypes import DType
-from treadle.core.refusals import NotYetKnown
-from treadle.core.shapes import Dim, TensorShape
+from treadle.core.origin import at, user_origin
+from treadle.core.refusals import NotYetKnown, targets_of
+from treadle.core.shapes import Dim, SymbolicDim, TensorShape
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import (
     SymbolicTensor,
@@ -33,14 +36,20 @@ from treadle.core.tensor import (
 )
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph
+from treadle.graph.literals import register_typed
 from treadle.graph.passes.broadcasts import is_elementwise
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.operators import OperatorCall, Slice, opened
+from treadle.ops.requirements import require
 from treadle.ops.shaping.reshaping import ensure_shape, with_dims
 from treadle.ops.state import Variable
 
 # What is raised where a trace lacks something that only a run knows.
 _UNKNOWN = (NotYetKnown, errors.InaccessibleTensorError, errors.OperatorNotAllowedInGraphError)
 _NUMBERS = (1, 2, 3, 4, 0, 5)  # ranks and lengths that are tried
+# Where the functions are made whose calls are read from files: these take and give tensors only.
+_OF_TENSORS = ("treadle.ops.", "treadle.numpy_staging.", "treadle.signal.", "treadle.image.",
+               "treadle.core.tensor")  # fmt: skip
 
 
 def run_later(error: NotYetKnown, function: Any, args: Any, kwargs: Any) -> Any:
@@ -59,8 +68,84 @@ def run_later(error: NotYetKnown, function: Any, args: Any, kwargs: Any) -> Any:
     if all(map(call.is_by_element, trials)):
         return call.on_elements()
     types = call.result_types(trials)
-    results = call_later(call, call.tensors, types, any(t.has_effects for t in trials))
+    results = call_later(call.late(), call.tensors, types, any(t.has_effects for t in trials))
     return nest.pack(first.structure, results) if first.results else first.structure
+
+
+class _Operand:
+    """Stands for the operand of this number among the arguments of a call."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class LateCall:
+    """A call that a run makes: of tensors, it gives the results of a public function in a row.
+
+    Args:
+        arguments: those by position and by name, with an `_Operand` for each tensor.
+    """
+
+    def __init__(self, function: Any, arguments: Any) -> None:
+        self.function, self.arguments = function, arguments
+        self.__name__ = function.__name__
+
+    def __call__(self, *tensors: Any) -> list[Any]:
+        leaves = nest.flatten(self.arguments)
+        given = [tensors[x.number] if isinstance(x, _Operand) else x for x in leaves]
+        args, kwargs = nest.pack(self.arguments, given)
+        return _tensors(self.function(*args, **kwargs))
+
+    def parts(self) -> dict[str, Any] | None:
+        """What a saved function has of it; None where the function has no public name."""
+        args, kwargs = self.arguments
+        shown = [_plain(x) for x in args], {k: _plain(x) for k, x in kwargs.items()}
+        if isinstance(self.function, OperatorCall):
+            return {"operator": self.function.__name__, "arguments": list(shown)}
+        name = f"{self.function.__module__}:{self.function.__qualname__}"
+        with contextlib.suppress(ImportError, AttributeError, ValueError):
+            if _public(name) is self.function:
+                return {"function": name, "arguments": list(shown)}
+        return None
+
+    @staticmethod
+    def of_parts(parts: dict[str, Any]) -> LateCall:
+        """The call of `parts`.
+
+        Raises:
+            ValueError: it is of no public function.
+        """
+        args, kwargs = parts["arguments"]
+        operator = parts.get("operator")
+        function = _public(parts["function"]) if operator is None else OperatorCall(operator)
+        return LateCall(function, (tuple(map(opened, args)), kwargs))
+
+
+def _public(name: str) -> Any:
+    """The public function, or method of tensors, of a name ``module:function``."""
+    module, _, path = name.partition(":")
+    found: Any = importlib.import_module(module) if module.split(".")[0] == "treadle" else None
+    for part in path.split("."):
+        found = getattr(found, part)
+    made_in = getattr(getattr(found, "__wrapped__", None), "__module__", "")
+    if targets_of(found) is None or not made_in.startswith(_OF_TENSORS):
+        raise ValueError(f"{name} is no public function of tensors")
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """An argument as values that have a text: arrays for tensors, slices for their structures."""
+    if isinstance(value, Tensor):
+        return value.numpy()
+    if isinstance(value, Slice):
+        return slice(*map(_plain, value))
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain, value))
+    return value
+
+
+register_typed("late call", [LateCall], LateCall.parts, LateCall.of_parts)
+register_typed("operand", [_Operand], lambda x: {"number": x.number}, lambda x: _Operand(**x))
 
 
 class _Trial:
@@ -91,7 +176,7 @@ class _Call:
     Attributes:
         tensors: the arguments that the graph gives: symbolic tensors, and others that a gradient
             may be asked for.
-        sought: what numbers are sought for: the shapes of the tensors without a rank, a length, or
+        sought: what numbers are sought for: a length, the shapes of the tensors without a rank, or
             the tensors that tell axes.
     """
 
@@ -100,7 +185,10 @@ class _Call:
         if own and hasattr(Tensor, function.__name__):  # it reads the variable
             function, own = getattr(Tensor, function.__name__), False
         self.function, self.arguments, self.error = function, arguments, error
-        self.leaves = nest.flatten(arguments)
+        try:
+            self.leaves = nest.flatten(arguments)
+        except ValueError:  # an argument is nested too deeply
+            raise error from None
         if not own:  # else it may update the variable
             self.leaves = [_read(x) for x in self.leaves]
         self.places = [i for i, x in enumerate(self.leaves) if _is_operand(x)]
@@ -111,12 +199,13 @@ class _Call:
         self.sought: list[Any] = []
         if error.axis is not None:
             values = set(_sources(error.axis.value))
-            self.sought = [x for x in ranked if x.value in values and x.ndim <= 1]
-        elif error.dim is not None:
-            self.sought = [error.dim] * any(error.dim in x.dims for x in ranked)
+            self.sought = [x for x in ranked if x.value in values and x.ndim <= 2]
         else:
-            extents = {id(x.extents): x.extents for x in self.tensors if lacks_rank(x)}
-            self.sought = list(extents.values())
+            if error.dim is not None and any(error.dim in x.dims for x in ranked):
+                self.sought = [error.dim]
+            if self.sought or error.dim is None:  # ranks are sought beside a length, too
+                extents = {id(x.extents): x.extents for x in self.tensors if lacks_rank(x)}
+                self.sought += [x for x in extents.values() if x.dims[0] != error.dim]
         if not self.sought:
             raise error
         self.problems: list[Exception] = []
@@ -153,16 +242,16 @@ class _Call:
             return x  # type: ignore[no-any-return]
         for number, sought in zip(numbers, self.sought, strict=True):
             if sought is x:  # axes from this one on
-                count = x.dims[0] if x.dims else None
-                axes = number if count is None else range(number, number + count)
-                return from_array(np.array(axes, x.dtype.np_dtype))
+                axes = np.arange(number, number + x.dims[-1]) if x.dims else np.array(number)
+                return from_array(np.broadcast_to(axes, x.dims).astype(x.dtype.np_dtype))
         return builder.parameter(self._spec(x, numbers))
 
     def _spec(self, x: Any, numbers: Sequence[int]) -> TensorSpec:
         """The spec of an operand for a trial: open sizes are any."""
-        if lacks_rank(x):
-            places = (n for n, s in zip(numbers, self.sought, strict=True) if s is x.extents)
-            return TensorSpec([None] * next(places, 1), x.dtype)
+        if lacks_rank(x):  # its rank may be the length that is sought
+            known = zip(numbers, self.sought, strict=True)
+            ranks = (n for n, s in known if s is x.extents or _is_dim(s, x.extents.dims[0]))
+            return TensorSpec([None] * next(ranks, 1), x.dtype)
         dims = self._dims(x, numbers)
         return TensorSpec([d if isinstance(d, int) else None for d in dims], x.dtype)
 
@@ -170,9 +259,12 @@ class _Call:
         """The dims of an operand where the length that is sought is known."""
         return tuple(numbers[0] if d == self.error.dim else d for d in x.dims)
 
-    def __call__(self, *tensors: Any) -> list[Any]:
-        """What the run calls: the results, in a row."""
-        return _tensors(self.with_tensors(*tensors))
+    def late(self) -> LateCall:
+        """What the run calls."""
+        leaves = list(self.leaves)
+        for number, place in enumerate(self.places):
+            leaves[place] = _Operand(number)
+        return LateCall(self.function, nest.pack(self.arguments, leaves))
 
     def with_tensors(self, *tensors: Any) -> Any:
         """The function's result for other tensors."""
@@ -184,7 +276,16 @@ class _Call:
 
     def with_known(self, numbers: Sequence[int]) -> Any:
         """The result of the function, which takes these numbers only."""
-        return self.with_tensors(*(self._known(x, numbers) for x in self.tensors))
+        found = self.with_tensors(*(self._known(x, numbers) for x in self.tensors))
+        text = f"{self.__name__}: this takes a vector of another length"
+        known = zip(self.sought, numbers, strict=True)
+        pairs = [(s, number) for s, number in known if isinstance(s, SymbolicDim)]
+        return nest.map_structure(lambda x: self._checked(x, pairs, text), found)
+
+    def _checked(self, x: Any, pairs: Sequence[tuple[Dim, Dim]], text: str) -> Any:
+        """A result that there is for known lengths only, whether the vectors are read or not."""
+        ranked = isinstance(x, SymbolicTensor) and not lacks_rank(x)
+        return require(x, pairs, f"{text}{at(user_origin())}") if ranked else x
 
     def _known(self, x: Any, numbers: Sequence[int]) -> Any:
         if lacks_rank(x):
@@ -231,6 +332,10 @@ class _Call:
         Of axes each trial says the same in other words."""
         texts = {f"{type(p).__name__} {p}" for p in self.problems}
         raise self.problems[0] if len(texts) == 1 or self.error.axis is not None else self.error
+
+
+def _is_dim(sought: Any, dim: Dim) -> bool:
+    return isinstance(sought, SymbolicDim) and sought == dim
 
 
 def _tensors(structure: Any) -> list[Any]:

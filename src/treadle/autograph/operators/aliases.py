@@ -23,7 +23,7 @@ from treadle.core import nest
 from treadle.core.context import context
 from treadle.core.origin import at, is_internal, user_origin
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import SymbolicTensor, Tensor, may_share
+from treadle.core.tensor import SymbolicTensor, Tensor, lacks_rank, may_share
 from treadle.graph.trip_count import trip_count
 from treadle.ops.control.control_flow import COND
 from treadle.ops.operators import in_place
@@ -38,7 +38,7 @@ _carried: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 def carry(inside: Sequence[Any], outside: Sequence[Any]) -> None:
     """Note that the loop variables `inside` begin as `outside`."""
     for inner, outer in zip(inside, outside, strict=True):
-        if isinstance(inner, SymbolicTensor):
+        if isinstance(inner, SymbolicTensor) and not lacks_rank(inner):
             _carried.setdefault(inner.recorder, {})[inner.value] = outer
 
 
@@ -63,15 +63,20 @@ class Assignments:
 
 def share_elements(values: Sequence[Any]) -> bool:
     """Whether two of some values are or may be one tensor, or parts of one."""
-    tensors = [_Storage(v) for v in values if isinstance(v, SymbolicTensor) and v.ndim]
+    tensors = [_Storage(v) for v in values if isinstance(v, SymbolicTensor) and _has_parts(v)]
     return any(a.shares(b.tensor) for a, b in combinations(tensors, 2))
+
+
+def _has_parts(value: Any) -> bool:
+    """Whether parts of it may be assigned: its rank must be known for that."""
+    return isinstance(value, Tensor) and not lacks_rank(value) and bool(value.ndim)
 
 
 def share_with_others(values: Sequence[Any]) -> frozenset[tuple[int, int]]:
     """Which values of the body being traced share elements: the numbers of two of them, or the
     number of one and the identity of a tensor from outside the body."""
     body: Any = context.recorder
-    tensors = [(k, _Storage(v)) for k, v in enumerate(values) if isinstance(v, Tensor) and v.ndim]
+    tensors = [(k, _Storage(v)) for k, v in enumerate(values) if _has_parts(v)]
     found: set[tuple[int, int]] = set()
     for k, storage in tensors:
         found |= {(k, n) for n, other in tensors if n > k and storage.shares(other.tensor)}

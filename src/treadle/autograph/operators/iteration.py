@@ -13,7 +13,7 @@ from treadle.core.composite_spec import CompositeTensor
 from treadle.core.context import context
 from treadle.core.errors import OperatorNotAllowedInGraphError
 from treadle.core.origin import at, user_origin
-from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.core.tensor import SymbolicTensor, Tensor, lacks_rank
 from treadle.ops.collections.graph_list import GraphList
 from treadle.ops.conversion import CONST, convert_to_tensor, register_converter
 from treadle.ops.dims import shape
@@ -97,6 +97,8 @@ def as_staged(iterable: Any) -> Staged | None:
     if not isinstance(iterable, SymbolicTensor):
         return None
     tensor: Tensor = iterable
+    if lacks_rank(tensor):  # a scalar has no size along its first axis
+        return Staged(shape(tensor)[0], lambda i: tensor[i])
     if tensor.ndim == 0:
         raise OperatorNotAllowedInGraphError(
             f"A scalar tensor cannot be iterated over: {tensor!r}. Use td.range(n) to count"

@@ -49,7 +49,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec
 from treadle.core.switches import is_on
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import Tensor, lacks_rank
 from treadle.ops.control import control_flow
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
@@ -297,7 +297,7 @@ def _after_one(start: State, step: Callable[[State], State]) -> State:
     tensors."""
     builder: Any = context.recorder
     flat = nest.flatten(start)
-    moving = [i for i, v in enumerate(flat) if isinstance(v, Tensor)]
+    moving = [i for i, v in enumerate(flat) if isinstance(v, Tensor) and not lacks_rank(v)]
     found: list[Any] = []
 
     def run(*params: Any) -> list[Any]:
@@ -321,7 +321,7 @@ def _with_types(start: State, step: Callable[[State], State]) -> State:
     builder: Any = context.recorder
     trial = tuple(Placeholder(v.name) if isinstance(v, Undefined) else v for v in start)
     flat = nest.flatten(_as_tensors(trial))
-    moving = [i for i, v in enumerate(flat) if isinstance(v, Tensor)]
+    moving = [i for i, v in enumerate(flat) if isinstance(v, Tensor) and not lacks_rank(v)]
     found: list[Any] = []
 
     def run(*params: Any) -> list[Any]:
@@ -384,9 +384,8 @@ def _record(
         return _checked(names, pack(tensors), step(pack(tensors)), fixed)
 
     invariants = _invariants(names, start, moving, options.get("shape_invariants"))
-    fixed = dict(
-        zip(moving, (i is not None for i in invariants or [None] * len(moving)), strict=True)
-    )
+    shapes = (i.shape if isinstance(i, Spec) else i for i in invariants or [None] * len(moving))
+    fixed = dict(zip(moving, shapes, strict=True))
     initial = [convert_to_tensor(flat[i]) if is_tensor_like(flat[i]) else flat[i] for i in moving]
     result = control_flow.staged_loop(
         run_test,
@@ -450,10 +449,12 @@ def _is_list(value: Any) -> bool:
     return type(value).__name__ == "ListTensor"
 
 
-def _checked(names: list[str], before: State, after: State, moving: Mapping[int, bool]) -> State:
+def _checked(
+    names: list[str], before: State, after: State, moving: Mapping[int, TensorShape | None]
+) -> State:
     """The tensors of `after`, which must have the types they had before the iteration.
 
-    `moving`: the numbers of the tensors, and whether a shape invariant says how they may change.
+    `moving`: the numbers of the tensors, and the shape invariants that say how they may change.
     """
     result: list[Any] = []
     number = 0
@@ -471,7 +472,7 @@ def _checked(names: list[str], before: State, after: State, moving: Mapping[int,
     return tuple(result)
 
 
-def _same_type(name: str, old: Any, new: Any, declared: bool) -> Any:
+def _same_type(name: str, old: Any, new: Any, declared: TensorShape | None) -> Any:
     if isinstance(new, Undefined) or not (is_tensor_like(new) or isinstance(new, Tensor)):
         raise _changed(StagingTypeError, name, old, new)
     if not isinstance(new, Tensor | Variable):
@@ -484,16 +485,22 @@ def _same_type(name: str, old: Any, new: Any, declared: bool) -> Any:
         return new
     if old.dtype is not new.dtype:
         raise _changed(StagingTypeError, name, old, new)
-    if hasattr(old.spec, "element") or (old.ndim == new.ndim and not declared):
-        return new  # lists learn their element shape; dims that change are left open
-    if old.ndim != new.ndim or not _dims_fit(old, new):
+    if lacks_rank(old) or lacks_rank(new) or hasattr(old.spec, "element"):
+        return new  # lists learn their element shape; ranks that only a run knows are left open
+    if old.ndim == new.ndim and not declared:
+        return new  # dims that change are left open
+    if not _dims_fit(old, new, declared):
         raise _changed(StagingValueError, name, old, new)
     return new
 
 
-def _dims_fit(old: Tensor, new: Tensor) -> bool:
+def _dims_fit(old: Tensor, new: Tensor, declared: TensorShape | None) -> bool:
     """Whether `new` is allowed by the shape invariant that `old` has."""
-    return all(a == b for a, b in zip(old.dims, new.dims, strict=True) if isinstance(a, int))
+    if declared is not None and declared.rank is None:
+        return True
+    return old.ndim == new.ndim and all(
+        a == b for a, b in zip(old.dims, new.dims, strict=True) if isinstance(a, int)
+    )
 
 
 def _changed(kind: type[Exception], name: str, old: Any, new: Any) -> Exception:

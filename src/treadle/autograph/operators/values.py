@@ -14,14 +14,15 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import dim_symbols
 from treadle.core.spec import ListSpec, Spec
-from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.core.tensor import SymbolicTensor, Tensor, lacks_rank
 from treadle.ops.collections.lists import list_new
 from treadle.ops.control.control_flow import check_predicate
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.numbers.python_numbers import apply, is_symbolic_number
 from treadle.ops.shaping.creation import zeros
-from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.shaping.reshaping import reshape, reshape_to
+from treadle.ops.shaping.unknown_rank import of_parts
 from treadle.ops.state import Variable
 
 
@@ -68,6 +69,8 @@ def truth(value: Any, what: str = "if") -> Tensor:
     if is_symbolic_number(value):
         value = apply(bool, value)
     tensor = convert_to_tensor(value)
+    if lacks_rank(tensor):
+        tensor = reshape(tensor, ())
     if tensor.ndim and all(d == 1 for d in tensor.dims):
         tensor = reshape_to(tensor, ())
     if tensor.ndim == 0 and tensor.dtype is not dtypes.bool and tensor.dtype.is_numeric:
@@ -156,4 +159,6 @@ def filler(builder: Any, spec: Spec) -> Tensor:
     """What stands for a variable without a value: zeros, or a list without elements."""
     if isinstance(spec, ListSpec):
         return list_new(spec)
+    if not spec.has_rank:
+        return of_parts(zeros([0], spec.dtype), zeros([1], dtypes.int64))  # type: ignore[no-any-return]
     return zeros(dims_known_to(builder, spec), spec.dtype)

@@ -12,6 +12,7 @@ from treadle.core.switches import declare
 from treadle.core.switches import disabled as disabled
 from treadle.graph.ir import Graph
 from treadle.graph.passes.algebra import simplify_algebra
+from treadle.graph.passes.assumed_sizes import assume_equal_sizes, drop_known_sizes
 from treadle.graph.passes.choices import choose_numbers
 from treadle.graph.passes.common import merge_common_subexpressions
 from treadle.graph.passes.complex_parts import split_complex_numbers
@@ -57,8 +58,12 @@ def of_loops(name: str) -> Callable[[Graph], bool]:
 
 PIPELINE: tuple[Pass, ...] = (
     Pass(
+        "assumed_sizes", assume_equal_sizes,
+        "takes operands to have one size; first, so that all others see known sizes",
+    ),
+    Pass(
         "custom_gradients", drop_custom_gradients,
-        "drops the marks of custom gradients; first, as they hide how results are computed",
+        "drops the marks of custom gradients; early, as they hide how results are computed",
     ),
     Pass(
         "constants", fold_constants,
@@ -172,6 +177,11 @@ PIPELINE: tuple[Pass, ...] = (
     Pass(
         "parts", place_parts,
         "gives parts of arrays symbolic bounds; after the rounds, before passes that need these",
+        last=True,
+    ),
+    Pass(
+        "known_sizes", drop_known_sizes,
+        "drops checks of sizes that are equal by these bounds, before passes that look for loops",
         last=True,
     ),
     Pass(

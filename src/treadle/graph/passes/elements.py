@@ -17,6 +17,7 @@ import numpy as np
 
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.ops.broadcasting import OF_SIZE
 from treadle.ops.conversion import CONST
 from treadle.ops.indexing.elements import ELEMENT, ELEMENT_UPDATE
 from treadle.ops.indexing.index import INDEX
@@ -89,7 +90,7 @@ def _views(value: Value) -> Iterator[tuple[Value, list[Cut]]]:
     cuts: list[Cut] = []
     while value.node is not None:
         cut = _cut(value.node)
-        same = "as_is" in value.node.op.tags or value.node.op is ENSURE_SHAPE
+        same = "as_is" in value.node.op.tags or value.node.op in (ENSURE_SHAPE, OF_SIZE)
         if cut is None and not same:
             return
         if cut is not None:

@@ -7,7 +7,7 @@ from typing import Any
 from treadle.core.shapes import Dim, SymbolicDim, product
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import Rewriter
-from treadle.ops.broadcasting import BROADCAST_TO
+from treadle.ops.broadcasting import BROADCAST_TO, OF_SIZE
 from treadle.ops.indexing.updates import INDEX_UPDATE, SLICE_UPDATE
 from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.properties import PartUse
@@ -174,6 +174,7 @@ def _same_part(node: Node, other: Node) -> bool:
 MOVEMENT_RULES: dict[Op, Any] = {
     RESHAPE: (_merge_reshapes,),
     ENSURE_SHAPE: (_shape_is_known,),
+    OF_SIZE: (_shape_is_known,),
     TRANSPOSE: (_merge_transposes,),
     BROADCAST_TO: (_drop_broadcast,),
     MATMUL: (_fold_transposes, _multiply_before_broadcast),

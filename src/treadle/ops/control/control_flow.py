@@ -7,15 +7,16 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from treadle.core import dtypes, errors, nest
-from treadle.core.context import context, taping
+from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import UNKNOWN_SHAPE, Dim, TensorShape, fresh_symbol
+from treadle.core.shapes import UNKNOWN_SHAPE, Dim, TensorShape, fresh_symbol, stretched_of
 from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import Tensor, lacks_rank
+from treadle.ops.control.open_ranks import LoopVariables, RankChanges, Results
 from treadle.ops.conversion import constant, convert_to_tensor, has_dtype, is_symbolic
 from treadle.ops.known_values import known_truth
 from treadle.ops.lowering import Structure
-from treadle.ops.registry import Op, register, run_with_regions
+from treadle.ops.registry import OPS, Op, register, run, run_with_regions
 from treadle.ops.scalars import integer, number
 
 NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
@@ -60,8 +61,8 @@ def cond(
     """``true_fn()`` or ``false_fn()``, by a scalar boolean.
 
     With a concrete `pred`, or one that follows from known ranks and sizes, only the chosen function
-    runs. With another one both are traced, and
-    must return the same structure with the same dtypes, which may hold None where both have it.
+    runs. With another one both are traced, and must return the same structure with the same dtypes,
+    which may hold None where both have it. A result of two ranks is of unknown rank.
 
     Raises:
         TypeError: the branches return different structures or dtypes.
@@ -69,8 +70,7 @@ def cond(
     _check_callables("cond", true_fn=true_fn, false_fn=false_fn)
     assert true_fn is not None and false_fn is not None
     if has_dtype(pred):
-        pred = convert_to_tensor(pred)
-        check_predicate(pred, "cond")
+        pred = as_predicate(pred, "cond")
     if not is_symbolic(pred):
         return true_fn() if bool(pred) else false_fn()
     known = None if hasattr(true_fn, "is_traced_always") else known_truth(pred)
@@ -79,7 +79,12 @@ def cond(
     builder = context.recorder
     traced = [_trace(builder, fn, (), missing=True) for fn in (true_fn, false_fn)]
     structure = _same_branches(traced[0].structure, traced[1].structure)
-    found = iter(_finish(builder, COND, [pred], traced))
+    results = Results(*(branch.leaves for branch in traced))
+    for branch in traced:
+        with recording(branch.builder):
+            values = map(branch.builder.use, results.values(branch.leaves))
+            branch.builder.region.results = [x.value for x in values]
+    found = iter(results.tensors(_finish(builder, COND, [pred], traced)))
     leaves = [None if leaf is None else next(found) for leaf in nest.flatten(structure)]
     return nest.pack(structure, leaves)
 
@@ -107,8 +112,8 @@ def while_loop(
     Args:
         loop_vars: a list or tuple of nested structures; numbers become tensors while tracing.
         shape_invariants: the same structure of TensorShapes or TensorSpecs, for variables whose
-            shape changes from one iteration to the next. Where the rank is unknown, every size may
-            change and the rank stays.
+            shape changes from one iteration to the next. Where the rank is unknown, it may change,
+            too.
         maximum_iterations: an upper bound on the number of iterations.
         parallel_iterations, back_prop, swap_memory, name: accepted for TensorFlow programs.
         checkpoint: in a function, the gradient keeps the loop variables of about sqrt(2 n) of n
@@ -143,7 +148,8 @@ def while_loop(
         if maximum_iterations is not None:
             maximum_iterations = integer("while_loop: maximum_iterations", maximum_iterations)
         if shape_invariants is not None:
-            _carried_specs([_as_value(v) for v in nest.flatten(start)], shape_invariants)
+            given = [_as_value(v) for v in nest.flatten(start)]
+            _carried_specs(given, _shapes_of(shape_invariants, len(given)))
         result = _run_loop(cond, body, start, maximum_iterations)
     else:
         result = staged_loop(
@@ -240,26 +246,44 @@ def _record_loop(
 ) -> tuple[Any, ...]:  # fmt: skip
     builder = context.recorder
     start = [_as_value(v) for v in nest.flatten(loop_vars)]
-    specs, given, opened = _carried_specs(start, invariants)
+    variables = LoopVariables(start, _shapes_of(invariants, len(start)), widen)
+    found: list[Any] = []  # what the body gives, as it gives it
+
+    def unpacked(flat: Sequence[Any]) -> Any:
+        return nest.pack(loop_vars, variables.variables(flat))
 
     def run_cond(*flat: Any) -> Any:
-        result = convert_to_tensor(cond(*nest.pack(loop_vars, flat)))
-        check_predicate(result, "while_loop")
-        return [result]
+        return [as_predicate(cond(*unpacked(flat)), "while_loop")]
 
     def run_body(*flat: Any) -> Any:
-        return _as_tuple(body(*nest.pack(loop_vars, flat)), len(loop_vars))
+        found[:] = [_as_tuple(body(*unpacked(flat)), len(loop_vars))]
+        return variables.after([_leaf(v) for v in nest.flatten(found[0])])
 
+    while True:
+        try:
+            specs, traced, opened = _traced_loop(builder, run_cond, run_body, variables, widen)
+            break
+        except RankChanges:
+            continue
+    traced[1].structure = found[0]
+    _check_loop(loop_vars, variables, specs, traced[1], opened)
+    outputs = _finish(builder, WHILE, variables.start, traced, attrs)
+    return tuple(unpacked(outputs))
+
+
+def _traced_loop(
+    builder: Any, run_cond: Any, run_body: Any, variables: LoopVariables, widen: bool
+) -> tuple[list[Spec], list[_Traced], set[Dim]]:
+    """The specs of the values that a loop carries, its condition and body, and the symbols of dims
+    that change."""
+    specs, given, opened = _carried_specs(variables.start, variables.shapes)
     while True:
         traced = [_trace(builder, run_cond, specs), _trace(builder, run_body, specs)]
         after = [v.spec for v in traced[1].builder.region.results]
-        found = len(opened)
+        count = len(opened)
         specs = _widened(specs, after, given, opened, widen)
-        if len(opened) == found:
-            break
-    _check_loop(loop_vars, specs, traced[1], opened)
-    outputs = _finish(builder, WHILE, start, traced, attrs)
-    return tuple(nest.pack(loop_vars, outputs))
+        if len(opened) == count:
+            return specs, traced, opened
 
 
 def _widened(
@@ -275,7 +299,9 @@ def _widened(
         return list(specs)  # reported by _check_loop
 
     def dim(before: Dim, now: Dim) -> Dim:
-        if before == now or before in opened or (isinstance(before, int) and not every):
+        if before in stretched_of(now) or before in opened:  # a run checks that it stays
+            return before
+        if isinstance(before, int) and not every:
             return before
         symbol = fresh_symbol()
         opened.add(symbol)
@@ -293,26 +319,33 @@ def _as_value(value: Any) -> Tensor:
     return value if isinstance(value, Tensor) else convert_to_tensor(value)
 
 
+def _shapes_of(invariants: Any, count: int) -> list[TensorShape | None] | None:
+    """The shape invariant of each loop variable."""
+    if invariants is None:
+        return None
+    shapes = [s.shape if isinstance(s, Spec) else s for s in _flat_shapes(invariants)]
+    if len(shapes) != count:
+        raise ValueError(
+            f"while_loop: {len(shapes)} shape invariants for {count} loop variables"
+            f"{at(user_origin())}"
+        )
+    return shapes
+
+
 def _carried_specs(
-    start: Sequence[Tensor], invariants: Any
+    start: Sequence[Tensor], shapes: Sequence[TensorShape | None] | None
 ) -> tuple[list[Spec], list[bool], set[Dim]]:
     """The specs of the loop variables inside the loop, which of them an invariant gave, and the
     symbols that stand for its unknown dims."""
     specs: list[Spec] = [t.spec for t in start]
     given = [False] * len(specs)
     opened: set[Dim] = set()
-    if invariants is None:
+    if shapes is None:
         return specs, given, opened
-    shapes = [s.shape if isinstance(s, Spec) else s for s in _flat_shapes(invariants)]
-    if len(shapes) != len(specs):
-        raise ValueError(
-            f"while_loop: {len(shapes)} shape invariants for {len(specs)} loop variables"
-            f"{at(user_origin())}"
-        )
     for i, (spec, shape) in enumerate(zip(specs, shapes, strict=True)):
         if shape is None or (shape.rank is None and isinstance(spec, ListSpec)):
             continue
-        if shape.rank is None:  # the rank stays
+        if shape.rank is None:  # the rank stays as long as the body keeps it
             shape = TensorShape([None] * spec.rank)
         if not shape.is_compatible_with(spec.shape):
             raise ValueError(
@@ -337,24 +370,27 @@ def _flat_shapes(invariants: Any) -> list[Any]:
 
 
 class _Traced:
-    """A traced branch or body: its builder and the structure that it returned."""
+    """A traced branch or body: its builder, the structure that it returned and its tensors."""
 
     def __init__(self) -> None:
         self.builder: Any = None
         self.structure: Any = None
+        self.leaves: list[Tensor] = []
 
 
 def _trace(
     builder: Any, fn: Callable[..., Any], specs: Sequence[Spec], missing: bool = False
 ) -> _Traced:
-    """Trace a branch or body, which with `missing` may return None where it has nothing."""
+    """Trace a body or condition, or with `missing` a branch, which may return None where it has
+    nothing and is given its results later."""
     traced = _Traced()
 
     def run(*params: Any) -> list[Tensor]:
         with taping(()):  # outer tapes see the whole node, not what is inside
             traced.structure = fn(*params)
             leaves = nest.flatten(traced.structure)
-            return [_leaf(v) for v in leaves if v is not None or not missing]
+            traced.leaves = [_leaf(v) for v in leaves if v is not None or not missing]
+            return [] if missing else traced.leaves
 
     traced.builder = builder.trace_region(run, specs)
     return traced
@@ -395,6 +431,15 @@ def record_while(
     return run_with_regions(WHILE, [*start, *captured], regions, rolled=True)
 
 
+def as_predicate(value: Any, what: str) -> Tensor:
+    """A condition as a scalar bool; of one whose rank only a run knows, its only element."""
+    pred = convert_to_tensor(value)
+    if lacks_rank(pred):
+        pred = run(OPS["reshape"], pred.elements, shape=())
+    check_predicate(pred, what)
+    return pred
+
+
 def check_predicate(pred: Tensor, what: str) -> None:
     """Raise an InvalidArgumentError unless `pred` is a scalar bool."""
     if pred.dtype is not dtypes.bool or pred.ndim != 0:
@@ -425,7 +470,10 @@ def _check_missing(a: Any, b: Any) -> None:
             raise ValueError(f"only one of them returns None{place}")
 
 
-def _check_loop(loop_vars: Any, specs: Sequence[Spec], body: _Traced, opened: set[Dim]) -> None:
+def _check_loop(
+    loop_vars: Any, variables: LoopVariables, specs: Sequence[Spec], body: _Traced,
+    opened: set[Dim],
+) -> None:  # fmt: skip
     try:
         nest.assert_same_structure(loop_vars, body.structure)
     except (TypeError, ValueError) as error:
@@ -433,7 +481,7 @@ def _check_loop(loop_vars: Any, specs: Sequence[Spec], body: _Traced, opened: se
             f"while_loop: the body returns another structure than loop_vars: {error}"
             f"{at(user_origin())}"
         ) from None
-    paths = [path for path, _ in nest.flatten_with_paths(loop_vars)]
+    paths = variables.of_values([path for path, _ in nest.flatten_with_paths(loop_vars)])
     for path, before, value in zip(paths, specs, body.builder.region.results, strict=True):
         after = value.spec
         if after.dtype is not before.dtype or type(after) is not type(before):
@@ -452,7 +500,7 @@ def _check_loop(loop_vars: Any, specs: Sequence[Spec], body: _Traced, opened: se
 def _dims_fit(before: Sequence[Dim], after: Sequence[Dim], opened: set[Dim]) -> bool:
     """A dim that is known on entry must stay so; an opened one may be anything."""
     return len(before) == len(after) and all(
-        a == b or b in opened for b, a in zip(before, after, strict=True)
+        b in stretched_of(a) or b in opened for b, a in zip(before, after, strict=True)
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import broadcast, fresh_symbol
+from treadle.core.shapes import broadcast_and_told, fresh_symbol
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import apply
@@ -25,7 +25,7 @@ def _infer_where(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorS
         raise TypeError(f"the condition must be bool, not {condition.dtype.name}")
     if x.dtype is not y.dtype:
         raise TypeError(f"dtypes {x.dtype.name} and {y.dtype.name} differ")
-    return TensorSpec(broadcast(condition.dims, x.dims, y.dims), x.dtype)
+    return TensorSpec(broadcast_and_told(condition.dims, x.dims, y.dims), x.dtype)
 
 
 def _grad_where(call: OpCall, dz: Tensor) -> list[Any]:

@@ -92,7 +92,7 @@ def boolean_mask(
     Numbers in the mask are true unless 0.
     """
     x, chosen = convert_to_tensor(tensor), convert_to_tensor(mask)
-    start = normalize_axis(axis or 0, max(x.ndim, 1))
+    start = normalize_axis(0 if axis is None else axis, max(x.ndim, 1))
     end = start + chosen.ndim
     if chosen.ndim == 0:
         raise ValueError(f"boolean_mask: the mask is a scalar, without an axis{at(user_origin())}")

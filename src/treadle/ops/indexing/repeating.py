@@ -10,7 +10,7 @@ from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
-from treadle.ops.axes import normalize_axis
+from treadle.ops.axes import listed_axes, normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor, has_dtype, is_symbolic, to_array
 from treadle.ops.dims import dims_tensor, elements_of, size_of
@@ -68,8 +68,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
         shift: one number for each axis; several for one axis add up.
     """
     x = convert_to_tensor(input)
-    given = axis if isinstance(axis, list | tuple | np.ndarray) else [axis]
-    axes = [normalize_axis(a, x.ndim) for a in given]
+    axes = listed_axes(convert_to_tensor(axis) if has_dtype(axis) else axis, x.ndim)
     amounts = convert_to_tensor(shift) if has_dtype(shift) else to_array(shift)
     if amounts.ndim > 1:
         text = f"roll: shift must be a scalar or a vector, not of shape {tuple(amounts.shape)}"

@@ -22,10 +22,12 @@ from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.gather import gathered
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import run
+from treadle.ops.requirements import require
 from treadle.ops.shaping.creation import EYE
 from treadle.ops.shaping.ranges import range as numbers
 from treadle.ops.shaping.reshaping import reshape_to, with_dims
 from treadle.ops.shaping.slicing import slice_known
+from treadle.ops.sizes import at_most
 
 _ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 
@@ -67,17 +69,24 @@ class _Band:
     def is_main(self) -> bool:
         return self.low == self.high == 0
 
-    def length(self, rows: Dim, columns: Dim) -> Dim:
-        """The length of the longest diagonal.
+    def found_in(self, x: Tensor, rows: Dim, columns: Dim) -> Tensor:
+        """`x`, where matrices of this size have the diagonals.
 
         Raises:
             InvalidArgumentError: there are no such diagonals.
         """
         for k in (self.low, self.high):
             size = rows if k < 0 else columns
+            text = f"{self.what}: matrices of {{}} rows and {{}} columns have no diagonal {k}"
             if isinstance(size, int) and k and abs(k) >= size:
-                raise _invalid(f"{self.what}: matrices of {rows} rows and {columns} columns have "
-                               f"no diagonal {k}")  # fmt: skip
+                raise _invalid(text.format(rows, columns))
+            if k:
+                few = f"{self.what}: matrices with so few rows or columns have no diagonal {k}"
+                x = require(x, [at_most(abs(k) + 1, size)] * (not isinstance(size, int)), few)
+        return x
+
+    def length(self, rows: Dim, columns: Dim) -> Dim:
+        """The length of the longest diagonal."""
         return compound("min", rows + min(self.high, 0), columns - max(self.low, 0))
 
     def shift(self, k: Tensor, sizes: Tensor, length: Tensor) -> Tensor:
@@ -128,7 +137,7 @@ def diag_part(
     if x.ndim < 2:
         raise _invalid(f"diag_part: {x.spec} is no matrix or batch of matrices")
     rows, columns = x.dims[-2:]
-    length = band.length(rows, columns)
+    x, length = band.found_in(x, rows, columns), band.length(rows, columns)
     if band.is_main and not x.dtype.is_bool:
         square = slice_known(x, [0] * x.ndim, (*x.dims[:-2], length, length))
         mask = run(EYE, shape=(length, length), dtype=dtypes.bool)
@@ -145,6 +154,7 @@ def diag_part(
 
 def _spread(band: _Band, diagonal: Tensor, rows: Dim, columns: Dim, rest: Tensor) -> Tensor:
     """Matrices with diagonals of the band, and elsewhere the elements of `rest`."""
+    diagonal = band.found_in(diagonal, rows, columns)
     batch = diagonal.dims[:-1] if band.count == 1 else diagonal.dims[:-2]
     length = band.length(rows, columns)
     wanted = (*batch, *((length,) if band.count == 1 else (band.count, length)))

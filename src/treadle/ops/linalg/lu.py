@@ -24,6 +24,7 @@ from treadle.ops.linalg.matrix_functions import adjoint
 from treadle.ops.linalg.triangles import tril, triu
 from treadle.ops.op_makers import inferred
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.requirements import require
 from treadle.ops.shaping.creation import eye, ones
 from treadle.ops.statistics.sorting import argsort
 
@@ -170,4 +171,5 @@ def _checked(lower_upper: Any, perm: Any) -> tuple[Tensor, Tensor]:
             None, None, f"lu: {packed.spec} and {order.spec} are not the triangles and the order "
             f"of matrices{at(user_origin())}",
         )  # fmt: skip
-    return packed, order
+    pairs = zip(packed.dims[:-1], order.dims, strict=True)
+    return require(packed, pairs, "lu: the order is none of the rows of the matrices"), order

@@ -10,15 +10,16 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, SymbolicDim, broadcast, product
+from treadle.core.shapes import Dim, SymbolicDim, broadcast_and_told, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
-from treadle.ops.axes import normalize_axis
+from treadle.ops.axes import known_axis, listed_axes
 from treadle.ops.broadcasting import unbroadcast
-from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
+from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype, is_symbolic
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.indexing.transposing import transpose
+from treadle.ops.known_values import known_value
 from treadle.ops.lowering import Library
 from treadle.ops.op_makers import guard, needs, require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
@@ -47,7 +48,7 @@ def _infer_matmul(
         raise errors.InvalidArgumentError(
             None, None, f"shapes {a.shape} and {b.shape}: the inner dims {k} and {k2} differ"
         )
-    return TensorSpec((*broadcast(a.dims[:-2], b.dims[:-2]), m, n), a.dtype)
+    return TensorSpec((*broadcast_and_told(a.dims[:-2], b.dims[:-2]), m, n), a.dtype)
 
 
 def _inner_sizes(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
@@ -281,16 +282,34 @@ def _may_equal(a: Dim, b: Dim) -> bool:
 
 
 def _contracted(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
+    if has_dtype(axes):
+        axes = convert_to_tensor(axes)
+        known = known_value(axes.value, {}) if is_symbolic(axes) else axes.numpy()
+        if known is not None:
+            axes = known.tolist()
+        else:
+            axes = _rows(axes) if axes.ndim else known_axis(axes)
     if isinstance(axes, int | np.integer):
         count = int(axes)
         if not 0 <= count <= min(x.ndim, y.ndim):
             raise ValueError(f"tensordot: axes {count} exceeds a rank{at(user_origin())}")
         return list(range(x.ndim - count, x.ndim)), list(range(count))
-    first, second = (np.atleast_1d(np.asarray(a)) for a in axes)
-    if len(first) != len(second):
+    first, second = axes
+    over_x, over_y = listed_axes(first, x.ndim), listed_axes(second, y.ndim)
+    if len(over_x) != len(over_y):
         raise ValueError(f"tensordot: {axes} names different numbers of axes{at(user_origin())}")
-    over_x = [normalize_axis(i, x.ndim) for i in first]
-    return over_x, [normalize_axis(j, y.ndim) for j in second]
+    return over_x, over_y
+
+
+def _rows(axes: Tensor) -> list[Tensor]:
+    """The parts along the first axis, of known size."""
+    count, *inner = axes.dims
+    if not isinstance(count, int):
+        text = f"tensordot: axes {axes.spec} are not those of two tensors{at(user_origin())}"
+        raise errors.InvalidArgumentError(None, None, text)
+    zeros = [0] * len(inner)
+    parts = (slice_known(axes, [i, *zeros], (1, *inner)) for i in range(count))
+    return [reshape_to(part, tuple(inner)) for part in parts]
 
 
 # -- products of vectors -------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.axes import normalize_axes
-from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.elementwise.arithmetic import divide
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
@@ -48,7 +48,8 @@ def norm(
         good = (named or ord == "fro") and len({*normalize_axes(axis, x.ndim)}) == 2
     else:
         positive = isinstance(ord, int | float) and ord > 0
-        good = (named or positive) and (axis is None or isinstance(axis, int | np.integer))
+        single = isinstance(axis, int | np.integer) or (has_dtype(axis) and not axis.shape.rank)
+        good = (named or positive) and (axis is None or single)
     if not good:
         raise ValueError(f"norm: no ord={ord!r} over axis={axis!r}{at(user_origin())}")
     if of_matrices and ord == 2:

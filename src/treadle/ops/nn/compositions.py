@@ -87,6 +87,7 @@ def moments(
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance of `x` over `axes` (16-bit floats are computed in float32)."""
     x = convert_to_tensor(x)
+    axes = normalize_axes(axes, x.ndim)
     wide = cast(x, dtypes.float32) if x.dtype.size == 2 else x
     mean = reduce_mean(wide, axes, keepdims=True)
     # The mean's own slope cancels out of the variance's gradient.
@@ -105,6 +106,7 @@ def weighted_moments(
         frequency_weights: broadcasts with `x`.
     """
     given = convert_to_tensor(x)
+    axes = normalize_axes(axes, given.ndim)
     narrow = given.dtype.is_floating and given.dtype.size == 2  # sums of squares need more digits
     value = cast(given, dtypes.float32) if narrow else given
     weights = cast(frequency_weights, value.dtype) * ones_like(value)

@@ -22,7 +22,8 @@ from treadle.kernel.ir import (
     const,
     index_axes,
 )  # fmt: skip
-from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.axes import known_axis
+from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.elementwise.unary import exp
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import Access, Compute, LowerCall
@@ -160,7 +161,7 @@ LOG_SOFTMAX = register(
 
 def normal_axis(axis: Any, rank: int) -> int:
     """`axis` counted from the front; what is out of range is left for the shape rule to refuse."""
-    number = -1 if axis is None else int(axis)
+    number = -1 if axis is None else known_axis(axis) if has_dtype(axis) else int(axis)
     return number + rank if number < 0 else number
 
 

@@ -27,6 +27,7 @@ from treadle.ops.indexing.gather import gather
 from treadle.ops.random.distributions import categorical, uniform
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.reductions.scan import cumsum
+from treadle.ops.requirements import require
 from treadle.ops.shaping.creation import fill, ones
 from treadle.ops.shaping.ranges import range as number_range
 from treadle.ops.shaping.reshaping import reshape, with_dims
@@ -120,10 +121,13 @@ def all_candidate_sampler(
     name: str | None = None,
 ) -> Candidates:  # fmt: skip
     """All classes in order, each once: see `log_uniform_candidate_sampler`."""
-    labels = _labels(true_classes, num_true)
+    given = convert_to_tensor(true_classes)
+    labels = _labels(given, num_true)
+    text = f"true_classes must be [batch, {num_true}]"
+    expected = fill(shape_of(labels), constant(1.0, dtypes.float32))
     return Candidates(
         number_range(num_sampled, dtype=dtypes.int64),
-        fill(shape_of(labels), constant(1.0, dtypes.float32)), ones([num_sampled]),
+        require(expected, [(given.dims[-1], num_true)], text), ones([num_sampled]),
     )  # fmt: skip
 
 

@@ -225,7 +225,7 @@ def one_hot(
     target = dtypes.as_dtype(dtype) if dtype is not None else _common_dtype(values)
     on = convert_to_tensor(1 if on_value is None else on_value, target)
     off = convert_to_tensor(0 if off_value is None else off_value, target)
-    position = x.ndim if axis is None or axis == -1 else normalize_axis(axis, x.ndim + 1)
+    position = x.ndim if axis is None else normalize_axis(axis, x.ndim + 1)
     size = size_of(depth, "one_hot: depth")
     return run(ONE_HOT, x, on, off, depth=size, axis=position)  # type: ignore[no-any-return]
 

@@ -12,6 +12,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor, lacks_rank
+from treadle.ops.control.open_ranks import set_parts
 from treadle.ops.dims import shape
 from treadle.ops.registry import run
 from treadle.ops.shaping.reshaping import ENSURE_SHAPE, RESHAPE, SETTLE_RANK, reshape
@@ -30,6 +31,9 @@ def parts_of(x: Tensor) -> tuple[Tensor, Tensor]:
     if lacks_rank(x):
         return x.elements, x.extents
     return reshape(x, [-1]), shape(x, dtypes.int64)
+
+
+set_parts(parts_of)
 
 
 def of_parts(elements: Any, extents: Any) -> Any:

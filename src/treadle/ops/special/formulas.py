@@ -18,7 +18,7 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.arrays import broadcast_arrays
-from treadle.core.shapes import Dim, broadcast, product
+from treadle.core.shapes import Dim, broadcast_and_told, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray
 from treadle.kernel.ir import Expr, apply, cast, const
@@ -217,7 +217,7 @@ def infer_floats(*specs: TensorSpec) -> TensorSpec:
     require_kinds("f", *specs)
     dims = specs[0].dims
     for spec in specs[1:]:
-        dims = broadcast(dims, spec.dims)
+        dims = broadcast_and_told(dims, spec.dims)
     return TensorSpec(dims, specs[0].dtype)
 
 

@@ -12,6 +12,9 @@ A sum that a loop adds up waits for its own last addition in every iteration. Th
 iterations of the loop around it do not wait for each other, and they read rows together. Each is
 added up in its own order, so that results are the same.
 
+Where positions in a loop inside have to be checked, they are before it, for all its iterations. If
+one is outside, the iterations go on one by one from there on; nothing was stored before.
+
 The loops inside must count from and to numbers that are the same in all iterations of the loop
 around them. What an iteration stores, no other one may read or store: one position of each element
 is the counter itself.
@@ -19,16 +22,18 @@ is the counter itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from treadle.core import dtypes
 from treadle.core.shapes import Dim
 from treadle.core.switches import is_on
 from treadle.graph.ir import Value
-from treadle.kernel.ir import Apply, Load
+from treadle.kernel.ir import Affine, Apply, Expr, Index, Load, postorder
 from treadle.runtime.cpu.contraction import Products
+from treadle.runtime.cpu.hoisted_checks import Counting
+from treadle.runtime.cpu.linear_forms import LinearForms, positions
 from treadle.runtime.cpu.llvm_text import Block as TextBlock
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_carried import value_type
@@ -41,8 +46,10 @@ from treadle.runtime.schedule.steps import (
     LoadScalar,
     Loop,
     Place,
+    Position,
     Step,
     Update,
+    is_checked,
 )
 
 MOST_STEPS = 64  # of an iteration that is written several times: the length of the code
@@ -78,12 +85,41 @@ def _registers(step: Loop) -> list[Carried]:
     return [c for c in step.carried if c.place is None]
 
 
-def _read(step: Step) -> Iterator[Place]:
-    """The arrays that a step reads elements of."""
+class _Read(NamedTuple):
+    """An element that a step reads; `load` is None for an array of rank 0."""
+
+    step: Any
+    place: Place
+    load: Load | None = None
+
+
+def _read(step: Step) -> Iterator[_Read]:
+    """The elements of arrays that a step reads."""
     if isinstance(step, LoadScalar):
-        yield step.source
+        yield _Read(step, step.source)
     elif isinstance(step, Evaluate):
-        yield from (o.place for o in step.inputs.values() if o.place is not None)
+        for load in postorder([step.expr]):
+            place = step.inputs[load.buffer.name].place if isinstance(load, Load) else None
+            if place is not None and isinstance(load, Load):
+                yield _Read(step, place, load)
+
+
+def _stays(carried: Carried) -> bool:
+    """Whether a variable is a register, or an array that is updated where it is."""
+    place = carried.place
+    return place is None or (carried.other is None and place.kind != "buffer")
+
+
+def _widened(step: Evaluate, expr: Expr) -> Value | None:
+    """The integer register that an expression converts to a type at least as wide."""
+    if not isinstance(expr, Apply) or expr.fn != "cast" or not expr.dtype.is_integer:
+        return None
+    (given,) = expr.args
+    if not isinstance(given, Load) or given.index or not given.dtype.is_integer:
+        return None
+    source = step.inputs[given.buffer.name]
+    wider = expr.dtype.size >= given.dtype.size
+    return source.value if wider and source.place is None else None
 
 
 class _Analysis:
@@ -103,12 +139,26 @@ class _Analysis:
     def agrees(self) -> bool:
         steps = list(all_steps(self.step.body))
         loops = [s for s in steps if isinstance(s, Loop)]
-        plain = all(isinstance(s, Evaluate | LoadScalar | Update | Loop) for s in steps)
+        kinds = Evaluate | LoadScalar | Update | Loop | Position
+        plain = all(isinstance(s, kinds) for s in steps)
         if not loops or not plain or len(steps) > MOST_STEPS:
             return False
-        if not all(c.place is None or c.other is None for s in loops for c in s.carried):
+        if any(isinstance(s, Position) for s in steps) and not self._checks_first(loops):
+            return False
+        if not all(map(_stays, self.step.carried)):
+            return False
+        arrays = [c for s in loops for c in s.carried if c.place is not None]
+        if not all(_stays(c) and c.start.place is c.place for c in arrays):
             return False
         return self._counts_alike(self.step.body) and self._keeps_apart(steps)
+
+    def _checks_first(self, loops: Sequence[Loop]) -> bool:
+        """Whether all positions that are to be checked are in the only loop inside, and nothing is
+        stored before it."""
+        steps = self.step.body.steps
+        if len(loops) != 1 or any(isinstance(s, Position) for s in steps):
+            return False
+        return not any(isinstance(s, Update) for s in steps[: steps.index(loops[0])])
 
     def _counts_alike(self, block: Block) -> bool:
         """Whether the loops in a block add something up, and count in all iterations alike."""
@@ -119,7 +169,7 @@ class _Analysis:
                 loads = any(o.place is not None for o in step.inputs.values())
                 if loads or any(o.value in self.varying for o in inputs):
                     self.varying.add(step.value)
-            elif isinstance(step, LoadScalar):
+            elif isinstance(step, LoadScalar | Position):
                 self.varying.add(step.value)
             elif isinstance(step, Loop):
                 counter = _counter(step)
@@ -130,8 +180,6 @@ class _Analysis:
                     return False
                 limit = step.counted.limit
                 if counter.start.value in self.varying or limit in self.varying:
-                    return False
-                if any(isinstance(s, Update) for s in step.body.steps):
                     return False
                 self.varying.update(sums)
                 if not self._counts_alike(step.body):
@@ -153,11 +201,23 @@ class _Analysis:
             if not where or not axes:
                 return False
         return all(
-            where and stored.keys().isdisjoint(where)
+            where and (stored.keys().isdisjoint(where) or self._is_own(read, stored, where))
             for step in steps
-            for place in _read(step)
-            for where in [self.emitter.program.scopes.memory(place)]
+            for read in _read(step)
+            for where in [self.emitter.program.scopes.memory(read.place)]
         )
+
+    def _is_own(
+        self, read: _Read, stored: Mapping[object, tuple[Sequence[Dim], set[int]]],
+        where: Sequence[object],
+    ) -> bool:  # fmt: skip
+        """Whether an element that is read is one that no other iteration stores."""
+        step, load = read.step, read.load
+        if load is None or not is_checked(step, step.inputs[load.buffer.name]):
+            return False
+        counted = {n for n, index in enumerate(load.index) if self._counts(step, index)}
+        known = [stored[memory] for memory in where if memory in stored]
+        return all(load.buffer.shape == dims and counted & axes for dims, axes in known)
 
     def _axes(self, update: Update) -> set[int]:
         """The axes along which the position of a stored number is the counter."""
@@ -173,15 +233,16 @@ class _Analysis:
         """Whether a register is the counter, of this or another width."""
         while value is not self.counter:
             step = self.made.get(value)
-            if step is None or not isinstance(step.expr, Apply) or step.expr.fn != "cast":
+            source = None if step is None else _widened(step, step.expr)
+            if source is None:
                 return False
-            (given,) = step.expr.args
-            if not isinstance(given, Load) or given.index or not given.dtype.is_integer:
-                return False
-            if step.value.spec.dtype.size < given.dtype.size:
-                return False
-            value = step.inputs[given.buffer.name].value
+            value = source
         return True
+
+    def _counts(self, step: Evaluate, index: Index) -> bool:
+        """Whether a position is the counter."""
+        source = None if isinstance(index, Affine) else _widened(step, index)
+        return source is not None and self._is_counter(source)
 
 
 class _Joint:
@@ -191,6 +252,7 @@ class _Joint:
     def __init__(self, emitter: Emitter, count: int) -> None:
         self.emitter, self.fn = emitter, emitter.fn
         self.copies = [_Copy(dict(emitter.registers), {}) for _ in range(count)]
+        self.out = ""  # the block in which iterations go on one by one
 
     @contextmanager
     def _as(self, copy: _Copy) -> Iterator[None]:
@@ -210,7 +272,7 @@ class _Joint:
         countdown = countdown_of(emitter)
         pair = f"{kind} {limit_of(emitter, counted)}, {kind} {count - 1}"
         last = fn.call(f"{kind} @llvm.ssub.sat.{kind}({kind}, {kind})", pair)
-        left = fn.load_word(countdown)
+        left, self.out = fn.load_word(countdown), f"exit{k}"
         fn.enter(f"pre{k}")
         head = TextBlock(f"head{k}", [("i64", f"%count{k}"), (kind, f"%x{k}")])
         fn.enter(head(left, start))
@@ -224,7 +286,7 @@ class _Joint:
         after = fn.value(f"add {kind} %x{k}, {count}")
         left = emitter.exits.count_down(k, f"%count{k}", lambda _: emitter.exits.polled(countdown))
         fn.branch(head(left, after))
-        fn.label(f"exit{k}")
+        fn.label(self.out)
         return f"%x{k}"
 
     def _steps(self, block: Block) -> None:
@@ -245,12 +307,41 @@ class _Joint:
 
     def _inner(self, step: Loop) -> None:
         """A loop inside, in strips where it may be long."""
-        emitter, fn, k = self.emitter, self.fn, self.fn.unique()
+        emitter, k = self.emitter, self.fn.unique()
         counted = step.counted
         assert counted is not None
-        words = [self._start(copy, c) for copy, c in self._carried(step)]
+        words = [copy.registers[c.start.value] for copy, c in self._carried(step)]
         with self._as(self.copies[0]):
             limit = limit_of(emitter, counted)
+        before = emitter.inside
+        emitter.inside = self._checked(step, words[self._place(step)], limit)
+        self._strips(step, k, words, limit)
+        emitter.inside = before
+
+    def _checked(self, step: Loop, first: str, limit: str) -> frozenset[Step]:
+        """Check the positions of a loop inside, in all iterations; one by one they go on where a
+        position is outside, or cannot be checked here."""
+        emitter, fn = self.emitter, self.fn
+        found = frozenset[Step](positions(step.body))
+        good = "true"
+        for copy in self.copies if found else ():
+            with self._as(copy):
+                forms = LinearForms(emitter, step)
+                counting = Counting(emitter, step, forms)
+                if found != set(counting.steps):
+                    good = "false"
+                    break
+                ends = [forms.wide(word, forms.counter) for word in (first, limit)]
+                good = fn.value(f"and i1 {good}, {counting.all_inside(*ends)}")
+        if found:
+            stay = f"inside{fn.unique()}"
+            fn.fork(good, stay, self.out, likely=True)
+            fn.label(stay)
+        return found
+
+    def _strips(self, step: Loop, k: int, words: Sequence[str], limit: str) -> None:
+        emitter, fn, counted = self.emitter, self.fn, step.counted
+        assert counted is not None
         if step.most is not None and step.most <= UNINTERRUPTED:
             self._strip(step, k, words, limit)
             return
@@ -297,9 +388,6 @@ class _Joint:
             for carried in _registers(step):
                 if carried is not counter or copy is self.copies[0]:
                     yield copy, carried
-
-    def _start(self, copy: _Copy, carried: Carried) -> str:
-        return copy.registers[carried.start.value]
 
     def _block(self, step: Loop, name: str, prefix: str) -> TextBlock:
         kinds = [value_type(self.emitter, c.param) for _, c in self._carried(step)]

@@ -7,7 +7,7 @@ from treadle.core.shapes import product
 from treadle.runtime.cpu.llvm_text import Block
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
-from treadle.runtime.cpu.program_entry import RAISED
+from treadle.runtime.cpu.program_entry import RAISED, WRONG_SHAPE
 from treadle.runtime.cpu.program_kernels import emit_launch
 from treadle.runtime.cpu.program_python import call_python, emit_callback
 from treadle.runtime.cpu.program_updates import integer
@@ -48,8 +48,13 @@ def emit_load_scalar(emitter: Emitter, step: LoadScalar) -> None:
 def emit_guard(emitter: Emitter, step: Guard) -> None:
     """Compare two sizes."""
     fn = emitter.fn
-    number = emitter.program.add_callback(step)
     a, b = (emitter.dim(d) for d in step.sizes)
+    if step.restarts:
+        differ = fn.compare("ne", a, b)
+        if differ is not False:
+            emitter.exits.fail_if("true" if differ is True else differ, WRONG_SHAPE)
+        return
+    number = emitter.program.add_callback(step)
     words = fn.alloca("[2 x i64], align 8")
     with fn.when(fn.compare("ne", a, b)) as needed:
         if needed:

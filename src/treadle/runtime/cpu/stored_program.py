@@ -118,6 +118,10 @@ class StoredExecutable(NativeExecutable):
         return self._compile().graph
 
     @property
+    def exact_graph(self) -> Graph:
+        return self._compile().exact_graph
+
+    @property
     def stages(self) -> Texts:
         return self._compile().stages
 

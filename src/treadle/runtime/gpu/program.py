@@ -38,7 +38,7 @@ from treadle.runtime.gpu.routines import (
     routine_for,
 )
 from treadle.runtime.gpu.routines.exchanges import ExchangeRoutine
-from treadle.runtime.gpu.run import Run
+from treadle.runtime.gpu.run import Run, SizesDiffer
 from treadle.runtime.gpu.stretches import KeptStretches, Stretches
 from treadle.runtime.memory.use import MemoryUse
 from treadle.runtime.planned import Planned
@@ -285,6 +285,9 @@ class GpuProgram(Executable):
             before = storage.uploads, storage.downloads
             try:
                 self._submit(run)
+            except SizesDiffer:
+                release_iterators(self.graph)
+                return self.where_sizes_differ(arrays)
             except BaseException as error:
                 release_iterators(self.graph)
                 if isinstance(error, Exception):

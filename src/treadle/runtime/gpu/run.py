@@ -67,6 +67,10 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
+class SizesDiffer(Exception):
+    """Sizes differ that the program takes to be equal, and it has changed nothing so far."""
+
+
 class Run:
     """The state of a run.
 
@@ -504,6 +508,8 @@ class Run:
     def guard(self, step: Guard) -> None:
         a, b = self.shape(step.sizes)
         if a != b:
+            if step.restarts:
+                raise SizesDiffer
             text = step.message(a, b)
             error = errors.InvalidArgumentError(None, step.node.op, text)
             raise failed_at(step.node.origin, error)

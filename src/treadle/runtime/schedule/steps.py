@@ -268,15 +268,21 @@ class Guard(Step):
     """Fail unless two sizes that only the running program knows are equal.
 
     text: the error, with places for the sizes.
+    restarts: nothing has been changed so far: where the sizes differ the program ends, and the
+        graph runs in the interpreter, which broadcasts or raises.
     """
 
     node: Node
     sizes: tuple[Dim, Dim]
     text: str
+    restarts: bool = False
 
     def message(self, a: int, b: int) -> str:
         """The error for the sizes of a run."""
-        name = "" if "speaks_for_caller" in self.node.op.tags else f"{self.node.op.name}: "
+        of = self.node.attrs.get("of")
+        name = f"{self.node.op.name if of is None else of}: "
+        if "speaks_for_caller" in self.node.op.tags:
+            name = ""
         return f"{name}{self.text.format(a, b)}{at(self.node.origin)}"
 
 
