@@ -305,6 +305,7 @@ if TYPE_CHECKING:
         onnx,
         passes,
         profiler,
+        quantization,
         queue,
         ragged,
         raw_ops,
@@ -431,8 +432,8 @@ explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
         audio autodiff autograph compat data distribute image inspect io keras lookup onnx passes
-        profiler queue ragged raw_ops saved_model sets shared_object signal sparse strings summary
-        sysconfig test train
+        profiler quantization queue ragged raw_ops saved_model sets shared_object signal sparse
+        strings summary sysconfig test train
         """,
     "treadle.compat.v1.graph": "Graph",
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",
@@ -676,6 +677,7 @@ __all__ = [
     "pow",
     "print",
     "profiler",
+    "quantization",
     "py_function",
     "queue",
     "ragged",

@@ -18,7 +18,7 @@ _PLACES = (
     "treadle", "treadle.math", "treadle.linalg", "treadle.nn", "treadle.random",
     "treadle.nn.experimental",
     "treadle.random.experimental", "treadle.bitwise", "treadle.strings", "treadle.image",
-    "treadle.audio", "treadle.lookup",
+    "treadle.audio", "treadle.lookup", "treadle.quantization",
     "treadle.io", "treadle.io.gfile", "treadle.debugging", "treadle.data", "treadle.nest",
     "treadle.autograph",
     "treadle.types.experimental", "treadle.config", "treadle.config.experimental", "treadle.test",
@@ -56,7 +56,10 @@ _INSTEAD = {
         "td.lookup.StaticHashTable in functions",
     ),
     **dict.fromkeys(
-        ("quantization", "QUANTIZED_DTYPES", "qint8", "qint16", "qint32", "quint8", "quint16"),
+        (
+            "dequantize", "quantize", "quantized_concat", "QUANTIZED_DTYPES", "qint8", "qint16",
+            "qint32", "quint8", "quint16",
+        ),
         _NO_QUANTIZED,
     ),
     **dict.fromkeys(

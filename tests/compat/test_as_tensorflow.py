@@ -227,7 +227,6 @@ for call, name in [
     (tf.tpu.experimental.initialize_tpu_system, "tensorflow.tpu.experimental.initialize"),
     (naming.Table, "TPUEmbedding"),
     (tf.CriticalSection, "threading.Lock"),
-    (tf.quantization.fake_quant_with_min_max_args, "Quantized"),
 ]:
     try:
         call()

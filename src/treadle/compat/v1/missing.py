@@ -141,10 +141,6 @@ HINTS = {
         (
             "dequantize", "quantize", "quantize_v2", "quantized_concat", "nn.quantized_avg_pool",
             "nn.quantized_conv2d", "nn.quantized_max_pool",
-            *(
-                f"fake_quant_with_min_max_{kind}{what}"
-                for kind in ("args", "vars", "vars_per_channel") for what in ("", "_gradient")
-            ),
             "train.do_quantize_training_on_graphdef",
         ),
         _QUANTIZED,
