@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.core import dtypes
-from treadle.core.shapes import Dim, SymbolicDim, symbol_name
+from treadle.core.shapes import Dim, symbol_name
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import (
@@ -30,7 +30,7 @@ from treadle.graph.rewrite import (
     substitute_symbols,
 )
 from treadle.ops.broadcasting import OF_SIZE, ONE_SIZE
-from treadle.ops.dims import AS_DIM, DIM, SHAPE
+from treadle.ops.dims import DIM, OPEN_DIM, SHAPE
 from treadle.ops.elementwise.comparison import OF_ONE_SHAPE
 from treadle.ops.linalg.matrices import BYTE_MATMUL, MATMUL
 from treadle.ops.lowering import Compaction, Compute, Rows
@@ -87,10 +87,10 @@ class _Assuming(Rewriter):
             return first
         attrs = {"pairs": tuple((first, d) for d in sizes if d != first), "of": node.op.name}
         number = self.emit(DIM, (), {"dim": first, "out_type": dtypes.int64})
-        symbol = SymbolicDim.symbol(name)
-        told = {"dim": symbol, "least": 0, "most": dtypes.int64.max}
-        self.emit(AS_DIM, [self.emit(ONE_SIZE, [number], attrs)], told)
-        return symbol
+        # A size that is found while the program runs: no bound of it is known.
+        told = {"what": f"{node.op.name}: a size", "least": 0, "most": None}
+        dim: Dim = self.emit(OPEN_DIM, [self.emit(ONE_SIZE, [number], attrs)], told).spec.dims[0]
+        return dim
 
     def _of_sizes(self, node: Node, value: Value, sizes: dict[int, Dim]) -> Value:
         """An operand, checked to have the sizes."""
