@@ -71,7 +71,7 @@ def test_python_code_that_runs_once_is_that_of_the_function():
 
 def test_concrete_functions_print_as_the_caller_calls_them(jitted):
     jitted(np.zeros(4), 2, 1.5)
-    assert [str(c) for c in jitted.concrete_functions] == [
+    assert [repr(c) for c in jitted.concrete_functions] == [
         "<ConcreteFunction add_to_head(a: f64[4], n=2, scale: f64[]) -> [f64[]]>",
         "<ConcreteFunction add_to_head(a: buffer f64[4], n=2, scale: f64[]) -> [f64[]]>",
     ]
