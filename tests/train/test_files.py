@@ -5,6 +5,7 @@ import os
 import random
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -221,7 +222,7 @@ except td.errors.ResourceExhaustedError as error:
 def test_half_written_files_of_dead_processes_are_removed(tmp_path):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    own = f".ck.safetensors.{overwriting.socket.gethostname()}-"
+    own = f".ck.safetensors.{socket.gethostname()}-"
     left, alive = tmp_path / f"{own}{dead.pid}.part", tmp_path / f"{own}1.part"
     left.write_text("half")
     alive.write_text("of another process")
