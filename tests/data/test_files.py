@@ -94,7 +94,6 @@ def test_warnings_of_what_is_left_out(tmp_path: Path) -> None:
         (lambda: td.data.TFRecordDataset("a", num_parallel_reads=0), E.InvalidArgumentError, "0"),
         (lambda: td.data.FixedLengthRecordDataset("a", 2, -1), E.InvalidArgumentError, "-1"),
         (lambda: Dataset.load("/none", wait=True), NotImplementedError, "wait"),
-        (lambda: td.io.decode_proto, AttributeError, "protobuf"),
         (lambda: Dataset.range(3).save("/a", shard_func=lambda x: 0.5), ValueError, "int64 scalar"),
         (lambda: Dataset.range(3).rejection_resample(lambda x: 0.5, [1.0]), ValueError, "integer"),
         (lambda: Dataset.range(3).rejection_resample(lambda x: x, 1.0), ValueError, "vectors"),

@@ -84,7 +84,7 @@ def test_specs_stand_for_arrays(jitted):
     jitted(np.zeros(4), 2, 1.5)
     assert jitted.experimental_get_tracing_count() == 2  # as values, and with `a` changed in place
     number = td.TensorSpec([], td.float32)
-    assert "scale: f32[]" in str(jitted.get_concrete_function(spec, 2, number))
+    assert "scale: f32[]" in repr(jitted.get_concrete_function(spec, 2, number))
 
 
 def test_a_dim_that_is_not_known_is_refused(jitted):

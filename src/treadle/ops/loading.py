@@ -26,6 +26,8 @@ def load_op(name: str) -> None:
 
 
 def load_all_ops() -> None:
-    """Import every module of this package, for who asks the registry for all ops."""
+    """Import every module with ops, for who asks the registry for all of them."""
+    for name in dict.fromkeys(_ELSEWHERE.values()):
+        importlib.import_module(name)
     for module in pkgutil.walk_packages([os.path.dirname(__file__)], "treadle.ops."):
         importlib.import_module(module.name)
