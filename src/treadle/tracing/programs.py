@@ -17,6 +17,8 @@ from treadle.core.shapes import Dim, substitute
 from treadle.core.switches import is_on
 from treadle.core.texts import Texts
 from treadle.graph.ir import Graph
+from treadle.graph.passes.assumed_sizes import assume_equal_sizes
+from treadle.graph.rewrite import clone_graph
 from treadle.runtime import compile, compile_native
 from treadle.runtime.executable import Executable
 from treadle.runtime.memory.use import MemoryUse
@@ -232,7 +234,7 @@ class _Family:
 
         try:
             pattern = _pattern(samples, graph)
-            _sizes(pattern, list(broadcast_guards(pattern.graph)), graph)
+            _sizes(pattern, _guards(pattern.graph), graph)
             program = self._program(pattern, number)
             executable = SharedExecutable(program, program.sizes(graph), number)
         except (NoPattern, Mismatch) as problem:
@@ -279,6 +281,13 @@ def _pattern(samples: Sequence[Graph], graph: Graph) -> Pattern:
     if pattern is None:
         raise NoPattern(reason)
     return pattern
+
+
+def _guards(graph: Graph) -> list[tuple[Dim, Dim]]:
+    """The dims that a program for a graph would take to be equal."""
+    assumed = clone_graph(graph)
+    assume_equal_sizes(assumed)
+    return list(broadcast_guards(assumed))
 
 
 def _living(references: Sequence[weakref.ref[Any]]) -> list[Any]:
