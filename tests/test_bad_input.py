@@ -186,7 +186,7 @@ def test_branches_of_different_ranks():
 
     @td.function
     def f(x, y, counted):
-        if x > 0:  # HERE
+        if x > 0:
             z = x
         else:
             z = y
@@ -195,7 +195,8 @@ def test_branches_of_different_ranks():
     assert float(f(C(1.0), C([1.0, 2.0]), False)) == 2.0
     assert f(C(-1.0), C([1.0, 2.0]), False).numpy().tolist() == [2.0, 3.0]
     text = error_of(lambda: f(C(1.0), C([1.0, 2.0]), True), ValueError, "rank", "ensure_shape")
-    assert marked(f) in text and marked(f, "USE") in text
+    assert marked(f, "USE") in text
+    assert int(f(C(-1.0), C([1.0, 2.0]), True)) == 2
 
 
 def test_a_return_in_one_branch_only():

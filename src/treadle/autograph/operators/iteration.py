@@ -14,13 +14,15 @@ from treadle.core.context import context
 from treadle.core.errors import OperatorNotAllowedInGraphError
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import SymbolicTensor, Tensor, lacks_rank
+from treadle.ops.asserts import assert_greater
 from treadle.ops.collections.graph_list import GraphList
 from treadle.ops.conversion import CONST, convert_to_tensor, register_converter
-from treadle.ops.dims import shape
+from treadle.ops.dims import rank, shape
 from treadle.ops.elementwise.arithmetic import maximum, minimum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.comparison import greater
 from treadle.ops.elementwise.selection import where
+from treadle.ops.indexing.gather import gather
 from treadle.ops.numbers.python_numbers import extreme, is_symbolic_number, symbolic_number
 from treadle.ops.shaping.ranges import RANGE, RANGE_DYNAMIC
 from treadle.ops.shaping.ranges import range as tensor_range
@@ -97,8 +99,14 @@ def as_staged(iterable: Any) -> Staged | None:
     if not isinstance(iterable, SymbolicTensor):
         return None
     tensor: Tensor = iterable
-    if lacks_rank(tensor):  # a scalar has no size along its first axis
-        return Staged(shape(tensor)[0], lambda i: tensor[i])
+    if lacks_rank(tensor):
+        assert_greater(
+            rank(tensor), 0,
+            "a loop and len need a tensor of rank 1 or more, this one has rank 0: give its rank "
+            "where it is made, with td.ensure_shape",
+        )  # fmt: skip
+        # Not `shape(tensor)[0]`: sizes of slices are compared before assertions run.
+        return Staged(gather(shape(tensor), 0), lambda i: tensor[i])
     if tensor.ndim == 0:
         raise OperatorNotAllowedInGraphError(
             f"A scalar tensor cannot be iterated over: {tensor!r}. Use td.range(n) to count"
