@@ -138,7 +138,7 @@ class ShelfProgram(Executable):
             else:
                 assert type(value) is Box, value
                 given.append(value._secret)
-        found = interpreter.run(self.graph, given)
+        found = interpreter.run(self.exact_graph, given)
         for value, inside in variables:
             value.make_writable()
             value.cell().buffer._secret[...] = inside.numpy()
