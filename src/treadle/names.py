@@ -34,7 +34,8 @@ _PLACES = (
 
 _NO_RAGGED = "Use td.RaggedTensor, with its row_splits, row_lengths() and bounding_shape()"
 _NO_QUANTIZED = (
-    "Quantized numbers are not provided: use bfloat16 or float16, or td.round and td.clip_by_value"
+    "Quantized numbers are not provided: use bfloat16 or float16, or td.quantization for floats "
+    "that are rounded as they would be"
 )
 
 # TensorFlow's names that are not provided, and what to use instead.
@@ -66,8 +67,7 @@ _INSTEAD = {
         ("resource", "variant"),
         "Variables, arrays of tensors and datasets are objects of Python, not tensors of a dtype",
     ),
-    "quantize_and_dequantize_v4": "Quantized numbers are not provided: use td.round and "
-    "td.clip_by_value",
+    "quantize_and_dequantize_v4": "Use td.quantization.quantize_and_dequantize_v2",
     "LinearOperator": "Use a class derived from td.linalg.LinearOperator with _shape and _matmul, "
     "or td.linalg.LinearOperatorFullMatrix",
     "special": "td.math has the special functions that are provided: use scipy.special in "

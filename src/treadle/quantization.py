@@ -279,7 +279,7 @@ def quantize_and_dequantize_v2(
             None, None, f"input must be floating-point, not {x.dtype.name}{at(user_origin())}"
         )
     _check_integers(num_bits, signed_input, round_mode)
-    given = low, high = [convert_to_tensor(value, x.dtype) for value in (input_min, input_max)]
+    low, high = (convert_to_tensor(value, x.dtype) for value in (input_min, input_max))
     assert_less_equal(low, high, f"Invalid range: input_min is above input_max{at(user_origin())}")
     place = None if axis in (None, -1) else normalize_axis(axis, x.ndim)
 
@@ -302,7 +302,7 @@ def quantize_and_dequantize_v2(
         )  # fmt: skip
         return found, gradient
 
-    return rounded(x, *given)  # type: ignore[no-any-return]
+    return rounded(x, low, high)  # type: ignore[no-any-return]
 
 
 def _check_integers(num_bits: Any, signed: Any, round_mode: Any) -> None:
@@ -346,13 +346,4 @@ def _scaled(
     return rounding(x * scale) * step  # type: ignore[no-any-return]
 
 
-def quantize_and_dequantize(
-    input: Any, input_min: Any, input_max: Any, signed_input: bool = True, num_bits: int = 8,
-    range_given: bool = False, round_mode: str = "HALF_TO_EVEN", name: str | None = None,
-    narrow_range: bool = False, axis: int | None = None,
-) -> Tensor:  # fmt: skip
-    """`quantize_and_dequantize_v2`, by its older name."""
-    return quantize_and_dequantize_v2(
-        input, input_min, input_max, signed_input, num_bits, range_given, round_mode, name,
-        narrow_range, axis,
-    )  # fmt: skip
+quantize_and_dequantize = quantize_and_dequantize_v2  # by its older name

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
         serialize_sparse,
     )
 
-
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",

@@ -37,6 +37,7 @@ TAGS = {
     "custom": "only on tapes: a call of a function with a gradient of its own",
     "draws": "elements do not depend on inputs at the same position, as of random numbers",
     "dynamic": "the shape of the result depends on the elements of the inputs",
+    "gives_dim": "the first dim of its result is the number that it takes",
     "gives_own_arrays": "its NumPy implementation gives arrays that nobody else holds",
     "gradient_mark": "gives its first attrs['count'] inputs, whose gradient is attrs['gradient']",
     "idempotent": "f(x, x) is x",
@@ -50,7 +51,6 @@ TAGS = {
     "ring": "a sum, difference or product: exact for integers that wrap around and come back",
     "selects": "takes a part of its first input, an array or a list",
     "speaks_for_caller": "its errors name the call that the user wrote",
-    "gives_dim": "the first dim of its result is the number that it takes",
     "strings": "its NumPy implementation takes or gives strings; programs call it for these",
 }
 

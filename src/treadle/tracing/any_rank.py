@@ -12,7 +12,7 @@ from typing import Any
 from treadle.core import nest
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec, TensorSpec
-from treadle.tracing.concrete import ConcreteFunction, label, public_leaf, shown
+from treadle.tracing.concrete import ConcreteFunction, label, named, public_leaf, shown
 from treadle.tracing.function_type import FunctionType
 from treadle.tracing.signature import Arguments, FunctionSignature, weakly
 from treadle.tracing.trace import parameter_names
@@ -83,8 +83,7 @@ class AnyRankFunction:
         """(args, kwargs) with a TensorSpec for every tensor, of unknown rank or with None for
         unknown dims."""
         labelled = zip(parameter_names(self._bare), self._bare.types, strict=True)
-        named = [_named(kind, name) for name, kind in labelled]
-        return self._bare.pack([public_leaf(kind) for kind in named])
+        return self._bare.pack([public_leaf(named(kind, name)) for name, kind in labelled])
 
     @property
     def function_type(self) -> FunctionType:
@@ -188,13 +187,6 @@ class AnyRankFunction:
 
     def __repr__(self) -> str:
         return f"<ConcreteFunction {self.pretty_signature()}>"
-
-
-def _named(kind: Any, name: str) -> Any:
-    """A tensor's spec with the name of its parameter."""
-    if not isinstance(kind, TensorSpec):
-        return kind
-    return TensorSpec(kind.shape, kind.dtype, name).on(kind.device)
 
 
 def _common(*specs: Any) -> Any:

@@ -90,7 +90,7 @@ class ConcreteFunction:
         names = iter([p.name for p in trace.graph.arguments])
         self._arguments = arguments.pack(
             [
-                weakly(leaf) if spec is None else _named(spec, next(names)).on(self.graph.device)
+                weakly(leaf) if spec is None else named(spec, next(names)).on(self.graph.device)
                 for leaf, spec in zip(arguments.leaves, trace.leaves, strict=True)
             ]
         )
@@ -520,9 +520,11 @@ def public_leaf(leaf: Any) -> Any:
     return TensorSpec(dims, leaf.dtype, leaf.name).on(leaf.device)
 
 
-def _named(spec: Spec, name: str) -> Spec:
-    """A tensor's spec with the name of its parameter."""
-    return TensorSpec(spec.shape, spec.dtype, name) if isinstance(spec, TensorSpec) else spec
+def named(leaf: Any, name: str) -> Any:
+    """A tensor's spec with the name of its parameter; other leaves of a signature themselves."""
+    if not isinstance(leaf, TensorSpec):
+        return leaf
+    return TensorSpec(leaf.shape, leaf.dtype, name).on(leaf.device)
 
 
 def label(name: str, value: Any) -> str:

@@ -41,11 +41,6 @@ def smart_cond(
     return td.cond(pred, true_fn, false_fn) if chosen is None else chosen()
 
 
-def constant_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor as an array where it is known while tracing, else None."""
-    return td.get_static_value(tensor, partial)
-
-
 def constant_value_as_shape(tensor: Any) -> Any:
     """The shape that a tensor of sizes says, with None for sizes that are not known."""
     known = td.get_static_value(tensor, True) if td.is_tensor(tensor) else tensor

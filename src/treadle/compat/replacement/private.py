@@ -39,7 +39,7 @@ _TENSOR_SPECS = {
 }
 _CONDITIONS = {
     "smart_cond": functions.smart_cond,
-    "smart_constant_value": functions.constant_value,
+    "smart_constant_value": td.get_static_value,
 }
 _TESTS = dict.fromkeys(
     (
@@ -70,10 +70,10 @@ _OWN: dict[str, dict[str, Any]] = {
     "framework.tensor_shape": {"as_shape": td.TensorShape, "as_dimension": Dimension},
     "framework.tensor_spec": _TENSOR_SPECS,
     "framework.tensor_util": {
-        "constant_value": functions.constant_value,
+        "constant_value": td.get_static_value,
         "constant_value_as_shape": functions.constant_value_as_shape,
         "is_tf_type": td.is_tensor,
-        "try_evaluate_constant": functions.constant_value,
+        "try_evaluate_constant": td.get_static_value,
     },
     "framework.test_util": {
         "TensorFlowTestCase": td.test.TestCase,

@@ -16,8 +16,6 @@ What one mask selects of several arrays has one size: nothing is assumed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, symbol_name
 from treadle.core.spec import TensorSpec
@@ -154,7 +152,4 @@ def _broadcasts(node: Node) -> bool:
     """Whether the axes of the operands are those of the result, counted from the end."""
     lower = node.op.lower
     elementwise = isinstance(lower, Compute) and lower.kind == "elementwise"
-    return elementwise or node.op in _ALIGNED or isinstance(lower, Rows)
-
-
-_ALIGNED: Sequence[object] = (MATMUL, BYTE_MATMUL)
+    return elementwise or node.op in (MATMUL, BYTE_MATMUL) or isinstance(lower, Rows)
