@@ -148,6 +148,8 @@ def test_what_was_changed_before_is_not_changed_twice() -> None:
     with pytest.raises(td.errors.InvalidArgumentError, match="not broadcast once it has assigned"):
         after(X, Y, 1, 3)
     assert float(v) == 3.0
+    with pytest.raises(td.errors.InvalidArgumentError, match=r"sizes 3 and 2 of the operands.*\n"):
+        after(X, Y, 2, 3)  # which no broadcast would make fit
 
 
 def test_in_branches_and_loops() -> None:

@@ -113,11 +113,7 @@ class Op:
     effect: str | None = None
     tags: frozenset[str] = field(default_factory=frozenset)
     sizes: Sizes | None = None
-    sizes_differ: str = (
-        "sizes {} and {} of the operands differ; sizes that only the running program knows are not "
-        "broadcast once it has assigned a variable, drawn random numbers or called Python code: "
-        "td.tile makes a size of 1 larger"
-    )
+    sizes_differ: str = "sizes {} and {} of the operands differ"
     parts: Callable[..., Any] | None = None
     regions: tuple[str, ...] = ()
     part: Part | None = None
@@ -137,6 +133,12 @@ class Op:
     def runs_user_code(self) -> bool:
         """Whether it calls Python code of the user, which may use any variable."""
         return self.effect == "io" and "quiet" not in self.tags and "asserts" not in self.tags
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether programs compute each element of its result from those at the same place of its
+        operands, which broadcast."""
+        return isinstance(self.lower, Compute) and self.lower.kind == "elementwise"
 
     @property
     def why_called(self) -> str | None:

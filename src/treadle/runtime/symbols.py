@@ -9,7 +9,7 @@ from treadle.core.records import record
 from treadle.core.shapes import ANY, Dim, SymbolicDim, dim_symbols, symbol_name
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Region, Value
-from treadle.ops.broadcasting import BROADCAST_TO
+from treadle.ops.broadcasting import BROADCAST_TO, OF_SIZE, ONE_SIZE, SUM_TO
 from treadle.ops.lowering import Rows
 from treadle.runtime.roles import Role, kind_of, role_of
 
@@ -82,6 +82,12 @@ def guarded_dims(node: Node) -> Iterator[tuple[Dim, Dim]]:
             for a, b in zip(reversed(value.spec.dims), reversed(out), strict=False):
                 if a != b and a != 1:
                     yield a, b
+
+
+def may_broadcast(node: Node) -> bool:
+    """Whether sizes of a node that differ may be right, as one of them is 1."""
+    broadcasts = node.op in (BROADCAST_TO, OF_SIZE, ONE_SIZE, SUM_TO)
+    return broadcasts or node.op.is_elementwise or isinstance(node.op.lower, Rows)
 
 
 def _aligned(node: Node) -> bool:

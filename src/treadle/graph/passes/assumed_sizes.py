@@ -31,7 +31,7 @@ from treadle.ops.broadcasting import OF_SIZE, ONE_SIZE
 from treadle.ops.dims import DIM, OPEN_DIM, SHAPE
 from treadle.ops.elementwise.comparison import OF_ONE_SHAPE
 from treadle.ops.linalg.matrices import BYTE_MATMUL, MATMUL
-from treadle.ops.lowering import Compaction, Compute, Rows
+from treadle.ops.lowering import Compaction, Rows
 from treadle.ops.shaping.reshaping import RESHAPE
 
 
@@ -150,6 +150,5 @@ def _sizes(node: Node, axis: int) -> list[Dim]:
 
 def _broadcasts(node: Node) -> bool:
     """Whether the axes of the operands are those of the result, counted from the end."""
-    lower = node.op.lower
-    elementwise = isinstance(lower, Compute) and lower.kind == "elementwise"
-    return elementwise or node.op in (MATMUL, BYTE_MATMUL) or isinstance(lower, Rows)
+    op = node.op
+    return op.is_elementwise or op in (MATMUL, BYTE_MATMUL) or isinstance(op.lower, Rows)

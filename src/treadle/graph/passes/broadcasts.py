@@ -15,7 +15,6 @@ from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import Rewriter
 from treadle.ops.broadcasting import BROADCAST_TO
-from treadle.ops.lowering import Compute
 from treadle.ops.shaping.creation import FILL
 from treadle.ops.shaping.reshaping import RESHAPE
 
@@ -37,9 +36,7 @@ def sink_broadcasts(rewriter: Rewriter, node: Node) -> Value | None:
 
 def is_elementwise(node: Node) -> bool:
     """Elementwise, with an output of the shape that the inputs broadcast to."""
-    lower = node.op.lower
-    computes = isinstance(lower, Compute) and lower.kind == "elementwise"
-    if not computes or len(node.outputs) != 1 or not node.inputs:
+    if not node.op.is_elementwise or len(node.outputs) != 1 or not node.inputs:
         return False
     return bool(broadcast(*(v.spec.dims for v in node.inputs)) == node.outputs[0].spec.dims)
 

@@ -19,7 +19,6 @@ from treadle.graph.trip_count import Counter, counter, invariants, trip_count
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import POSITION
 from treadle.ops.elementwise.arithmetic import DIVIDE, FLOORDIV, MOD, TRUNCATEDIV, TRUNCATEMOD
-from treadle.ops.lowering import Compute
 
 LEAST_TRIPS = 16  # iterations: they fill a vector of any machine
 MOST_TRIPS = 1 << 16  # so many numbers are kept for each function: a bound on memory
@@ -79,17 +78,14 @@ def _is_free(node: Node, fixed: set[Value]) -> bool:
         return False
     if node.op is POSITION or not all(v in fixed for v in node.inputs):
         return False
-    lower = node.op.lower
-    elementwise = isinstance(lower, Compute) and lower.kind == "elementwise" and cannot_fail(node)
-    if not (elementwise or node.op is CONST or node.op in READS):
+    computed = node.op.is_elementwise and cannot_fail(node)
+    if not (computed or node.op is CONST or node.op in READS):
         return False
     fixed.update(node.outputs)
     return True
 
 
 def _is_costly(node: Node) -> bool:
-    lower = node.op.lower
-    elementwise = isinstance(lower, Compute) and lower.kind == "elementwise"
     floating = node.outputs[0].spec.dtype.is_floating
     many = node.op not in _DIVISIONS and not takes_few_instructions(node)
-    return elementwise and floating and many
+    return node.op.is_elementwise and floating and many

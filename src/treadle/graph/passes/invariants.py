@@ -149,7 +149,7 @@ def _divides_by_constant(node: Node) -> bool:
 
 def _open_shapes_agree(node: Node) -> bool:
     """Whether symbolic dims are equal by name wherever the op needs them to be equal."""
-    lower, out = node.op.lower, node.outputs[0].spec
+    out = node.outputs[0].spec
     if node.op is MATMUL:
         a, b = (v.spec.dims for v in node.inputs)
         inner_a = a[-2] if node.attrs["transpose_a"] else a[-1]
@@ -157,7 +157,7 @@ def _open_shapes_agree(node: Node) -> bool:
         return inner_a == inner_b and len(a) == len(b) == 2
     if node.op is RESHAPE:
         return product(node.inputs[0].spec.dims) == product(out.dims)
-    if isinstance(lower, Compute) and lower.kind == "elementwise":
+    if node.op.is_elementwise:
         return all(_fits(v.spec.dims, out.dims) for v in node.inputs)
     return node.op is TRANSPOSE or "reduces" in node.op.tags
 

@@ -28,7 +28,6 @@ from treadle.ops.elementwise.casting import CAST
 from treadle.ops.elementwise.selection import NONZERO, WHERE
 from treadle.ops.indexing.gather import GATHER
 from treadle.ops.indexing.masks import COMPRESS, EXPAND
-from treadle.ops.lowering import Compute
 from treadle.ops.properties import Relation
 from treadle.ops.reductions.reduction import (
     REDUCE_MEAN,
@@ -165,9 +164,7 @@ class _Function:
         return None
 
     def _computed(self, node: Node, output: int) -> Value | None:
-        lower = node.op.lower
-        elementwise = isinstance(lower, Compute) and lower.kind == "elementwise"
-        if not elementwise or not node.is_pure or "shape" in node.attrs:
+        if not node.op.is_elementwise or not node.is_pure or "shape" in node.attrs:
             return None
         inputs: list[Value] = []
         for value in node.inputs:

@@ -34,7 +34,6 @@ from treadle.ops.linalg.matrices import BYTE_MATMUL, MATMUL
 from treadle.ops.linalg.matrix_functions import PSEUDO_INVERSE
 from treadle.ops.linalg.spectral_functions import EXPONENTIAL, LOGARITHM, SQUARE_ROOT
 from treadle.ops.linalg.tridiagonal import TRIDIAGONAL_SOLVE
-from treadle.ops.lowering import Compute
 from treadle.ops.nn.isotonic import ISOTONIC
 from treadle.ops.nn.losses import DENSE, DENSE_GRAD, SPARSE, SPARSE_GRAD
 from treadle.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX
@@ -71,10 +70,7 @@ def rule_of(op: Op) -> Batch | None:
         return None
     if "reduces" in op.tags:
         return along_axes
-    lower = op.lower
-    if isinstance(lower, Compute) and lower.kind == "elementwise":
-        return elementwise
-    return None
+    return elementwise if op.is_elementwise else None
 
 
 def elementwise(call: BatchedCall) -> Any:

@@ -120,8 +120,7 @@ def _needed(loop: Node) -> set[Node]:
 
 def _operations(loop: Node) -> int:
     """How many operations an iteration does on the elements of arrays."""
-    lowered = [node.op.lower for node in _needed(loop)]
-    return sum(isinstance(rule, Compute) and rule.kind == "elementwise" for rule in lowered)
+    return sum(node.op.is_elementwise for node in _needed(loop))
 
 
 def _changes_arrays(loop: Node) -> bool:
@@ -151,8 +150,7 @@ def _is_elementwise(loop: Node) -> bool:
             return False
         (out,) = node.outputs
         read = [v for v in node.inputs if v in changed]
-        lower = node.op.lower
-        elementwise = isinstance(lower, Compute) and lower.kind == "elementwise"
+        lower, elementwise = node.op.lower, node.op.is_elementwise
         if elementwise and not takes_few_instructions(node):
             return False
         if read and not (elementwise and all(changed[v] is out.spec for v in read)):

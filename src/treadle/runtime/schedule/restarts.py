@@ -8,8 +8,8 @@ user's was called.
 
 from __future__ import annotations
 
-from treadle.ops.broadcasting import OF_SIZE, ONE_SIZE, SUM_TO
 from treadle.runtime.schedule.steps import Block, Branch, Guard, Loop, Step, node_of
+from treadle.runtime.symbols import may_broadcast
 
 
 def note_restarts(block: Block) -> None:
@@ -22,7 +22,7 @@ def _note(block: Block, unchanged: bool) -> bool:
     for step in block.steps:
         match step:
             case Guard():
-                step.restarts = unchanged and _broadcasts(step)
+                step.restarts = unchanged and may_broadcast(step.node)
             case Branch():
                 after = [_note(inner, unchanged) for inner in (step.then, step.otherwise)]
                 unchanged = all(after)
@@ -35,12 +35,6 @@ def _note(block: Block, unchanged: bool) -> bool:
             case _:
                 unchanged = unchanged and not _changes(step)
     return unchanged
-
-
-def _broadcasts(step: Guard) -> bool:
-    """Whether sizes that differ may be right, as one of them is 1."""
-    op = step.node.op
-    return op in (OF_SIZE, ONE_SIZE, SUM_TO) or op.sizes is None
 
 
 def _changes(step: Step) -> bool:

@@ -12,6 +12,12 @@ from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Buffer, Expr, Kernel, Load, postorder
 from treadle.runtime.fusion.strided import View
+from treadle.runtime.symbols import may_broadcast
+
+_NOT_BROADCAST = (
+    "; sizes that only the running program knows are not broadcast once it has assigned a "
+    "variable, drawn random numbers or called Python code: td.tile makes a size of 1 larger"
+)
 
 
 @record(eq=False)
@@ -283,7 +289,9 @@ class Guard(Step):
         name = f"{self.node.op.name if of is None else of}: "
         if "speaks_for_caller" in self.node.op.tags:
             name = ""
-        return f"{name}{self.text.format(a, b)}{at(self.node.origin)}"
+        # Where nothing was changed before, the interpreter broadcasts instead.
+        hint = _NOT_BROADCAST if 1 in (a, b) and may_broadcast(self.node) else ""
+        return f"{name}{self.text.format(a, b)}{hint}{at(self.node.origin)}"
 
 
 @record(eq=False)
