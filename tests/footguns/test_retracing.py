@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.tracing import graph_size
 
 
 def test_01_the_report_names_the_cause():
@@ -173,6 +174,28 @@ def test_22_a_long_unrolled_loop_is_warned_about_and_the_size_known():
     size = len(list(unrolled.get_concrete_function(x).graph.walk()))
     assert f"({size} operations)" in str(unrolled.explain()) and size > 2000
     assert len(list(rolled.get_concrete_function(x).graph.walk())) < 20
+
+
+def test_22_loops_of_models_and_optimizers_over_layers_are_not_the_users(monkeypatch):
+    monkeypatch.setattr(graph_size, "MANY_OPERATIONS", 60)
+    monkeypatch.setattr(graph_size, "MANY_REPEATS", 15)
+    layers = [td.keras.layers.Dense(2, activation="tanh") for _ in range(12)]
+    model = td.keras.Sequential(layers)
+    model.compile("adam", "mse")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(np.ones([4, 2]), np.ones([4, 2]), verbose=0)
+
+    @td.function
+    def unrolled(x):
+        seen = {}
+        for k in range(40):
+            seen[k] = x
+            x = layers[0](x)
+        return x
+
+    with pytest.warns(RuntimeWarning, match=r"layers\[0\]\(x\)"):
+        unrolled.get_concrete_function(td.ones([4, 2]))
 
 
 def test_30_python_effects_run_once_a_trace_and_the_report_shows_them(capsys):
