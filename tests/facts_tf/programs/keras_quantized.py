@@ -1,4 +1,4 @@
-"""Keras: tables of layers in 8 and 4 bits, and products of whole numbers."""
+"""Keras: tables of layers in 8 and 4 bits, products of whole numbers, scores in 16 bits."""
 
 from __future__ import annotations
 
@@ -225,6 +225,20 @@ def modes_that_there_are_not(tf):
         raised(policy, "int8", "float16"), policy("int8", "mixed_bfloat16").compute_dtype,
         policy("int8", "float32") == tf.keras.dtype_policies.get("int8_from_float32"),
     ]  # fmt: skip
+
+
+@program
+def scores_in_16_bits(tf):
+    """R2Score computes in 16 bits, here without rounding, and sums in 32."""
+    y, found = ((np.arange(12.0) % 5 - 2) / 4).reshape(6, 2).astype("float32"), []
+    for dtype in ("float16", "bfloat16"):
+        for given in ({}, {"class_aggregation": None}, {"num_regressors": 2}):
+            metric = tf.keras.metrics.R2Score(dtype=dtype, **given)
+            metric.update_state(y[:3], 0.5 * y[:3] + 0.125)
+            metric.update_state(y[3:], 0.75 * y[3:], [1.0, 0.5, 2.0])
+            kinds = [tf.as_dtype(v.dtype).name for v in metric.variables]
+            found.append([metric.result(), kinds])
+    return found
 
 
 @program
