@@ -67,7 +67,10 @@ _INSTEAD = {
         ("resource", "variant"),
         "Variables, arrays of tensors and datasets are objects of Python, not tensors of a dtype",
     ),
-    "quantize_and_dequantize_v4": "Use td.quantization.quantize_and_dequantize_v2",
+    **dict.fromkeys(
+        ("quantize_and_dequantize", "quantize_and_dequantize_v4"),
+        "Use td.quantization.quantize_and_dequantize_v2",
+    ),
     "LinearOperator": "Use a class derived from td.linalg.LinearOperator with _shape and _matmul, "
     "or td.linalg.LinearOperatorFullMatrix",
     "special": "td.math has the special functions that are provided: use scipy.special in "
