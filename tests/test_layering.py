@@ -173,6 +173,7 @@ LEVELS = {
     "keras": (
         "config learning_phase masks naming progress promotion replicas serialization stateless "
         "tree",
+        "quantizers",
         "dtype_policies random",
         "activations constraints datasets initializers regularizers utils",
         "losses preprocessing variables",

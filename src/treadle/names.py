@@ -67,7 +67,10 @@ _INSTEAD = {
         ("resource", "variant"),
         "Variables, arrays of tensors and datasets are objects of Python, not tensors of a dtype",
     ),
-    "quantize_and_dequantize_v4": "Use td.quantization.quantize_and_dequantize_v2",
+    **dict.fromkeys(
+        ("quantize_and_dequantize", "quantize_and_dequantize_v4"),
+        "Use td.quantization.quantize_and_dequantize_v2",
+    ),
     "LinearOperator": "Use a class derived from td.linalg.LinearOperator with _shape and _matmul, "
     "or td.linalg.LinearOperatorFullMatrix",
     "special": "td.math has the special functions that are provided: use scipy.special in "
@@ -158,11 +161,12 @@ _INSTEAD = {
     ),
     **dict.fromkeys(
         (
-            "Quantizer", "quantizers", "AWQDTypePolicy", "GPTQDTypePolicy", "Int4DTypePolicy",
-            "QuantizedFloat8DTypePolicy",
+            "AWQConfig", "AWQDTypePolicy", "GPTQConfig", "GPTQDTypePolicy",
+            "Float8QuantizationConfig", "QuantizedFloat8DTypePolicy", "compute_float8_amax_history",
+            "compute_float8_scale",
         ),
-        "Use model.quantize('int8'), which keeps tables of weights in 8 bits, rounded to 127 parts "
-        "of the largest number",
+        "Use model.quantize('int8') or model.quantize('int4'), which keep tables of weights in "
+        "fewer bits, or the dtypes float16 and bfloat16",
     ),
     "DTypePolicyMap": "Give each layer its dtype, or use keras.config.set_dtype_policy",
     "SymbolicScope": "It belongs to the JAX backend of Keras: use td.function",

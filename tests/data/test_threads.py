@@ -322,3 +322,50 @@ def test_random_programs_run_beside_each_other() -> None:
 
     assert len(listed(Dataset.range(12).map(noisy, num_parallel_calls=3))) == 12
     assert most[0] > 1
+
+
+def batches_of(calls: int, size: int, drop: bool, bad: tuple[int, ...]) -> list[Any]:
+    """What batches of a map give that fails for some elements, with errors as "error"."""
+
+    def row(i: Any) -> Any:
+        for number in bad:
+            td.debugging.assert_none_equal(i, np.int64(number))
+        return td.fill([3, 2], i), td.strings.as_string(i), i
+
+    iterator = iter(Dataset.range(23).map(row, num_parallel_calls=calls).batch(size, drop))
+    found: list[Any] = []
+    while True:
+        try:
+            found.append([part.numpy().tolist() for part in next(iterator)])
+        except StopIteration:
+            return found
+        except td.errors.InvalidArgumentError:
+            found.append("error")
+
+
+@pytest.mark.parametrize("bad", [(), (5,), (0, 22), (4, 5, 6)])
+@pytest.mark.parametrize("drop", [False, True])
+def test_batches_that_threads_fill_are_those_of_one_thread(drop: bool, bad: Any) -> None:
+    """An element that fails loses its group, and the next group begins behind it: then elements are
+    not where the threads have put them."""
+    found = batches_of(3, 4, drop, bad)
+    assert found == batches_of(1, 4, drop, bad)
+    assert found.count("error") == len(bad)
+
+
+def test_arrays_that_threads_fill() -> None:
+    numbers = np.arange(48.0).reshape(12, 2, 2)
+    data = Dataset.from_tensor_slices(numbers)
+    found = list(data.map(lambda x: (x, x[0, 0]), num_parallel_calls=2).batch(4))
+    for step, (arrays, firsts) in enumerate(found):
+        part = numbers[4 * step : 4 * step + 4]
+        np.testing.assert_array_equal(arrays, part)
+        np.testing.assert_array_equal(firsts, part[:, 0, 0])
+    rows = Dataset.range(1, 9).map(lambda i: td.range(i), num_parallel_calls=2).batch(2)
+    with pytest.raises(td.errors.InvalidArgumentError, match="element 1 has shape"):
+        list(rows)
+    plus = data.map(lambda x: x + 1.0, num_parallel_calls=2).batch(3)
+    before, again = iter(plus), iter(plus)
+    next(before)
+    again._load_state_dict(before._state_dict())
+    np.testing.assert_array_equal(next(again), numbers[3:6] + 1.0)

@@ -49,10 +49,10 @@ MISSING = {
         "layers": "FlaxLayer JaxLayer TorchModuleWrapper", "callbacks": "OrbaxCheckpoint",
         "": "wrappers",
     },
-    "numbers of other forms than 8 bits": {
-        "": "Quantizer quantizers",
-        "dtype_policies": "AWQDTypePolicy GPTQDTypePolicy Int4DTypePolicy "
-        "QuantizedFloat8DTypePolicy",
+    "floats of 8 bits, and numbers of 4 bits that are fitted to examples": {
+        "quantizers": "AWQConfig Float8QuantizationConfig GPTQConfig compute_float8_amax_history "
+        "compute_float8_scale quantize_and_dequantize",
+        "dtype_policies": "AWQDTypePolicy GPTQDTypePolicy QuantizedFloat8DTypePolicy",
     },
     "of Keras's other backends": {"": "RematScope SymbolicScope distribution"},
     "boxes that change with images": {"layers": "MaxNumBoundingBoxes", "utils": "bounding_boxes"},

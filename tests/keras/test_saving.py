@@ -344,7 +344,14 @@ def test_what_is_not_supported_is_named():
     described = {"module": "keras.layers", "class_name": "Dense", "config": config}
     assert keras.saving.deserialize_keras_object(described).units == 2
     config["quantization_config"] = {"mode": "int8"}
-    with pytest.raises(ValueError, match="Dense: quantization_config=.* is not supported"):
+    with pytest.raises(ValueError, match="`config` must be an instance of `QuantizationConfig`"):
+        keras.saving.deserialize_keras_object(described)
+    other = {"module": "keras.quantizers", "class_name": "GPTQConfig", "config": {}}
+    config["quantization_config"] = other
+    with pytest.raises(ValueError, match="Could not find 'GPTQConfig'"):
+        keras.saving.deserialize_keras_object(described)
+    config |= {"quantization_config": None, "sparsity": 0.5}
+    with pytest.raises(ValueError, match="Dense: sparsity=.* is not supported"):
         keras.saving.deserialize_keras_object(described)
 
 

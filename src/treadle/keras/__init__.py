@@ -19,6 +19,7 @@ from treadle.keras import (
     models,
     ops,
     optimizers,
+    quantizers,
     random,
     regularizers,
     saving,
@@ -35,6 +36,7 @@ from treadle.keras.metrics import Metric
 from treadle.keras.models import Model, Sequential
 from treadle.keras.models.network import Function
 from treadle.keras.optimizers import Optimizer
+from treadle.keras.quantizers import Quantizer
 from treadle.keras.regularizers import Regularizer
 from treadle.keras.stateless import StatelessScope
 from treadle.keras.variables import Variable, name_scope
@@ -66,12 +68,14 @@ def remat(f: Any) -> Any:
 
 __all__ = [
     "DTypePolicy", "FloatDTypePolicy", "Function", "Initializer", "Input", "InputSpec",
-    "KerasTensor", "Layer", "Loss", "Metric", "Model", "Operation", "Optimizer", "Regularizer",
+    "KerasTensor", "Layer", "Loss", "Metric", "Model", "Operation", "Optimizer", "Quantizer",
+    "Regularizer",
     "Sequential", "StatelessScope", "Variable", "activations", "applications", "backend",
     "callbacks", "config", "constraints", "datasets", "device", "dtype_policies", "export",
     "initializers", "layers", "legacy",
     "losses", "metrics", "mixed_precision", "models", "name_scope", "ops", "optimizers",
-    "preprocessing", "random", "regularizers", "remat", "saving", "tree", "utils", "version",
+    "preprocessing", "quantizers", "random", "regularizers", "remat", "saving", "tree", "utils",
+    "version",
 ]  # fmt: skip
 
 __getattr__ = provided(__name__, {"treadle.keras": "applications datasets legacy preprocessing"})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import treadle as td
-from treadle.keras import config, serialization
+from treadle.keras import config, quantizers, serialization
 from treadle.keras.promotion import standardize_dtype
 from treadle.names import missing_in
 
@@ -27,6 +27,7 @@ class DTypePolicy:
     """
 
     quantization_mode: str | None = None  # how tables of weights are kept in fewer bits
+    quantization_config: Any = None  # more of that than the mode says
 
     def __init__(self, name: str | None = None) -> None:
         self._name = dtype_policy().name if name is None else name
@@ -84,22 +85,20 @@ class QuantizedDTypePolicy(DTypePolicy):
     """What a layer computes in whose table is kept in fewer bits.
 
     Args:
-        mode: "int8".
+        mode: "int8" or "int4".
         source_name: the policy of the computation and of the other weights; that of the global
             policy when omitted.
 
     Raises:
+        NotImplementedError: a mode that only Keras has.
         ValueError: there is no such mode, or none for float16.
     """
 
     def __init__(self, mode: str, source_name: str | None = None) -> None:
         super().__init__(source_name)
         self.source_name = self._name
-        if mode != "int8":
-            raise ValueError(
-                f"Invalid quantization mode. Expected one of ('int8',). Received: mode={mode}"
-            )
-        if self.compute_dtype == "float16":
+        quantizers.check_mode(mode)
+        if self.compute_dtype == "float16" and mode == "int8":
             raise ValueError(
                 f"Quantization mode='{mode}' doesn't work well with compute_dtype='float16'."
             )
@@ -111,7 +110,57 @@ class QuantizedDTypePolicy(DTypePolicy):
         return {"mode": self.quantization_mode, "source_name": self.source_name}
 
     def __repr__(self) -> str:
-        return f'<QuantizedDTypePolicy "{self.name}">'
+        return f'<{type(self).__name__} "{self.name}">'
+
+
+class Int4DTypePolicy(QuantizedDTypePolicy):
+    """What a layer computes in whose table is kept in 4 bits, with scales of groups.
+
+    Args:
+        mode: ``"int4/<block_size>"``: how many neighbours have a scale of their own; -1: all along
+            an axis share one.
+        source_name: the policy of the computation and of the other weights; that of the global
+            policy when omitted.
+
+    Raises:
+        ValueError: the mode has another form.
+    """
+
+    def __init__(self, mode: str, source_name: str | None = None) -> None:
+        kind, _, size = mode.partition("/")
+        if kind != "int4" or not size.removeprefix("-").isdigit():
+            raise ValueError(
+                "Invalid mode for Int4DTypePolicy. Expected format 'int4/<block_size>', "
+                f"but got '{mode}'."
+            )
+        self.block_size = int(size)
+        if self.block_size < -1 or self.block_size == 0:
+            raise ValueError(
+                "Invalid block_size in mode. Supported values are -1 (per-channel) or a positive "
+                f"integer (sub-channel), but got {self.block_size} from '{mode}'."
+            )
+        super().__init__(kind, source_name)
+        self._name = f"{mode}_from_{self.source_name}"
+
+    @property
+    def quantization_config(self) -> Any:
+        """How a layer is quantized that gets this policy."""
+        return quantizers.Int4QuantizationConfig(block_size=self.block_size)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"mode": f"int4/{self.block_size}"}
+
+
+def quantized(mode: str, source: str, block_size: int | None) -> QuantizedDTypePolicy:
+    """The policy of a layer that is quantized.
+
+    Args:
+        source: the name of its policy before.
+        block_size: of 4 bits; None: it has no blocks.
+    """
+    if mode != "int4":
+        return QuantizedDTypePolicy(mode, source)
+    return Int4DTypePolicy(f"{mode}/{-1 if block_size is None else block_size}", source)
 
 
 FloatDTypePolicy = Policy = DTypePolicy
@@ -149,7 +198,9 @@ def get(identifier: Any) -> DTypePolicy:
         return deserialize(identifier)
     if isinstance(identifier, str):
         mode, of, source = identifier.partition("_from_")
-        return QuantizedDTypePolicy(mode, source) if of else DTypePolicy(identifier)
+        if not of:
+            return DTypePolicy(identifier)
+        return (Int4DTypePolicy if "/" in mode else QuantizedDTypePolicy)(mode, source)
     try:
         return DTypePolicy(standardize_dtype(identifier))
     except ValueError:
@@ -212,8 +263,8 @@ class CastVariable(td.Variable):
 
 
 __all__ = [
-    "CastVariable", "DTypePolicy", "FloatDTypePolicy", "Policy", "QuantizedDTypePolicy",
-    "deserialize", "dtype_policy", "get", "serialize", "set_dtype_policy",
+    "CastVariable", "DTypePolicy", "FloatDTypePolicy", "Int4DTypePolicy", "Policy",
+    "QuantizedDTypePolicy", "deserialize", "dtype_policy", "get", "serialize", "set_dtype_policy",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

@@ -20,7 +20,7 @@ _Kind = TypeVar("_Kind", bound=Callable[..., Any])
 # The public modules whose classes are known, and what Keras calls those.
 _MODULES = (
     "layers", "models", "optimizers", "losses", "metrics", "initializers", "regularizers",
-    "constraints", "optimizers.schedules", "random", "dtype_policies",
+    "constraints", "optimizers.schedules", "random", "dtype_policies", "quantizers",
 )
 _AT_THE_TOP = ("models", "dtype_policies")  # whose classes Keras names by keras alone  # fmt: skip
 

@@ -725,6 +725,12 @@ class Variable(metaclass=_CreatedVariable):
                     self._set_buffer(storage.copy(self._buffer), shared=False)
             return
 
+    def overwrite(self, value: Any) -> None:
+        """Write an array into the buffer itself, of a variable on the host that nobody else uses:
+        unlike `assign` it leaves a buffer that the next program may write."""
+        self.make_writable()
+        self._buffer[...] = value
+
     def _let_others_go_first(self) -> None:
         """Give the threads that wait for this variable now the time to use it."""
         cell = self._cell

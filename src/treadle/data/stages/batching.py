@@ -23,6 +23,7 @@ from treadle.data.elements import (
 )
 from treadle.data.rows import Block, Rows, Store, regrouped, skipped
 from treadle.data.stages.failures import Failure, carried, released
+from treadle.data.stages.places import apart, joined
 from treadle.data.stages.stage import UNKNOWN, Stage, integer, invalid, known, scaled
 from treadle.iteration import CompositeTensorSpec, NDArray, at, recording, user_origin
 
@@ -60,19 +61,27 @@ class Batch(Stage):
 
     def open(self) -> Iterator[Leaves]:
         rows = self._rows()
-        if rows is None:
-            return batches_of(self.inner.open(), int(self.size), self.drop, self.stacked)
-        return self._gathered(rows)
+        return self._grouped(0) if rows is None else self._gathered(rows)
 
     def resume(self, count: int) -> Iterator[Leaves]:
         size, rows = int(self.size), self._rows()
         if rows is None:
-            return batches_of(self.inner.resume(count * size), size, self.drop, self.stacked)
+            return self._grouped(count * size)
         return self._gathered(rows.with_blocks(skipped(rows.blocks, count * size)))
 
     def _rows(self) -> Rows | None:
         """The elements as rows of arrays; ragged and sparse tensors are none."""
         return None if self.has_composites else self.inner.rows()
+
+    def _grouped(self, skip: int) -> Iterator[Leaves]:
+        """Batches of the elements after the first `skip`."""
+        size = int(self.size)
+
+        def put_together(group: list[Any]) -> Leaves:
+            found = joined(group, size)
+            return self.stacked([apart(element) for element in group]) if found is None else found
+
+        return batches_of(self.inner.placed(skip, size), size, self.drop, put_together)
 
     def _gathered(self, rows: Rows) -> Iterator[Leaves]:
         size, gather = int(self.size), rows.store.gather

@@ -145,20 +145,20 @@ class Mapped:
 
         return call
 
-    def with_states(self, captures: tuple[Any, ...]) -> Callable[[tuple[Any, Leaves]], Leaves]:
-        """The function of (states, leaves), for one with states of its own: programs that run at
+    def with_states(self, captures: tuple[Any, ...]) -> Callable[[tuple[Leaves, Any]], Leaves]:
+        """The function of (leaves, states), for one with states of its own: programs that run at
         once have different variables for them."""
         run, rest = _of_arrays(self.concrete), list(captures)
         free = deque[list[td.Variable]]()
 
-        def call(given: tuple[Any, Leaves]) -> Leaves:
-            states, leaves = given
+        def call(given: tuple[Leaves, Any]) -> Leaves:
+            leaves, states = given
             try:
                 variables = free.pop()
             except IndexError:
                 variables = [_state() for _ in states]
             for variable, state in zip(variables, states, strict=True):
-                variable.assign(state)
+                variable.overwrite(state)
             try:
                 return tuple(run([*leaves, *variables, *rest]))
             finally:
@@ -244,8 +244,9 @@ def _of_arrays(concrete: Any) -> Callable[[list[Any]], Any]:
 
 
 def _state() -> Any:
-    """A variable for the state of a random stream."""
-    return td.Variable(np.zeros(STATE, np.int64), trainable=False)
+    """A variable on the host for the state of a random stream."""
+    with td.device("CPU:0"):
+        return td.Variable(np.zeros(STATE, np.int64), trainable=False)
 
 
 def _part_specs(spec: Any) -> tuple[Any, ...]:

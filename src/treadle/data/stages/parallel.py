@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections import deque
@@ -10,11 +9,14 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from treadle.config.threading import occupied
 from treadle.data.elements import Leaves
 from treadle.data.seeds import seeds_for
 from treadle.data.stages.failures import Failure, carried, released
 from treadle.data.stages.functions import STATE, Map, Mapped, argument_specs
+from treadle.data.stages.places import Places
 from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import (
     Stage,
@@ -24,10 +26,12 @@ from treadle.data.stages.stage import (
     invalid,
     known,
 )
+from treadle.iteration import NDArray
 
 AUTOTUNE = -1
 _AUTO_BUFFER = 8
 _TRIALS = 16
+_STATES = 64  # that are drawn at once
 _WORTH_A_THREAD = 300e-6  # seconds a call; a hand-over between threads costs about 30 µs
 
 
@@ -150,6 +154,7 @@ class ParallelMap(Map):
             self.function = Mapped(fn, argument_specs(inner.spec), seeds)
             self.captures = self.function.captures
         self.randomness = [Randomness(seeds_for(seed), True) for seed in seeds]
+        self.slow: deque[float] = deque(maxlen=1)  # seconds of a call that is worth a thread
 
     def open(self) -> Iterator[Leaves]:
         return self.calls_from(0)
@@ -157,51 +162,56 @@ class ParallelMap(Map):
     def resume(self, count: int) -> Iterator[Leaves]:
         return self.calls_from(count)
 
-    def calls_from(self, skip: int) -> Iterator[Leaves]:
-        """The results for the elements after the first `skip`."""
+    def calls_from(self, skip: int, places: Places | None = None) -> Iterator[Any]:
+        """The results for the elements after the first `skip`, in batches where there are `places`
+        for them."""
         source: Iterator[Any] = self.inner.resume(skip) if skip else self.inner.open()
         if not self.randomness:
-            return self.in_parallel(self.call(), source)
-        generators = [randomness.generator() for randomness in self.randomness]
-        for generator in generators:
-            generator.integers(0, 1 << 63, (skip, STATE))
-
-        def with_states(leaves: Leaves) -> tuple[Any, Leaves]:
-            return [g.integers(0, 1 << 63, STATE) for g in generators], leaves
-
+            return self.in_parallel(self.call(), source, places)
+        states = [_drawn(randomness.generator(), skip) for randomness in self.randomness]
         call = in_stage(self, self.function.with_states(self.captures))
-        return self.in_parallel(call, map(with_states, source))
+        return self.in_parallel(call, zip(source, zip(*states, strict=False), strict=False), places)
 
-    def in_parallel(self, call: Callable[[Any], Leaves], source: Iterator[Any]) -> Iterator[Leaves]:
+    def placed(self, skip: int, size: int) -> Iterator[Any]:
+        if not self.ordered:
+            return super().placed(skip, size)
+        return self.calls_from(skip, Places(size))
+
+    def in_parallel(
+        self, call: Callable[[Any], Leaves], source: Iterator[Any], places: Places | None
+    ) -> Iterator[Any]:
         calls = int(self.calls)
         if calls == 1:
             return map(call, source)
         items = carried(source)
-        if calls == AUTOTUNE:
-            return released(_tuned(call, items, self.ordered))
-        return released(in_threads(call, items, calls, self.ordered))
+        if calls != AUTOTUNE:
+            return released(in_threads(call, items, calls, self.ordered, places))
+        return released(self._tuned(call, items, places))
+
+    def _tuned(self, call: Any, source: Iterator[Any], places: Places | None) -> Iterator[Any]:
+        """Calls one after another, or in threads once one proves slow: in this pass or before."""
+        workers = available_processors()
+        tries = 0 if self.slow else _TRIALS if workers > 1 else -1
+        for number, item in enumerate(islice(source, tries) if tries >= 0 else source):
+            started = time.perf_counter()
+            result = _result(call, item)
+            took = time.perf_counter() - started
+            yield result
+            if number and took > _WORTH_A_THREAD and workers > 1:  # the first call may compile
+                self.slow.append(took)
+                break
+        if self.slow:
+            yield from in_threads(call, source, workers, self.ordered, places)
+        else:
+            for item in source:
+                yield _result(call, item)
 
 
-def _tuned(call: Any, source: Iterator[Leaves], ordered: bool) -> Iterator[Leaves]:
-    """Calls one after another, or in threads once they prove slow."""
-    slowest = 0.0
-    for leaves in islice(source, _TRIALS):
-        started = time.perf_counter()
-        result = _result(call, leaves)
-        slowest = max(slowest, time.perf_counter() - started) if slowest else 1e-9
-        yield result
-    workers = available_processors()
-    if workers > 1 and slowest > _WORTH_A_THREAD:
-        yield from in_threads(call, source, workers, ordered)
-    else:
-        for leaves in source:
-            yield _result(call, leaves)
-
-
-def _beside_others(call: Any, item: Any) -> Any:
-    """The result of a call in one of several threads, each of which keeps a processor busy."""
-    with occupied:
-        return _result(call, item)
+def _drawn(generator: np.random.Generator, skip: int) -> Iterator[NDArray]:
+    """States for one element after another, but for those of the first `skip`."""
+    generator.integers(0, 1 << 63, (skip, STATE))
+    while True:
+        yield from generator.integers(0, 1 << 63, (_STATES, STATE))
 
 
 def _result(call: Any, item: Any) -> Any:
@@ -223,17 +233,22 @@ class _Calls:
         source: of the items; one thread at a time takes from it.
         room: how many items may be taken whose results the consumer has not got.
         ordered: results come in the order of the items; otherwise as they are ready.
+        places: where the threads put the arrays of results; None: they stay where they are.
     """
 
     def __init__(
-        self, call: Callable[[Any], Any], source: Iterator[Any], room: int, ordered: bool
-    ) -> None:
+        self, call: Callable[[Any], Any], source: Iterator[Any], room: int, ordered: bool,
+        places: Places | None,
+    ) -> None:  # fmt: skip
         self.call, self.source, self.ordered = call, source, ordered
+        self.places = places
         self.room = threading.Semaphore(room)
         self.taking = threading.Lock()
         self.taken = 0
         self.changed = threading.Condition()
         self.results: dict[int, Any] = {}
+        self.wanted = range(0)  # the numbers that the consumer waits for
+        self.missing = 0  # how many of them are not there
         self.ended = self.stopped = False
         self.error: BaseException | None = None
 
@@ -264,29 +279,39 @@ class _Calls:
                 return False
             number = self.taken
             self.taken += 1
-        result = _beside_others(self.call, item)
+        with occupied:  # each of these threads keeps a processor busy
+            result = _result(self.call, item)
+            if self.places is not None:
+                result = self.places.put(number, result)
         with self.changed:
             self.results[number] = result
-            self.changed.notify()
+            self.missing -= number in self.wanted
+            if not self.missing or not self.ordered:
+                self.changed.notify()
         return True
 
-    def take(self, number: int) -> Any:
-        """The result with this number, or if the order does not matter one that is ready; `_END`
-        after the last."""
+    def take(self, number: int, count: int) -> list[Any]:
+        """The next results from this number on: at least one and at most `count`, or if the order
+        does not matter one that is ready; none after the last. It waits for all `count`, so that it
+        is woken once."""
         with self.changed:
             while True:
                 if self.error is not None:
                     raise self.error
-                if self.results and not self.ordered:
-                    number = next(iter(self.results))
-                if number in self.results:
+                if not self.ordered and self.results:
+                    found = [self.results.pop(next(iter(self.results)))]
                     break
-                if self.ended and number == self.taken:
-                    return _END
+                last = number + count
+                self.wanted = range(number, min(last, self.taken) if self.ended else last)
+                self.missing = sum(n not in self.results for n in self.wanted)
+                if not self.missing:
+                    found = [self.results.pop(n) for n in self.wanted]
+                    break
                 self.changed.wait()
-            result = self.results.pop(number)
-        self.room.release()
-        return result
+            self.wanted = range(0)
+        if found:
+            self.room.release(len(found))
+        return found
 
     def stop(self) -> None:
         self.stopped = True
@@ -294,26 +319,28 @@ class _Calls:
 
 
 def in_threads(
-    call: Callable[[Any], Any], source: Iterator[Any], count: int, ordered: bool
-) -> Iterator[Any]:
-    """``map(call, source)`` with up to `count` calls at once; errors are failures."""
-    calls = _Calls(call, source, count + max(count, _AUTO_BUFFER), ordered)
+    call: Callable[[Any], Any], source: Iterator[Any], count: int, ordered: bool,
+    places: Places | None = None,
+) -> Iterator[Any]:  # fmt: skip
+    """``map(call, source)`` with up to `count` calls at once; errors are failures.
+
+    Args:
+        places: where the threads put the arrays of results; results come by as many then.
+    """
+    at_once = 1 if places is None else places.size
+    calls = _Calls(call, source, at_once + count + max(count, _AUTO_BUFFER), ordered, places)
     threads = [
         threading.Thread(target=calls.work, name=f"treadle-map_{n}", daemon=True)
         for n in range(count)
     ]
     for thread in threads:
         thread.start()
+    number = 0
     try:
-        for number in itertools.count():
-            result = calls.take(number)
-            if result is _END:
-                break
-            yield result
+        while found := calls.take(number, at_once):
+            yield from found
+            number += len(found)
     finally:
         calls.stop()
         for thread in threads:
             thread.join()
-
-
-_END: Any = object()

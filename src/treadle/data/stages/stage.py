@@ -45,6 +45,10 @@ class Stage:
             return rows.with_blocks(skipped(rows.blocks, count)).elements()
         return islice(self.open(), count, None)
 
+    def placed(self, skip: int, size: int) -> Iterator[Any]:
+        """`resume` for batches of `size` elements, some of which may be `Placed` in them."""
+        return self.resume(skip) if skip else self.open()
+
     def rows(self) -> Rows | None:
         """The elements of a new pass as rows of arrays that can be gathered, where they are."""
         return None

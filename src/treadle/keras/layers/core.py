@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 import treadle as td
-from treadle.keras import activations, regularizers
+from treadle.keras import activations, quantizers, regularizers
 from treadle.keras.layers.base import InputSpec, Layer
 from treadle.keras.layers.lora import Table
-from treadle.keras.layers.quantized import Quantizable, in_8_bits
+from treadle.keras.layers.quantized import Quantizable
 from treadle.keras.layers.spatial import format_name
+from treadle.keras.layers.table_forms import Form, InBytes, InHalfBytes, Sharing
 from treadle.keras.masks import set_mask
 
 
@@ -156,10 +157,8 @@ class Embedding(Quantizable):
             inputs = td.cast(inputs, "int32")
         if inputs.dtype.name.startswith("int"):  # negative numbers count from the end, as in Keras
             inputs = td.where(inputs < 0, inputs + self.input_dim, inputs)
-        rows = td.gather(self._table, inputs)
-        if self.quantization_mode is not None:
-            scales = td.cast(td.gather(self._scales, inputs), self.compute_dtype)
-            rows = td.cast(rows, self.compute_dtype) / td.expand_dims(scales, -1)
+        quantized = self.quantization_mode is not None
+        rows = self._form().rows(inputs) if quantized else td.gather(self._table, inputs)
         if not self.lora_enabled:
             return rows
         product = td.tensordot(td.gather(self.lora_embeddings_a, inputs), self.lora_embeddings_b, 1)
@@ -206,58 +205,65 @@ class ReversibleEmbedding(Embedding):
         if self.tie_weights:
             return
         if self.quantization_mode is not None:
-            self._build_reverse_quantized()
+            self._reverse_form().build()
             return
         shape = (self.output_dim, self.input_dim)
         self.reverse_embeddings = self._add(
             "embeddings", shape, name="reverse_embeddings", regularizer=None, constraint=None
         )
 
-    def _build_reverse_quantized(self) -> None:
-        given = {"trainable": False, "autocast": False}
-        shape, name = (self.output_dim, self.input_dim), "reverse_embeddings"
-        self.reverse_embeddings = self._new_weight(shape, "zeros", "int8", name=name, **given)
-        self.reverse_embeddings_scale = self._new_weight(
-            (self.input_dim,), "ones", name=f"{name}_scale", **given
-        )
+    def _reverse_form(self) -> Form:
+        """How the table of the way back is kept, of which columns have scales."""
+        name, shape = "reverse_embeddings", (self.output_dim, self.input_dim)
+        rounding = getattr(self.quantization_config, "weight_quantizer", None)
+        if self.quantization_mode == "int8":
+            return InBytes(self, name, rounding, shape, Sharing((0,)))
+        return InHalfBytes(self, name, rounding, shape, shape, 0, 0, self._block, None)
 
-    def quantize(
-        self, mode: str | None = None, type_check: bool = True, config: Any = None
-    ) -> None:
-        super().quantize(mode, type_check, config)
+    def _keep_in(self, config: Any, policy: Any) -> None:
+        super()._keep_in(config, policy)
         if self.tie_weights:
             return
         table = self.reverse_embeddings
-        whole, scale = in_8_bits(table.read_value(), [0])
+        floats = table.read_value()
         self._forget_table(table)
-        self._build_reverse_quantized()
-        self.reverse_embeddings.assign(whole)
-        self.reverse_embeddings_scale.assign(td.squeeze(scale, 0))
+        form = self._reverse_form()
+        form.build()
+        form.assign(floats)
 
     def _kept_variables(self) -> list[td.Variable]:
         found = super()._kept_variables()
         if self.quantization_mode is None or self.tie_weights:
             return found
-        pair = self.reverse_embeddings, self.reverse_embeddings_scale
-        return [v for v in found if all(v is not own for own in pair)] + [*pair]
+        # The table of the way back is the last one; both may share the numbers of groups.
+        own = [v for v in self._reverse_form().variables() if v is not vars(self).get("g_idx")]
+        return [v for v in found if all(v is not other for other in own)] + own
 
     def _backwards(self) -> td.Tensor:
         """The table of the way back as floats."""
         if self.tie_weights:
             return td.transpose(self._floats_with_product())
-        table = self.reverse_embeddings.read_value()
-        if self.quantization_mode is None:
-            return table
-        scales = self.reverse_embeddings_scale.read_value()
-        return td.cast(td.cast(table, scales.dtype) / scales, self.compute_dtype)
+        if self.quantization_mode is not None:
+            return self._reverse_form().floats()
+        found: td.Tensor = self.reverse_embeddings.read_value()
+        return found
+
+    def _input_quantizer(self) -> Any:
+        """What rounds the vectors of the way back; None: they stay floats."""
+        if self.quantization_config is not None or self.quantization_mode is None:
+            return super()._input_quantizer() if self.quantization_mode else None
+        return quantizers.AbsMaxQuantizer()
 
     def call(self, inputs: Any, reverse: bool = False) -> td.Tensor:
         if not reverse:
             result = super().call(inputs)
             set_mask(result, super().compute_mask(inputs))
             return result
-        kernel = self._backwards()
-        if self.reverse_dtype is not None:
+        kernel, quantizer = self._backwards(), self._input_quantizer()
+        if quantizer is not None:
+            whole, scale = quantizer(inputs, axis=-1)
+            inputs = td.cast(whole, kernel.dtype) / td.cast(scale, kernel.dtype)
+        elif self.quantization_mode is None and self.reverse_dtype is not None:
             inputs, kernel = (td.cast(x, self.reverse_dtype) for x in (inputs, kernel))
         logits = td.tensordot(inputs, kernel, [[-1], [0]])
         cap = self.logit_soft_cap

@@ -9,12 +9,45 @@ import treadle as td
 from treadle.keras import activations, initializers
 from treadle.keras.layers.lora import Table
 from treadle.keras.layers.quantized import Quantizable
+from treadle.keras.layers.table_forms import Sharing
 
 
 class _Shapes(NamedTuple):
     kernel: tuple[int, ...]
     bias: tuple[int, ...] | None
     output: tuple[int | None, ...]
+
+
+class _InResults(Sharing):
+    """Scales that are kept in the order of the results' axes, with axes of 1 for their others.
+
+    Args:
+        axes: of the table that share a scale.
+        table, results: the letters of the axes.
+    """
+
+    def __init__(self, axes: tuple[int, ...], table: str, results: str) -> None:
+        super().__init__(axes)
+        self.table, self.results = table, results
+        self.free = "".join(letter for letter in table if letter in results)
+        self.free_results = "".join(letter for letter in results if letter in table)
+
+    def sizes(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        sizes = dict(zip(self.table, shape, strict=True))
+        return tuple(sizes.get(letter, 1) for letter in self.results)
+
+    def _others(self) -> list[int]:
+        """The axes of results that the table does not have."""
+        return [axis for axis, letter in enumerate(self.results) if letter not in self.free]
+
+    def kept(self, scale: td.Tensor) -> td.Tensor:
+        moved = td.einsum(f"{self.free}->{self.free_results}", super().kept(scale))
+        return Sharing(tuple(self._others())).beside(moved)
+
+    def beside(self, scales: td.Tensor) -> td.Tensor:
+        others = self._others()
+        own = td.squeeze(scales, others) if others else scales
+        return super().beside(td.einsum(f"{self.free_results}->{self.free}", own))
 
 
 class EinsumDense(Quantizable):
@@ -144,40 +177,20 @@ class EinsumDense(Quantizable):
         of_inputs, of_table, of_results = self._letters
         return (set(of_inputs) & set(of_table)) - set(of_results)
 
-    def _scale_axes(self) -> list[int]:
+    def _scale_axes(self) -> tuple[int, ...]:
         summed = self._summed()
-        return [axis for axis, letter in enumerate(self._letters[1]) if letter in summed]
+        return tuple(axis for axis, letter in enumerate(self._letters[1]) if letter in summed)
 
     def _input_axes(self, rank: int) -> list[int]:
         summed, letters = self._summed(), self._letters[0]
         first = rank - len(letters) if self._dots_first else 0
         return [first + axis for axis, letter in enumerate(letters) if letter in summed]
 
-    def _shape_of_scales(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        sizes = dict(zip(self._letters[1], shape, strict=True))
-        return tuple(sizes.get(letter, 1) for letter in self._letters[2])
-
-    def _free(self) -> tuple[str, str]:
-        """The letters of the table that are left in the results, in the order of both."""
-        _, of_table, of_results = self._letters
-        return (
-            "".join(letter for letter in of_table if letter in of_results),
-            "".join(letter for letter in of_results if letter in of_table),
-        )
-
-    def _as_kept(self, scale: td.Tensor) -> td.Tensor:
-        before, after = self._free()
-        moved = td.einsum(f"{before}->{after}", td.squeeze(scale, self._scale_axes()))
-        return td.reshape(moved, self._scales.shape)
-
-    def _beside_table(self, scales: td.Tensor) -> td.Tensor:
-        before, after = self._free()
-        ones = [axis for axis, letter in enumerate(self._letters[2]) if letter not in after]
-        moved = td.einsum(f"{after}->{before}", td.squeeze(scales, ones) if ones else scales)
-        return super()._beside_table(moved)
+    def _sharing(self) -> Sharing:
+        return _InResults(self._scale_axes(), self._letters[1], self._letters[2])
 
     def _scales_of_results(self, scale: td.Tensor, scales: td.Tensor) -> td.Tensor:
-        return td.einsum(self.equation, scale, self._beside_table(scales))
+        return td.einsum(self.equation, scale, scales)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return self._shapes(input_shape).output

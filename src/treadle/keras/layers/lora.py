@@ -24,7 +24,7 @@ class Table:
                 f"{type(layer).__name__!r} object has no attribute {self.name!r}: it gets one when "
                 "it is built"
             )
-        return layer._adapted() if layer.lora_enabled else layer.__dict__[self.name]
+        return layer._shown()
 
     def __set__(self, layer: Any, value: Any) -> None:
         layer.__dict__[self.name] = value
@@ -73,17 +73,15 @@ class Adaptable(Layer):
         if not self.built:
             raise ValueError("Cannot enable lora on a layer that isn't yet built.")
         if self.lora_enabled:
-            raise ValueError(
-                "lora is already enabled. This can only be done once per layer."
-            )
-        table = self._table
+            raise ValueError("lora is already enabled. This can only be done once per layer.")
+        table, shape = self._table, self._sizes()
         first, second = self._initializers
         given = {"dtype": "float32", "regularizer": getattr(self, f"{name}_regularizer")}
         a = self._new_weight(
-            (*table.shape[:-1], rank), a_initializer or first, name=f"lora_{name}_a", **given
+            (*shape[:-1], rank), a_initializer or first, name=f"lora_{name}_a", **given
         )
         b = self._new_weight(
-            (rank, table.shape[-1]), b_initializer or second, name=f"lora_{name}_b", **given
+            (rank, shape[-1]), b_initializer or second, name=f"lora_{name}_b", **given
         )
         setattr(self, f"lora_{name}_a", a)
         setattr(self, f"lora_{name}_b", b)
@@ -96,6 +94,14 @@ class Adaptable(Layer):
     def _table(self) -> Any:
         """The table without the product."""
         return self.__dict__[self._adapts]
+
+    def _shown(self) -> Any:
+        """What programs see of the table: the variable, or with a product their sum."""
+        return self._adapted() if self.lora_enabled else self._table
+
+    def _sizes(self) -> tuple[int, ...]:
+        """The shape of the table."""
+        return tuple(self._table.shape)
 
     def _enable_if_asked(self) -> None:
         """After `build`: enable what the arguments ask for."""

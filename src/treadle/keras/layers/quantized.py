@@ -1,8 +1,8 @@
-"""Layers whose tables are kept in 8 bits: whole numbers, and what they are multiples of.
+"""Layers whose tables are kept in fewer bits: whole numbers, and what they are multiples of.
 
-A table of floats becomes ``round(table * scale)`` with ``scale = 127 / largest``, one for each of
-its columns (rows of an embedding); a call brings its inputs into the same form, multiplies whole
-numbers, and divides the results by both scales.
+A table of floats becomes ``round(table * scale)`` with a scale for each of its columns (rows of an
+embedding), or for groups in them (`table_forms`). A call may bring its inputs into such a form,
+too: it multiplies whole numbers then, and divides the results by both scales.
 """
 
 from __future__ import annotations
@@ -10,30 +10,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras import config, dtype_policies
+from treadle.keras import dtype_policies, quantizers
 from treadle.keras.layers.lora import Adaptable
-
-_MOST = 127.0
-_OTHER_MODES = ("float8", "int4", "gptq", "awq")  # that Keras has, too
-
-
-def in_8_bits(x: Any, axes: Any) -> tuple[td.Tensor, td.Tensor]:
-    """Numbers from -127 to 127, and what they were multiplied by, with axes of 1.
-
-    Args:
-        axes: along which the largest number is found.
-    """
-    largest = td.reduce_max(td.abs(x), axes, keepdims=True)
-    scale = _MOST / (largest + td.cast(config.epsilon(), x.dtype))
-    whole = td.clip_by_value(td.round(x * scale), -_MOST, _MOST)
-    return td.cast(whole, td.int8), scale
+from treadle.keras.layers.table_forms import Form, InBytes, InHalfBytes, Sharing, matrix_of
 
 
 class Quantizable(Adaptable):
-    """A layer whose table may be kept in 8 bits (`quantize`).
+    """A layer whose table may be kept in fewer bits (`quantize`).
 
     Args:
-        quantization_config: None: Keras's objects that say how numbers are rounded are not taken.
+        quantization_config: how, for a layer of a policy such as "int8_from_float32": a
+            `keras.quantizers.QuantizationConfig`; that of the policy's mode when omitted.
     """
 
     _settings: ClassVar[tuple[str, ...]] = ("quantization_config",)
@@ -44,63 +31,68 @@ class Quantizable(Adaptable):
     def __init__(self, *, quantization_config: Any = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if quantization_config is not None:
-            raise ValueError(
-                f"{type(self).__name__}: quantization_config={quantization_config!r} is not "
-                "supported: use quantize('int8'), which rounds to 127 parts of the largest number"
-            )
-        self.quantization_config = None
+            mode = self.quantization_mode
+            quantization_config = quantizers.resolved(mode, quantization_config)
+        self.quantization_config = quantization_config
 
     @property
     def quantization_mode(self) -> str | None:
-        """In which form the table is kept: "int8", or None for floats."""
+        """In which form the table is kept: "int8", "int4", or None for floats."""
         mode: str | None = self.dtype_policy.quantization_mode
         return mode
 
-    @property
-    def _scales(self) -> td.Variable:
-        found: td.Variable = getattr(self, f"{self._adapts}_scale")
-        return found
-
-    def _scale_axes(self) -> list[int]:
+    def _scale_axes(self) -> tuple[int, ...]:
         """The axes of the table that share a scale."""
-        return [1 if self._by_rows else 0]
+        return (1,) if self._by_rows else (0,)
+
+    def _sharing(self) -> Sharing:
+        """Which elements of the table have one scale in 8 bits."""
+        return Sharing(self._scale_axes())
 
     def quantize(
         self, mode: str | None = None, type_check: bool = True, config: Any = None
     ) -> None:
-        """Keep the table in 8 bits from now on. Training does not change it any more; a product
+        """Keep the table in fewer bits from now on. Training does not change it any more; a product
         beside it (`enable_lora`) may be trained.
 
         Args:
-            mode: "int8".
+            mode: "int8" or "int4"; that of `config` when omitted.
             type_check: whether classes that derive from the layer are refused, whose calls may not
                 know of it.
-            config: None: Keras's objects that say how numbers are rounded are not taken.
+            config: a `keras.quantizers.QuantizationConfig`; that of the mode when omitted.
 
         Raises:
-            NotImplementedError: another mode of Keras, a `config`, or a derived class.
-            ValueError: no such mode, or the layer is not built or quantized already.
+            NotImplementedError: another mode of Keras, or a derived class.
+            ValueError: no such mode or configuration, or the layer is not built or quantized
+                already.
         """
+        config = quantizers.resolved(mode, config)
         if type_check and not type(self).__module__.startswith("treadle."):
             raise NotImplementedError(
                 f"Layer {type(self).__name__} does not have a `quantize()` method implemented."
             )
         if not self.built:
-            raise ValueError("Cannot quantize a layer that isn't yet built.")
+            raise ValueError(
+                "Cannot quantize a layer that isn't yet built. "
+                f"Layer '{self.name}' (of type '{type(self).__name__}') is not built yet."
+            )
         if self.quantization_mode is not None:
             raise ValueError(
                 f"Layer '{self.name}' is already quantized with dtype_policy='"
-                f"{self.dtype_policy.name}'. Received: mode={mode}"
+                f"{self.dtype_policy.name}'. Received: mode={config.mode}"
             )
-        check_mode(mode, config)
+        block = getattr(config, "block_size", None)
+        policy = dtype_policies.quantized(config.mode, self.dtype_policy.name, block)
+        self._keep_in(config, policy)
+
+    def _keep_in(self, config: Any, policy: Any) -> None:
+        """Give the table the form of a configuration."""
         table = self._table
-        whole, scale = in_8_bits(table.read_value(), self._scale_axes())
-        source = self.dtype_policy.name
+        floats = table.read_value()
         self._forget_table(table)
-        self._policy = dtype_policies.QuantizedDTypePolicy("int8", source)
+        self.quantization_config, self._policy = config, policy
         self._build_quantized(tuple(table.shape))
-        self._table.assign(whole)
-        self._scales.assign(self._as_kept(scale))
+        self._form().assign(floats)
 
     def _forget_table(self, table: td.Variable) -> None:
         self._added_weights = [v for v in self._added_weights if v is not table]
@@ -108,64 +100,83 @@ class Quantizable(Adaptable):
         self._penalties = [pair for pair in self._penalties if pair[1] is not table]
 
     def _build_quantized(self, shape: tuple[int, ...]) -> None:
-        """A table of zeros in 8 bits and its scales, which a file or `quantize` fills."""
-        kept = self._shape_of_scales(shape)
-        name = self._adapts
-        given = {"trainable": False, "autocast": False}
-        setattr(self, name, self._new_weight(shape, "zeros", "int8", name=name, **given))
-        scales = self._new_weight(kept, "ones", name=f"{name}_scale", **given)
-        setattr(self, f"{name}_scale", scales)
+        """Make what holds a table of this shape, which a file or `quantize` fills."""
+        self._table_shape = shape
+        self._form().build()
 
-    def _shape_of_scales(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape in which scales are kept, for that of the table."""
-        axes = self._scale_axes()
-        return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+    def _form(self) -> Form:
+        """How the table is kept."""
+        name, shape = self._adapts, self._table_shape
+        rounding = getattr(self.quantization_config, "weight_quantizer", None)
+        if self.quantization_mode == "int8":
+            return InBytes(self, name, rounding, shape, self._sharing())
+        matrix = shape if self._by_rows else matrix_of(shape, self._scale_axes())
+        axis = int(self._by_rows)
+        return InHalfBytes(self, name, rounding, shape, matrix, axis, 1, self._block)  # type: ignore[arg-type]
 
-    def _as_kept(self, scale: td.Tensor) -> td.Tensor:
-        """Scales with axes of 1 beside the table, as they are kept."""
-        return td.squeeze(scale, self._scale_axes())
-
-    def _beside_table(self, scales: td.Tensor) -> td.Tensor:
-        """Scales as they are kept, with axes of 1 beside the table."""
-        for axis in self._scale_axes():
-            scales = td.expand_dims(scales, axis)
-        return scales
+    @property
+    def _block(self) -> int | None:
+        """How many neighbours have a scale of their own in 4 bits; None or -1: all share one."""
+        config = self.quantization_config
+        return getattr(self.dtype_policy if config is None else config, "block_size", None)
 
     def _with_table(self, shape: tuple[int, ...], **settings: Any) -> None:
-        """Make the table, of floats or in 8 bits, as the policy says."""
+        """Make the table, in the form that the policy says."""
         if self.quantization_mode is None:
             setattr(self, self._adapts, self._add(self._adapts, shape, **settings))
         else:
             self._build_quantized(shape)
 
+    def _shown(self) -> Any:
+        if self.quantization_mode != "int4":
+            return super()._shown()
+        whole = self._form().whole()
+        if not self.lora_enabled:
+            return whole
+        return td.cast(td.cast(whole, td.float32) + self._product(), self.compute_dtype)
+
+    def _sizes(self) -> tuple[int, ...]:
+        return super()._sizes() if self.quantization_mode is None else self._table_shape
+
     def _floats(self) -> td.Tensor:
         """The table as floats."""
-        table: td.Tensor = self._table.read_value()
         if self.quantization_mode is None:
-            return table
-        scales = self._beside_table(self._scales.read_value())
-        return td.cast(td.cast(table, scales.dtype) / scales, self.compute_dtype)
+            found: td.Tensor = self._table.read_value()
+            return found
+        return self._form().floats()
 
     def _floats_with_product(self) -> td.Tensor:
         """The table as floats, with the product of low rank."""
         table = self._floats()
         return table + td.cast(self._product(), table.dtype) if self.lora_enabled else table
 
-    def _product_in_8_bits(self, inputs: td.Tensor) -> td.Tensor:
-        """What the inputs give with the table, without the product of low rank."""
-        table, scales = self._table.read_value(), self._scales.read_value()
+    def _input_quantizer(self) -> Any:
+        """What rounds the inputs; None: they stay floats."""
+        if self.quantization_config is not None:
+            return self.quantization_config.activation_quantizer
+        return quantizers.AbsMaxQuantizer() if self.quantization_mode == "int8" else None
+
+    def _product_of_rounded(self, inputs: td.Tensor, quantizer: Any) -> td.Tensor:
+        """What the inputs, rounded, give with the table, without the product of low rank. The
+        gradient is that of floats."""
+        form = self._form()
 
         @td.custom_gradient
         def multiplied(x: td.Tensor) -> Any:
-            whole, scale = in_8_bits(x, self._input_axes(len(x.shape)))
-            found = td.cast(self._contract_whole(whole, table), x.dtype)
+            whole, scale = quantizer(x, axis=self._input_axes(len(x.shape)))
+            if isinstance(form, InBytes):
+                found = self._contract_whole(whole, form.whole())
+                scales = form.scales()
+            else:
+                found = self._contract(td.cast(whole, x.dtype), form.floats())
+                scales = td.ones(self._one_at_scales())
             both = self._scales_of_results(td.cast(scale, scales.dtype), scales)
-            result = found / td.cast(both, x.dtype)
+            result = td.cast(found, x.dtype) / td.cast(both, x.dtype)
 
             def gradient(upstream: td.Tensor) -> td.Tensor:
                 with td.GradientTape() as tape:
                     tape.watch(x)
-                    exact = self._contract(x, self._floats())
+                    exact = self._contract(x, form.floats())
                 found: td.Tensor = tape.gradient(exact, x, output_gradients=upstream)
                 return found
 
@@ -174,11 +185,20 @@ class Quantizable(Adaptable):
         found: td.Tensor = multiplied(inputs)
         return found
 
+    def _one_at_scales(self) -> list[int]:
+        """The table's shape with axes of 1 where elements share a scale."""
+        shared = self._scale_axes()
+        return [1 if axis in shared else size for axis, size in enumerate(self._table_shape)]
+
     def _outputs(self, inputs: td.Tensor) -> td.Tensor:
         """What the inputs give with the table, whichever form that has."""
         if self.quantization_mode is None:
             return self._contract(inputs, self._adapted())
-        found = self._product_in_8_bits(inputs)
+        quantizer = self._input_quantizer()
+        if quantizer is None:
+            found = self._contract(inputs, td.cast(self._floats(), inputs.dtype))
+        else:
+            found = self._product_of_rounded(inputs, quantizer)
         if self.lora_enabled:
             found = found + self._contract(inputs, td.cast(self._product(), inputs.dtype))
         return found
@@ -196,41 +216,20 @@ class Quantizable(Adaptable):
         return self._contract(td.cast(inputs, td.int32), td.cast(table, td.int32))
 
     def _scales_of_results(self, scale: td.Tensor, scales: td.Tensor) -> td.Tensor:
-        """What results are divided by: the scales of inputs times those of the table."""
-        return scale * scales
+        """What results are divided by: the scales of inputs times those beside the table."""
+        return scale * td.squeeze(scales, list(self._scale_axes()))
 
     def _kept_variables(self) -> list[td.Variable]:
         found = super()._kept_variables()
         if self.quantization_mode is None:
             return found
-        # Keras has the table first and its scales last.
-        ends = self._table, self._scales
-        rest = [v for v in found if all(v is not end for end in ends)]
-        return [ends[0], *rest, ends[1]]
+        # Keras has the table first and what belongs to it last.
+        table, *further = self._form().variables()
+        own = {id(v) for v in (table, *further)}
+        return [table, *(v for v in found if id(v) not in own), *further]
 
     def _with_product(self) -> dict[int, Any]:
         if self.quantization_mode is None or not self.lora_enabled:
             return super()._with_product()
-        whole, scale = in_8_bits(self._floats() + self._product(), self._scale_axes())
-        return {
-            id(self._table): whole.numpy(),
-            id(self._scales): self._as_kept(scale).numpy(),
-        }
-
-
-def check_mode(mode: Any, config: Any) -> None:
-    """Refuse what numbers are not rounded to."""
-    if config is not None:
-        raise NotImplementedError(
-            "quantize: configurations of quantizers are not taken: use quantize('int8'), which "
-            "rounds to 127 parts of the largest number"
-        )
-    if mode in _OTHER_MODES:
-        raise NotImplementedError(
-            f"quantize: mode {mode!r} is not provided: use 'int8', or the dtypes float16 and "
-            "bfloat16"
-        )
-    if mode != "int8":
-        raise ValueError(
-            f"Invalid quantization mode. Expected one of ('int8',). Received: mode={mode}"
-        )
+        values = self._form().values(self._floats() + td.cast(self._product(), self.compute_dtype))
+        return {id(vars(self)[name]): value.numpy() for name, value in values.items()}

@@ -238,17 +238,18 @@ class Model(Trainer, Layer):
     def quantize(  # type: ignore[override]
         self, mode: str | None = None, config: Any = None, filters: Any = None, **kwargs: Any
     ) -> None:
-        """Keep the tables of layers in 8 bits from now on: of Dense, EinsumDense and Embedding.
+        """Keep the tables of layers in fewer bits from now on: of Dense, EinsumDense and Embedding.
 
         Args:
-            mode: "int8".
-            config: None: Keras's objects that say how numbers are rounded are not taken.
+            mode: "int8" or "int4"; that of `config` when omitted.
+            config: a `keras.quantizers.QuantizationConfig`; that of the mode when omitted.
             filters: a regular expression or a list of them, of which one is found in the names of
                 the layers that are meant, or a function of a layer; all layers when omitted.
 
         Raises:
-            NotImplementedError: another mode of Keras, or a `config`.
-            ValueError: no such mode, or a layer is not built or quantized already.
+            NotImplementedError: another mode of Keras.
+            ValueError: no such mode or configuration, or a layer is not built or quantized
+                already.
         """
         kwargs.pop("type_check", None)  # of layers
         if kwargs:
@@ -394,9 +395,7 @@ class Model(Trainer, Layer):
             NotFoundError: there is no such file.
             DataLossError: it is damaged.
         """
-        return saving.load_weights(
-            self, filepath, skip_mismatch, by_name, objects_to_skip or ()
-        )
+        return saving.load_weights(self, filepath, skip_mismatch, by_name, objects_to_skip or ())
 
     def summary(
         self, line_length: int | None = None, positions: Any = None, print_fn: Any = None,

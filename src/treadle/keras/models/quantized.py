@@ -1,4 +1,4 @@
-"""What `Model.quantize` does: the tables of a model's layers are kept in 8 bits."""
+"""What `Model.quantize` does: the tables of a model's layers are kept in fewer bits."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from treadle.keras import quantizers
 from treadle.keras.layers.base import Layer
-from treadle.keras.layers.quantized import Quantizable, check_mode
+from treadle.keras.layers.quantized import Quantizable
 
 if TYPE_CHECKING:
     from treadle.keras.models.model import Model
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def quantize(model: Model, mode: str | None, config: Any, filters: Any) -> None:
     """Quantize the layers that are wanted; those without such a form stay as they are."""
-    check_mode(mode, config)
+    config = quantizers.resolved(mode, config)
     if filters is not None and not isinstance(filters, str | list | tuple | Callable):
         raise ValueError(
             "The `filters` argument must be a regex string, a list of regex strings, or a "
@@ -25,7 +26,7 @@ def quantize(model: Model, mode: str | None, config: Any, filters: Any) -> None:
     wanted = [layer for layer in _inside(model) if _is_wanted(layer, filters)]
     for layer in wanted:
         try:
-            layer.quantize(mode)
+            layer.quantize(config=config)
         except NotImplementedError as error:
             warnings.warn(str(error), stacklevel=4)
 
