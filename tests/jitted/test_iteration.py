@@ -112,7 +112,7 @@ def test_loops_over_products_are_loops_of_the_graph():
         (lambda x: x + generator.random(), "Generator.random"),
         (lambda x: x + poisson(), "np.random.poisson"),  # noqa: NPY002
         (lambda x: x + np.random.poisson(), "np.random.poisson"),  # noqa: NPY002
-        (lambda x: x + np.random.default_rng().random(), "default_rng"),
+        (lambda x: x + np.random.default_rng().random(), "np.random.default_rng"),
         (lambda x: x + random.gauss(), "random.gauss"),
     ],
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from collections.abc import Callable
 from typing import Any
 
 
@@ -39,7 +40,7 @@ def cbrt(x: Any) -> Any:
     """By a step of Newton's behind the power."""
     size = abs(x)
     root = size ** (1.0 / 3.0)
-    if 0.0 < size and size < math.inf:
+    if size > 0.0 and size < math.inf:
         root -= (root - size / (root * root)) / 3.0
     return math.copysign(root, x)
 
@@ -62,7 +63,7 @@ def ldexp(x: Any, i: Any) -> Any:
 def frexp(x: Any) -> Any:
     mantissa, exponent = x, 0
     size = abs(x)
-    if 0.0 < size and size < math.inf:
+    if size > 0.0 and size < math.inf:
         exponent = int(math.floor(math.log2(size))) + 1
         mantissa = ldexp(x, -exponent)
         if abs(mantissa) >= 1.0:
@@ -76,7 +77,7 @@ def frexp(x: Any) -> Any:
 
 def modf(x: Any) -> Any:
     part = math.fmod(x, 1.0) if abs(x) < math.inf else 0.0
-    return math.copysign(part, x), x - part
+    return math.copysign(part, x), math.copysign(x - part, x)
 
 
 def remainder(x: Any, y: Any) -> Any:
@@ -181,7 +182,7 @@ def _of(module: Any, names: str) -> dict[Any, Any]:
     return {getattr(module, n): globals()[n] for n in names.split() if hasattr(module, n)}
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **_of(math, "isinf isfinite isclose exp2 cbrt gamma ldexp frexp modf remainder gcd lcm isqrt"),
     **_of(math, "factorial comb perm dist"),
     **_of(cmath, "isclose phase polar rect"),

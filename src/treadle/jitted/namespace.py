@@ -7,6 +7,7 @@ stand-ins, and ndarrays, whose elements are read when the program runs.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import random
@@ -19,7 +20,14 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
-from treadle.jitted import iteration, joining, making, math_functions, mutation
+from treadle.jitted import (
+    array_functions,
+    iteration,
+    joining,
+    making,
+    math_functions,
+    mutation,
+)
 from treadle.jitted.arrays import (
     Array,
     Scalar,
@@ -33,6 +41,7 @@ from treadle.jitted.arrays import (
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
 from treadle.jitted.random_numbers import GENERATORS, Drawing, drawing
 from treadle.jitted.storage import captured_storage
+from treadle.jitted.written import traced
 from treadle.numpy_staging import ufuncs
 from treadle.numpy_staging.dtypes import as_array
 from treadle.ops.elementwise.casting import cast
@@ -68,6 +77,10 @@ def stand_in(value: Any) -> Any:
         return Ufunc(value)
     if isinstance(value, np.ndarray):
         return value if context.recorder is None else Array(captured_storage(value))
+    if isinstance(value, np.vectorize):
+        return functools.partial(
+            traced, array_functions.vectorized, value.pyfunc, value.otypes or None
+        )
     if id(value) in _stand_ins:
         return _stand_ins[id(value)]
     if isinstance(value, type) and issubclass(value, np.generic):
@@ -83,6 +96,7 @@ _stand_ins: dict[int, Any] = {
     id(itertools.product): iteration.product,
     id(np.ndindex): iteration.ndindex,
     id(np.ndenumerate): iteration.ndenumerate,
+    id(np.nditer): iteration.nditer,
 }
 
 
@@ -110,9 +124,7 @@ def _math(function: Any) -> Callable[..., Any]:
 
     def call(*args: Any, **options: Any) -> Any:
         if written is not None and is_traced([*args, *options.values()]):
-            from treadle.jitted.conversion import call as converted
-
-            return converted(written)(*map(_number_or_list, args), **options)
+            return traced(written, *map(_number_or_list, args), **options)
         numbers = [as_number(a) for a in args]
         if takes_complex and is_traced(numbers):
             numbers = [apply(complex, n) for n in numbers]
@@ -306,6 +318,8 @@ def function_of(func: Any) -> Callable[..., Any]:
     for functions in (making.FUNCTIONS, mutation.FUNCTIONS, joining.FUNCTIONS):
         if func in functions:
             return functions[func]
+    if func in array_functions.FUNCTIONS:
+        return functools.partial(traced, array_functions.FUNCTIONS[func])
 
     def call(*args: Any, **options: Any) -> Any:
         if is_traced(args) or is_traced(list(options.values())):

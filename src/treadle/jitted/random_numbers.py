@@ -22,6 +22,7 @@ from treadle.jitted import twister
 from treadle.jitted.arrays import Array
 from treadle.jitted.storage import state_storage
 from treadle.jitted.twister import State
+from treadle.jitted.written import traced
 
 GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 _WORDS = 624 + 1  # those of a Mersenne Twister, and the place of the next one
@@ -120,9 +121,6 @@ class Drawing:
         memory = None if function is None else _state_of(self._generator)
         if function is None or memory is None:
             return self._refused(name)
-        from treadle.jitted.conversion import call
-
-        converted = call(function)
         of_normals = function in twister.WITH_NORMALS
         taken = memory.words, *((memory.held, memory.kept) if of_normals else (None, None))
 
@@ -131,7 +129,7 @@ class Drawing:
                 Array(state_storage(m)) if isinstance(m, np.ndarray) else None for m in taken
             )
             state = State(words, memory.first, memory.place, held, kept)
-            return converted(state, *args, **options)
+            return traced(function, state, *args, **options)
 
         draw.__name__ = draw.__qualname__ = name
         return draw

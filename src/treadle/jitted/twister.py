@@ -10,6 +10,7 @@ and make the same numbers of them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -247,7 +248,7 @@ def seed(state: Any, value: Any) -> None:
     held[0], kept[0] = 0, 0.0
 
 
-OF_NUMPY = {
+OF_NUMPY: dict[str, Callable[..., Any]] = {
     "random_sample": random_sample, "random": random_sample, "sample": random_sample,
     "ranf": random_sample, "rand": rand, "randn": randn, "standard_normal": standard_normal,
     "standard_exponential": standard_exponential, "uniform": uniform, "normal": normal,
@@ -321,7 +322,7 @@ def normalvariate(state: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
     return mu + z * sigma
 
 
-OF_PYTHON = {
+OF_PYTHON: dict[str, Callable[..., Any]] = {
     "random": python_random, "uniform": python_uniform, "randrange": randrange,
     "randint": python_randint, "choice": python_choice, "shuffle": python_shuffle,
     "expovariate": expovariate, "normalvariate": normalvariate,

@@ -361,6 +361,11 @@ def _complex(name: str, number: Any) -> Tensor:
     return getattr(complex_numbers, name)(_cast(number, dtypes.complex128))  # type: ignore[no-any-return]
 
 
+def _has_minus(x: Tensor) -> Tensor:
+    """Whether the sign is minus, that of zeros too."""
+    return (x < 0.0) | ((x == 0.0) & (1.0 / x < 0.0))  # type: ignore[no-any-return]
+
+
 # Functions of `math` and `cmath` -> what the graph has for them.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(unary, name) for name in (
@@ -377,7 +382,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "degrees": lambda x: x * (180.0 / math.pi),
     "radians": lambda x: x * (math.pi / 180.0),
     "fmod": arithmetic.truncatemod,
-    "copysign": lambda x, y: unary.abs(x) * unary.sign(y),
+    "copysign": lambda x, y: where(_has_minus(y), -unary.abs(x), unary.abs(x)),
     "isnan": lambda x: comparison.not_equal(x, x),
 }  # fmt: skip
 _ROUNDED = {"sqrt", "fabs"}  # correctly rounded wherever they are computed
