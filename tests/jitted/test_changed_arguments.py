@@ -87,3 +87,17 @@ def test_lists_that_only_the_run_knows_are_not_lost() -> None:
 
     with pytest.raises(UnboundLocalError, match="in a list that grew in a loop"):
         grow([1.0], 300)
+
+
+def sieve(n: Any) -> Any:
+    is_prime, primes = [True] * n, []
+    for i, prime in enumerate(is_prime):
+        if prime:
+            primes.append(i)
+            for k in range(2 * i + 2, n, i + 1):
+                is_prime[k] = False
+    return primes
+
+
+def test_items_are_read_when_their_iteration_begins() -> None:
+    assert td.jit(sieve)(100) == sieve(100)
