@@ -296,8 +296,11 @@ def python_randint(state: Any, a: Any, b: Any) -> Any:
 
 
 def python_choice(state: Any, seq: Any) -> Any:
-    items = seq if isinstance(seq, np.ndarray) else [*seq]
-    return items[_below(state, len(seq))]
+    place = _below(state, len(seq))
+    if isinstance(seq, np.ndarray):
+        return seq[place]
+    items = [*seq]
+    return items[place]
 
 
 def python_shuffle(state: Any, x: Any) -> None:
