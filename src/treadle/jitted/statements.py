@@ -304,9 +304,7 @@ def for_stmt(
     return loop.end(_python_for(loop, live or counted.items(), values, until))
 
 
-def _counted_for(
-    loop: _Body, counted: Counted, values: State, until: Any, peels: bool
-) -> State:
+def _counted_for(loop: _Body, counted: Counted, values: State, until: Any, peels: bool) -> State:
     """The loop in the graph, over positions 0, 1, 2 and so on."""
 
     def proceed(state: State) -> Any:
