@@ -210,6 +210,7 @@ ON_DEMAND = {
     ("compat.replacement.private", "compat.v1"): "few libraries use TensorFlow 1's names",
     ("graph.passes", "graph.passes.loops"): "graphs without loops do without it",
     ("graph.pipeline", "graph.verifier"): "graphs are verified only where TREADLE_VERIFY asks",
+    ("jitted.namespace", "ops.special.gamma"): FEW,
     ("keras.models.model", "keras.models.summary"): "loads rich",
     ("names", "numpy_staging.functions"): START,
     ("numpy_staging.protocols", "numpy_staging.staging"): START,

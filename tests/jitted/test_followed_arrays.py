@@ -142,12 +142,25 @@ def handed_on_among_rows(a, b, c, n):
     return a, y
 
 
+def fewer_each_time(a, b, c, n):
+    counts, left, place = np.zeros(7, np.int64), np.zeros(7, complex), np.arange(7)
+    for i in range(n):
+        if not len(left):
+            break
+        np.add(left, a * 1j, left)
+        out = abs(left) > 6
+        counts[place[out]] = i + 1
+        np.logical_not(out, out)
+        a, left, place = a[out], left[out], place[out]
+    return counts, left.sum(), place
+
+
 PROGRAMS = [
     becomes_another_argument, becomes_a_row, changed_by_both_names, changed_after_it_was_taken,
     handed_on, by_a_condition, that_array_from_the_start, changed_by_its_own_name,
     two_names_one_after_the_other, in_two_loops, in_two_loops_and_read, until_a_value,
     sometimes_a_new_array,
-    parts_of_one_array, handed_on_among_rows,
+    parts_of_one_array, handed_on_among_rows, fewer_each_time,
 ]  # fmt: skip
 
 

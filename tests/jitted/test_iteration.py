@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from numpy.random import rand
+from numpy.random import poisson
 
 import treadle as td
 from tests.jitted.test_jit import agree
@@ -109,10 +109,11 @@ def test_loops_over_products_are_loops_of_the_graph():
 @pytest.mark.parametrize(
     ("draw", "name"),
     [
-        (lambda x: x + generator.random(), "generator of random numbers"),
-        (lambda x: x + rand(), "rand"),  # noqa: NPY002
-        (lambda x: x + np.random.rand(), "np.random.rand"),  # noqa: NPY002
-        (lambda x: x + random.random(), "random.random"),
+        (lambda x: x + generator.random(), "Generator.random"),
+        (lambda x: x + poisson(), "np.random.poisson"),  # noqa: NPY002
+        (lambda x: x + np.random.poisson(), "np.random.poisson"),  # noqa: NPY002
+        (lambda x: x + np.random.default_rng().random(), "np.random.default_rng"),
+        (lambda x: x + random.gauss(), "random.gauss"),
     ],
 )
 def test_draws_are_refused(draw, name):

@@ -413,14 +413,6 @@ class TestSurroundings:
         with pytest.raises(TypeError, match="changes its argument 0 in place"):
             td.grad(f)(V.copy())
 
-    def test_random_numbers_are_refused(self):
-        @td.jit
-        def f(x):
-            return x + np.random.rand(5)  # noqa: NPY002
-
-        with pytest.raises(TypeError, match="np.random.rand draws its numbers when Python runs"):
-            f(V)
-
     def test_arrays_of_objects_are_refused(self):
         with pytest.raises(TypeError, match="argument 'x' is an array of dtype object"):
             td.jit(lambda x: x)(np.array([None]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -11,9 +10,9 @@ import numpy as np
 
 from treadle.core import dtypes, nest
 from treadle.core.origin import at, user_origin
-from treadle.core.spec import BufferSpec
 from treadle.core.tensor import Tensor, from_array
-from treadle.ops.state import Variable, VariableAggregation, VariableSynchronization
+from treadle.jitted.variables import is_ready, native, variable_over
+from treadle.ops.state import Variable
 from treadle.tracing.signature import display_name
 
 # The kinds of leaves. An array that is the same object as an earlier leaf has that leaf's number
@@ -263,7 +262,7 @@ class Bound:
             elif isinstance(leaf, Tensor | Variable):
                 operands.append(leaf)
             elif kind.startswith(ARRAY):
-                operands.append(leaf if _is_ready(leaf) else native(leaf))
+                operands.append(leaf if is_ready(leaf) else native(leaf))
             elif kind.startswith(NUMBER):
                 operands.append(np.array(leaf, kind.removeprefix(NUMBER)))
             elif kind == SCALAR:
@@ -307,30 +306,7 @@ def _is_hashable(leaf: Any) -> bool:
     return True
 
 
-def _is_ready(array: Any) -> bool:
-    return bool(array.flags.c_contiguous and array.dtype.isnative and type(array) is np.ndarray)
-
-
-def native(array: Any) -> Any:
-    """An array as programs read it: in row order, in the machine's byte order."""
-    plain = np.asarray(array)
-    return np.ascontiguousarray(plain, plain.dtype.newbyteorder("=")).reshape(plain.shape)
-
-
-@functools.lru_cache(1024)
-def _spec(dtype: Any, shape: tuple[int, ...]) -> BufferSpec:
-    return BufferSpec(shape, dtypes.as_dtype(dtype))
-
-
 def _variable(array: Any) -> tuple[Variable, Any]:
     """A variable over the array's own memory where programs can write it, else over a copy."""
-    ready = array if _is_ready(array) and array.flags.aligned else native(array).copy()
-    made = object.__new__(Variable)
-    made._stands_for, made.told_apart = None, False
-    made.spec = _spec(ready.dtype, ready.shape)
-    made._use(ready, shared=False)
-    made.trainable, made.name, made.path, made.constraint = False, "array:0", None, None
-    made.synchronization = VariableSynchronization.AUTO
-    made.aggregation = VariableAggregation.NONE
-    return made, ready
-
+    ready = array if is_ready(array) and array.flags.aligned else native(array).copy()
+    return variable_over(ready), ready

@@ -20,6 +20,7 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.storage import Storage, captured_storage
 from treadle.jitted.views import (
+    Bits,
     ComplexPart,
     Key,
     Permuted,
@@ -174,8 +175,40 @@ class Scalar(Traced):
     def imag(self) -> Any:
         return Scalar(complex_numbers.imag(self.tensor))
 
-    def item(self) -> Any:
+    def item(self, *args: Any) -> Any:
         return as_number(self)
+
+    tolist = item
+
+    @property
+    def T(self) -> Scalar:
+        return self
+
+    def copy(self, order: str = "C") -> Scalar:
+        return self
+
+    def transpose(self, *axes: Any) -> Scalar:
+        return self
+
+    def squeeze(self, axis: Any = None) -> Scalar:
+        return self
+
+    def astype(self, dtype: Any, **options: Any) -> Scalar:
+        return Scalar(cast(self.tensor, dtypes.as_dtype(np.dtype(dtype))))
+
+    def view(self, dtype: Any) -> Scalar:
+        return Scalar(Bits(self.tensor.dtype, dtype).read(self.tensor))
+
+    def is_integer(self) -> Any:
+        return as_number(self).is_integer()
+
+    def reshape(self, *shape: Any, **named: Any) -> Array:
+        return Array(Storage(self.tensor)).reshape(*shape, **named)
+
+    def ravel(self, order: str = "C") -> Array:
+        return self.reshape(1)
+
+    flatten = ravel
 
 
 class Array(Traced):
@@ -324,10 +357,9 @@ class Array(Traced):
     def squeeze(self, axis: Any = None) -> Array:
         return self.viewed(Reshaped(reshaping.squeeze(self.tensor, axis).dims))
 
-    def view(self, *args: Any) -> Array:
-        if args:
-            raise TypeError(f"view() with another dtype is not supported{at(user_origin())}")
-        return self.viewed()
+    def view(self, dtype: Any = None) -> Array:
+        """The same memory, read as another dtype where one is given: of the same size."""
+        return self.viewed() if dtype is None else self.viewed(Bits(self.tensor.dtype, dtype))
 
     @property
     def real(self) -> Array:
@@ -475,18 +507,18 @@ class ChosenStorage(Storage):
             if recorder is context.recorder and unchanged(marks, now):
                 return tensor
         for chosen, array in self.options:
-            found = _picked(chosen, array.tensor, found, self.held)
+            found = picked(chosen, array.tensor, found, self.held)
         self._read = context.recorder, now, found
         return found
 
     def write(self, tensor: Tensor) -> None:
         for chosen, array in self.options:
-            array.write(_picked(chosen, tensor, array.tensor, array.tensor))
+            array.write(picked(chosen, tensor, array.tensor, array.tensor))
         self.own.write(tensor)
         self._merged = self.marks()
 
 
-def _picked(chosen: Tensor, a: Tensor, b: Tensor, like: Tensor) -> Tensor:
+def picked(chosen: Tensor, a: Tensor, b: Tensor, like: Tensor) -> Tensor:
     """`a` or `b`. The chosen one has the shape of `like`; the other one need not."""
     if a.dims == b.dims:
         return select(chosen, a, b)

@@ -209,7 +209,7 @@ def sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     if isinstance(iterable, Array) and key is None:
         made = iterable.copy()
         made.sort()
-        return made[::-1] if reverse else made
+        return list_of(made[::-1] if reverse else made)
     if isinstance(iterable, TracedSequence) and key is None:
         return list_of(sorted(iterable.array(), reverse=reverse))
     if is_traced(iterable):

@@ -20,6 +20,7 @@ from treadle.autograph.generated import AG
 from treadle.autograph.twins import template_of
 from treadle.core.origin import LINE_MAPS
 from treadle.jitted.namespace import Globals, add_stand_in, stand_in
+from treadle.jitted.written import set_conversion
 
 _GENERATORS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 _operators: list[types.ModuleType] = []  # the one that generated code calls
@@ -53,6 +54,9 @@ def call(target: Any) -> Any:
     if isinstance(method, types.FunctionType) and not config.is_library_object(method):
         return types.MethodType(convert(method), target)
     return target
+
+
+set_conversion(call)
 
 
 def convert(function: types.FunctionType) -> Callable[..., Any]:

@@ -31,15 +31,18 @@ from treadle.graph.replay import replay
 from treadle.jitted import operators
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, STATIC, Bound, Kinds, Parameters
 from treadle.jitted.arrays import Array, Scalar
+from treadle.jitted.containers import Contents, put
 from treadle.jitted.conversion import call as converted
 from treadle.jitted.conversion import set_operators
+from treadle.jitted.namespace import stand_in
 from treadle.jitted.nested import call_with_tensors
 from treadle.jitted.operations import call_ufunc
 from treadle.jitted.plan import Plan
 from treadle.jitted.plan_table import PlanTable
+from treadle.jitted.random_numbers import GENERATORS
 from treadle.jitted.reports import CHANGED, advise, describe
 from treadle.jitted.results import Results, collect
-from treadle.jitted.storage import Storage, own_trace
+from treadle.jitted.storage import Storage, assign_states, own_trace
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import symbolic_number
 from treadle.ops.state import Variable
@@ -114,7 +117,12 @@ class Jitted:
             found_there = variable._numpy()
             if found_there is not array:
                 array[...] = found_there
-        return plan.results.pack(found, bound.leaves)
+        made = plan.results.pack(found, bound.leaves)
+        if not plan.results.changed:
+            return made
+        result, contents = made
+        put((bound.args, bound.kwargs), plan.results.changed, contents)
+        return result
 
     @puts_modes_back
     def _inside(self, bound: Bound) -> Any:
@@ -191,12 +199,15 @@ class Jitted:
             signature = Kinds(kinds)
             values, storages = _stand_ins(signature.flat, leaves)
             args, kwargs = signature.pack(values)
+            before = Contents((args, kwargs))
             result = converted(self.python_function)(*args, **kwargs)
-            results, tensors = collect(result, {s: i for i, (s, _) in storages.items()})
+            arrays = {s: i for i, (s, _) in storages.items()}
+            results, tensors = collect(result, arrays, before.changed())
             written = {i: s.tensor for i, (s, before) in storages.items() if s.tensor is not before}
             for i, tensor in written.items():
                 if isinstance(given[i], Variable):
                     given[i].assign(tensor)
+            assign_states()
         self._found[builder.graph] = set(written), results
         elements = {i: builder.use(tensor).value for i, tensor in written.items()}
         _traces.last = Written(builder.graph, elements)
@@ -328,7 +339,7 @@ def _stand_ins(
         elif kind == SCALAR:
             values.append(Scalar(convert_to_tensor(leaf)))
         else:
-            values.append(leaf)
+            values.append(stand_in(leaf) if isinstance(leaf, GENERATORS) else leaf)
     return values, storages
 
 

@@ -261,6 +261,22 @@ def ndenumerate(array: Any) -> Any:
     return Counted(places.length, item)
 
 
+def nditer(op: Any, *args: Any, **options: Any) -> Any:
+    """``np.nditer`` of one array that is read: its elements in row order.
+
+    Raises:
+        TypeError: several arrays, or flags.
+    """
+    if not isinstance(op, Array) and not is_traced(op):
+        return np.nditer(op, *args, **options)
+    if not isinstance(op, Array) or args or options:
+        raise TypeError(
+            "np.nditer takes one array and no flags in jitted functions: use np.ndindex or "
+            f"np.ndenumerate{at(user_origin())}"
+        )
+    return op.reshape(-1)
+
+
 def reversed(sequence: Any) -> Any:
     counted = as_counted(sequence)
     if counted is None:

@@ -30,7 +30,7 @@ from treadle.jitted.grown_lists import (
     template_of,
 )
 from treadle.jitted.replaced import Replaced
-from treadle.jitted.storage import Scope, Storage, listed, scope, scopes
+from treadle.jitted.storage import Scope, Storage, listed, scope, scopes, states
 from treadle.ops.control import control_flow
 
 State = tuple[Any, ...]
@@ -312,8 +312,9 @@ class Loop:
 
 
 def _assigned(state: State) -> list[Storage]:
-    """The storages of the arrays among the variables that a loop's body assigns, or whose items."""
-    arrays = [v.storage for v in state if isinstance(v, Array)]
+    """The storages of the arrays among the variables that a loop's body assigns, or whose items;
+    and those of the generators that the function has drawn from before the loop."""
+    arrays = [v.storage for v in state if isinstance(v, Array)] + states()
     return [s for s in dict.fromkeys(arrays) if type(s) is Storage and s not in listed.storages]
 
 

@@ -7,18 +7,27 @@ stand-ins, and ndarrays, whose elements are read when the program runs.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 import random
 import types
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
-from treadle.jitted import iteration, joining, making, mutation
+from treadle.jitted import (
+    array_functions,
+    iteration,
+    joining,
+    making,
+    math_functions,
+    mutation,
+)
 from treadle.jitted.arrays import (
     Array,
     Scalar,
@@ -30,11 +39,13 @@ from treadle.jitted.arrays import (
     wrapped,
 )
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
+from treadle.jitted.random_numbers import GENERATORS, Drawing, drawing
 from treadle.jitted.storage import captured_storage
+from treadle.jitted.written import traced
 from treadle.numpy_staging import ufuncs
 from treadle.numpy_staging.dtypes import as_array
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.numbers.python_numbers import SymbolicNumber, apply
+from treadle.ops.numbers.python_numbers import SymbolicNumber, apply, symbolic_number
 
 
 class Globals(dict[str, Any]):
@@ -56,14 +67,20 @@ def stand_in(value: Any) -> Any:
     """What a jitted function works with in place of a value that it finds by name."""
     if isinstance(value, types.ModuleType):
         return Namespace(value) if value.__name__ in _MODULES else value
-    if isinstance(value, _DRAWING):
-        return _Drawing("a generator of random numbers")
-    if isinstance(getattr(value, "__self__", None), _DRAWING):
-        return _Drawing(value.__name__).refuse
+    if isinstance(value, GENERATORS):
+        return drawing(value)
+    if isinstance(getattr(value, "__self__", None), GENERATORS):
+        return getattr(drawing(value.__self__), value.__name__)
+    if getattr(value, "__module__", None) == "numpy.random" and not isinstance(value, type):
+        return getattr(drawing(np.random.mtrand._rand), value.__name__)
     if isinstance(value, np.ufunc):
         return Ufunc(value)
     if isinstance(value, np.ndarray):
         return value if context.recorder is None else Array(captured_storage(value))
+    if isinstance(value, np.vectorize):
+        return functools.partial(
+            traced, array_functions.vectorized, value.pyfunc, value.otypes or None
+        )
     if id(value) in _stand_ins:
         return _stand_ins[id(value)]
     if isinstance(value, type) and issubclass(value, np.generic):
@@ -79,6 +96,7 @@ _stand_ins: dict[int, Any] = {
     id(itertools.product): iteration.product,
     id(np.ndindex): iteration.ndindex,
     id(np.ndenumerate): iteration.ndenumerate,
+    id(np.nditer): iteration.nditer,
 }
 
 
@@ -91,7 +109,6 @@ _MODULES = {
     "cmath", "functools", "itertools", "math", "random",
     "numpy", "numpy.fft", "numpy.linalg", "numpy.random",
 }  # fmt: skip
-_DRAWING = (random.Random, np.random.Generator, np.random.RandomState)
 
 
 def _is_numpys(value: Any) -> bool:
@@ -102,35 +119,29 @@ def _is_numpys(value: Any) -> bool:
 def _math(function: Any) -> Callable[..., Any]:
     """A function of Python's math or cmath, also of symbolic numbers and of arrays of one element.
     Those of cmath compute with complex numbers whatever they are given."""
+    written = _lgamma if function is math.lgamma else math_functions.FUNCTIONS.get(function)
     takes_complex = function.__module__ == "cmath" and function.__name__ not in ("isclose", "rect")
 
-    def call(*args: Any) -> Any:
+    def call(*args: Any, **options: Any) -> Any:
+        if written is not None and is_traced([*args, *options.values()]):
+            return traced(written, *map(_number_or_list, args), **options)
         numbers = [as_number(a) for a in args]
         if takes_complex and is_traced(numbers):
             numbers = [apply(complex, n) for n in numbers]
-        return apply(function, *numbers)
+        return function(*numbers, **options) if options else apply(function, *numbers)
 
     call.__name__ = function.__name__
     return call
 
 
-class _Drawing:
-    """What draws random numbers when Python runs; named in the error of its use."""
+def _lgamma(x: Any) -> Any:
+    from treadle.ops.special.gamma import lgamma
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    return symbolic_number(lgamma(apply(float, x).tensor()))
 
-    def refuse(self, *args: Any, **options: Any) -> NoReturn:
-        raise TypeError(
-            f"{self._name} draws its numbers when Python runs, which td.jit does once for many "
-            f"calls: draw them before the call and pass the array, or use td.random"
-            f"{at(user_origin())}"
-        )
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Drawing(f"{self._name} ({name})").refuse
+def _number_or_list(value: Any) -> Any:
+    return value if isinstance(value, Array | TracedSequence | list | tuple) else as_number(value)
 
 
 class Namespace:
@@ -140,10 +151,10 @@ class Namespace:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        if self._module is np.random or self._module is random:
-            module = "np.random" if self._module is np.random else "random"
-            _Drawing(f"{module}.{name}").refuse()
-        found = stand_in(getattr(self._module, name))
+        value = getattr(self._module, name)
+        found = stand_in(value)
+        if self._module in (np.random, random) and found is value and callable(value):
+            found = getattr(Drawing(None, self._module.__name__, {}), name)
         setattr(self, name, found)
         return found
 
@@ -242,7 +253,7 @@ class _TypeType(type):
 
 
 _BUILTINS: dict[str, Any] = {
-    "complex": type.__new__(_ComplexType, "complex", (), {}),
+    "complex": type.__new__(_ComplexType, "complex", (), {"dtype": np.dtype(complex)}),
     "type": type.__new__(_TypeType, "type", (), {}),
 }
 
@@ -307,6 +318,8 @@ def function_of(func: Any) -> Callable[..., Any]:
     for functions in (making.FUNCTIONS, mutation.FUNCTIONS, joining.FUNCTIONS):
         if func in functions:
             return functions[func]
+    if func in array_functions.FUNCTIONS:
+        return functools.partial(traced, array_functions.FUNCTIONS[func])
 
     def call(*args: Any, **options: Any) -> Any:
         if is_traced(args) or is_traced(list(options.values())):

@@ -47,9 +47,7 @@ from treadle.tracing.native_plans import NoPlan, PlanWriter
 _FORMS = {"int64": INT, "float64": REAL, "complex128": COMPLEX, "bool": BOOL}
 
 
-def native_plan(
-    plan: Plan, bound: Bound, count: int, names: tuple[str, ...]
-) -> CallPlan | None:
+def native_plan(plan: Plan, bound: Bound, count: int, names: tuple[str, ...]) -> CallPlan | None:
     """A plan for calls like one, or None where there cannot be one.
 
     Args:
@@ -73,7 +71,7 @@ class _Writer(PlanWriter):
         self.seen: set[tuple[Any, Any]] = set()  # dtypes and shapes of arrays so far
 
     def write(self) -> CallPlan:
-        if self.places is None:
+        if self.places is None or self.how.results.changed:
             raise NoPlan
         for place, value in self.places:
             if place is None:

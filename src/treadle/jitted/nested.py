@@ -13,9 +13,12 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound
 from treadle.jitted.arrays import Array, Scalar, Traced
+from treadle.jitted.containers import Contents, put
 from treadle.jitted.conversion import call as converted
+from treadle.jitted.namespace import stand_in
 from treadle.jitted.operations import call_ufunc
-from treadle.jitted.storage import Storage, own_trace
+from treadle.jitted.random_numbers import GENERATORS
+from treadle.jitted.storage import Storage, assign_states, own_trace
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import SymbolicNumber
 from treadle.ops.state import Variable
@@ -38,7 +41,12 @@ def _call_traced(jitted: Any, bound: Bound) -> Any:
     values = (operands[i] for i in plan.order)
     inputs = [v if isinstance(v, Variable) else convert_to_tensor(v) for v in values]
     found = plan.concrete.run([*inputs, *plan.concrete.graph.captures])
-    return plan.results.tensors(found, bound.leaves)
+    made = plan.results.tensors(found, bound.leaves)
+    if not plan.results.changed:
+        return made
+    result, contents = made
+    put((bound.args, bound.kwargs), plan.results.changed, contents)
+    return result
 
 
 def _spliced(jitted: Any, bound: Bound) -> Any:
@@ -56,12 +64,17 @@ def _spliced(jitted: Any, bound: Bound) -> Any:
         elif kind == SCALAR:
             values.append(Scalar(convert_to_tensor(leaf)))
         else:
-            values.append(leaf)
+            values.append(stand_in(leaf) if isinstance(leaf, GENERATORS) else leaf)
     args, kwargs = nest.pack((bound.args, bound.kwargs), values)
+    before = Contents((args, kwargs))
     result = converted(jitted.python_function)(*args, **kwargs)
     for storage, (i, tensor) in storages.items():
         if storage.tensor is not tensor:
             raise _changes(jitted, bound, i)
+    assign_states()
+    changed = before.changed()
+    contents = nest.map_structure(_tensor_of, [holder for _, holder in changed])
+    put((bound.args, bound.kwargs), [path for path, _ in changed], contents)
     return nest.map_structure(_tensor_of, result)
 
 
@@ -77,5 +90,3 @@ def _changes(jitted: Any, bound: Bound, number: int) -> TypeError:
         "not allow: call it with ndarrays and without a tape, or have it work on a copy "
         f"({bound.names()[number]}.copy()){at(user_origin())}"
     )
-
-

@@ -7,6 +7,7 @@ as ``+=`` write into the array that they name.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -125,19 +126,23 @@ def _named_from_out(
     func: Any, args: tuple[Any, ...], options: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments with ``out`` and those behind it by name: our functions have no ``out``."""
-    if len(args) < 3:
-        return args, options
-    try:
-        parameters = inspect.signature(func).parameters.values()
-    except ValueError:  # NumPy gives no signature
-        return args, options
-    behind_any_number = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY)
-    names = [p.name for p in parameters if p.kind not in behind_any_number]
+    names = _positional(func) if len(args) > 1 else ()
     if "out" not in names[: len(args)]:
         return args, options
     place = names.index("out")
     named_ones = dict(zip(names[place:], args[place:], strict=False))
     return args[:place], {**named_ones, **options}
+
+
+@functools.cache
+def _positional(func: Any) -> tuple[str, ...]:
+    """The names of the parameters that a function of NumPy's takes by position."""
+    try:
+        parameters = inspect.signature(func).parameters.values()
+    except ValueError:  # NumPy gives no signature
+        return ()
+    behind_any_number = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY)
+    return tuple(p.name for p in parameters if p.kind not in behind_any_number)
 
 
 def _called(name: str, function: Callable[..., Any], args: Any, options: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.storage import Scope, Storage
-from treadle.jitted.views import ComplexPart, Positions
+from treadle.jitted.views import Bits, ComplexPart, Positions
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.comparison import equal
@@ -114,7 +114,7 @@ def is_placed(array: Array, own: set[Storage], found: Scope) -> bool:
         found: the scope of the loop's body.
     """
     storage = array.storage
-    if any(isinstance(view, ComplexPart) for view in array.views):
+    if any(isinstance(view, ComplexPart | Bits) for view in array.views):
         return False
     if storage in own:
         return True

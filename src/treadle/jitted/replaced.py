@@ -16,7 +16,7 @@ from typing import Any
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import Known, coincide, either, reach, set_apart, share_parts
-from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
+from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage, picked
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.placed import Placed, is_numbered, is_placed, numbered, places
 from treadle.jitted.storage import Scope, Storage
@@ -144,11 +144,11 @@ class Replaced:
         left = []
         for k, tensor in self.left.items():
             for i, stays in held.items():
-                if stays is not True:
+                if stays is not True and _may_be(self.inside[i][0].tensor, tensor):
                     here = is_numbered(self.which[i], k)
                     if stays is not False:
                         here = logical_and(here, logical_not(stays))
-                    tensor = select(here, self.inside[i][0].tensor, tensor)
+                    tensor = picked(here, self.inside[i][0].tensor, tensor, tensor)
             left.append(tensor)
         return which + left + flags
 
@@ -207,7 +207,12 @@ class Replaced:
             )
         if not written:
             return False
-        if any(self.before[i].tensor.spec is not self.inside[i][1].spec for i in self.before):
+        becomes = [
+            (self.before[i].tensor, self.inside[i][1])
+            for i in self.before
+            if self.before[i].tensor.spec is not self.inside[i][1].spec
+        ]
+        if becomes and (self.others or any(a.dtype is not b.dtype for a, b in becomes)):
             raise NotStaged(
                 "A loop changes an array in place whose dtype or shape is another one in later "
                 f"iterations{at(user_origin())}"
@@ -387,10 +392,16 @@ class Replaced:
                 if part.tensor.spec is not content.spec:  # before the loop it has another shape
                     self.copied[j] = [*self.copied.get(j, []), made[whole].storage]
             sources = self.copied.get(j, []) + [made[i].storage for i in self.parts.get(j, ())]
-            if j in self.copied or j in self.parts:
+            fitting = [(test, a) for test, a in options if a.tensor.spec is content.spec]
+            if self.changes_arrays:  # one of another shape: it is not known by this name any more
+                sources += [
+                    a.storage
+                    for _, a in options
+                    if a.tensor.spec is not content.spec and _may_be(content, a.tensor)
+                ]
+            if sources or j in self.copied or j in self.parts:
                 made[j] = Array(CopiedStorage(content, sources))
                 continue
-            fitting = [(test, a) for test, a in options if a.tensor.spec is content.spec]
             complete = self.complete and len(fitting) == len(options)
             made[j] = Array(ChosenStorage(content, fitting, complete))
         for i, j in combinations(self.before, 2):
@@ -406,9 +417,18 @@ class Replaced:
         for k, array in self.before.items():
             tensor = left.get(k, array.tensor)
             for i, content in contents.items():
-                tensor = select(is_numbered(which[i], k), content, tensor)
+                if _may_be(content, array.tensor):
+                    tensor = picked(is_numbered(which[i], k), content, tensor, array.tensor)
             for i in self.before:  # the same array under an earlier number is written already
                 known = self.pairs.get((i, k), False)
                 if known is not False:
                     tensor = array.tensor if known is True else select(known, array.tensor, tensor)
             array.write(tensor)
+
+
+def _may_be(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors can be the elements of one array: it keeps its dtype and shape."""
+    if one.dtype is not other.dtype or one.ndim != other.ndim:
+        return False
+    pairs = zip(one.dims, other.dims, strict=True)
+    return all(a == b or not (isinstance(a, int) and isinstance(b, int)) for a, b in pairs)

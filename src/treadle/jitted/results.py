@@ -82,12 +82,17 @@ class Results:
         structure: its structure, with None for every leaf.
         leaves: where they come from.
         is_single: whether it is one leaf.
+        changed: where in the arguments the lists and dicts are that the function changes. Where
+            there are any, the result is a pair: what the function returns, and what these hold.
     """
 
-    def __init__(self, structure: Any, leaves: list[Leaf]) -> None:
+    def __init__(
+        self, structure: Any, leaves: list[Leaf], changed: Sequence[Sequence[Any]] = ()
+    ) -> None:
         self.structure = nest.map_structure(lambda _: None, structure)
         self.leaves = leaves
         self.is_single = not nest.is_nested(structure)
+        self.changed = changed
 
     def pack(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
         """The result, of the arrays that the program gives and the leaves of the arguments."""
@@ -104,14 +109,22 @@ class Results:
         return self.structured([leaf.tensor(found, leaves) for leaf in self.leaves])
 
 
-def collect(result: Any, arguments: dict[Storage, int]) -> tuple[Results, list[Tensor]]:
+def collect(
+    result: Any, arguments: dict[Storage, int], changed: Sequence[tuple[Sequence[Any], Any]] = ()
+) -> tuple[Results, list[Tensor]]:
     """How to make `result`, and the tensors that the program gives for it.
+
+    Args:
+        changed: lists and dicts among the arguments that hold something else now, with their paths.
 
     Raises:
         TypeError: a value that only has a meaning while the function is traced.
     """
+    if changed:
+        result = result, [holder for _, holder in changed]
     found, result = _Collected(arguments), readable(result)
-    return Results(result, [found.leaf(v) for v in nest.flatten(result)]), found.tensors
+    leaves = [found.leaf(v) for v in nest.flatten(result)]
+    return Results(result, leaves, [path for path, _ in changed]), found.tensors
 
 
 class _Collected:

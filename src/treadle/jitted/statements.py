@@ -272,22 +272,23 @@ def for_stmt(
     """``state = body(item, *state)`` for each item, until ``until(*state)``."""
     loop = _Body(body, 1, places)
     values = loop.begin(state)
-    counted = as_counted(iterable)
+    counted, live = as_counted(iterable), None
     if counted is None and (until is None or iter(iterable) is not iterable):
         counted = python_counted(iterable)
-        if counted is not None:
-            use_up(iterable, None)
+        live = iter(iterable)  # Python reads an item when its iteration begins
     if counted is None:
-        return loop.end(_python_for(loop, iterable, values, until))
+        return loop.end(_python_for(loop, iterable if live is None else live, values, until))
     size = counted.size
     if size is not None and iteration.is_short(size):
         with iteration.unrolled(size):
-            return loop.end(_python_for(loop, counted.items(), values, until))
+            return loop.end(_python_for(loop, live or counted.items(), values, until))
     for peeled in range(_PEELED + 1):
         peels = size is not None and peeled < _PEELED
         try:
             with left_alone(loop.body):
                 ended = _counted_for(loop, counted, values, until, peels)
+            if live is not None:
+                use_up(iterable, None)
             return loop.end(ended)
         except UNSTAGED as problem:
             if size is None:
@@ -297,14 +298,13 @@ def for_stmt(
             if not peels or not isinstance(problem, NotStaged):
                 break
         # The first iteration may be the one that is unlike the others.
-        values = _python_for(loop, [counted.item(0)], values, until)
+        first = counted.item(0) if live is None else next(live)
+        values = _python_for(loop, [first], values, until)
         counted = counted.rest()
-    return loop.end(_python_for(loop, counted.items(), values, until))
+    return loop.end(_python_for(loop, live or counted.items(), values, until))
 
 
-def _counted_for(
-    loop: _Body, counted: Counted, values: State, until: Any, peels: bool
-) -> State:
+def _counted_for(loop: _Body, counted: Counted, values: State, until: Any, peels: bool) -> State:
     """The loop in the graph, over positions 0, 1, 2 and so on."""
 
     def proceed(state: State) -> Any:

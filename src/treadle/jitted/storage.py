@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.context import context
+from treadle.core.context import context, recording
 from treadle.core.interrupts import is_mode
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor, from_array
 from treadle.jitted.errors import NotStaged
+from treadle.jitted.variables import variable_over
+from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import numpy_rules
+from treadle.ops.state import Variable
 
 
 class Storage:
@@ -161,10 +164,12 @@ class CapturedStorage(Storage):
 
 
 class _Captured(threading.local):
-    """The arrays that the trace of this thread has captured, by id, and their storages."""
+    """The arrays that the trace of this thread has captured, by id, and their storages; memory that
+    it changes, too, with the elements from before."""
 
     def __init__(self) -> None:
         self.storages: dict[int, tuple[Any, Storage]] = {}
+        self.states: dict[int, tuple[Variable, Storage, Tensor]] = {}
 
 
 _captured = is_mode(_Captured())
@@ -182,6 +187,35 @@ def captured_storage(array: np.ndarray[Any, Any]) -> Storage:
     return known[1]
 
 
+def state_storage(memory: np.ndarray[Any, Any]) -> Storage:
+    """The storage for memory outside of the arguments that the function changes, one for each
+    trace. `assign_states` has the program write what it becomes."""
+    known = _captured.states.get(id(memory))
+    if known is None:
+        root: Any = context.recorder
+        while root.parent is not None:
+            root = root.parent
+        variable = variable_over(memory)
+        with recording(root):
+            tensor = convert_to_tensor(variable)
+        made = Storage(tensor)
+        made.home = None
+        known = _captured.states[id(memory)] = variable, made, tensor
+    return known[1]
+
+
+def states() -> list[Storage]:
+    """The storages of memory outside of the arguments that the trace has captured."""
+    return [storage for _, storage, _ in _captured.states.values()]
+
+
+def assign_states() -> None:
+    """At the end of a trace: have the program change the memory of the states that it writes."""
+    for variable, storage, before in _captured.states.values():
+        if storage.tensor is not before:
+            variable.assign(storage.tensor)
+
+
 class own_trace:
     """Trace a function: nothing is captured yet, and no branch or loop is open.
 
@@ -193,9 +227,12 @@ class own_trace:
         self._call_ufunc = call_ufunc
 
     def __enter__(self) -> None:
-        self._before = scopes.open, _captured.storages, listed.storages, numpy_rules.call
-        scopes.open, _captured.storages, listed.storages = (), {}, set()
+        captured = _captured.storages, _captured.states
+        self._before = scopes.open, captured, listed.storages, numpy_rules.call
+        scopes.open, listed.storages = (), set()
+        _captured.storages, _captured.states = {}, {}
         numpy_rules.call = self._call_ufunc
 
     def __exit__(self, *error: object) -> None:
-        scopes.open, _captured.storages, listed.storages, numpy_rules.call = self._before
+        scopes.open, captured, listed.storages, numpy_rules.call = self._before
+        _captured.storages, _captured.states = captured

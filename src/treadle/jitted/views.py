@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
 from treadle.ops.elementwise import complex_numbers
+from treadle.ops.elementwise.bitcast import bitcast
 from treadle.ops.indexing.subscripts import getitem
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.indexing.updates import set_item
@@ -114,6 +120,36 @@ class ComplexPart:
         return False
 
 
+class Bits:
+    """The bits of elements as numbers of another dtype of the same size.
+
+    Raises:
+        TypeError: the dtypes have other sizes.
+    """
+
+    __slots__ = ("before", "dtype")
+
+    def __init__(self, before: DType, dtype: Any) -> None:
+        self.before, self.dtype = before, dtypes.as_dtype(np.dtype(dtype))
+        if before.size != self.dtype.size:
+            raise TypeError(
+                f"view() of {before.name} as {self.dtype.name}: jitted functions see elements as "
+                f"others of the same size only{at(user_origin())}"
+            )
+
+    def read(self, x: Tensor) -> Tensor:
+        return bitcast(x, self.dtype)
+
+    def put_back(self, x: Tensor, part: Tensor) -> Tensor:
+        return bitcast(part, x.dtype)
+
+    def same_as(self, other: View) -> bool:
+        return isinstance(other, Bits) and self.dtype is other.dtype
+
+    def keeps_rows(self) -> bool:
+        return True
+
+
 class Positions:
     """The elements at positions in row order, no two of them the same."""
 
@@ -136,7 +172,7 @@ class Positions:
         return False
 
 
-View = Key | Permuted | Reshaped | ComplexPart | Positions
+View = Key | Permuted | Reshaped | ComplexPart | Bits | Positions
 
 
 def joined(views: tuple[View, ...], key: tuple[Any, ...]) -> tuple[View, ...]:

@@ -16,7 +16,7 @@ from treadle.numpy_staging.ufuncs import call, truth
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.dims import dims_tensor
-from treadle.ops.elementwise import selection
+from treadle.ops.elementwise import complex_numbers, selection
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.gather import gathered
 from treadle.ops.linalg import diagonals, triangles
@@ -77,12 +77,19 @@ def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> Tensor:
 
 def sort(a: Any, axis: Any = -1) -> Tensor:
     x = as_array(a)
-    return sorting.sort(flat(x), 0) if axis is None else sorting.sort(x, axis)
+    x, place = (flat(x), 0) if axis is None else (x, axis)
+    if x.dtype.is_complex:
+        return take_along_axis(x, argsort(x, place), place)
+    return sorting.sort(x, place)
 
 
 def argsort(a: Any, axis: Any = -1) -> Tensor:
     x = as_array(a)
     x, place = (flat(x), 0) if axis is None else (x, axis)
+    if x.dtype.is_complex:  # by the real parts, and where these are equal by the others
+        by_imag = argsort(complex_numbers.imag(x), place)
+        by_real = argsort(take_along_axis(complex_numbers.real(x), by_imag, place), place)
+        return take_along_axis(by_imag, by_real, place)
     return cast(sorting.argsort(x, place, stable=True), dtypes.int64)
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
 from treadle.numpy_staging.dtypes import as_array, floating, sum_dtype, to
 from treadle.numpy_staging.ufuncs import truth
 from treadle.ops.axes import normalize_axes
-from treadle.ops.elementwise import unary
+from treadle.ops.elementwise import complex_numbers, unary
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.selection import where
 from treadle.ops.reductions import reduction, scan
 from treadle.ops.reductions.reduction import dim_tensor
 from treadle.ops.shaping.reshaping import expand_dims, reshape_to
@@ -58,14 +61,28 @@ def std(
 
 def max(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     x = as_array(a)
+    if x.dtype.is_complex:
+        return _of_complex(x, axis, keepdims, reduction.reduce_max, -np.inf)
     function = reduction.reduce_any if x.dtype.is_bool else reduction.reduce_max
     return function(x, axis, keepdims)
 
 
 def min(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     x = as_array(a)
+    if x.dtype.is_complex:
+        return _of_complex(x, axis, keepdims, reduction.reduce_min, np.inf)
     function = reduction.reduce_all if x.dtype.is_bool else reduction.reduce_min
     return function(x, axis, keepdims)
+
+
+def _of_complex(x: Tensor, axis: Any, keepdims: bool, extreme: Any, worst: float) -> Tensor:
+    """The extreme real part, and of the elements that have it the extreme imaginary part."""
+    first, second = complex_numbers.real(x), complex_numbers.imag(x)
+    found = extreme(first, axis, True)
+    rest = extreme(where(first == found, second, to(worst, second.dtype)), axis, True)
+    if not keepdims:
+        found, rest = extreme(found, axis), extreme(rest, axis)
+    return complex_numbers.complex(found, rest)
 
 
 def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:

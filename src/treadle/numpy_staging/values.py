@@ -17,7 +17,7 @@ from treadle.ops.axes import normalize_axes, normalize_axis
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import arithmetic, logic, selection, unary
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.elementwise.complex_numbers import imag, real
+from treadle.ops.elementwise.complex_numbers import complex, imag, real
 from treadle.ops.indexing.gather import gathered
 from treadle.ops.reductions import reduction
 from treadle.ops.shaping import creation
@@ -29,6 +29,8 @@ def round(a: Any, decimals: int = 0) -> Tensor:
     x = as_array(a)
     if x.dtype.is_integer and decimals >= 0:
         return x
+    if x.dtype.is_complex:
+        return complex(round(real(x), decimals), round(imag(x), decimals))
     if decimals == 0 or x.dtype.is_bool:
         return unary.round(floating(x))
     factor = to(10.0 ** abs(decimals), x.dtype)
@@ -46,7 +48,10 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
     return x
 
 
-def nan_to_num(x: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+def nan_to_num(
+    x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+) -> Tensor:
+    """A new array: `copy` only says that NumPy may do without one."""
     a = as_array(x)
     if not a.dtype.is_floating:
         return a

@@ -17,6 +17,7 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.records import record
 from treadle.core.tensor import Tensor
+from treadle.ops.control.raising import Raised, raise_unless
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import (
     arithmetic,
@@ -72,7 +73,7 @@ class Operation:
         try:
             return type(self.python(*samples))
         except (ValueError, ArithmeticError):
-            return float
+            return complex if complex in kinds else float
 
     def is_exact(self, number: Any, surely: bool = False) -> bool:
         """Whether the program's result has the bits of Python's.
@@ -256,14 +257,28 @@ def _staged_ufunc(ufunc: Any) -> Callable[..., Tensor]:
 
 
 def _shift(left: bool) -> Callable[..., Tensor]:
-    """By multiplication or division with a power of two."""
+    """By a number of bits that is known: a product or quotient with a power of two. By another one:
+    all bits go where it is 64 or more, and Python refuses one below 0."""
 
     def build(x: Any, by: Any) -> Tensor:
         value, count = _wide(x, by)
-        power = powers.pow(convert_to_tensor(2, dtypes.int64), count)
-        return value * power if left else value // power
+        if type(by) is int and 0 <= by < 63:
+            power = convert_to_tensor(1 << by, dtypes.int64)
+            return value * power if left else value // power
+        _check_not_negative(by, count)
+        most = arithmetic.minimum(count, convert_to_tensor(63, dtypes.int64))
+        if not left:
+            return logic.right_shift(value, most)
+        return where(most == count, logic.left_shift(value, most), _cast(0, dtypes.int64))
 
     return build
+
+
+def _check_not_negative(by: Any, count: Tensor) -> None:
+    interval = getattr(by, "interval", None)
+    if interval is None or interval[0] < 0:
+        enough = comparison.greater_equal(count, convert_to_tensor(0, dtypes.int64))
+        raise_unless(enough, Raised(ValueError("negative shift count"), []))
 
 
 # -- the operations ------------------------------------------------------------------------------
@@ -346,6 +361,11 @@ def _complex(name: str, number: Any) -> Tensor:
     return getattr(complex_numbers, name)(_cast(number, dtypes.complex128))  # type: ignore[no-any-return]
 
 
+def _has_minus(x: Tensor) -> Tensor:
+    """Whether the sign is minus, that of zeros too."""
+    return (x < 0.0) | ((x == 0.0) & (1.0 / x < 0.0))  # type: ignore[no-any-return]
+
+
 # Functions of `math` and `cmath` -> what the graph has for them.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(unary, name) for name in (
@@ -362,7 +382,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "degrees": lambda x: x * (180.0 / math.pi),
     "radians": lambda x: x * (math.pi / 180.0),
     "fmod": arithmetic.truncatemod,
-    "copysign": lambda x, y: unary.abs(x) * unary.sign(y),
+    "copysign": lambda x, y: where(_has_minus(y), -unary.abs(x), unary.abs(x)),
     "isnan": lambda x: comparison.not_equal(x, x),
 }  # fmt: skip
 _ROUNDED = {"sqrt", "fabs"}  # correctly rounded wherever they are computed

@@ -1,0 +1,61 @@
+"""Lists and dicts among the arguments: the function changes copies, and then the caller's hold what
+the copies hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+Path = tuple[Any, ...]
+
+
+class Contents:
+    """What the lists and dicts among some arguments hold at the beginning.
+
+    Args:
+        arguments: args and kwargs, as the traced function gets them.
+    """
+
+    def __init__(self, arguments: Any) -> None:
+        self.held = [(p, c, _items(c)) for p, c in _holders(arguments, ())]
+
+    def changed(self) -> list[tuple[Path, Any]]:
+        """Those that hold something else now, with their paths in the arguments."""
+        return [(path, c) for path, c, before in self.held if not _same(before, _items(c))]
+
+
+def _holders(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """The lists and dicts in a structure, what is inside first: a list that is changed may hold
+    others."""
+    if type(value) in (list, tuple, dict):
+        for key, part in _items(value):
+            yield from _holders(part, (*path, key))
+        if type(value) is not tuple:
+            yield path, value
+
+
+def _items(holder: Any) -> list[tuple[Any, Any]]:
+    return list(holder.items() if isinstance(holder, dict) else enumerate(holder))
+
+
+def _same(before: list[tuple[Any, Any]], after: list[tuple[Any, Any]]) -> bool:
+    return len(before) == len(after) and all(
+        k == key and v is value for (k, v), (key, value) in zip(before, after, strict=True)
+    )
+
+
+def put(arguments: Any, paths: Sequence[Sequence[Any]], contents: Sequence[Any]) -> None:
+    """Have the caller's lists and dicts at `paths` hold the contents."""
+    targets = [_at(arguments, path) for path in paths]
+    for target, content in zip(targets, contents, strict=True):
+        if isinstance(target, dict):
+            target.clear()
+            target.update(content)
+        else:
+            target[:] = content
+
+
+def _at(value: Any, path: Sequence[Any]) -> Any:
+    for key in path:
+        value = value[key]
+    return value

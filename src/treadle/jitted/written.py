@@ -1,0 +1,20 @@
+"""Functions of treadle's own that are written as users write theirs: traced with the function that
+calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_conversion: list[Callable[[Any], Any]] = []
+
+
+def set_conversion(call: Callable[[Any], Any]) -> None:
+    """Set what converts functions: `conversion.call`, whose module finds stand-ins by name and so
+    imports those that call functions from here."""
+    _conversion[:] = [call]
+
+
+def traced(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """``function(*args, **options)``, converted."""
+    return _conversion[0](function)(*args, **options)

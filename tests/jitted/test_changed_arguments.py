@@ -1,0 +1,103 @@
+"""Lists and dicts among the arguments of jitted functions: the caller sees what they hold."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+
+def assigned(n: Any, a: Any, d: Any, rows: Any) -> Any:
+    a[0] = a[1] * 2.0
+    d["k"] += n
+    d["new"] = a[0]
+    rows[0][1] = n
+    for i in range(n):
+        a[2] += i
+    return a
+
+
+def longer(n: Any, a: Any, d: Any, rows: Any) -> Any:
+    for i in range(3):
+        a.append(i * d["k"])
+    rows.pop()
+    rows[0] += [n]
+    return len(rows)
+
+
+def with_arrays(n: Any, a: Any, d: Any, rows: Any) -> Any:
+    x = np.ones(3) * n
+    d["x"] = x
+    if a[0] > 0.5:
+        a[1] = float(x.sum())
+    rows[0], rows[1] = rows[1], [n, n]
+
+
+@pytest.mark.parametrize("function", [assigned, longer, with_arrays])
+def test_the_caller_sees_changes(function: Any) -> None:
+    jitted = td.jit(function)
+    given = ([1.0, 2.0, 3.0], {"k": 1.5}, [[1, 2], [3, 4]])
+    ours, plain = copy.deepcopy(given), copy.deepcopy(given)
+    held = ours[2][1]
+    for n in (3, 5, 5, 7):
+        if function is longer:  # each call changes the lengths
+            ours, plain = copy.deepcopy(given), copy.deepcopy(given)
+        assert repr(jitted(n, *ours)) == repr(function(n, *plain))
+        assert repr(ours) == repr(plain)
+    assert function is not assigned or ours[2][1] is held
+
+
+def test_calls_in_functions_and_under_tapes() -> None:
+    @td.jit
+    def change(values: Any, x: Any) -> Any:
+        values[0] = x * 2.0
+        return x + values[1]
+
+    @td.jit
+    def outer(x: Any) -> Any:
+        values = [x, 1.0]
+        y = change(values, x)
+        return y + values[0]
+
+    assert np.array_equal(outer(np.arange(3.0)), np.arange(3.0) * 3.0 + 1.0)
+
+    @td.function
+    def traced(x: Any) -> Any:
+        values = [x, 1.0]
+        y = change(values, x)
+        return y + values[0]
+
+    assert np.array_equal(traced(td.range(3.0)), np.arange(3.0) * 3.0 + 1.0)
+    values, x = [td.range(3.0), 1.0], td.range(3.0)
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y = change(values, x)
+    assert np.array_equal(y, np.arange(3.0) + 1.0) and np.array_equal(values[0], x * 2.0)
+
+
+def test_lists_that_only_the_run_knows_are_not_lost() -> None:
+    @td.jit
+    def grow(values: Any, n: Any) -> None:
+        for i in range(n):
+            values.append(i * 0.5)
+
+    with pytest.raises(UnboundLocalError, match="in a list that grew in a loop"):
+        grow([1.0], 300)
+
+
+def sieve(n: Any) -> Any:
+    is_prime, primes = [True] * n, []
+    for i, prime in enumerate(is_prime):
+        if prime:
+            primes.append(i)
+            for k in range(2 * i + 2, n, i + 1):
+                is_prime[k] = False
+    return primes
+
+
+def test_items_are_read_when_their_iteration_begins() -> None:
+    assert td.jit(sieve)(100) == sieve(100)

@@ -1,0 +1,149 @@
+"""Random numbers in jitted functions: those of NumPy and Python, from the same generators."""
+# ruff: noqa: NPY002
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+_own = np.random.RandomState(7)
+
+
+def walk(n: Any) -> Any:
+    place = 0.0
+    for _ in range(n):
+        if np.random.rand() < 0.5:
+            place -= np.random.uniform(0.5, 2.0)
+        elif np.random.randint(6) == 5:
+            place += np.random.normal(1.0, 3.0)
+        else:
+            place += 1
+    return place
+
+
+def arrays(n: Any) -> Any:
+    grid = np.random.rand(n, 3)
+    return (
+        grid + np.random.randn(n, 1), np.random.normal(grid), np.random.exponential(2.0, n),
+        np.random.uniform(grid, 2.0), np.random.randint(3, 9, (2, n)),
+        np.random.lognormal(0.0, 0.5), np.random.random((n,)),
+        np.random.random_sample(), np.random.standard_normal(),
+    )  # fmt: skip
+
+
+def orders(n: Any) -> Any:
+    x = np.arange(float(n))
+    np.random.shuffle(x)
+    grid = np.random.permutation(x.reshape(-1, 2))
+    drawn = np.random.choice(x, 5)
+    return (
+        x, grid, np.random.permutation(n), drawn, np.random.choice(n),
+        np.random.choice(4, 3, p=np.array([0.1, 0.2, 0.3, 0.4])),
+        np.random.choice(x, 3, replace=False),
+    )  # fmt: skip
+
+
+def seeded(n: Any) -> Any:
+    np.random.seed(n)
+    return np.random.random(3), np.random.normal()
+
+
+def own(n: Any) -> Any:
+    return _own.normal(size=n), _own.randint(1 << 40), _own.uniform()
+
+
+def of_python(n: Any) -> Any:
+    hits = 0
+    for _ in range(n):
+        x, y = random.random(), random.uniform(-1.0, 1.0)
+        hits += x * x + y * y < 1.0
+    shuffled = [1.0, 2.0, 3.0, 4.0]
+    random.shuffle(shuffled)
+    return (
+        hits, random.randint(1, 6), random.randrange(0, 100, 7), shuffled,
+        random.choice([10, 20, 30]), random.expovariate(2.0), random.normalvariate(1.0, 2.0),
+    )  # fmt: skip
+
+
+def _leaves(value: Any) -> list[Any]:
+    parts = list(value) if isinstance(value, tuple | list) else None
+    return [value] if parts is None else [leaf for part in parts for leaf in _leaves(part)]
+
+
+def _seed() -> None:
+    np.random.seed(3)
+    random.seed(3)
+    _own.seed(3)
+
+
+@pytest.mark.parametrize("function", [walk, arrays, orders, seeded, own, of_python])
+def test_numbers_are_those_of_python(function: Any) -> None:
+    jitted = td.jit(function)
+    wanted, found = [], []
+    for run, into in ((function, wanted), (jitted, found)):
+        _seed()
+        for n in (700, 8, 8):
+            into += _leaves(run(n))
+        # The generators go on where the function has stopped.
+        into += [np.random.random(), np.random.normal(), random.random(), _own.normal()]
+    assert len(wanted) == len(found)
+    for a, b in zip(wanted, found, strict=True):
+        assert type(a) is type(b) and np.asarray(a).dtype == np.asarray(b).dtype
+        np.testing.assert_allclose(b, a, rtol=1e-12, atol=1e-15)
+    assert jitted.experimental_get_tracing_count() <= 4
+
+
+def test_generators_are_arguments_and_in_other_functions() -> None:
+    @td.jit
+    def draw(rng: Any, x: Any) -> Any:
+        x[0] = rng.normal()
+        return rng.uniform(1.0, 2.0) + x.sum()
+
+    plain, generator = np.random.RandomState(1), np.random.RandomState(1)
+    x, y = np.zeros(2), np.zeros(2)
+    for _ in range(3):
+        assert math.isclose(draw(generator, x), draw.python_function(plain, y), rel_tol=1e-14)
+        assert x[0] == pytest.approx(y[0], rel=1e-14)
+
+    @td.function
+    def outer(n: Any) -> Any:
+        return draw_two() + n
+
+    @td.jit
+    def draw_two() -> Any:
+        return np.random.random() + np.random.random()
+
+    np.random.seed(0)
+    found = [float(outer(td.constant(1.0, td.float64))) for _ in range(2)]
+    np.random.seed(0)
+    assert found == pytest.approx([1.0 + np.random.random() + np.random.random() for _ in "ab"])
+
+
+def test_what_is_not_drawn_is_refused() -> None:
+    @td.jit
+    def poisson(n: Any) -> Any:
+        return np.random.poisson(3.0, n)
+
+    rng = np.random.default_rng(0)
+
+    @td.jit
+    def modern(n: Any) -> Any:
+        return rng.normal(size=n)
+
+    with pytest.raises(TypeError, match="np.random.poisson draws .* .np.random has choice"):
+        poisson(3)
+    with pytest.raises(TypeError, match="Generator.normal draws its numbers when Python runs"):
+        modern(3)
+
+    @td.jit
+    def given(generator: Any) -> Any:
+        return generator.normal()
+
+    with pytest.raises(TypeError, match="Generator.normal draws its numbers when Python runs"):
+        given(rng)
