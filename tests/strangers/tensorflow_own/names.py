@@ -94,11 +94,8 @@ class Table:
         self._table = json.loads(file.read_text())
 
     def found(self, inside: str, name: str) -> Any:
-        """What treadle has for a name of a private module; None for those that are not exported.
-
-        Raises:
-            AttributeError: treadle has no such public name.
-        """
+        """What treadle has for a name of a private module; None where it is not exported, and where
+        treadle has none."""
         has = self._table.get(inside, {}).get(name)
         if has is None:
             return None
@@ -110,10 +107,12 @@ class Table:
         elif eager is not None:
             graph = _reached("treadle.compat.v1", has["v2"])
             graph = graph if _takes_all_of(graph, eager) else None
-        found = by_mode(eager, graph)
-        if found is None:
-            raise AttributeError(f"treadle has no tf.{(has.get('v2') or has['v1'])[0]}")
-        return found
+        return by_mode(eager, graph)
+
+    def missing(self, inside: str, name: str) -> str | None:
+        """The public name of what treadle does not have."""
+        has = self._table.get(inside, {}).get(name)
+        return None if has is None else (has.get("v2") or has.get("v1") or [name])[0]
 
 
 def install(table: Path, checkout: Path) -> None:
@@ -128,7 +127,11 @@ def install(table: Path, checkout: Path) -> None:
             return vars(test_util)[name]
         own = unexported.NAMES.get(inside, {}).get(name)
         own = names.found(inside, name) if own is None else own
-        return others(inside, name) if own is None else own
+        own = others(inside, name) if own is None else own
+        missing = names.missing(inside, name) if own is None else None
+        if missing is not None:
+            raise AttributeError(f"treadle has no tf.{missing}")
+        return own
 
     private.found = found
     sys.meta_path.insert(0, Helpers(checkout))

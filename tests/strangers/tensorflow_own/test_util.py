@@ -110,6 +110,11 @@ def also_run_as_tf_function(test: Any) -> Any:
     return run
 
 
+def disable_with_predicate(pred: Any, skip_message: str) -> Any:
+    """Leave a test out where the predicate holds."""
+    return lambda test: unittest.skip(skip_message)(test) if pred() else test
+
+
 def build_as_function_and_v1_graph(func: Any) -> Any:
     """Call a test in a `td.function` and in a graph."""
 

@@ -115,6 +115,10 @@ NAMES: dict[str, dict[str, Any]] = {
         "name_scope": by_mode(td.name_scope, v1.name_scope),
         "name_scope_v1": v1.name_scope,
         "colocate_with": _nothing,
+        "convert_n_to_tensor": lambda values, dtype=None, name=None: [
+            td.convert_to_tensor(value, dtype) for value in values
+        ],
+        "is_tfrt_enabled": lambda: False,
         "set_dtype_conversion_mode": lambda mode: None,
         "device": by_mode(td.device, v1.device),
         "executing_eagerly_outside_functions": v1.executing_eagerly_outside_functions,
@@ -135,5 +139,10 @@ NAMES: dict[str, dict[str, Any]] = {
     },
     "eager.test": {"TestCase": test_util.TestCase, "main": td.test.main},
     "platform.googletest": {"main": td.test.main, "TestCase": test_util.TestCase},
-    "platform.test": {"TestCase": test_util.TestCase, "Benchmark": object},
+    "platform.test": {
+        "TestCase": test_util.TestCase,
+        "Benchmark": object,
+        "disable_with_predicate": test_util.disable_with_predicate,
+        "is_built_with_xla": td.test.is_built_with_xla,
+    },
 }
