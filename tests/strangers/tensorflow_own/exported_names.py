@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 PRIVATE = "tensorflow.python."
-IMPORT = re.compile(r"^(?:from (tensorflow\.python\S*) import (\w+)|import (tensorflow\.python\S*))", re.M)
+IMPORT = re.compile(
+    r"^(?:from (tensorflow\.python\S*) import (\w+)|import (tensorflow\.python\S*))", re.M
+)
 
 
 def import_what_tests_import(tests: Path) -> None:

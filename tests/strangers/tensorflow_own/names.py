@@ -16,6 +16,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable
+from enum import EnumMeta
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,33 @@ class Helpers(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(name, file) if file.is_file() else None
 
 
+class _ByMode(type):
+    """A class whose objects are those of another class while operations go into a graph."""
+
+    def _chosen(cls) -> Any:
+        v1 = importlib.import_module("treadle.compat.v1")
+        return vars(cls)["eager" if v1.executing_eagerly() else "graph"]
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls._chosen()(*args, **kwargs)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, vars(cls)["eager"]) or isinstance(value, vars(cls)["graph"])
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls._chosen(), name)
+
+    def __mro_entries__(cls, bases: Any) -> Any:
+        return (vars(cls)["eager"],)
+
+
 def by_mode(eager: Any, graph: Any) -> Any:
     """A function that is another one while operations are written into a graph."""
-    if eager is None or graph is None or eager is graph or inspect.isclass(eager):
+    if eager is None or graph is None or eager is graph:
         return graph if eager is None else eager
+    if inspect.isclass(eager):
+        both = inspect.isclass(graph) and not isinstance(eager, EnumMeta)
+        return _ByMode(eager.__name__, (), {"eager": eager, "graph": graph}) if both else eager
     if not callable(eager) or not callable(graph):
         return eager
     v1 = importlib.import_module("treadle.compat.v1")
@@ -119,16 +143,21 @@ def install(table: Path, checkout: Path) -> None:
     """Let the private modules have these names, before those that libraries import."""
     from tests.strangers.tensorflow_own import test_util, unexported
     from treadle.compat.replacement import private
+    from treadle.compat.replacement.absent import absent
 
     names, others = Table(table), private.found
 
     def found(inside: str, name: str) -> Any:
         if inside == "framework.test_util" and name in vars(test_util):
             return vars(test_util)[name]
+        if name.startswith("gen_"):
+            return importlib.import_module(f"{PRIVATE}ops.{name}")
         own = unexported.NAMES.get(inside, {}).get(name)
         own = names.found(inside, name) if own is None else own
         own = others(inside, name) if own is None else own
         missing = names.missing(inside, name) if own is None else None
+        if missing is not None and inside == "framework.dtypes":  # in lists of parameters
+            return absent(f"tensorflow.{missing}", "treadle has no such dtype")
         if missing is not None:
             raise AttributeError(f"treadle has no tf.{missing}")
         return own

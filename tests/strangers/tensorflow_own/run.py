@@ -23,7 +23,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.strangers.libraries import FAILED, PASSED, SKIPPED, Suite, _ended
+from tests.strangers.libraries import PASSED, SKIPPED, Suite, _ended
 from tests.strangers.run import ROOT
 
 HERE = """
@@ -79,9 +79,7 @@ def _run(file: Path, options: argparse.Namespace, python: str | None) -> Suite:
             f"--timeout={options.each}", f"--junitxml={report}", str(copy),
         ]  # fmt: skip
         output = None if options.show else subprocess.DEVNULL
-        process = subprocess.Popen(
-            command, cwd=own, env=environment, stdout=output, stderr=output
-        )
+        process = subprocess.Popen(command, cwd=own, env=environment, stdout=output, stderr=output)
         in_time = _ended(process, options.limit * (2 if python else 1))
         suite = Suite(report, in_time)
         return suite
@@ -99,7 +97,9 @@ def _there(file: Path, options: argparse.Namespace) -> dict[str, str]:
     return found
 
 
-def entry_of(file: str, ours: Suite, theirs: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+def entry_of(
+    file: str, ours: Suite, theirs: dict[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
     """The counts of a file, and the errors of tests that fail here only."""
     counting = {name for name, outcome in theirs.items() if outcome == PASSED}
     here = Counter(ours.outcomes.get(name, "not run") for name in counting)
@@ -161,7 +161,9 @@ def main() -> None:
     files = [
         file
         for path in options.paths
-        for file in ([tests / path] if path.endswith(".py") else sorted((tests / path).rglob("*_test.py")))
+        for file in (
+            [tests / path] if path.endswith(".py") else sorted((tests / path).rglob("*_test.py"))
+        )
     ]
     for file in files:
         if options.only_there:

@@ -19,7 +19,7 @@ import numpy as np
 from absl.testing import absltest
 
 import treadle as td
-import treadle.compat.v1  # noqa: F401 (its Session and Graph)
+import treadle.compat.v1
 
 v1 = td.compat.v1
 BOTH_AS_GRAPHS = os.environ.get("TREADLE_OWN_TESTS") == "graph"
@@ -160,7 +160,9 @@ def generate_combinations_with_testcase_name(**kwargs: Any) -> list[dict[str, An
     ]
     for each in found:
         told = (f"_{k}_{getattr(v, '__name__', v)}" for k, v in each.items())
-        each["testcase_name"] = "".join("".join(c for c in t if c.isalnum() or c == "_") for t in told)
+        each["testcase_name"] = "".join(
+            "".join(c for c in t if c.isalnum() or c == "_") for t in told
+        )
     return found
 
 
@@ -281,10 +283,7 @@ class TensorFlowTestCase(td.test.TestCase, absltest.TestCase):
     """The class that tests of operations are derived from."""
 
     __test__ = False
-
-    def setUp(self) -> None:
-        super().setUp()
-        self._cached: Any = None
+    _cached: Any = None
 
     def tearDown(self) -> None:
         if self._cached is not None:
@@ -376,9 +375,11 @@ def _value(x: Any) -> Any:
     """What TensorFlow's `evaluate` gives for a tensor."""
     if isinstance(x, td.IndexedSlices):
         dense = None if x.dense_shape is None else _value(x.dense_shape)
-        return v1.IndexedSlicesValue(_value(x.values), _value(x.indices), dense) if hasattr(
-            v1, "IndexedSlicesValue"
-        ) else td.IndexedSlices(_value(x.values), _value(x.indices), dense)
+        return (
+            v1.IndexedSlicesValue(_value(x.values), _value(x.indices), dense)
+            if hasattr(v1, "IndexedSlicesValue")
+            else td.IndexedSlices(_value(x.values), _value(x.indices), dense)
+        )
     if isinstance(x, td.SparseTensor):
         parts = (_value(x.indices), _value(x.values), _value(x.dense_shape))
         return v1.SparseTensorValue(*parts)
@@ -402,6 +403,4 @@ for _name in (
     "assertAllGreaterEqual", "assertAllLess", "assertAllLessEqual", "assertAllInRange",
     "assertAllInSet",
 ):  # fmt: skip
-    setattr(
-        TensorFlowTestCase, _name, _evaluating(_name, getattr(td.test.TestCase, _name))
-    )
+    setattr(TensorFlowTestCase, _name, _evaluating(_name, getattr(td.test.TestCase, _name)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-import treadle.compat.v1  # noqa: F401
+import treadle.compat.v1
 from tests.strangers.tensorflow_own import test_util
 from tests.strangers.tensorflow_own.names import by_mode
 from treadle.core.dimension import Dimension
@@ -62,7 +62,9 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: Any = None) -
         return by_mode(td.identity, v1.identity)(output_tensor)
 
 
-def size_internal(input: Any, name: Any = None, optimize: bool = True, out_type: Any = td.int32) -> Any:
+def size_internal(
+    input: Any, name: Any = None, optimize: bool = True, out_type: Any = td.int32
+) -> Any:
     return td.size(input, out_type)
 
 
@@ -90,6 +92,7 @@ class Context:
 _CONTEXT = Context()
 
 NAMES: dict[str, dict[str, Any]] = {
+    "client.device_lib": {"list_local_devices": lambda *args: []},
     "client.session": {"InteractiveSession": v1.InteractiveSession},
     "eager.backprop": {"gradients_function": gradients_function},
     "eager.context": {
