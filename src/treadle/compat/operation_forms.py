@@ -315,6 +315,7 @@ RandomShuffle | value:T | seed=0 seed2=0 | output
 RandomStandardNormal | shape:T | seed=0 seed2=0 dtype | output
 RandomUniform | shape:T | seed=0 seed2=0 dtype | output
 RandomUniformInt | shape:T minval:Tout maxval:Tout | seed=0 seed2=0 | output
+RaggedBincount | splits:int64 values:Tidx size:Tidx weights:T | binary_output=False | output
 Range | start:Tidx limit:Tidx delta:Tidx |  | output
 Rank | input:T |  | output
 Real | input:T | Tout=float32 | output
@@ -370,6 +371,7 @@ SpaceToBatch | input:T paddings:Tpaddings | block_size | output
 SpaceToBatchND | input:T block_shape:Tblock_shape paddings:Tpaddings |  | output
 SpaceToDepth | input:T | block_size data_format='NHWC' | output
 SparseAdd | a_indices:int64 a_values:T a_shape:int64 b_indices:int64 b_values:T b_shape:int64 thresh:Treal |  | sum_indices sum_values sum_shape
+SparseBincount | indices:int64 values:Tidx dense_shape:int64 size:Tidx weights:T | binary_output=False | output
 SparseReorder | input_indices:int64 input_values:T input_shape:int64 |  | output_indices output_values
 SparseSegmentMean | data:T indices:Tidx segment_ids:Tsegmentids | sparse_gradient=False | output
 SparseSegmentMeanGrad | grad:T indices:Tidx segment_ids:Tsegmentids output_dim0:int32 |  | output

@@ -294,7 +294,7 @@ def _stitch(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 
 def _per_segment(power: float) -> Callable[[Sequence[Any], Attrs], Any]:
-    """The gradient of a reduction over segments of rows that are chosen by indices: a row's share is
+    """The gradient of a reduction over segments of rows that indices choose: a row's share is
     divided by a power of the number of rows of its segment."""
 
     def gradient(inputs: Sequence[Any], attrs: Attrs) -> Any:
@@ -319,7 +319,8 @@ def _counted(values: Any, size: Any, weights: Any, attrs: Attrs, axis: int | Non
     """How often values below a size occur, or the sums of their weights; negative ones are refused
     by `td.math.bincount`."""
     is_binary = attrs.get("binary_output", False)
-    given = None if is_binary or weights.shape.num_elements() == 0 else weights
+    count = 1 if isinstance(weights, td.RaggedTensor) else weights.shape.num_elements()
+    given = None if is_binary or count == 0 else weights
     return td.math.bincount(
         values, given, minlength=size, maxlength=size, dtype=weights.dtype, axis=axis,
         binary_output=is_binary,
@@ -332,20 +333,41 @@ def _bincount(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return _counted(values, size, weights, attrs, None)
 
 
+@rule("SparseBincount")
+def _sparse_bincount(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    indices, values, shape, size, weights = inputs
+    sparse = td.SparseTensor(indices, values, shape)
+    return _counted(sparse, _scalar(size), weights, attrs, -1)
+
+
+@rule("RaggedBincount")
+def _ragged_bincount(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    splits, values, size, weights = inputs
+    if len(splits.shape) != 1 or splits.shape[0] == 0:
+        _refuse(f"RaggedBincount: splits must be a vector with an element, not {splits.shape}")
+    rows = td.RaggedTensor.from_row_splits(values, splits)
+    if weights.shape.num_elements() != 0:
+        weights = td.RaggedTensor.from_row_splits(weights, splits)
+    return _counted(rows, _scalar(size), weights, attrs, -1)
+
+
+def _scalar(size: Any) -> Any:
+    if len(size.shape) != 0:
+        _refuse(f"size must be a scalar, not of shape {size.shape}")
+    return size
+
+
+def _refuse(text: str) -> None:
+    raise td.errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
+
+
 @rule("DenseBincount")
 def _dense_bincount(inputs: Sequence[Any], attrs: Attrs) -> Any:
     """Of a vector, or of each row of a matrix."""
     values, size, weights = inputs
-    if len(size.shape) != 0:
-        raise td.errors.InvalidArgumentError(
-            None, None, f"DenseBincount: size must be a scalar, not of shape {size.shape}"
-            f"{at(user_origin())}",
-        )  # fmt: skip
+    size = _scalar(size)
     if len(values.shape) > 2:
-        raise td.errors.InvalidArgumentError(
-            None, None, f"DenseBincount: input must have at most two axes, not {values.shape}"
-            f"{at(user_origin())}",
-        )  # fmt: skip
+        _refuse(f"DenseBincount: input must have at most two axes, not {values.shape}")
     return _counted(values, size, weights, attrs, -1 if len(values.shape) == 2 else None)
 
 
@@ -359,10 +381,7 @@ def _permuted(inputs: Sequence[Any], attrs: Attrs) -> Any:
     (x,) = inputs
     source, target = _layouts(attrs)
     if len(x.shape) not in (1, 2):
-        raise td.errors.InvalidArgumentError(
-            None, None, f"DataFormatVecPermute: x must be a vector or a matrix, not of shape "
-            f"{x.shape}{at(user_origin())}",
-        )  # fmt: skip
+        _refuse(f"DataFormatVecPermute: x must be a vector or a matrix, not of shape {x.shape}")
     if x.shape[0] == len(source) - 2:
         source, target = (
             [axis for axis in layout if axis not in "NC"] for layout in (source, target)
@@ -382,10 +401,7 @@ def _axis_of_layout(inputs: Sequence[Any], attrs: Attrs) -> Any:
 def _layouts(attrs: Attrs) -> tuple[list[str], list[str]]:
     source, target = attrs.get("src_format", "NHWC"), attrs.get("dst_format", "NCHW")
     if sorted(source) != sorted(target):
-        raise td.errors.InvalidArgumentError(
-            None, None, f"The layouts {source!r} and {target!r} must have the same axes"
-            f"{at(user_origin())}",
-        )  # fmt: skip
+        _refuse(f"The layouts {source!r} and {target!r} must have the same axes")
     return list(source), list(target)
 
 

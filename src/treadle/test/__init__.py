@@ -211,7 +211,8 @@ class TestCase(unittest.TestCase):
         msg: Any = None,
     ) -> None:  # fmt: skip
         """`assertAllClose` with the limits of the narrower of the dtypes."""
-        names = {getattr(getattr(x, "dtype", None), "name", "") for x in (a, b)}
+        leaves = (*td.nest.flatten(a), *td.nest.flatten(b))
+        names = {getattr(getattr(x, "dtype", None), "name", "") for x in leaves}
         for name, more in (
             ("float32", (float_rtol, float_atol)), ("complex64", (float_rtol, float_atol)),
             ("float16", (half_rtol, half_atol)), ("bfloat16", (bfloat16_rtol, bfloat16_atol)),
@@ -359,9 +360,7 @@ class TestCase(unittest.TestCase):
         text = self._formatMessage(msg, f"{actual!r} does not end with {expected_end!r}")
         self.assertTrue(actual.endswith(expected_end), text)
 
-    def assertSameElements(
-        self, expected_seq: Any, actual_seq: Any, msg: Any = None
-    ) -> None:
+    def assertSameElements(self, expected_seq: Any, actual_seq: Any, msg: Any = None) -> None:
         """Two sequences have the same elements, however often."""
         self.assertEqual(set(expected_seq), set(actual_seq), msg)
 

@@ -1,8 +1,8 @@
 """What TensorFlow's own tests import from its private modules, on treadle.
 
 The table of `exported_names` says which public name a private one has; here it is looked up in
-treadle. In a graph of ``compat.v1``, functions are those of TensorFlow 1 where these are others. What
-has no public name is in `unexported`.
+treadle. In a graph of ``compat.v1``, functions are those of TensorFlow 1 where these are others.
+What has no public name is in `unexported`.
 """
 
 from __future__ import annotations

@@ -66,14 +66,15 @@ def _run(file: Path, options: argparse.Namespace, python: str | None) -> Suite:
         copy.parent.mkdir(parents=True)
         shutil.copy(file, copy)
         report = Path(own, "report.xml")
-        found = [own, *([] if python else [str(ROOT / "src"), str(ROOT)])]
+        found = [own, *([] if python else [str(ROOT / "src"), str(ROOT), *options.packages])]
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(found), "PYTHONDONTWRITEBYTECODE": "1",
             "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1",
         }  # fmt: skip
         command = [
-            python or sys.executable, "-m", "pytest", "-p", "own_tests_plugin", "-q", "-W", "ignore",
-            "--continue-on-collection-errors", "-p", "no:cacheprovider", "--tb=short",
+            python or sys.executable, "-m", "pytest", "-p", "own_tests_plugin", "-q",
+            "-W", "ignore", "--continue-on-collection-errors", "-p", "no:cacheprovider",
+            "--tb=short",
             "--import-mode=importlib", f"--rootdir={own}", "-o", "addopts=",
             "-o", "junit_logging=no",
             f"--timeout={options.each}", f"--junitxml={report}", str(copy),
@@ -86,7 +87,7 @@ def _run(file: Path, options: argparse.Namespace, python: str | None) -> Suite:
 
 
 def _there(file: Path, options: argparse.Namespace) -> dict[str, str]:
-    """What became of a file's tests with TensorFlow, kept from an earlier run where there was one."""
+    """What became of a file's tests with TensorFlow, from an earlier run if there was one."""
     inside = file.relative_to(options.checkout / "tensorflow" / "python")
     kept = options.kept / "there" / f"{inside}.json"
     if not kept.exists():
@@ -142,6 +143,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--each", type=int, default=20, help="seconds for a test")
     parser.add_argument("--only-here", action="store_true", help="leave TensorFlow out")
     parser.add_argument("--only-there", action="store_true", help="only keep what TensorFlow gives")
+    parser.add_argument("--packages", nargs="*", default=[], help="folders of what tests import")
     parser.add_argument("--list", action="store_true", help="print errors of tests")
     parser.add_argument("--show", action="store_true", help="show what pytest prints")
     parser.add_argument("--write", type=Path, help="results to put counts into")

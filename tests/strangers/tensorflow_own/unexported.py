@@ -12,6 +12,7 @@ import treadle as td
 import treadle.compat.v1
 from tests.strangers.tensorflow_own import test_util
 from tests.strangers.tensorflow_own.names import by_mode
+from treadle.compat.replacement.absent import absent
 from treadle.core.dimension import Dimension
 
 v1 = td.compat.v1
@@ -91,6 +92,12 @@ class Context:
 
 _CONTEXT = Context()
 
+
+def _absent(*names: str) -> dict[str, Any]:
+    """Private names that files import at their beginning: tests that use them fail."""
+    return {name: absent(name, "private to TensorFlow") for name in names}
+
+
 NAMES: dict[str, dict[str, Any]] = {
     "client.device_lib": {"list_local_devices": lambda *args: []},
     "client.session": {"InteractiveSession": v1.InteractiveSession},
@@ -136,12 +143,14 @@ NAMES: dict[str, dict[str, Any]] = {
     "ops.control_flow_util": {"ENABLE_CONTROL_FLOW_V2": True},
     "ops.gradient_checker_v2": {"max_error": max_error},
     "ops.math_ops": {"mod": td.math.floormod, "mul": td.multiply},
+    "ops.nn_impl": _absent("_compute_sampled_logits"),
     "ops.nn_ops": {"softplus": td.nn.softplus},
     "ops.resource_variable_ops": {
         "ResourceVariable": by_mode(lambda *a, **k: td.Variable(*a, **k), v1.Variable),
     },
     "eager.test": {"TestCase": test_util.TestCase, "main": td.test.main},
     "platform.googletest": {"main": td.test.main, "TestCase": test_util.TestCase},
+    "util.numpy_compat": {"np_where": np.where, "np_reshape": np.reshape},
     "platform.test": {
         "TestCase": test_util.TestCase,
         "Benchmark": object,

@@ -89,7 +89,7 @@ def compute_gradient_error(
         x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
     )
     pairs = found if isinstance(found, list) else [found]
-    return max((float(np.fabs(a - b).max()) if a.size else 0.0) for a, b in pairs)
+    return max((float(np.abs(a - b).max()) if a.size else 0.0) for a, b in pairs)
 
 
 class TestCase(td.test.TestCase):
