@@ -400,8 +400,8 @@ def _axis_of_layout(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 def _layouts(attrs: Attrs) -> tuple[list[str], list[str]]:
     source, target = attrs.get("src_format", "NHWC"), attrs.get("dst_format", "NCHW")
-    if sorted(source) != sorted(target):
-        _refuse(f"The layouts {source!r} and {target!r} must have the same axes")
+    if len(source) not in (4, 5) or sorted(source) != sorted(target):
+        _refuse(f"The layouts {source!r} and {target!r} must have the same four or five axes")
     return list(source), list(target)
 
 
