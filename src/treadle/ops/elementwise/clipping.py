@@ -22,7 +22,8 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     tensor, target = convert_to_tensor(value), dtypes.as_dtype(dtype)
     if tensor.dtype.is_complex and target.is_complex:
         if tensor.dtype.size > target.size:
-            tensor = complex(*(_clamped(part(tensor), target.real_dtype) for part in (real, imag)))
+            limits = target.real_dtype
+            tensor = complex(_clamped(real(tensor), limits), _clamped(imag(tensor), limits))
         return cast(tensor, target)
     tensor = real(tensor) if tensor.dtype.is_complex else tensor
     return cast(_clamped(tensor, target.real_dtype), target)
