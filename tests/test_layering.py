@@ -90,7 +90,7 @@ LEVELS = {
     "compat": (
         "corner_sampling graph_messages operation_forms python_values v2",
         "tensorflow_ops tensorflow_state",
-        "graph_nodes operation_calls tensorflow_gradients tensorflow_recurrence",
+        "graph_nodes operation_calls tensorflow_gradients tensorflow_kernels tensorflow_recurrence",
         "tensorflow_types",
         "v1",
         "replacement",

@@ -18,6 +18,9 @@ assert v1.reduce_sum([1.0, 2.0], keep_dims=True).numpy().tolist() == [3.0]
 assert v1.random_uniform([2]).numpy().shape == (2,)
 assert v1.where(tf.constant([True, False])).numpy().tolist() == [[0]]
 assert v1.losses.mean_squared_error(tf.ones([2]), tf.zeros([2])).numpy() == 1.0
+logits = tf.constant([[1.0, 2.0]], tf.float64)
+assert v1.losses.sigmoid_cross_entropy([[1, 0]], logits).dtype == tf.float64
+assert v1.losses.softmax_cross_entropy([[1, 0]], logits).dtype == tf.float64
 assert v1.Print(tf.constant(1), [tf.constant(2)]).numpy() == 1
 assert [x.numpy() for x in v1.data.make_one_shot_iterator(tf.data.Dataset.range(2))] == [0, 1]
 

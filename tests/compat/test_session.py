@@ -69,6 +69,28 @@ def test_any_tensor_can_be_fed() -> None:
             s.run(v * 2.0)
 
 
+def test_several_placeholders_of_unknown_ranks() -> None:
+    """Of the ranks that they may have together, the likely ones are tried."""
+    rows, columns, batch = (tf.placeholder(tf.int32) for _ in range(3))
+    matrices = tf.eye(rows, num_columns=columns, batch_shape=batch)
+    with tf.Session() as s:
+        assert s.run(matrices, {rows: 3, columns: 2, batch: [4]}).shape == (4, 3, 2)
+        assert s.run(matrices, {rows: 1, columns: 2, batch: [4, 5]}).shape == (4, 5, 1, 2)
+
+
+def test_jacobians_of_complex_numbers_have_a_row_for_each_part() -> None:
+    value = np.array([1 + 2j, -0.5 + 0.3j], np.complex64)
+    x = tf.constant(value)
+    size = tf.abs(x)
+    with tf.Session():
+        exact, numeric = tf.test.compute_gradient(x, [2], size, [2], x_init_value=value)
+        assert exact.shape == numeric.shape == (4, 2) and exact.dtype == np.float32
+        np.testing.assert_allclose(exact, numeric, atol=1e-3)
+        np.testing.assert_allclose(exact[:2, 0], [1 / 5**0.5, 2 / 5**0.5], atol=1e-6)
+        error = tf.test.compute_gradient_error(x, [2], x * x, [2], x_init_value=value)
+        assert error < 1e-2
+
+
 def test_placeholder_with_default() -> None:
     p = tf.placeholder_with_default([1.0, 2.0], [None])
     total = tf.reduce_sum(p)

@@ -36,7 +36,7 @@ _FROM_ARGUMENTS = {
 }  # fmt: skip
 
 
-def _pulled_back(function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
+def pulled_back(function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
     """The gradient with respect to `x` of the loss whose gradient for ``function(x)`` is `dy`."""
     with td.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(x)
@@ -47,7 +47,7 @@ def _pulled_back(function: Callable[[Any], Any], x: Any, dy: Any) -> Any:
 def _of_argument(type_: str) -> Callable[[Sequence[Any], Attrs], Any]:
     def gradient(inputs: Sequence[Any], attrs: Attrs) -> Any:
         dy, x = inputs
-        return _pulled_back(lambda x: run_operation(type_, attrs, x), x, dy)
+        return pulled_back(lambda x: run_operation(type_, attrs, x), x, dy)
 
     return gradient
 
@@ -107,21 +107,21 @@ def _bias_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
 def _filter_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
     x, sizes, dy = inputs
     filters = td.zeros(sizes, x.dtype)
-    return _pulled_back(lambda filters: run_operation("Conv2D", attrs, x, filters), filters, dy)
+    return pulled_back(lambda filters: run_operation("Conv2D", attrs, x, filters), filters, dy)
 
 
 @rule("DepthwiseConv2dNativeBackpropInput")
 def _depthwise_input_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
     sizes, filters, dy = inputs
     x = td.zeros(sizes, dy.dtype)
-    return _pulled_back(lambda x: run_operation("DepthwiseConv2dNative", attrs, x, filters), x, dy)
+    return pulled_back(lambda x: run_operation("DepthwiseConv2dNative", attrs, x, filters), x, dy)
 
 
 @rule("DepthwiseConv2dNativeBackpropFilter")
 def _depthwise_filter_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
     x, sizes, dy = inputs
     filters = td.zeros(sizes, x.dtype)
-    return _pulled_back(
+    return pulled_back(
         lambda filters: run_operation("DepthwiseConv2dNative", attrs, x, filters), filters, dy
     )
 
@@ -129,19 +129,19 @@ def _depthwise_filter_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
 @rule("MaxPoolGrad")
 def _max_pool_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
     x, _, dy = inputs
-    return _pulled_back(lambda x: run_operation("MaxPool", attrs, x), x, dy)
+    return pulled_back(lambda x: run_operation("MaxPool", attrs, x), x, dy)
 
 
 @rule("AvgPoolGrad")
 def _avg_pool_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
     sizes, dy = inputs
-    return _pulled_back(
-        lambda x: run_operation("AvgPool", attrs, x), td.zeros(sizes, dy.dtype), dy
-    )
+    return pulled_back(lambda x: run_operation("AvgPool", attrs, x), td.zeros(sizes, dy.dtype), dy)
 
 
 @rule(
-    "FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3",
+    "FusedBatchNormGrad",
+    "FusedBatchNormGradV2",
+    "FusedBatchNormGradV3",
     results="x_backprop scale_backprop offset_backprop reserve_space_4 reserve_space_5",
 )
 def _batch_norm_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
@@ -175,7 +175,7 @@ def _batch_norm_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
 def _strided_slice_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
     sizes, begin, end, strides, dy = inputs
     x = td.zeros(sizes, dy.dtype)
-    return _pulled_back(
+    return pulled_back(
         lambda x: run_operation("StridedSlice", attrs, x, begin, end, strides), x, dy
     )
 

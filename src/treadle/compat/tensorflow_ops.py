@@ -490,7 +490,9 @@ def _lrn(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 
 @rule(
-    "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3",
+    "FusedBatchNorm",
+    "FusedBatchNormV2",
+    "FusedBatchNormV3",
     results="y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3",
 )
 def _batch_norm(inputs: Sequence[Any], attrs: Attrs) -> Any:

@@ -25,12 +25,14 @@ from treadle.ops.indexing import common_shapes, gather, scatter
 from treadle.ops.nn import compositions, softmax
 from treadle.ops.reductions import reduction
 from treadle.ops.shaping import creation, joining, permuting, reshaping
-from treadle.ops.statistics import sequences
+from treadle.ops.statistics import histograms, sequences
 from treadle.ops.strings import parts, texts, unicode
 from treadle.ragged import dynamic_shape, reductions, rows, shaping, strings
 from treadle.ragged.dynamic_shape import DynamicRaggedShape
 from treadle.ragged.elementwise import binary, broadcast_like, map_flat_values
 from treadle.ragged.tensor import RaggedTensor
+from treadle.sparse.counts import bincount as sparse_bincount
+from treadle.sparse.counts import dense_counts
 
 _UNARY, _BINARY = frozenset(UNARY.split()), frozenset(BINARY.split())
 _FORMS: dict[Any, Callable[..., Any]] = {
@@ -293,3 +295,17 @@ def _sequence_mask(lengths: Any, *args: Any, **kwargs: Any) -> Any:
 def _print(*inputs: Any, **kwargs: Any) -> None:
     shown = [str(v) if isinstance(v, RaggedTensor) and not v.is_symbolic else v for v in inputs]
     io.print(*(v.flat_values if isinstance(v, RaggedTensor) else v for v in shown), **kwargs)
+
+
+@form_of(histograms.bincount)
+def _counts(arr: Any, weights: Any = None, *args: Any, **kwargs: Any) -> Any:
+    return dense_counts(_as_sparse(arr), _as_sparse(weights), *args, **kwargs)
+
+
+@form_of(inspect.unwrap(sparse_bincount))
+def _sparse_counts(values: Any, weights: Any = None, *args: Any, **kwargs: Any) -> Any:
+    return sparse_bincount(_as_sparse(values), _as_sparse(weights), *args, **kwargs)
+
+
+def _as_sparse(value: Any) -> Any:
+    return value.to_sparse() if isinstance(value, RaggedTensor) else value

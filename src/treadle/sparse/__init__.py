@@ -3,6 +3,7 @@
 from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.sparse import calls  # noqa: F401  (completes SparseTensor)
+from treadle.sparse.counts import bincount
 from treadle.sparse.places import (
     concat,
     expand_dims,
@@ -45,6 +46,7 @@ from treadle.sparse.values import (
 __all__ = [
     "SparseTensor",
     "add",
+    "bincount",
     "concat",
     "expand_dims",
     "eye",

@@ -17,6 +17,8 @@ from treadle.ops.dims import rank, shape, size
 from treadle.ops.elementwise import arithmetic, casting, unary
 from treadle.ops.nn.activations import relu
 from treadle.ops.reductions.reduction import reduce_prod
+from treadle.ops.statistics.histograms import bincount
+from treadle.sparse.counts import dense_counts
 from treadle.sparse.tensor import SparseTensor
 from treadle.sparse.values import with_dense
 
@@ -109,6 +111,7 @@ def _print(*inputs: Any, **kwargs: Any) -> None:
 _FORMS: dict[Any, Callable[..., Any]] = {
     **{function: _of_elements(function) for function in _OF_ELEMENTS},
     **{f: _sparse_and_dense(f) for f in (arithmetic.multiply, arithmetic.divide)},
+    bincount: dense_counts,
     rank: _rank,
     shape: _shape,
     size: _size,

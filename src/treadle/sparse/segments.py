@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.core import errors
+from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
@@ -36,9 +36,9 @@ def _grouped(
         kinds = "numbers" if name == "segment_sum" else "floats"
         text = f"sparse.{name} takes {kinds}, not {dtype.name}{at(user_origin())}"
         raise errors.DtypeError(None, None, text)
-    ids = convert_to_tensor(segment_ids)
+    ids = convert_to_tensor(segment_ids, dtype_hint=dtypes.int32)
     take = gather if sparse_gradient else gathered
-    rows = take(data, convert_to_tensor(indices), axis=0)
+    rows = take(data, convert_to_tensor(indices, dtype_hint=dtypes.int32), axis=0)
     if num_segments is None:
         count = reduce_max(concat([ids[-1:] + 1, cast([0], ids.dtype)], 0))
     else:

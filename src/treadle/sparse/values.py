@@ -114,7 +114,7 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     Raises:
         ValueError: no argument is sparse.
-        InvalidArgumentError: the places differ.
+        InvalidArgumentError: the places or the shapes differ.
     """
     found = [a for a in (*args, *kwargs.values()) if isinstance(a, SparseTensor)]
     if not found:
@@ -124,6 +124,8 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if None not in same and same[0] != same[1]:
             checked(convert_to_tensor(False), "map_values: the places of the elements differ")
         checked(reduce_all(found[0].indices == other.indices), "map_values: the places differ")
+        shapes = reduce_all(found[0].dense_shape == other.dense_shape)
+        checked(shapes, "map_values: the shapes differ")
     values = op(*map(_values_of, args), **{k: _values_of(v) for k, v in kwargs.items()})
     return found[0].with_values(values)
 

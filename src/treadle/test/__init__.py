@@ -116,7 +116,8 @@ def _is_nested(value: Any) -> bool:
 class TestCase(unittest.TestCase):
     """A `unittest.TestCase` that compares tensors, arrays and lists, and nested structures of them.
 
-    Random numbers have the same seeds at the beginning of every test.
+    Random numbers have the same seeds at the beginning of every test. Private names begin with two
+    underscores: classes of programs may have methods of the same names as these.
     """
 
     __test__ = False  # pytest collects the classes that are derived from it
@@ -130,14 +131,14 @@ class TestCase(unittest.TestCase):
         random.seed(_SEED)
         np.random.seed(_SEED)  # noqa: NPY002 (the programs' numbers)
         td.random.set_seed(_SEED)
-        self._folder: str | None = None
+        self.__folder: str | None = None
 
     def get_temp_dir(self) -> str:
         """A folder of the test, which is removed when the test has ended."""
-        if self._folder is None:
-            self._folder = tempfile.mkdtemp()
-            self.addCleanup(shutil.rmtree, self._folder, ignore_errors=True)
-        return self._folder
+        if self.__folder is None:
+            self.__folder = tempfile.mkdtemp()
+            self.addCleanup(shutil.rmtree, self.__folder, ignore_errors=True)
+        return self.__folder
 
     def evaluate(self, tensors: Any) -> Any:
         """Tensors of a structure as arrays and NumPy's numbers."""
@@ -154,25 +155,25 @@ class TestCase(unittest.TestCase):
 
     # -- equal and close -------------------------------------------------------------------------
 
-    def _pairs(self, a: Any, b: Any, msg: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:
+    def __pairs(self, a: Any, b: Any, msg: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:
         """The arrays of two structures side by side, with where they are."""
         if isinstance(a, Mapping) or isinstance(b, Mapping):
             self.assertIsInstance(a, Mapping, msg)
             self.assertIsInstance(b, Mapping, msg)
             self.assertCountEqual(a, b, msg)
             for key in a:
-                yield from self._pairs(a[key], b[key], msg, f"{path}[{key!r}]")
+                yield from self.__pairs(a[key], b[key], msg, f"{path}[{key!r}]")
         elif _is_nested(a) or _is_nested(b):
             self.assertEqual(len(a), len(b), msg)
             for k, (x, y) in enumerate(zip(a, b, strict=True)):
-                yield from self._pairs(x, y, msg, f"{path}[{k}]")
+                yield from self.__pairs(x, y, msg, f"{path}[{k}]")
         else:
             x, y = _array(a), _array(b)
             text = f"shapes {x.shape} and {y.shape} differ{path and f' at {path}'}"
             self.assertEqual(x.shape, y.shape, self._formatMessage(msg, text))
             yield x, y, path
 
-    def _check(self, good: Any, what: str, x: Any, y: Any, path: str, msg: Any) -> None:
+    def __check(self, good: Any, what: str, x: Any, y: Any, path: str, msg: Any) -> None:
         if not np.all(good):
             places = np.argwhere(~np.atleast_1d(good))[:5].tolist()
             text = f"{what}{path and f' at {path}'}, first at {places}:\n{x}\n{y}"
@@ -180,27 +181,27 @@ class TestCase(unittest.TestCase):
 
     def assertAllEqual(self, a: Arrays, b: Arrays, msg: Any = None) -> None:
         """The same shapes and elements; NaN is equal to NaN."""
-        for x, y, path in self._pairs(a, b, msg):
-            self._check(_equal(x, y), "not equal", x, y, path, msg)
+        for x, y, path in self.__pairs(a, b, msg):
+            self.__check(_equal(x, y), "not equal", x, y, path, msg)
 
     def assertNotAllEqual(self, a: Arrays, b: Arrays, msg: Any = None) -> None:
         """Another shape, or an element that differs."""
-        if self._holds(self.assertAllEqual, a, b):
+        if self.__holds(self.assertAllEqual, a, b):
             self.fail(self._formatMessage(msg, f"The two values are equal at all elements: {a}"))
 
     def assertAllClose(
         self, a: Arrays, b: Arrays, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None
     ) -> None:
         """The same shapes, and ``|a - b| <= atol + rtol * |b|``."""
-        for x, y, path in self._pairs(a, b, msg):
+        for x, y, path in self.__pairs(a, b, msg):
             good = np.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True)
-            self._check(good, f"not close (rtol={rtol}, atol={atol})", x, y, path, msg)
+            self.__check(good, f"not close (rtol={rtol}, atol={atol})", x, y, path, msg)
 
     def assertNotAllClose(
         self, a: Arrays, b: Arrays, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None
     ) -> None:
         """Another shape, or an element that is not close."""
-        if self._holds(self.assertAllClose, a, b, rtol, atol):
+        if self.__holds(self.assertAllClose, a, b, rtol, atol):
             self.fail(self._formatMessage(msg, f"The two values are close at all elements: {a}"))
 
     def assertAllCloseAccordingToType(
@@ -210,7 +211,8 @@ class TestCase(unittest.TestCase):
         msg: Any = None,
     ) -> None:  # fmt: skip
         """`assertAllClose` with the limits of the narrower of the dtypes."""
-        names = {getattr(getattr(x, "dtype", None), "name", "") for x in (a, b)}
+        leaves = (*td.nest.flatten(a), *td.nest.flatten(b))
+        names = {getattr(getattr(x, "dtype", None), "name", "") for x in leaves}
         for name, more in (
             ("float32", (float_rtol, float_atol)), ("complex64", (float_rtol, float_atol)),
             ("float16", (half_rtol, half_atol)), ("bfloat16", (bfloat16_rtol, bfloat16_atol)),
@@ -219,7 +221,7 @@ class TestCase(unittest.TestCase):
                 rtol, atol = max(rtol, more[0]), max(atol, more[1])
         self.assertAllClose(a, b, rtol, atol, msg)
 
-    def _holds(self, check: Callable[..., None], *args: Any) -> bool:
+    def __holds(self, check: Callable[..., None], *args: Any) -> bool:
         try:
             check(*args)
         except self.failureException:
@@ -253,22 +255,22 @@ class TestCase(unittest.TestCase):
     def assertAllGreater(self, a: Arrays, comparison_target: Any) -> None:
         """Every element is greater than the target."""
         x = _array(a)
-        self._check(x > comparison_target, f"not > {comparison_target}", x, "", "", None)
+        self.__check(x > comparison_target, f"not > {comparison_target}", x, "", "", None)
 
     def assertAllGreaterEqual(self, a: Arrays, comparison_target: Any) -> None:
         """Every element is greater than the target or equal to it."""
         x = _array(a)
-        self._check(x >= comparison_target, f"not >= {comparison_target}", x, "", "", None)
+        self.__check(x >= comparison_target, f"not >= {comparison_target}", x, "", "", None)
 
     def assertAllLess(self, a: Arrays, comparison_target: Any) -> None:
         """Every element is less than the target."""
         x = _array(a)
-        self._check(x < comparison_target, f"not < {comparison_target}", x, "", "", None)
+        self.__check(x < comparison_target, f"not < {comparison_target}", x, "", "", None)
 
     def assertAllLessEqual(self, a: Arrays, comparison_target: Any) -> None:
         """Every element is less than the target or equal to it."""
         x = _array(a)
-        self._check(x <= comparison_target, f"not <= {comparison_target}", x, "", "", None)
+        self.__check(x <= comparison_target, f"not <= {comparison_target}", x, "", "", None)
 
     def assertAllInRange(
         self, target: Arrays, lower_bound: Any, upper_bound: Any, open_lower_bound: bool = False,
@@ -279,12 +281,12 @@ class TestCase(unittest.TestCase):
         above = x > lower_bound if open_lower_bound else x >= lower_bound
         below = x < upper_bound if open_upper_bound else x <= upper_bound
         what = f"not in {'(' if open_lower_bound else '['}{lower_bound}, {upper_bound}"
-        self._check(above & below, f"{what}{')' if open_upper_bound else ']'}", x, "", "", None)
+        self.__check(above & below, f"{what}{')' if open_upper_bound else ']'}", x, "", "", None)
 
     def assertAllInSet(self, target: Arrays, expected_set: Any) -> None:
         """Every element is one of the set."""
         x = _array(target)
-        self._check(np.isin(x, list(expected_set)), f"not in {expected_set}", x, "", "", None)
+        self.__check(np.isin(x, list(expected_set)), f"not in {expected_set}", x, "", "", None)
 
     # -- shapes and dtypes -----------------------------------------------------------------------
 
@@ -358,9 +360,7 @@ class TestCase(unittest.TestCase):
         text = self._formatMessage(msg, f"{actual!r} does not end with {expected_end!r}")
         self.assertTrue(actual.endswith(expected_end), text)
 
-    def assertSameElements(
-        self, expected_seq: Any, actual_seq: Any, msg: Any = None
-    ) -> None:
+    def assertSameElements(self, expected_seq: Any, actual_seq: Any, msg: Any = None) -> None:
         """Two sequences have the same elements, however often."""
         self.assertEqual(set(expected_seq), set(actual_seq), msg)
 

@@ -128,10 +128,14 @@ def _loss(label: str, function: Any) -> Any:
 
 def _pair(labels: Any, predictions: Any) -> tuple[Any, Any]:
     predictions = td.cast(predictions, td.float32)
-    labels = td.cast(labels, td.float32)
+    return _compatible(td.cast(labels, td.float32), predictions), predictions
+
+
+def _compatible(labels: Any, predictions: Any) -> Any:
+    """The labels, which have the shape of the predictions."""
     if not labels.shape.is_compatible_with(predictions.shape):
         raise ValueError(f"Shapes {predictions.shape} and {labels.shape} are incompatible")
-    return labels, predictions
+    return labels
 
 
 def _squared(labels: Any, predictions: Any) -> Any:
@@ -168,14 +172,16 @@ def _cosine(labels: Any, predictions: Any, axis: int) -> Any:
 
 
 def _sigmoid(labels: Any, logits: Any, smoothing: float) -> Any:
-    labels, logits = _pair(labels, logits)
+    logits = td.convert_to_tensor(logits)
+    labels = _compatible(td.cast(labels, logits.dtype), logits)
     if smoothing:
         labels = labels * (1 - smoothing) + 0.5 * smoothing
     return td.nn.sigmoid_cross_entropy_with_logits(labels, logits)
 
 
 def _softmax(labels: Any, logits: Any, smoothing: float) -> Any:
-    labels, logits = _pair(labels, logits)
+    logits = td.convert_to_tensor(logits)
+    labels = _compatible(td.cast(labels, logits.dtype), logits)
     if smoothing:
         labels = labels * (1 - smoothing) + smoothing / td.cast(td.shape(labels)[1], labels.dtype)
     return td.nn.softmax_cross_entropy_with_logits(td.stop_gradient(labels), logits)

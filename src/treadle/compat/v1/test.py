@@ -29,7 +29,8 @@ def compute_gradient(
 
     Args:
         x: a tensor, or a list of them with lists of shapes and values.
-        x_init_value: where; random numbers where omitted.
+        x_init_value: where; random numbers where omitted. Real and imaginary parts of complex
+            numbers are rows and columns of their own.
         delta: the length of a step.
         init_targets: operations to run before.
     """
@@ -49,35 +50,39 @@ def compute_gradient(
 
 def _jacobians(session: Any, x: Any, x_shape: Any, y: Any, y_shape: Any, value: Any, delta: float,
                feeds: Any) -> Any:  # fmt: skip
-    source = element(x)
-    assert source is not None
-    kind = source.dtype.np_dtype
+    source, target = element(x), element(y)
+    assert source is not None and target is not None
+    kind, seed_kind = source.dtype.np_dtype, target.dtype.np_dtype
     if value is None:
         value = np.random.default_rng(0).random(plain(x_shape)).astype(kind)
-    value = np.asarray(value, kind)
+    value = np.array(value, kind)
     given = dict(feeds or {})
     dy = graph_function(td.ones_like)(y)
     (slope,) = functions.gradients(y, [source], [dy])
-    size = int(np.prod(plain(y_shape), initial=1, dtype=int))
-    exact = np.zeros((value.size, size), kind)
-    for column in range(size):
-        seed = np.zeros(size, kind)
-        seed[column] = 1
-        at_column = {source: value, dy: seed.reshape(plain(y_shape)), **given}
-        if slope is not None:
-            found = session.run(functions.convert_to_tensor(slope), at_column)
-            exact[:, column] = np.asarray(found).ravel()
-    numeric = np.zeros((value.size, size), kind)
-    for row in range(value.size):
+    seed = np.zeros(plain(y_shape), seed_kind)
+    size = (_parts(value).size, _parts(seed).size)
+    exact, numeric = np.zeros(size, _parts(value).dtype), np.zeros(size, _parts(value).dtype)
+    for column in range(size[1] if slope is not None else 0):
+        at_column = seed.copy()
+        _parts(at_column)[column] = 1
+        found = session.run(
+            functions.convert_to_tensor(slope), {source: value, dy: at_column, **given}
+        )
+        exact[:, column] = _parts(np.asarray(found))
+    for row in range(size[0]):
         ends = []
         for sign in (1, -1):
-            moved = value.copy().ravel()
-            moved[row] += sign * delta
-            ends.append(
-                np.asarray(session.run(y, {source: moved.reshape(value.shape), **given})).ravel()
-            )
+            moved = value.copy()
+            _parts(moved)[row] += sign * delta
+            ends.append(_parts(np.asarray(session.run(y, {source: moved, **given}))))
         numeric[row] = (ends[0] - ends[1]) / (2 * delta)
     return exact, numeric
+
+
+def _parts(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The elements in a row; real and imaginary parts of complex ones are elements."""
+    flat = array.reshape(-1)
+    return flat.view(array.real.dtype) if array.dtype.kind == "c" else flat
 
 
 def compute_gradient_error(
@@ -89,7 +94,7 @@ def compute_gradient_error(
         x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
     )
     pairs = found if isinstance(found, list) else [found]
-    return max((float(np.fabs(a - b).max()) if a.size else 0.0) for a, b in pairs)
+    return max((float(np.abs(a - b).max()) if a.size else 0.0) for a, b in pairs)
 
 
 class TestCase(td.test.TestCase):

@@ -503,8 +503,15 @@ def joined(tensors: Iterable[Tensor]) -> list[Ranks]:
     for readings in dict.fromkeys(tuple(t.readings) for t in tensors):
         if readings != (ANY_RANKS,):
             both = [a | b for a in found for b in readings if _agree(a, b)]
-            found = list(dict.fromkeys(both))[:_MOST_READINGS]
+            found = list(dict.fromkeys(both))
+            if len(found) > _MOST_READINGS:
+                found = sorted(found, key=_unlikely)[:_MOST_READINGS]
     return found
+
+
+def _unlikely(ranks: Ranks) -> int:
+    """How far down the list of possible ranks those of placeholders stand, together."""
+    return sum(POSSIBLE_RANKS.index(rank) for _, rank in ranks)
 
 
 def map_leaves(value: Any, leaf: Callable[[Any], Any]) -> Any:

@@ -80,7 +80,10 @@ def clip_by_global_norm(
     Returns:
         The list of scaled tensors, NaN where the norm is not finite; and the common norm.
     """
-    values = _listed("clip_by_global_norm", t_list)
+    values = [
+        t if t is None or isinstance(t, IndexedSlices) else convert_to_tensor(t)
+        for t in _listed("clip_by_global_norm", t_list)
+    ]
     norm = global_norm(values) if use_norm is None else convert_to_tensor(use_norm)
     limit = convert_to_tensor(clip_norm, norm.dtype)
     scale = multiply(limit, minimum(divide(1.0, norm), divide(1.0, limit)))

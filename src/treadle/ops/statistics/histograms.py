@@ -13,6 +13,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.control.io import Assert
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.dims import dims_tensor, size_of
@@ -140,6 +141,24 @@ def bincount(
         text = f"bincount: axis {axis!r} of a tensor of shape {rows.shape}; 0 or -1 of a matrix"
         raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
     ids = reshape(rows, [-1])
+    flat = None if weights is None else reshape(weights, [-1])
+    given = flat, minlength, maxlength, kind, binary_output
+    if axis != -1 or rows.ndim != 2:
+        return counts(ids, *given)
+    numbers = expand_dims(number_range(dims_tensor(rows.dims[0], dtypes.int64)), 1)
+    return counts(ids, *given, reshape(broadcast_dims(numbers, rows.dims), [-1]), rows.dims[0])
+
+
+def counts(
+    ids: Tensor, weights: Any, minlength: Any, maxlength: Any, kind: DType, binary_output: bool,
+    rows: Tensor | None = None, count: Dim = 1,
+) -> Tensor:  # fmt: skip
+    """What `bincount` gives for a vector of integers, or for each row of a matrix.
+
+    Args:
+        rows: the number of the row that each integer belongs to; None without rows.
+        count: how many rows there are.
+    """
     length = reduce_max(ids) + 1
     if minlength is not None:
         length = maximum(length, cast(minlength, dtypes.int64))
@@ -150,18 +169,14 @@ def bincount(
     size = size_of(where(smallest < 0, smallest, length), "bincount: an element")
     if maxlength is not None:  # one more place, for what is not counted
         ids = minimum(ids, length)
-    extra = 0 if maxlength is None else 1
-    places = size + extra
-    count: Dim = 1
-    if axis == -1 and rows.ndim == 2:  # the integers of row k begin at k * places
-        count = rows.dims[0]
-        starts = number_range(dims_tensor(count, dtypes.int64)) * dims_tensor(places, dtypes.int64)
-        ids = reshape(reshape_to(ids, rows.dims) + expand_dims(starts, 1), [-1])
+    places = size + (0 if maxlength is None else 1)
+    if rows is not None:  # the integers of row k begin at k * places
+        ids = ids + rows * dims_tensor(places, dtypes.int64)
     if weights is None:
         found = run(COUNT_POSITIONS, ids, size=count * places)
         found = cast(minimum(found, 1) if binary_output else found, kind)
     else:
-        found = unsorted_segment_sum(reshape(weights, [-1]), ids, count * places)
-    if axis == -1 and rows.ndim == 2:
+        found = unsorted_segment_sum(weights, ids, count * places)
+    if rows is not None:
         found = reshape_to(found, (count, places))
     return found if maxlength is None else found[..., :-1]

@@ -1,0 +1,160 @@
+"""Names of TensorFlow's private modules that are exported nowhere, and that its tests use."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+import treadle.compat.v1
+from tests.strangers.tensorflow_own import test_util
+from tests.strangers.tensorflow_own.names import by_mode
+from treadle.compat.replacement.absent import absent
+from treadle.core.dimension import Dimension
+
+v1 = td.compat.v1
+
+
+@contextlib.contextmanager
+def _nothing(*args: Any, **kwargs: Any) -> Iterator[None]:
+    yield
+
+
+@contextlib.contextmanager
+def graph_mode() -> Iterator[None]:
+    with v1.Graph().as_default():
+        yield
+
+
+@contextlib.contextmanager
+def eager_mode() -> Iterator[None]:
+    with td.init_scope():
+        yield
+
+
+def max_error(grad1: Any, grad2: Any) -> float:
+    """The greatest difference of Jacobians."""
+    error = 0.0
+    for one, other in zip(grad1, grad2, strict=True):
+        if np.size(one) or np.size(other):
+            error = max(error, float(np.abs(np.asarray(one) - np.asarray(other)).max()))
+    return error
+
+
+def gradients_function(f: Any, params: Any = None) -> Any:
+    """A function that gives the gradients of another for its arguments."""
+
+    def gradients(*args: Any, dy: Any = None) -> Any:
+        with td.GradientTape() as tape:
+            values = [td.convert_to_tensor(a) for a in args]
+            tape.watch(values)
+            result = f(*values)
+        chosen = values if params is None else [values[i] for i in params]
+        return tape.gradient(result, chosen, output_gradients=dy)
+
+    return gradients
+
+
+def with_dependencies(dependencies: Any, output_tensor: Any, name: Any = None) -> Any:
+    with by_mode(td.control_dependencies, v1.control_dependencies)(dependencies):
+        return by_mode(td.identity, v1.identity)(output_tensor)
+
+
+def size_internal(
+    input: Any, name: Any = None, optimize: bool = True, out_type: Any = td.int32
+) -> Any:
+    return td.size(input, out_type)
+
+
+def _unknown_shape(rank: int | None = None, **kwargs: Any) -> Any:
+    rank = kwargs.get("ndims", rank)
+    return td.TensorShape(None if rank is None else [None] * rank)
+
+
+class Context:
+    executing_eagerly = staticmethod(v1.executing_eagerly)
+
+    def num_gpus(self) -> int:
+        return 0
+
+    def ensure_initialized(self) -> None:
+        pass
+
+    def list_logical_devices(self, kind: Any = None) -> Any:
+        return td.config.list_logical_devices(kind)
+
+    def list_physical_devices(self, kind: Any = None) -> Any:
+        return td.config.list_physical_devices(kind)
+
+
+_CONTEXT = Context()
+
+
+def _absent(*names: str) -> dict[str, Any]:
+    """Private names that files import at their beginning: tests that use them fail."""
+    return {name: absent(name, "private to TensorFlow") for name in names}
+
+
+NAMES: dict[str, dict[str, Any]] = {
+    "client.device_lib": {"list_local_devices": lambda *args: []},
+    "client.session": {"InteractiveSession": v1.InteractiveSession},
+    "eager.backprop": {"gradients_function": gradients_function},
+    "eager.context": {
+        "context": lambda: _CONTEXT,
+        "graph_mode": graph_mode,
+        "eager_mode": eager_mode,
+        "executing_eagerly": v1.executing_eagerly,
+        "num_gpus": lambda: 0,
+        "ensure_initialized": lambda: None,
+        "_reset_context": lambda: None,
+        "device": by_mode(td.device, v1.device),
+        "set_global_seed": td.random.set_seed,
+    },
+    "framework.config": {
+        "disable_op_determinism": lambda: None,
+    },
+    "framework.dtypes": {
+        "_np_bfloat16": td.bfloat16.as_numpy_dtype,
+    },
+    "framework.ops": {
+        "convert_to_tensor": by_mode(td.convert_to_tensor, v1.convert_to_tensor),
+        "convert_to_tensor_v2": td.convert_to_tensor,
+        "name_scope": by_mode(td.name_scope, v1.name_scope),
+        "name_scope_v1": v1.name_scope,
+        "colocate_with": _nothing,
+        "convert_n_to_tensor": lambda values, dtype=None, name=None: [
+            td.convert_to_tensor(value, dtype) for value in values
+        ],
+        "is_tfrt_enabled": lambda: False,
+        "set_dtype_conversion_mode": lambda mode: None,
+        "device": by_mode(td.device, v1.device),
+        "executing_eagerly_outside_functions": v1.executing_eagerly_outside_functions,
+    },
+    "framework.tensor_shape": {
+        "as_shape": td.TensorShape,
+        "unknown_shape": _unknown_shape,
+        "as_dimension": Dimension,
+    },
+    "ops.array_ops": {"size_internal": size_internal},
+    "ops.control_flow_ops": {"with_dependencies": with_dependencies},
+    "ops.control_flow_util": {"ENABLE_CONTROL_FLOW_V2": True},
+    "ops.gradient_checker_v2": {"max_error": max_error},
+    "ops.math_ops": {"mod": td.math.floormod, "mul": td.multiply},
+    "ops.nn_impl": _absent("_compute_sampled_logits"),
+    "ops.nn_ops": {"softplus": td.nn.softplus},
+    "ops.resource_variable_ops": {
+        "ResourceVariable": by_mode(lambda *a, **k: td.Variable(*a, **k), v1.Variable),
+    },
+    "eager.test": {"TestCase": test_util.TestCase, "main": td.test.main},
+    "platform.googletest": {"main": td.test.main, "TestCase": test_util.TestCase},
+    "util.numpy_compat": {"np_where": np.where, "np_reshape": np.reshape},
+    "platform.test": {
+        "TestCase": test_util.TestCase,
+        "Benchmark": object,
+        "disable_with_predicate": test_util.disable_with_predicate,
+        "is_built_with_xla": td.test.is_built_with_xla,
+    },
+}
