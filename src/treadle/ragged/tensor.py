@@ -823,6 +823,10 @@ class RaggedTensorSpec(CompositeTensorSpec):
         fits = isinstance(spec, RaggedTensorSpec) and self.uniform in (None, spec.uniform)
         return fits and super().is_compatible_with(spec)
 
+    def as_invariant(self, shape: TensorShape) -> RaggedTensorSpec:
+        """The type of ragged tensors of a shape."""
+        return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self.offsets)
+
     # -- batches -------------------------------------------------------------------------------
 
     def batched(self, size: int | None) -> RaggedTensorSpec:
