@@ -241,7 +241,9 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     if count == 1:
         return low
     if count == 0:
-        return slice_known(low, [0] * low.ndim, (*low.dims[:position], 0, *low.dims[position + 1:]))
+        return slice_known(
+            low, [0] * low.ndim, (*low.dims[:position], 0, *low.dims[position + 1 :])
+        )
     between = cast_tensor(dims_tensor(count - 1, dtypes.int64), first.dtype)
     shape: list[Dim] = [1] * (first.ndim + 1)
     shape[position] = count - 1
