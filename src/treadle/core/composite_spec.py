@@ -92,8 +92,8 @@ class CompositeSpec(TypeSpec):
         return None if _NONE in found else nest.pack(self, found)
 
     def as_invariant(self, shape: Any) -> Any:
-        """What a TensorShape stands for as the shape invariant of a loop variable: a type, or itself
-        where it is one for the only tensor of the variable."""
+        """What a TensorShape stands for as the shape invariant of a loop variable: a type, or
+        itself where it is one for the only tensor of the variable."""
         return shape
 
     def _compare(self, other: Any, fits: Callable[[Any, Any], bool]) -> bool:

@@ -98,7 +98,8 @@ def ragged_and_sparse_values(tf):
         c.assertAllEqual(rows, [[1], [2, 3]]), c.assertAllEqual([[1], [2, 3]], rows),
         c.assertAllEqual(rows, rows + 0), c.assertAllEqual(rows, [[1], [2, 4]]),
         c.assertAllEqual(rows, [[1, 2], [3]]), c.assertNotAllEqual(rows, [[1], [2, 4]]),
-        c.assertAllClose(floats, [[1.0], [2.0, 3.0000001]]), c.assertAllClose(floats, [[1], [2, 4]]),
+        c.assertAllClose(floats, [[1.0], [2.0, 3.0000001]]),
+        c.assertAllClose(floats, [[1.0], [2.0, 4.0]]),
         c.assertAllEqual(texts, [[b"a"], [b"b", b"c"]]), c.assertAllEqual(places, places),
         c.assertAllEqual(places, tf.SparseTensor([[1]], [1], [2])),
     ]  # fmt: skip
