@@ -42,6 +42,23 @@ def test_static_tables_of_strings_and_numbers():
     assert int(again.size()) == 1 and "1 keys, string -> int32" in repr(again)
 
 
+def test_ragged_and_sparse_keys():
+    words = lookup.StaticHashTable(PAIRS, -1)
+    tokens = lookup.StaticVocabularyTable(
+        lookup.KeyValueTensorInitializer(["a", "b"], td.constant([0, 1], td.int64)), 2
+    )
+    rows = td.ragged.constant([["a"], ["b", "z"]])
+    places = td.SparseTensor([[0, 0], [1, 2]], ["a", "z"], [2, 3])
+    for find in (words.lookup, td.function(lambda k: words[k])):
+        assert find(rows).to_list() == [[2], [1, -1]]
+        found = find(places)
+        assert td.sparse.to_dense(found).numpy().tolist() == [[2, 0, 0], [0, 0, -1]]
+    assert tokens.lookup(rows[:1]).to_list() == [[0]]
+    assert tokens.lookup(places).values.numpy().tolist() == [0, 3]
+    with pytest.raises(TypeError, match="Dtype of argument `keys`"):
+        words.lookup(td.ragged.constant([[1]]))
+
+
 def test_what_a_static_table_refuses():
     words = lookup.StaticHashTable(PAIRS, -1)
     with pytest.raises(TypeError, match="`keys` must be .*string.*, received: .*int32"):
@@ -90,10 +107,16 @@ def test_lines_of_files(tmp_path):
     )
     found = both(lookup.StaticHashTable(lines, "?"), td.constant([1, 2], td.int64))
     assert found == [b"b\t6", b"?"]
-    offset = lookup.TextFileInitializer(
-        path, td.string, 0, td.int64, number, value_index_offset=10
-    )
+    offset = lookup.TextFileInitializer(path, td.string, 0, td.int64, number, value_index_offset=10)
     assert both(lookup.StaticHashTable(offset, -1), td.constant(["a", "c"])) == [10, 12]
+    path.write_text("42\n1\n-1000\n")
+    numbers = lookup.TextFileInitializer(path, td.int64, whole, td.int64, number)
+    assert both(lookup.StaticHashTable(numbers, -1), td.constant([1, 42, 7], td.int64)) == [
+        1,
+        0,
+        -1,
+    ]
+    path.write_text("a\t5\nb\t6\nc\t7\n")
     for arguments, text in (
         ((td.string, 0, td.int64, 2), "line 0 has 2 columns"),
         ((td.string, 0, td.int64, 0), "'a' in line 0 is no number"),
@@ -104,6 +127,9 @@ def test_lines_of_files(tmp_path):
         lookup.TextFileInitializer(path, td.string, 0, td.int64, 1, vocab_size=4).pairs()
     with pytest.raises(td.errors.NotFoundError, match="no such file"):
         lookup.TextFileInitializer(tmp_path / "none", td.string, 0, td.int64, 1).pairs()
+    for file in ("", td.constant(1), td.constant(["a"])):
+        with pytest.raises(ValueError, match=r"filename is empty|path of a file is a string"):
+            lookup.TextFileInitializer(file, td.string, 0, td.int64, 1)
     with pytest.raises(ValueError, match="numbers of lines are int64"):
         lookup.TextFileInitializer(path, td.int32, number, td.string, whole)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 from treadle.autodiff.tape import GradientTape, UnconnectedGradients
 from treadle.autodiff.values import is_differentiable, mismatch, ones_for, zeros_for
 from treadle.core import nest
+from treadle.core.context import context
+from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import ListSpec
 from treadle.core.tensor import Tensor
@@ -25,7 +28,8 @@ class ForwardAccumulator:
         ValueError: the structures, dtypes or shapes differ, or a primal is given twice.
 
     The product is the derivative of the vector-Jacobian product, which is linear in its vector:
-    two reverse passes.
+    two reverse passes, when it is asked for. Tapes and accumulators whose blocks are around this
+    one record them also when their blocks have ended.
     """
 
     def __init__(self, primals: Any, tangents: Any) -> None:
@@ -38,14 +42,17 @@ class ForwardAccumulator:
             raise ValueError(f"A tensor or variable is among the primals twice{at(user_origin())}")
         self._tape = GradientTape(persistent=True, watch_accessed_variables=False)
         self._tape.watch(self._primals)
+        self._around: tuple[Any, ...] = ()
 
     def __enter__(self) -> ForwardAccumulator:
+        self._around = context.tapes
         self._tape.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._tape.__exit__(*error)
 
+    @puts_modes_back
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
         """The directional derivative of each of `primals`, which were computed in the block.
 
@@ -56,7 +63,11 @@ class ForwardAccumulator:
         zero = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
 
         def leaf(x: Any) -> Any:
-            product = self._product(x)
+            with ExitStack() as blocks:
+                for tape in self._around:
+                    if not tape.is_recording:
+                        blocks.enter_context(tape.resumed())
+                product = self._product(x)
             return zeros_for(x) if product is None and zero else product
 
         return nest.map_structure(leaf, primals)

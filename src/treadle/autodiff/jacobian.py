@@ -78,9 +78,7 @@ def batch_jacobian(tape: Tape, target: Any, source: Any, zero: bool, at_once: bo
     rows = _Rows("GradientTape.batch_jacobian", tape, target, [source], size)
     with tape.used_once():
         # Element k of every example at once: examples do not depend on each other.
-        (row,) = rows.found(
-            lambda k: broadcast_dims(reshape_to(k, (1, *dims[1:])), dims), at_once
-        )
+        (row,) = rows.found(lambda k: broadcast_dims(reshape_to(k, (1, *dims[1:])), dims), at_once)
     if row is not None:
         row = transpose(row, [1, 0, *range(2, row.ndim)])
     return _shaped(row, (*dims, *source.spec.dims[1:]), source, zero)
@@ -108,6 +106,8 @@ class _Rows:
         self.sources, self.size = sources, size
 
     def found(self, unit: Unit, at_once: bool) -> list[Tensor | None]:
+        if self.size == 0:
+            return self._none_of_them(unit)
         if at_once and self.size != 1:
             return self._at_once(unit)
         if isinstance(self.size, int) and (context.recorder is None or self.size <= _MOST_COPIES):
@@ -116,6 +116,15 @@ class _Rows:
 
     def _gradients(self, unit: Tensor) -> list[Tensor | None]:
         return self.tape.vector_jacobian([self.target], [unit], self.sources)
+
+    def _none_of_them(self, unit: Unit) -> list[Tensor | None]:
+        """A target without elements: one pass tells which sources it depends on."""
+        gradients = self._gradients(unit(one_hot(0, 0, dtype=self.target.dtype)))
+        specs = [gradient_spec(source) for source in self.sources]
+        return [
+            None if g is None else filled(0, TensorSpec((0, *spec.dims), spec.dtype))
+            for g, spec in zip(gradients, specs, strict=True)
+        ]
 
     def _at_once(self, unit: Unit) -> list[Tensor | None]:
         """The backward pass, traced for one unit and computed for all of them."""

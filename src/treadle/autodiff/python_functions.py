@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from treadle.autodiff.tape import GradientTape, UnconnectedGradients
-from treadle.core import dtypes, errors
+from treadle.core import dtypes, errors, nest
+from treadle.core.composite_spec import CompositeSpec, CompositeTensor, CompositeTensorSpec
 from treadle.core.context import context
 from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
@@ -50,7 +52,8 @@ def py_function(
         func: takes one eager tensor for each of `inp`, returns a tensor or a list of them. Without
             it, what is returned is a decorator, ``@td.py_function(Tout=td.float32)``.
         inp, Tout, shape: as for `numpy_function`: a result without a shape has an unknown rank
-            while a function is traced.
+            while a function is traced. Ragged and sparse tensors are given to `func` as such, and
+            may be results, whose types are the specs of such tensors.
 
     The gradient is that of the operations which `func` runs. A call is recorded for it, or, where
     that was not foreseen (inside loops), `func` is run again.
@@ -62,7 +65,10 @@ def py_function(
     check_given("py_function", func, inp, Tout)
     if func is None:
         return decorator(py_function, Tout=Tout, name=name, shape=shape)
-    arguments = [convert_to_tensor(x) for x in _as_list(inp)]
+    given = _as_list(inp)
+    if any(isinstance(x, CompositeTensor | CompositeTensorSpec) for x in (*given, *_as_list(Tout))):
+        return _of_composites(func, given, Tout, shape)
+    arguments = [convert_to_tensor(x) for x in given]
     if context.recorder is None:
         wanted = [d for d, _ in result_types(Tout, shape)]
         found = _checked_tensors(func, call_user(func, *arguments), wanted)
@@ -70,6 +76,63 @@ def py_function(
     call = StagedCall(func, arguments, result_types(Tout, shape), _checked_tensors)
     results = _run(call.func, call.operands, call.specs)
     return arrange(call.results(results), Tout) if results else []
+
+
+def _of_composites(func: Any, given: Sequence[Any], tout: Any, shape: Any) -> Any:
+    """`py_function` of the tensors that ragged and sparse ones among the arguments and results are
+    made of."""
+    if shape is not None:
+        raise ValueError(
+            "py_function: where an argument or result is ragged or sparse, a TensorSpec in Tout "
+            f"gives the shape of another result{at(user_origin())}"
+        )
+    kinds = _as_list(tout)
+    whole = _OnComposites(func, [getattr(x, "_type_spec", None) for x in given], kinds)
+    leaves = [part for x in given for part in nest.flatten(x)]
+    flat = py_function(whole, leaves, [part for kind in kinds for part in nest.flatten(kind)])
+    return arrange(_packed(kinds, flat), tout)
+
+
+def _packed(kinds: Sequence[Any], parts: Sequence[Any]) -> list[Any]:
+    """Values of these kinds, a part each but for those of composite tensors, from all parts."""
+    left = iter(parts)
+    return [
+        nest.pack(kind, [next(left) for _ in nest.flatten(kind)])
+        if isinstance(kind, CompositeSpec)
+        else next(left)
+        for kind in kinds
+    ]
+
+
+class _OnComposites:
+    """A function of composite tensors as one from and to the tensors that these are made of.
+
+    Args:
+        func: the user's function.
+        takes: for each argument its type, or None for a tensor.
+        gives: the types of the results as the user wrote them.
+    """
+
+    def __init__(self, func: Any, takes: Sequence[Any], gives: Sequence[Any]) -> None:
+        self.func, self.takes, self.gives = func, takes, gives
+        self.__name__ = _name(func)
+
+    def __call__(self, *parts: Any) -> list[Any]:
+        results = self.func(*_packed(self.takes, parts))
+        found: list[Any] = []
+        for value, kind in zip(
+            _results_of(self, results, len(self.gives)), self.gives, strict=True
+        ):
+            wanted = isinstance(kind, CompositeSpec)
+            if wanted != isinstance(value, CompositeTensor) or (
+                wanted and not kind.is_compatible_with(value)
+            ):
+                raise errors.InvalidArgumentError(
+                    None, None, f"py_function: func={_name(self)} returned {value!r} which did not "
+                    f"match Tout={kind!r}",
+                )  # fmt: skip
+            found += nest.flatten(value) if wanted else [value]
+        return found
 
 
 def call_later(

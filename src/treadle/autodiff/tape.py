@@ -54,6 +54,20 @@ class _Stopped:
         self._tape._start()
 
 
+class _Resumed:
+    """A tape whose ``with`` block has ended records inside this block."""
+
+    def __init__(self, tape: GradientTape) -> None:
+        self._tape = tape
+
+    def __enter__(self) -> None:
+        self._tape._block = None
+        self._tape._start()
+
+    def __exit__(self, *error: object) -> None:
+        self._tape._stop()
+
+
 def _leave(tape: GradientTape, *error: object) -> None:
     if tape._recording:
         tape._stop()
@@ -229,6 +243,17 @@ class GradientTape:
             ValueError: the tape is not recording, when the block begins.
         """
         return _Stopped(self)
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether operations are recorded now."""
+        return self._recording and not self.is_over
+
+    def resumed(self) -> _Resumed:
+        """Operations inside the block are recorded, although the tape's own block has ended."""
+        if self._recording:
+            self._end()
+        return _Resumed(self)
 
     def reset(self) -> None:
         """Forget everything recorded and watched."""

@@ -15,6 +15,7 @@ class CompositeTensor:
     __slots__ = ()
 
     is_symbolic: Any  # whether it is a value of a function that is being traced
+    _type_spec: Any  # its type, which does not say how many elements it has
 
     def _count(self) -> Any:
         """How many slices there are along the first axis, for loops over them.
@@ -89,6 +90,11 @@ class CompositeSpec(TypeSpec):
             return None
         found = [_common(part, rest) for part, *rest in zip(*columns, strict=True)]
         return None if _NONE in found else nest.pack(self, found)
+
+    def as_invariant(self, shape: Any) -> Any:
+        """What a TensorShape stands for as the shape invariant of a loop variable: a type, or
+        itself where it is one for the only tensor of the variable."""
+        return shape
 
     def _compare(self, other: Any, fits: Callable[[Any, Any], bool]) -> bool:
         if not self._is_like(other):

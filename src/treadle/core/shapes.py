@@ -506,16 +506,22 @@ class TensorShape:
         return TensorShape([None] * (stop - start))
 
     def __eq__(self, other: object) -> bool:
+        """Whether users see the same dims: two that are not known are equal."""
         if isinstance(other, TensorShape):
-            return self.exact == other.exact
+            return self._seen == other._seen
         if other is None or isinstance(other, int):
             return self == TensorShape(other) if other is None or other >= 0 else False
         if not isinstance(other, list | tuple) or self.rank is None:
             return False
-        return tuple(self.as_list()) == tuple(other)
+        return self._seen == tuple(other)
 
     def __hash__(self) -> int:
-        return hash(self.exact)
+        return hash(self._seen)
+
+    @property
+    def _seen(self) -> tuple[int | None, ...] | None:
+        """The dims as users see them; None for an unknown rank."""
+        return None if self.rank is None else tuple(self.as_list())
 
     def __add__(self, other: Any) -> TensorShape:
         return self.concatenate(other)

@@ -184,6 +184,13 @@ class IndexedSlicesSpec(CompositeSpec):
         spec.dense_shape = shape[0] if shape else None
         return spec
 
+    def as_invariant(self, shape: TensorShape) -> IndexedSlicesSpec:
+        """The type of slices whose rows together have a shape."""
+        rows = TensorSpec(shape, self.dtype)
+        indices = TensorSpec(shape[:1], self.indices.dtype)
+        shapes = [] if self.dense_shape is None else [self.dense_shape]
+        return IndexedSlicesSpec.of([rows, indices, *shapes])
+
     @property
     def dtype(self) -> DType:
         return self.values.dtype
@@ -193,6 +200,4 @@ class IndexedSlicesSpec(CompositeSpec):
         return f"IndexedSlicesSpec(values={self.values!r}, indices={self.indices!r}{shape})"
 
 
-nest.register_node(
-    IndexedSlicesSpec, _parts, _of_parts, lambda spec: spec.dense_shape is not None
-)
+nest.register_node(IndexedSlicesSpec, _parts, _of_parts, lambda spec: spec.dense_shape is not None)

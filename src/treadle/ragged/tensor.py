@@ -351,8 +351,9 @@ class RaggedTensor(CompositeTensor):
 
     @property
     def _type_spec(self) -> RaggedTensorSpec:
-        parts = [type_spec_from_value(part) for part in (self._values, self._row_splits)]
-        return RaggedTensorSpec.of(parts, self._uniform)
+        """The type, which says how many rows there are, but not how many values these have."""
+        values, splits = map(type_spec_from_value, (self._values, self._row_splits))
+        return RaggedTensorSpec.of([_opened(values), splits], self._uniform)
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
         """The lengths of the rows of a ragged axis; of a deeper one as a ragged tensor."""
@@ -822,6 +823,10 @@ class RaggedTensorSpec(CompositeTensorSpec):
         fits = isinstance(spec, RaggedTensorSpec) and self.uniform in (None, spec.uniform)
         return fits and super().is_compatible_with(spec)
 
+    def as_invariant(self, shape: TensorShape) -> RaggedTensorSpec:
+        """The type of ragged tensors of a shape."""
+        return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self.offsets)
+
     # -- batches -------------------------------------------------------------------------------
 
     def batched(self, size: int | None) -> RaggedTensorSpec:
@@ -903,9 +908,11 @@ def _with_uniform(ragged: Any, sizes: Sequence[Any]) -> Any:
 def _opened(spec: Any) -> Any:
     """The type of any number of rows of values."""
     if not isinstance(spec, RaggedTensorSpec):
-        shape = spec.shape
-        return TensorSpec(None if shape.rank is None else [None, *shape[1:]], spec.dtype)
-    return RaggedTensorSpec.of([_opened(spec.values), TensorSpec([None], spec.offsets)], None)
+        if not spec.has_rank:
+            return TensorSpec(None, spec.dtype).on(spec.device)
+        return spec.with_dims([ANY, *spec.dims[1:]])
+    splits = TensorSpec([None], spec.offsets).on(spec.row_splits.device)
+    return RaggedTensorSpec.of([_opened(spec.values), splits], spec.uniform)
 
 
 def _joined_offsets(column: Sequence[Any]) -> Any:

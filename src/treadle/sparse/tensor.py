@@ -264,6 +264,10 @@ class SparseTensorSpec(CompositeTensorSpec):
                 shape = TensorShape([a if a == b else None for a, b in pairs])
         return SparseTensorSpec(shape, self.dtype)
 
+    def as_invariant(self, shape: TensorShape) -> SparseTensorSpec:
+        """The type of sparse tensors of a shape."""
+        return SparseTensorSpec(shape, self.dtype)
+
     # -- batches -------------------------------------------------------------------------------
 
     def batched(self, size: int | None) -> SparseTensorSpec:

@@ -102,6 +102,15 @@ def _array(value: Any) -> Any:
     return found.astype(np.float32) if found.dtype.name == "bfloat16" else found
 
 
+def _taken_apart(value: Any) -> Any:
+    """Ragged tensors as lists and sparse ones as their parts; other values themselves."""
+    if isinstance(value, td.RaggedTensor):
+        return value.to_list()
+    if isinstance(value, td.SparseTensor):
+        return value.indices, value.values, value.dense_shape
+    return value
+
+
 def _is_nested(value: Any) -> bool:
     """Whether a structure is compared part by part: dicts, and lists of arrays of other shapes."""
     if isinstance(value, Mapping):
@@ -157,6 +166,7 @@ class TestCase(unittest.TestCase):
 
     def __pairs(self, a: Any, b: Any, msg: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:
         """The arrays of two structures side by side, with where they are."""
+        a, b = _taken_apart(a), _taken_apart(b)
         if isinstance(a, Mapping) or isinstance(b, Mapping):
             self.assertIsInstance(a, Mapping, msg)
             self.assertIsInstance(b, Mapping, msg)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, nest
+from treadle.core.composite_spec import CompositeTensor
 from treadle.core.context import placed
 from treadle.core.devices import HOST, Device
 from treadle.core.origin import at, user_origin
@@ -95,14 +96,20 @@ def structure_key(value: Any, leaves: list[Any], aliases: dict[int, int]) -> Has
 
 def _nested_key(value: Any, of_leaf: Callable[[Any], Hashable]) -> Hashable:
     """The key of a nested structure with those of its leaves. Nothing is made of the user's
-    classes, whose constructors may refuse what is no leaf of theirs."""
+    classes, whose constructors may refuse what is no leaf of theirs.
+
+    A composite tensor counts by its type: a trace serves any number of elements.
+    """
+    if isinstance(value, CompositeTensor):
+        value = value._type_spec
     parts = nest.children(value)
     if parts is None:
         return of_leaf(value)
     keys = tuple(_nested_key(child, of_leaf) for _, child in parts)
     names = None if isinstance(value, list | tuple) else tuple(k for k, _ in parts)
     static = nest.static_part(value)
-    return (type(value), names, keys) if static is None else (static, names, keys)
+    kind = getattr(value, "seen_as", type(value))
+    return (kind, names, keys) if static is None else (static, names, keys)
 
 
 class Arguments:
@@ -143,8 +150,7 @@ class Arguments:
             self.key = structure_key((typed, kwargs), self.types, {})
         except Unhashable as problem:
             raise self._named(problem, self.types[-1]) from None
-        same = not declared and not any(map(is_trace_type, self.types))
-        self.leaves = self.types if same else nest.flatten((args, kwargs))
+        self.leaves = nest.flatten((args, kwargs))
 
     def _named(self, problem: Unhashable, leaf: Any) -> TypeError:
         """The problem with the argument that has it."""

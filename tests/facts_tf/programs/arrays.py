@@ -176,3 +176,18 @@ def small_functions(tf):
         tf.realdiv(3.0, 2.0),
         tf.function(lambda: tf.parallel_stack([tf.constant([1]), tf.constant([2])]))(),
     )  # fmt: skip
+
+
+@program
+def ranges_of_floats(tf):
+    bounds = [(0.0, 1.0, 0.1), (-2.0, 1.0, 0.3), (-2.0, 1.0, 0.00375), (1.0, 0.1, -0.3)]
+    bounds += [(0.25, 2.9, 0.053), (3.0, -1.1, -0.41), (-1.3, 2.4, 0.37)]
+    found = []
+    for dtype in (tf.float32, tf.float64, tf.float16):
+        for given in bounds:
+            start, limit, delta = (tf.constant(n, dtype) for n in given)
+            found.append(
+                (tf.range(start, limit, delta)[-3:], tf.size(tf.range(*given, dtype=dtype)))
+            )
+            found.append(tf.function(lambda *n: tf.range(*n))(start, limit, delta)[-2:])
+    return found

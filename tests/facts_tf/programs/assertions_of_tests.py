@@ -87,3 +87,19 @@ def elements_shapes_and_errors(tf):
         tf.test.is_gpu_available(), tf.test.gpu_device_name(), tf.test.is_built_with_rocm(),
         tf.test.is_cpu_target_available("x86"),
     ]  # fmt: skip
+
+
+@program
+def ragged_and_sparse_values(tf):
+    c = _Cases(tf)
+    rows, floats = tf.ragged.constant([[1], [2, 3]]), tf.ragged.constant([[1.0], [2.0, 3.0]])
+    texts, places = tf.ragged.constant([["a"], ["b", "c"]]), tf.SparseTensor([[0]], [1], [2])
+    return [
+        c.assertAllEqual(rows, [[1], [2, 3]]), c.assertAllEqual([[1], [2, 3]], rows),
+        c.assertAllEqual(rows, rows + 0), c.assertAllEqual(rows, [[1], [2, 4]]),
+        c.assertAllEqual(rows, [[1, 2], [3]]), c.assertNotAllEqual(rows, [[1], [2, 4]]),
+        c.assertAllClose(floats, [[1.0], [2.0, 3.0000001]]),
+        c.assertAllClose(floats, [[1.0], [2.0, 4.0]]),
+        c.assertAllEqual(texts, [[b"a"], [b"b", b"c"]]), c.assertAllEqual(places, places),
+        c.assertAllEqual(places, tf.SparseTensor([[1]], [1], [2])),
+    ]  # fmt: skip

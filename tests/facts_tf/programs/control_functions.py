@@ -366,3 +366,44 @@ def while_loop_refuses(tf):
         raised(tf.while_loop, lambda i: i < 3, 3, [tf.constant(0)]),
         raised(tf.while_loop, lambda: False, lambda: [], []),
     ]
+
+
+@program
+def while_loop_refuses_other_structures(tf):
+    x = tf.constant([2.0, 4.0])
+
+    def refused_by(body, value):
+        def f():
+            return tf.while_loop(lambda i, *_: i < 3, body, [tf.constant(0), value])
+
+        return raised(f), raised(tf.function(f))
+
+    return [
+        refused_by(lambda i, *v: (i + 1, i, *v), x),
+        refused_by(lambda i, v: (i + 1,), x),
+        refused_by(lambda i, v: (i + 1, (v, v)), x),
+        refused_by(lambda i, v: (i + 1, (v[0],)), (x, x)),
+        refused_by(lambda i, v: (i + 1, tuple(v)), [x, x]),
+    ]
+
+
+@program
+def while_loop_takes_shapes_of_composite_tensors(tf):
+    def looped(body, value, shape):
+        def f():
+            return tf.while_loop(
+                lambda i, _: i < 2, lambda i, v: (i + 1, body(v)), [tf.constant(0), value],
+                shape_invariants=[tf.TensorShape([]), shape],
+            )[1]  # fmt: skip
+
+        return outcome(tf.function(f))
+
+    sparse = tf.SparseTensor([[0]], [1.0], [10])
+    ragged = tf.ragged.constant([[1, 2], [3]])
+    return [
+        looped(lambda v: v * 2.0, sparse, tf.TensorShape([None])),
+        looped(lambda v: tf.concat([v, v], 1), ragged, tf.TensorShape([2, None])),
+        looped(lambda v: tf.concat([v, v], 0), ragged, tf.TensorShape([None, None])),
+        looped(lambda v: v, ragged, tf.SparseTensorSpec([None])),
+        looped(lambda v: v, sparse, tf.TensorShape([5])),
+    ]

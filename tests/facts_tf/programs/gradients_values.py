@@ -203,3 +203,33 @@ def of_complex_functions(tf):
             z = tf.reduce_sum(tf.math.real(f(x, y)))
         found[name] = tape.gradient(z, [x, y])
     return found
+
+
+@program
+def accumulators_inside_one_another(tf):
+    def products():
+        x = tf.constant(1.1)
+        with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as outer:
+            with tf.autodiff.ForwardAccumulator(x, tf.constant(2.0)) as inner:
+                y = x**3
+        first = inner.jvp(y)
+        second = outer.jvp(first)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as inner:
+                y = x**3
+        return first, second, inner.jvp(outer.jvp(y)), tape.gradient(inner.jvp(y), x)
+
+    return outcome(products), outcome(tf.function(products))
+
+
+@program
+def jacobians_without_elements(tf):
+    def f(x, at_once):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = x**2
+        return tape.batch_jacobian(y, x, experimental_use_pfor=at_once)
+
+    x = tf.zeros([1, 0])
+    return [(f(x, on), tf.function(f, autograph=False)(x, on)) for on in (True, False)]

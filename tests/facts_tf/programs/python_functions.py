@@ -171,3 +171,30 @@ def python_errors_while_tracing(tf):
     kinds = [ValueError, TypeError, KeyError, ZeroDivisionError, RuntimeError, OwnError]
     kinds += [NotImplementedError, AssertionError, IndexError, AttributeError]
     return [(kind, raised(failing(kind), tf.constant(1.0))) for kind in kinds]
+
+
+@program
+def py_function_of_composite_tensors(tf):
+    ragged, sparse = tf.ragged.constant([[1, 2, 3], [4]]), tf.SparseTensor([[0]], [1], [2])
+    rows = tf.RaggedTensorSpec([None, None], tf.int32)
+
+    def called(func, inp, tout):
+        def f():
+            return tf.py_function(func, inp, tout)
+
+        return outcome(f), outcome(tf.function(f))
+
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x.flat_values)
+        y = tf.py_function(lambda r: r * 2.0, [x], tf.RaggedTensorSpec([None, None]))
+    return (
+        called(lambda r: r.values + 1, [ragged], tf.int32),
+        called(lambda r: r + 1, [ragged], rows),
+        called(lambda r, n: [r + n, n], [ragged, 5], [rows, tf.int32]),
+        called(lambda r: (r,), [ragged], [rows]),
+        called(tf.sparse.to_dense, [sparse], tf.int32),
+        called(lambda r: r.to_tensor(), [ragged], rows),
+        called(lambda r: r, [ragged], tf.int32),
+        tape.gradient(y.flat_values, x.flat_values),
+    )

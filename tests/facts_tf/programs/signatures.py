@@ -471,3 +471,38 @@ def empty_and_nested_empty(tf):
 def specs_as_arguments(tf):
     f = tf.function(lambda x: None)
     return outcome(f, tf.TensorSpec([2], tf.float32)), f.experimental_get_tracing_count()
+
+
+@program
+def ragged_tensors_of_other_lengths(tf):
+    traced = []
+
+    def f(x):
+        traced.append((x.shape.as_list(), x.flat_values.shape.as_list()))
+        return x
+
+    def counts(**options):
+        g = tf.function(f, **options)
+        found = []
+        for rows in ([[1], [2, 3, 4]], [[1, 2], [3]], [[1]] * 3, [[1, 1]] * 4, [[], [1]]):
+            g(tf.ragged.constant(rows, tf.int32))
+            found.append(g.experimental_get_tracing_count())
+        g.get_concrete_function(tf.RaggedTensorSpec([2, None], tf.int32))
+        return found, g.experimental_get_tracing_count()
+
+    return counts(), counts(reduce_retracing=True), traced
+
+
+@program
+def shapes_of_open_sizes_are_equal(tf):
+    @tf.function(input_signature=[tf.TensorSpec([None, 2])])
+    def f(x):
+        found.extend([x.shape == tf.TensorShape([None, 2]), x.shape == [None, 2]])
+        found.append(x.shape != tf.concat([x, x], 0).shape)
+        return x
+
+    found = []
+    f(tf.ones([3, 2]))
+    ragged = tf.ragged.constant([[1], [2, 3]])
+    found.append(tf.type_spec_from_value(ragged) == tf.RaggedTensorSpec([2, None], tf.int32))
+    return found

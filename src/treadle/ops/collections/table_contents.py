@@ -64,6 +64,18 @@ class TextFileIndex:
     LINE_NUMBER = -1
 
 
+def _path_of(given: Any) -> str:
+    path = given
+    if isinstance(given, Tensor):
+        if given.dtype is not dtypes.string or given.ndim:
+            raise ValueError(f"The path of a file is a string, not {given!r}{at(user_origin())}")
+        path = given.numpy()
+    found = os.fsdecode(path)
+    if not found:
+        raise ValueError(f"TextFileInitializer: the filename is empty{at(user_origin())}")
+    return found
+
+
 class TextFileInitializer:
     """A key and a value of every line of a text file, which is read when a table is made of it.
 
@@ -77,8 +89,8 @@ class TextFileInitializer:
         value_index_offset: is added to numbers of lines that are values.
 
     Raises:
-        ValueError: a whole line that is not a string, a number of a line that is not int64, or
-            another column.
+        ValueError: a whole line that is neither a string nor an integer, a number of a line that is
+            not int64, or another column; the path is empty or no string.
     """
 
     def __init__(
@@ -86,8 +98,7 @@ class TextFileInitializer:
         vocab_size: int | None = None, delimiter: str = "\t", name: str | None = None,
         value_index_offset: int = 0,
     ) -> None:  # fmt: skip
-        path = filename.numpy().decode() if isinstance(filename, Tensor) else filename
-        self._path = os.fspath(path)
+        self._path = _path_of(filename)
         self.key_dtype, self.value_dtype = dtypes.as_dtype(key_dtype), dtypes.as_dtype(value_dtype)
         self._parts = (key_index, self.key_dtype, 0), (
             value_index, self.value_dtype, value_index_offset,
@@ -97,8 +108,11 @@ class TextFileInitializer:
                 raise ValueError(f"Invalid key or value index {index}{at(user_origin())}")
             if index == TextFileIndex.LINE_NUMBER and dtype is not dtypes.int64:
                 raise ValueError(f"numbers of lines are int64, not {dtype.name}{at(user_origin())}")
-            if index == TextFileIndex.WHOLE_LINE and dtype is not dtypes.string:
-                raise ValueError(f"whole lines are strings, not {dtype.name}{at(user_origin())}")
+            whole = dtype is dtypes.string or dtype.is_integer
+            if index == TextFileIndex.WHOLE_LINE and not whole:
+                raise ValueError(
+                    f"whole lines are strings or integers, not {dtype.name}{at(user_origin())}"
+                )
         if vocab_size is not None and vocab_size <= 0:
             raise ValueError(f"vocab_size must be positive, not {vocab_size}{at(user_origin())}")
         self._size, self._delimiter = vocab_size, delimiter.encode()

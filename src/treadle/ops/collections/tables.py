@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.composite_spec import CompositeTensor
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import NDArray, Tensor, from_array
@@ -55,12 +56,14 @@ class StaticHashTable:
         self._keys, self._values = from_array(keys), from_array(values)
         self._count = len(keys)
 
-    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
-        """The value of each key, in the shape of `keys`.
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The value of each key, in the shape of `keys`: ragged or sparse where these are.
 
         Raises:
             TypeError: the keys have another dtype.
         """
+        if isinstance(keys, CompositeTensor):
+            return keys._with_elements(self.lookup(keys._elements()))
         wanted = _keys_for(self, keys)
         if not self._count:
             return fill(shape_of(wanted), self.default_value)
@@ -123,12 +126,15 @@ class StaticVocabularyTable:
         self._table = None if initializer is None else StaticHashTable(initializer, -1)
         self._buckets = num_oov_buckets
 
-    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
-        """The number of each token, int64, in the shape of `keys`.
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The number of each token, int64, in the shape of `keys`: ragged or sparse where these
+        are.
 
         Raises:
             TypeError: the tokens have another dtype.
         """
+        if isinstance(keys, CompositeTensor):
+            return keys._with_elements(self.lookup(keys._elements()))
         wanted = _keys_for(self, keys)
         text = wanted if wanted.dtype is dtypes.string else as_string(wanted)
         unknown = to_hash_bucket_fast(text, self._buckets)
@@ -146,9 +152,7 @@ class StaticVocabularyTable:
 
 
 def _keys_for(table: Any, keys: Any) -> Tensor:
-    wanted: Tensor = convert_to_tensor(
-        keys, None if hasattr(keys, "dtype") else table.key_dtype
-    )
+    wanted: Tensor = convert_to_tensor(keys, None if hasattr(keys, "dtype") else table.key_dtype)
     if wanted.dtype is not table.key_dtype:
         raise TypeError(
             f"Dtype of argument `keys` must be {table.key_dtype!r}, received: {wanted.dtype!r}"

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from treadle.core import dtypes, errors, nest
+from treadle.core.composite_spec import CompositeSpec
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import UNKNOWN_SHAPE, Dim, TensorShape, fresh_symbol, stretched_of
@@ -120,10 +121,10 @@ def while_loop(
             iterations, and computes what it needs of the others again. Not in TensorFlow.
 
     Raises:
-        TypeError: the body returns another structure or dtype than it was given; the variables or
-            the shape invariants are no list.
-        ValueError: the body changes a variable's shape and no shape invariant allows it, or there
-            are no loop variables.
+        TypeError: the body returns another dtype than it was given or, outside of functions, a
+            list where it was given a tuple; the variables or the shape invariants are no list.
+        ValueError: the body returns a structure of another form, or changes a variable's shape and
+            no shape invariant allows it; there are no loop variables.
     """
     _check_callables("while_loop", cond=cond, body=body)
     if parallel_iterations is not None and parallel_iterations <= 0:
@@ -149,7 +150,7 @@ def while_loop(
             maximum_iterations = integer("while_loop: maximum_iterations", maximum_iterations)
         if shape_invariants is not None:
             given = [_as_value(v) for v in nest.flatten(start)]
-            _carried_specs(given, _shapes_of(shape_invariants, len(given)))
+            _carried_specs(given, _shapes_of(shape_invariants, start))
         result = _run_loop(cond, body, start, maximum_iterations)
     else:
         result = staged_loop(
@@ -200,10 +201,22 @@ def _run_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], limit: int | Non
     count = 0
     loop_vars = nest.map_structure(_as_value, loop_vars)
     while bool(cond(*loop_vars)) and (limit is None or count < limit):
-        loop_vars = _as_tuple(body(*loop_vars), len(loop_vars))
-        loop_vars = nest.map_structure(_as_value, loop_vars)
+        after = _as_tuple(body(*loop_vars), len(loop_vars))
+        _check_structure(loop_vars, after, check_types=True)
+        loop_vars = nest.map_structure(_as_value, after)
         count += 1
     return loop_vars
+
+
+def _check_structure(before: Any, after: Any, check_types: bool, kind: Any = None) -> None:
+    """An error, of the class `kind` if it is given, where the body changes the structure."""
+    try:
+        nest.assert_same_structure(before, after, check_types)
+    except (TypeError, ValueError) as error:
+        raise (kind or type(error))(
+            f"while_loop: the body returns another structure than loop_vars: {error}"
+            f"{at(user_origin())}"
+        ) from None
 
 
 def _as_tuple(result: Any, length: int) -> tuple[Any, ...]:
@@ -246,7 +259,7 @@ def _record_loop(
 ) -> tuple[Any, ...]:  # fmt: skip
     builder = context.recorder
     start = [_as_value(v) for v in nest.flatten(loop_vars)]
-    variables = LoopVariables(start, _shapes_of(invariants, len(start)), widen)
+    variables = LoopVariables(start, _shapes_of(invariants, loop_vars), widen)
     found: list[Any] = []  # what the body gives, as it gives it
 
     def unpacked(flat: Sequence[Any]) -> Any:
@@ -266,7 +279,7 @@ def _record_loop(
         except RankChanges:
             continue
     traced[1].structure = found[0]
-    _check_loop(loop_vars, variables, specs, traced[1], opened)
+    _check_loop(loop_vars, variables, specs, traced[1], opened, widen)
     outputs = _finish(builder, WHILE, variables.start, traced, attrs)
     return tuple(unpacked(outputs))
 
@@ -319,10 +332,12 @@ def _as_value(value: Any) -> Tensor:
     return value if isinstance(value, Tensor) else convert_to_tensor(value)
 
 
-def _shapes_of(invariants: Any, count: int) -> list[TensorShape | None] | None:
-    """The shape invariant of each loop variable."""
+def _shapes_of(invariants: Any, loop_vars: Any) -> list[TensorShape | None] | None:
+    """The shape invariant of each leaf of the loop variables."""
     if invariants is None:
         return None
+    count = len(nest.flatten(loop_vars))
+    invariants = _of_composites(invariants, loop_vars)
     shapes = [s.shape if isinstance(s, Spec) else s for s in _flat_shapes(invariants)]
     if len(shapes) != count:
         raise ValueError(
@@ -330,6 +345,39 @@ def _shapes_of(invariants: Any, count: int) -> list[TensorShape | None] | None:
             f"{at(user_origin())}"
         )
     return shapes
+
+
+def _of_composites(invariants: Any, loop_vars: Any) -> Any:
+    """The invariants with the types of sparse and ragged tensors and of IndexedSlices in the places
+    of TensorShapes: that of a sparse tensor's dense shape, a ragged tensor's own one, and the one
+    of the rows of slices.
+
+    Raises:
+        TypeError: the type of such a variable is another class's.
+        ValueError: such a variable is not of its type.
+    """
+    spec = getattr(loop_vars, "_type_spec", None)
+    if isinstance(spec, CompositeSpec) and invariants is not None:
+        if isinstance(invariants, TensorShape):
+            invariants = spec.as_invariant(invariants)
+        if not isinstance(invariants, CompositeSpec):
+            return invariants
+        if not isinstance(invariants, type(spec)):
+            raise TypeError(
+                f"while_loop: a {type(loop_vars).__name__} has the shape invariant {invariants!r}: "
+                f"give it a {type(spec).__name__} or a TensorShape{at(user_origin())}"
+            )
+        if not invariants.is_compatible_with(spec):
+            raise ValueError(
+                f"while_loop: a loop variable is a {spec!r}, which its shape invariant "
+                f"{invariants!r} does not allow{at(user_origin())}"
+            )
+        return invariants
+    parts = nest.children(loop_vars)
+    given = None if isinstance(invariants, TensorShape | Spec) else nest.children(invariants)
+    if parts is None or given is None or len(parts) != len(given):
+        return invariants
+    return [_of_composites(own, part) for (_, own), (_, part) in zip(given, parts, strict=True)]
 
 
 def _carried_specs(
@@ -472,15 +520,9 @@ def _check_missing(a: Any, b: Any) -> None:
 
 def _check_loop(
     loop_vars: Any, variables: LoopVariables, specs: Sequence[Spec], body: _Traced,
-    opened: set[Dim],
+    opened: set[Dim], widen: bool,
 ) -> None:  # fmt: skip
-    try:
-        nest.assert_same_structure(loop_vars, body.structure)
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"while_loop: the body returns another structure than loop_vars: {error}"
-            f"{at(user_origin())}"
-        ) from None
+    _check_structure(loop_vars, body.structure, widen, TypeError if widen else None)
     paths = variables.of_values([path for path, _ in nest.flatten_with_paths(loop_vars)])
     for path, before, value in zip(paths, specs, body.builder.region.results, strict=True):
         after = value.spec

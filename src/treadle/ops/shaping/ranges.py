@@ -40,8 +40,12 @@ from treadle.ops.shaping.slicing import slice_known
 def _eager_range(*, start: Any, delta: Any, size: int, dtype: DType) -> NDArray:
     if size >> 60:  # np.arange would give none at all
         raise MemoryError(f"there is no memory for {size} numbers")
-    steps = np.arange(size, dtype=np.float64 if dtype.is_floating else np.int64)
-    numbers: NDArray = start + steps * delta
+    own = dtype.np_dtype.type
+    steps = np.arange(size, dtype=np.int64)
+    if dtype.is_floating:
+        numbers: NDArray = own(start) + steps.astype(dtype.np_dtype) * own(delta)
+    else:
+        numbers = start + steps * delta
     return numbers.astype(dtype.np_dtype)
 
 
@@ -49,14 +53,29 @@ def _number(value: Any, dtype: DType) -> Expr:
     return cast(dim_expr(value), dtype) if isinstance(value, SymbolicDim) else const(value, dtype)
 
 
+def _element(start: Expr, delta: Expr, index: Index, dtype: DType) -> Expr:
+    """Element `index` of a range: what is multiplied and then added is rounded to `dtype`."""
+    wide = _wide(dtype)
+    steps = cast(cast(index_expr(index), dtype), wide)
+    way = cast(cast(apply("mul", steps, cast(delta, wide)), dtype), wide)
+    return cast(apply("add", cast(start, wide), way), dtype)
+
+
+def _wide(dtype: DType) -> DType:
+    """The dtype that a kernel computes the elements of a range in."""
+    if not dtype.is_floating:
+        return dtypes.int64
+    return dtypes.float32 if dtype.size < dtypes.float32.size else dtype
+
+
 def _lower_range(call: LowerCall, index: Sequence[Index]) -> Expr:
-    dtype = call.out.dtype
-    wide = dtypes.float64 if dtype.is_floating else dtypes.int64
-    step = apply("mul", cast(index_expr(index[0]), wide), _number(call.attrs["delta"], wide))
-    return cast(apply("add", _number(call.attrs["start"], wide), step), dtype)
+    wide = _wide(call.out.dtype)
+    start, delta = (_number(call.attrs[name], wide) for name in ("start", "delta"))
+    return _element(start, delta, index[0], call.out.dtype)
 
 
-# Element i is start + i * delta; start and delta are numbers or dims.
+# Element i is start + i * delta; start and delta are numbers or dims. Floats are rounded to the
+# range's dtype after each operation, as TensorFlow's.
 RANGE = register(
     Op(
         "range",
@@ -73,10 +92,8 @@ def _eager_range_dynamic(start: NDArray, limit: NDArray, delta: NDArray, *, size
 
 
 def _lower_range_dynamic(call: LowerCall, index: Sequence[Index]) -> Expr:
-    dtype = call.out.dtype
-    wide = dtypes.float64 if dtype.is_floating else dtypes.int64
-    start, delta = (cast(call.inputs[k](()), wide) for k in (0, 2))
-    return cast(apply("add", start, apply("mul", cast(index_expr(index[0]), wide), delta)), dtype)
+    start, delta = (call.inputs[k](()) for k in (0, 2))
+    return _element(start, delta, index[0], call.out.dtype)
 
 
 # The limit is what `size` was computed from: loops that count read it instead of the array.
@@ -93,10 +110,12 @@ RANGE_DYNAMIC = register(
 _STEPS = "range: the number of steps from start to limit"
 
 
-def _range_size(start: Any, limit: Any, delta: Any) -> int:
+def _range_size(start: Any, limit: Any, delta: Any, dtype: DType) -> int:
     if all(isinstance(n, int) for n in (start, limit, delta)):
         return max(0, int(-((start - limit) // delta)))
-    steps = (limit - start) / delta
+    own = dtype.np_dtype.type
+    with np.errstate(all="ignore"):
+        steps = float((own(limit) - own(start)) / own(delta))
     if not math.isfinite(steps):
         raise errors.InvalidArgumentError(
             None, None, f"{_STEPS} must be finite, not {steps}{at(user_origin())}"
@@ -135,7 +154,7 @@ def range(
             None, None,
             f"range: {last} cannot be reached from {first} by steps of {step}{at(user_origin())}",
         )  # fmt: skip
-    size = size_of(_range_size(first, last, step), _STEPS)
+    size = size_of(_range_size(first, last, step, target), _STEPS)
     return run(RANGE, start=first, delta=step, size=size, dtype=target)  # type: ignore[no-any-return]
 
 
@@ -175,7 +194,7 @@ def _static_number(what: str, value: Any, dtype: DType) -> Any:
         return cast_tensor(value, dtype).numpy().item()
     if dtype.is_floating and abs(found) > float(dtype.max):
         return math.copysign(math.inf, found)  # which a tensor of `dtype` holds
-    return found
+    return float(dtype.np_dtype.type(found)) if dtype.is_floating else found
 
 
 def _range_of_tensors(values: Sequence[Any], dtype: DType) -> Tensor:
@@ -193,7 +212,7 @@ def _range_of_tensors(values: Sequence[Any], dtype: DType) -> Tensor:
 def _range_count(start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
     """How many numbers a range has; -1 where the steps lead away from the limit, are 0, or
     never end."""
-    wide = dtypes.float64 if start.dtype.is_floating else dtypes.int64
+    wide = start.dtype if start.dtype.is_floating else dtypes.int64
     span, step = cast_tensor(limit, wide) - cast_tensor(start, wide), cast_tensor(delta, wide)
     safe = where(step == 0, convert_to_tensor(1, wide), step)
     steps = ceil(span / safe) if wide.is_floating else -(-span // safe)
@@ -222,7 +241,9 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     if count == 1:
         return low
     if count == 0:
-        return slice_known(low, [0] * low.ndim, (*low.dims[:position], 0, *low.dims[position + 1:]))
+        return slice_known(
+            low, [0] * low.ndim, (*low.dims[:position], 0, *low.dims[position + 1 :])
+        )
     between = cast_tensor(dims_tensor(count - 1, dtypes.int64), first.dtype)
     shape: list[Dim] = [1] * (first.ndim + 1)
     shape[position] = count - 1
