@@ -51,7 +51,10 @@ class Module:
     # TensorFlow add theirs to.
     _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = frozenset()
 
-    _restorations: tuple[Any, ...]
+    # Asked for by name, not looked up in ``__dict__``: a library's ``__getattribute__`` may change
+    # what that is.
+    _restorations: tuple[Any, ...] = ()  # of td.train.Checkpoint, which wait for variables
+    _scope: str | None = None
 
     def __init__(self, name: str | None = None) -> None:
         if name is not None and not isinstance(name, str):
@@ -63,9 +66,8 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-        if "_restorations" in self.__dict__:  # of td.train.Checkpoint, which wait for variables
-            for restoration in self._restorations:
-                restoration.attribute_set(self, name, self.__dict__.get(name, value))
+        for restoration in self._restorations:
+            restoration.attribute_set(self, name, self.__dict__.get(name, value))
 
     def _trackable_children(self) -> dict[str, Any]:
         """What checkpoints look for variables in, by name."""
@@ -92,7 +94,7 @@ class Module:
     def _scope_name(self) -> str:
         """The scope that `name_scope` opens. Libraries written for TensorFlow ask for it, to learn
         whether the constructor of this class has run; before that there is none."""
-        if "_scope" not in self.__dict__:
+        if self._scope is None:
             raise AttributeError("_scope_name")
         return f"{self._scope}{self.name}/"
 

@@ -176,3 +176,17 @@ def small_functions(tf):
         tf.realdiv(3.0, 2.0),
         tf.function(lambda: tf.parallel_stack([tf.constant([1]), tf.constant([2])]))(),
     )  # fmt: skip
+
+
+@program
+def bools_as_axes(tf):
+    x = tf.reshape(tf.range(24), [2, 3, 4])
+
+    def along(*axes):
+        sums = [tf.reduce_sum(x, axis) for axis in axes]
+        picked = tf.argmax(x, axes[0]), tf.split(x, [1, 2], axes[0])[0], tf.stack([x, x], axes[0])
+        moved = tf.expand_dims(x, axes[0]), tf.concat([x, x], axes[0]), tf.cumsum(x, axes[0])
+        return sums, picked, moved, tf.squeeze(x[:1, :1], [0, True]), tf.reverse(x, [True])
+
+    eager = along(True, [True], [True, False], np.array([True]))
+    return eager, tf.function(lambda: along(True, [True], [True, False]))()

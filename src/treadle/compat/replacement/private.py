@@ -14,6 +14,7 @@ from treadle.compat.replacement.identities import IdentityDictionary, IdentitySe
 from treadle.core.dimension import Dimension
 from treadle.core.tensor import Reference
 from treadle.core.trace_types import TypeSpec
+from treadle.distribute.values import PerReplica
 from treadle.ops.state import Variable
 
 _DOCUMENTATION = dict.fromkeys(
@@ -28,8 +29,9 @@ _SPECS = {
     **{
         name: getattr(composite_tensors, name)
         for name in (
-            "BatchableTypeSpec", "register", "register_type_spec_from_value_converter",
-            "type_spec_from_value", "_NAME_TO_TYPE_SPEC", "_TYPE_SPEC_TO_NAME",
+            "BatchableTypeSpec", "get_name", "lookup", "register",
+            "register_type_spec_from_value_converter", "type_spec_from_value",
+            "_NAME_TO_TYPE_SPEC", "_TYPE_SPEC_TO_NAME",
         )
     },
 }  # fmt: skip
@@ -52,8 +54,24 @@ _TESTS = dict.fromkeys(
     decorators.unchanged_test,
 )  # fmt: skip
 
+# Libraries ask whether a variable is one of these.
+_OF_STRATEGIES = {
+    name: absent(
+        f"tensorflow.python.distribute.{name}", "A strategy's variables are td.Variable here"
+    )
+    for name in (
+        "AggregatingVariable", "DistributedVariable", "MirroredVariable", "SyncOnReadVariable",
+    )
+}  # fmt: skip
+
 _OWN: dict[str, dict[str, Any]] = {
     "data.ops.iterator_ops": {"OwnedIterator": td.data.Iterator},
+    "distribute.ps_values": _OF_STRATEGIES,
+    "distribute.values": {
+        "DistributedValues": td.distribute.DistributedValues,
+        "PerReplica": PerReplica,
+        **_OF_STRATEGIES,
+    },
     "eager.context": {
         "context": functions.Context,
         "eager_mode": decorators.nothing,
@@ -86,7 +104,10 @@ _OWN: dict[str, dict[str, Any]] = {
     "framework.type_spec": _SPECS,
     "framework.type_spec_registry": _SPECS,
     "layers.utils": _CONDITIONS,
-    "ops.array_ops": {"prevent_gradient": functions.prevent_gradient},
+    "ops.array_ops": {
+        "prevent_gradient": functions.prevent_gradient,
+        "shape_internal": functions.shape_internal,
+    },
     "ops.control_flow_case": {"_case_helper": functions.case_helper},
     "ops.control_flow_util": {
         "ENABLE_CONTROL_FLOW_V2": True,
@@ -119,6 +140,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "wrap_or_unwrap": decorators.same,
     },
     "training.moving_averages": {"assign_moving_average": functions.assign_moving_average},
+    "types.core": {"Tensor": functions.TensorType, "TensorLike": functions.TensorType},
     "util.all_util": {
         "remove_undocumented": lambda *args, **kwargs: None,
         "make_all": lambda *args, **kwargs: [],
