@@ -87,3 +87,15 @@ def elements_shapes_and_errors(tf):
         tf.test.is_gpu_available(), tf.test.gpu_device_name(), tf.test.is_built_with_rocm(),
         tf.test.is_cpu_target_available("x86"),
     ]  # fmt: skip
+
+
+@program
+def functions_are_evaluated(tf):
+    class Case(tf.test.TestCase):
+        def runTest(self):
+            pass
+
+    case, count = Case(), tf.Variable(0)
+    found = case.evaluate([lambda: count.assign_add(1), {"a": lambda: lambda: count + 1}, count])
+    case.assertItemsEqual([1, 2, 2], [2, 1, 2])
+    return found

@@ -11,16 +11,16 @@ from treadle.core.tensor import Tensor
 from treadle.ops.state import Variable
 
 _set: dict[int, dict[str, Any]] = {}  # by the addresses of objects that are still there
-_PRIVATE: dict[type, dict[str, str]] = {Variable: {"_trainable": "trainable"}}
+_PUBLIC = {"_trainable": "trainable", "_values": "values"}
 
 
 def _public_name(kind: type, name: str) -> str:
     """The public name of a private attribute, where objects of a class have treadle's."""
-    for owner, names in _PRIVATE.items():
-        public = names.get(name)
-        if public and issubclass(kind, owner) and getattr(kind, public) is getattr(owner, public):
-            return public
-    return name
+    public = _PUBLIC.get(name)
+    if public is None:
+        return name
+    owner = next((c for c in kind.__mro__ if public in vars(c)), None)
+    return public if owner is not None and owner.__module__.startswith("treadle.") else name
 
 
 def _set_attribute(self: Any, name: str, value: Any) -> None:

@@ -15,6 +15,7 @@ from treadle.core.dimension import Dimension
 from treadle.core.tensor import Reference
 from treadle.core.trace_types import TypeSpec
 from treadle.distribute.values import PerReplica
+from treadle.distribute.variables import DistributedVariable, MirroredVariable, SyncOnReadVariable
 from treadle.ops.state import Variable
 
 _DOCUMENTATION = dict.fromkeys(
@@ -54,23 +55,21 @@ _TESTS = dict.fromkeys(
     decorators.unchanged_test,
 )  # fmt: skip
 
-# Libraries ask whether a variable is one of these.
-_OF_STRATEGIES = {
-    name: absent(
-        f"tensorflow.python.distribute.{name}", "A strategy's variables are td.Variable here"
-    )
-    for name in (
-        "AggregatingVariable", "DistributedVariable", "MirroredVariable", "SyncOnReadVariable",
-    )
-}  # fmt: skip
+_AGGREGATING = absent(
+    "tensorflow.python.distribute.ps_values.AggregatingVariable",
+    "Strategies with servers of parameters are not provided: their variables are not here",
+)
 
 _OWN: dict[str, dict[str, Any]] = {
     "data.ops.iterator_ops": {"OwnedIterator": td.data.Iterator},
-    "distribute.ps_values": _OF_STRATEGIES,
+    "distribute.ps_values": {"AggregatingVariable": _AGGREGATING},
     "distribute.values": {
+        "AggregatingVariable": _AGGREGATING,
         "DistributedValues": td.distribute.DistributedValues,
+        "DistributedVariable": DistributedVariable,
+        "MirroredVariable": MirroredVariable,
         "PerReplica": PerReplica,
-        **_OF_STRATEGIES,
+        "SyncOnReadVariable": SyncOnReadVariable,
     },
     "eager.context": {
         "context": functions.Context,
