@@ -320,7 +320,7 @@ print("all is as with TensorFlow")
 '''
 
 # Libraries for Keras 2, and what is found in Keras's private modules and TensorFlow 1's.
-KERAS_2 = """
+KERAS_2 = '''
 import treadle
 
 treadle.compat.as_tensorflow()
@@ -343,6 +343,33 @@ assert serialization_lib.deserialize_keras_object is tf.keras.saving.deserialize
 assert estimator.ModeKeys is ModeKeys and ModeKeys.TRAIN == "train"
 assert tf.feature_column.numeric_column("x").key == "x" and tf.executing_eagerly()
 assert array_ops.shape_internal(tf.sparse.eye(3), out_type=tf.int64).numpy().tolist() == [3, 3]
+
+
+class Wrapped(tf.keras.layers.Wrapper):
+    """A layer around a layer, as it was written for Keras 2."""
+
+    def __init__(self, layer):
+        super().__init__(layer)
+        self._track_trackable(layer, name="layer")
+        self.count = tf.Variable(0, trainable=False)
+
+    def call(self, x):
+        self.add_update(lambda: self.count.assign_add(1))
+        self.add_update(self.count)
+        self.add_loss(tf.reduce_sum(x))
+        return self.layer(x)
+
+    @property
+    def losses(self):
+        return self.layer.losses + self._losses
+
+
+wrapped = Wrapped(Dense(2, kernel_regularizer="l2"))
+wrapped(tf.ones([1, 3]))
+assert int(wrapped.count) == 1 and len(wrapped.losses) == 2 and float(wrapped.losses[1]) == 3.0
+model = tf.keras.Sequential([wrapped])
+assert not model._is_graph_network
+assert tf.keras.Sequential([tf.keras.Input([3]), wrapped])._is_graph_network
 try:
     from keras.src.layers.core.dense import Dense, NoSuchLayer
 except ImportError:
@@ -350,7 +377,7 @@ except ImportError:
 else:
     raise AssertionError("a layer that Keras does not have")
 print("all is as with Keras 2")
-"""
+'''
 
 
 def _run(

@@ -15,6 +15,7 @@ from treadle.compat import replacement
 from treadle.compat.replacement.absent import name_absent_parts
 from treadle.compat.replacement.attributes import accept_attributes
 from treadle.compat.replacement.internal import KERAS, TENSORFLOW
+from treadle.compat.replacement.keras_layers import accept_names_of_keras_2
 from treadle.compat.replacement.lookups import private_module
 from treadle.compat.replacement.xla import XLA
 from treadle.core.origin import at, user_origin
@@ -128,6 +129,7 @@ def as_tensorflow() -> None:
             f"call it first{at(user_origin())}"
         )
     accept_attributes()
+    accept_names_of_keras_2()
     replacement.is_active = True
     if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true"):
         vars(treadle.keras)["__version__"] = _KERAS_2
