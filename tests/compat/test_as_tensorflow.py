@@ -98,6 +98,17 @@ assert library.math_ops.reduce_sum is tf.reduce_sum
 assert isinstance(tf.constant(1), library.ops.EagerTensor)
 assert not library.control_flow_util.GraphOrParentsInXlaContext(None)
 assert library.tf_inspect.getfullargspec(tf.rank).args == ["input", "name"]
+
+
+class Takes:
+    def method(self, a, b=2, *, c=3, **more):
+        pass
+
+
+arguments = library.tf_inspect.getargspec(Takes().method)
+assert arguments == (["self", "a", "b", "c"], None, "more", (2, 3)) and arguments.keywords == "more"
+calling = library.tf_inspect.getcallargs(Takes().method, 5, d=4)
+assert isinstance(calling.pop("self"), Takes) and calling == {"a": 5, "b": 2, "c": 3, "d": 4}
 assert tf.__internal__.CompositeTensor is library.composite_tensor.CompositeTensor
 assert isinstance(tf.ragged.constant([[1], []]), library.composite_tensor.CompositeTensor)
 try:
@@ -211,6 +222,10 @@ class Table(tf.tpu.experimental.embedding.TPUEmbedding):
     """For other devices."""
 
 
+class ArraySpec:
+    shape, dtype, name = (2,), np.dtype("int32"), None
+
+
 def group(*operations: Optional[tf.Operation]):
     return [o for o in operations if isinstance(o, tf.Operation)]
 '''
@@ -268,6 +283,7 @@ assert spec == Bounded([2, 3], tf.int32, 0, [5, 6, 7], "actions") and hash(spec)
 assert spec != Bounded([2, 3], tf.int32, 1, [5, 6, 7], "actions")
 assert Bounded.from_spec(spec) == spec
 assert Bounded.from_spec(tf.TensorSpec([], tf.int8)).minimum == -128
+assert Bounded.from_spec(naming.ArraySpec()).maximum == 2**31 - 1
 assert tf.function(lambda x: x + 1, input_signature=[spec])(np.ones([2, 3], np.int32))[0, 0] == 2
 try:
     Bounded([2, 3], tf.int32, [0, 0], 1)

@@ -166,7 +166,8 @@ _OWN: dict[str, dict[str, Any]] = {
     "util.tf_export": {"tf_export": decorators.unchanged, "keras_export": decorators.unchanged},
     "util.tf_inspect": {
         "getfullargspec": decorators.full_arg_spec,
-        "getargspec": decorators.full_arg_spec,
+        "getargspec": decorators.arg_spec,
+        "getcallargs": decorators.call_args,
         "_inspect": inspect,
     },
     "util.variable_utils": {
