@@ -210,6 +210,7 @@ from tensorflow.python.keras.callbacks import Callback
 from tensorflow.python.layers import utils
 from tensorflow.python.ops.distributions import util
 from tensorflow.python.platform import gfile
+from tensorflow.python.trackable import base
 from tensorflow.python.training import moving_averages
 from tensorflow.python.types import core
 from tensorflow.python.util import function_utils
@@ -329,6 +330,16 @@ class Watched(tf.Module):
         return super().__getattribute__(name)
 
 
+class Arrays(naming.base.Trackable):
+    """It takes arrays and nothing else."""
+
+    def __setattr__(self, name, value):
+        assert isinstance(value, np.ndarray), name
+        super().__setattr__(name, value)
+
+
+arrays = Arrays()
+assert arrays._track_trackable(np.ones(2), "kept") is arrays.kept
 with Watched().name_scope as scope:
     assert scope == "watched/"
 assert tf1.control_flow_v2_enabled()

@@ -1,4 +1,5 @@
-"""What Keras 2's layers and models have that Keras 3's do not, where libraries ask for it."""
+"""What Keras 2's layers and models, and TensorFlow's modules, have that Keras 3's and treadle's do
+not, where libraries ask for it."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from treadle.keras.layers import Layer
 from treadle.keras.models import Model
 
 
-def _track_trackable(self: Layer, trackable: Any, name: str, overwrite: bool = False) -> Any:
+def _track_trackable(self: td.Module, trackable: Any, name: str, overwrite: bool = False) -> Any:
     """Keep an object for checkpoints, as the attribute of that name, and give it back."""
     if overwrite or getattr(self, name, None) is None:
         setattr(self, name, trackable)
@@ -38,11 +39,8 @@ def _is_graph_network(self: Model) -> bool:
 def accept_names_of_keras_2() -> None:
     """Give layers and models these names."""
     names: dict[type, dict[str, Any]] = {
-        Layer: {
-            "_losses": property(_losses),
-            "_track_trackable": _track_trackable,
-            "add_update": _add_update,
-        },
+        td.Module: {"_track_trackable": _track_trackable},
+        Layer: {"_losses": property(_losses), "add_update": _add_update},
         Model: {"_is_graph_network": property(_is_graph_network)},
     }
     for owner, own in names.items():
