@@ -52,20 +52,23 @@ class Module:
     _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = frozenset()
 
     _restorations: tuple[Any, ...]
+    _scope: str | None = None  # asked for by name, for the reason that `__setattr__` tells
 
     def __init__(self, name: str | None = None) -> None:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"The name of a module is a string, not {name!r}")
         if name is not None and not name.isidentifier():
             raise ValueError(f"{name!r} is not a valid module name: it must be a Python identifier")
-        self._name = name or snake_case(type(self).__name__)
-        self._scope = naming.scope
+        # Not by `__setattr__`, with which a library's class may take attributes of its own only.
+        object.__setattr__(self, "_name", name or snake_case(type(self).__name__))
+        object.__setattr__(self, "_scope", naming.scope)
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-        if "_restorations" in self.__dict__:  # of td.train.Checkpoint, which wait for variables
+        own = object.__getattribute__(self, "__dict__")  # which a library's may change
+        if "_restorations" in own:  # of td.train.Checkpoint, which wait for variables
             for restoration in self._restorations:
-                restoration.attribute_set(self, name, self.__dict__.get(name, value))
+                restoration.attribute_set(self, name, own.get(name, value))
 
     def _trackable_children(self) -> dict[str, Any]:
         """What checkpoints look for variables in, by name."""
@@ -92,7 +95,7 @@ class Module:
     def _scope_name(self) -> str:
         """The scope that `name_scope` opens. Libraries written for TensorFlow ask for it, to learn
         whether the constructor of this class has run; before that there is none."""
-        if "_scope" not in self.__dict__:
+        if self._scope is None:
             raise AttributeError("_scope_name")
         return f"{self._scope}{self.name}/"
 

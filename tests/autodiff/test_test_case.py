@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 
@@ -52,3 +53,16 @@ def test_the_runner(tmp_path):
     assert done.returncode == 1
     assert "Ran 2 tests" in done.stderr and "failures=1" in done.stderr
     assert "not close" in done.stderr
+
+
+def test_what_a_stream_is_given_is_captured(tmp_path: Path) -> None:
+    class Case(td.test.TestCase):
+        def runTest(self) -> None:
+            with open(tmp_path / "stream", "w") as stream:
+                with self.captureWritesToStream(stream) as written:
+                    stream.write("captured")
+                self.assertEqual(written.contents(), "captured")
+                stream.write("as before")
+
+    assert Case().run().wasSuccessful()
+    assert (tmp_path / "stream").read_text() == "as before"

@@ -98,6 +98,17 @@ assert library.math_ops.reduce_sum is tf.reduce_sum
 assert isinstance(tf.constant(1), library.ops.EagerTensor)
 assert not library.control_flow_util.GraphOrParentsInXlaContext(None)
 assert library.tf_inspect.getfullargspec(tf.rank).args == ["input", "name"]
+
+
+class Takes:
+    def method(self, a, b=2, *, c=3, **more):
+        pass
+
+
+arguments = library.tf_inspect.getargspec(Takes().method)
+assert arguments == (["self", "a", "b", "c"], None, "more", (2, 3)) and arguments.keywords == "more"
+calling = library.tf_inspect.getcallargs(Takes().method, 5, d=4)
+assert isinstance(calling.pop("self"), Takes) and calling == {"a": 5, "b": 2, "c": 3, "d": 4}
 assert tf.__internal__.CompositeTensor is library.composite_tensor.CompositeTensor
 assert isinstance(tf.ragged.constant([[1], []]), library.composite_tensor.CompositeTensor)
 try:
@@ -192,13 +203,16 @@ from typing import Optional, Union
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.distribute.values import DistributedVariable as Replicated
 from tensorflow.python.eager import context
 from tensorflow.python.framework import tensor_spec
 from tensorflow.python.keras.callbacks import Callback
 from tensorflow.python.layers import utils
 from tensorflow.python.ops.distributions import util
 from tensorflow.python.platform import gfile
+from tensorflow.python.trackable import base
 from tensorflow.python.training import moving_averages
+from tensorflow.python.types import core
 from tensorflow.python.util import function_utils
 
 SIZES = {tf.float32: 4, tf.qint8: 1, tf.quint16: 2, tf.variant: 0}
@@ -207,6 +221,10 @@ Rates = Union[float, tf.tpu.experimental.embedding.SGD]
 
 class Table(tf.tpu.experimental.embedding.TPUEmbedding):
     """For other devices."""
+
+
+class ArraySpec:
+    shape, dtype, name = (2,), np.dtype("int32"), None
 
 
 def group(*operations: Optional[tf.Operation]):
@@ -266,6 +284,7 @@ assert spec == Bounded([2, 3], tf.int32, 0, [5, 6, 7], "actions") and hash(spec)
 assert spec != Bounded([2, 3], tf.int32, 1, [5, 6, 7], "actions")
 assert Bounded.from_spec(spec) == spec
 assert Bounded.from_spec(tf.TensorSpec([], tf.int8)).minimum == -128
+assert Bounded.from_spec(naming.ArraySpec()).maximum == 2**31 - 1
 assert tf.function(lambda x: x + 1, input_signature=[spec])(np.ones([2, 3], np.int32))[0, 0] == 2
 try:
     Bounded([2, 3], tf.int32, [0, 0], 1)
@@ -286,13 +305,115 @@ variable._trainable = False
 assert not variable.trainable and not variable._trainable
 variable.noted = "by a library"
 assert variable.noted == "by a library" and not hasattr(tf.Variable(1.0), "noted")
+
+
+class Kept(tf.Variable, naming.core.Tensor):
+    """A variable that keeps its value itself."""
+
+    trainable = property(lambda self: self._trainable)
+
+    def __init__(self, value, trainable):
+        self.kept, self._trainable = value, trainable
+
+
+assert Kept(1.0, False).trainable is False and Kept(1.0, True)._trainable is True
+assert isinstance(Kept(1.0, True), Kept) and not isinstance(variable, Kept)
+assert isinstance(tf.constant(1), naming.core.Tensor) and isinstance(variable, naming.core.Tensor)
+assert not isinstance(1, naming.core.Tensor) and not isinstance(variable, naming.Replicated)
+
+
+class Watched(tf.Module):
+    """Its attributes are changed where they are asked for, as a mixed precision of weights does."""
+
+    def __getattribute__(self, name):
+        assert not name.startswith("__d"), name
+        return super().__getattribute__(name)
+
+
+class Arrays(naming.base.Trackable):
+    """It takes arrays and nothing else."""
+
+    def __setattr__(self, name, value):
+        assert isinstance(value, np.ndarray), name
+        super().__setattr__(name, value)
+
+
+arrays = Arrays()
+assert arrays._track_trackable(np.ones(2), "kept") is arrays.kept
+with Watched().name_scope as scope:
+    assert scope == "watched/"
+assert tf1.control_flow_v2_enabled()
 print("all is as with TensorFlow")
 '''
 
-def _run(program: str, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+# Libraries for Keras 2, and what is found in Keras's private modules and TensorFlow 1's.
+KERAS_2 = '''
+import treadle
+
+treadle.compat.as_tensorflow()
+import tensorflow as tf
+import tensorflow.compat.v2.keras as keras2
+from keras.src import backend
+from keras.src.engine import base_layer
+from keras.src.ops import *
+from tensorflow import estimator
+from tensorflow.estimator import ModeKeys
+from tensorflow.python.keras.layers import Dense
+from tensorflow.python.ops import array_ops
+from tf_keras.src.saving import serialization_lib
+
+assert tf is treadle and tf.keras.version().startswith("2.")
+assert keras2.layers.Dense is Dense is tf.keras.layers.Dense
+assert backend is tf.keras.backend and add is tf.keras.ops.add
+assert base_layer.Layer is tf.keras.layers.Layer
+assert serialization_lib.deserialize_keras_object is tf.keras.saving.deserialize_keras_object
+assert estimator.ModeKeys is ModeKeys and ModeKeys.TRAIN == "train"
+assert tf.feature_column.numeric_column("x").key == "x" and tf.executing_eagerly()
+assert array_ops.shape_internal(tf.sparse.eye(3), out_type=tf.int64).numpy().tolist() == [3, 3]
+
+
+class Wrapped(tf.keras.layers.Wrapper):
+    """A layer around a layer, as it was written for Keras 2."""
+
+    def __init__(self, layer):
+        super().__init__(layer)
+        self._track_trackable(layer, name="layer")
+        self.count = tf.Variable(0, trainable=False)
+
+    def call(self, x):
+        self.add_update(lambda: self.count.assign_add(1))
+        self.add_update(self.count)
+        self.add_loss(tf.reduce_sum(x))
+        return self.layer(x)
+
+    @property
+    def losses(self):
+        return self.layer.losses + self._losses
+
+
+wrapped = Wrapped(Dense(2, kernel_regularizer="l2"))
+wrapped(tf.ones([1, 3]))
+assert int(wrapped.count) == 1 and len(wrapped.losses) == 2 and float(wrapped.losses[1]) == 3.0
+model = tf.keras.Sequential([wrapped])
+assert not model._is_graph_network
+assert tf.keras.Sequential([tf.keras.Input([3]), wrapped])._is_graph_network
+try:
+    from keras.src.layers.core.dense import Dense, NoSuchLayer
+except ImportError:
+    pass
+else:
+    raise AssertionError("a layer that Keras does not have")
+print("all is as with Keras 2")
+'''
+
+
+def _run(
+    program: str, folder: Path, *args: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
     paths = os.pathsep.join([str(Path(treadle.__file__).parents[1]), str(folder)])
     return subprocess.run(
-        [sys.executable, "-c", program, *args], cwd=folder, env=os.environ | {"PYTHONPATH": paths},
+        [sys.executable, "-c", program, *args], cwd=folder,
+        env=os.environ | environment | {"PYTHONPATH": paths},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
 
@@ -307,6 +428,11 @@ def test_what_libraries_name_but_do_not_use(tmp_path: Path) -> None:
     (tmp_path / "naming.py").write_text(NAMING)
     done = _run(NAMED, tmp_path)
     assert done.stdout == "all is as with TensorFlow\n", done.stderr
+
+
+def test_libraries_for_keras_2(tmp_path: Path) -> None:
+    done = _run(KERAS_2, tmp_path, TF_USE_LEGACY_KERAS="1")
+    assert done.stdout == "all is as with Keras 2\n", done.stderr
 
 
 def test_after_tensorflow_itself_it_is_too_late(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """``td.compat.v2``: treadle under the name by which programs ask for TensorFlow 2.
 
-    import treadle.compat.v2 as tf
+import treadle.compat.v2 as tf
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import treadle
+
+__path__: list[str] = []  # its modules are treadle's: `td.compat.as_tensorflow` imports them by it
 
 
 def __getattr__(name: str) -> Any:

@@ -241,7 +241,8 @@ def as_dtype(type_value: Any) -> DType:
         raise TypeError("None is not a dtype")
     try:
         found = np.dtype(type_value)
-        if found.kind in "SUO" and (type_value in (str, bytes) or isinstance(type_value, str)):
+        python = type_value is str or type_value is bytes  # NumPy's dtypes are equal to these
+        if found.kind in "SUO" and (python or isinstance(type_value, str)):
             raise TypeError  # as in TensorFlow
         return from_numpy(found)
     except (TypeError, ValueError):  # ValueError: an object with an attribute `dtype`

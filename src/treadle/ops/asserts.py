@@ -6,6 +6,8 @@ and ValueError as in TensorFlow. Values and open dims are checked when the progr
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,12 +17,13 @@ from treadle.core import dtypes, errors
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import spec_text
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.ops.control.io import Assert
-from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
 from treadle.ops.dims import dims_tensor
 from treadle.ops.dims import shape as shape_of
 from treadle.ops.elementwise import comparison, logic, unary
+from treadle.ops.known_values import known_value
 from treadle.ops.reductions.reduction import reduce_all, reduce_any
 from treadle.ops.shaping.reshaping import reshape_to
 
@@ -235,40 +238,70 @@ def assert_proper_iterable(values: Any) -> None:
 
 def _check_rank(x: Any, holds: bool, wanted: str, message: str | None) -> None:
     if not holds:
-        text = f"a tensor of rank {wanted} is expected, not one of shape {x.shape}"
-        raise ValueError(_here(_with(message, text)))
+        raise ValueError(_here(_with(message, _other_rank(x, wanted))))
 
 
-def _rank_of(rank: Any) -> int:
-    number = rank.numpy() if isinstance(rank, Tensor) else np.asarray(rank)
-    if np.ndim(number):
+def _other_rank(x: Any, wanted: str) -> str:
+    return f"a tensor of rank {wanted} is expected, not one of shape {x.shape}"
+
+
+def _require_rank(
+    x: Tensor, ranks: Sequence[int | Tensor], relation: _Relation, wanted: str, message: str | None
+) -> None:
+    """Raise ValueError unless the rank is in a relation to one of `ranks`; those that only a run
+    tells are compared by the run."""
+    of_run = [rank for rank in ranks if isinstance(rank, Tensor)]
+    holds = any(relation(x.ndim, rank) for rank in ranks if not isinstance(rank, Tensor))
+    if holds or not of_run:
+        return _check_rank(x, holds, wanted, message)
+    any_holds = functools.reduce(logic.logical_or, [relation(x.ndim, rank) for rank in of_run])
+    _require(any_holds, of_run, _with(message, _other_rank(x, wanted)), None)
+
+
+def _rank_of(rank: Any) -> int | Tensor:
+    """A rank as an int; as a tensor where only a run tells it."""
+    if has_dtype(rank):
+        rank = convert_to_tensor(rank)
+    known = _known(rank) if isinstance(rank, Tensor) else np.asarray(rank)
+    shape, dtype = (rank.dims, rank.dtype) if known is None else (known.shape, known.dtype)
+    if len(shape):
         raise ValueError(_here(f"a rank is one number, not {rank!r}"))
-    if not np.issubdtype(number.dtype, np.integer):
+    if not (dtype.is_integer if known is None else np.issubdtype(dtype, np.integer)):
         raise TypeError(_here(f"a rank is an integer, not {rank!r}"))
-    return int(number)
+    return rank if known is None else int(known)
+
+
+def _known(tensor: Tensor) -> Any:
+    return known_value(tensor.value, {}) if isinstance(tensor, SymbolicTensor) else tensor.numpy()
+
+
+def _shown(rank: int | Tensor) -> str:
+    return "that a run tells" if isinstance(rank, Tensor) else str(rank)
 
 
 def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
-    """Raise ValueError unless x has this rank."""
-    value = convert_to_tensor(x)
+    """Raise ValueError unless x has this rank; InvalidArgumentError where only a run tells it."""
     wanted = _rank_of(rank)
-    _check_rank(value, value.ndim == wanted, str(wanted), message)
+    _require_rank(convert_to_tensor(x), [wanted], operator.eq, _shown(wanted), message)
 
 
 def assert_rank_at_least(
     x: Any, rank: Any, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise ValueError if x has a smaller rank."""
-    value, least = convert_to_tensor(x), _rank_of(rank)
-    _check_rank(value, value.ndim >= least, f"{least} or more", message)
+    """Raise ValueError if x has a smaller rank; InvalidArgumentError where only a run tells it."""
+    least = _rank_of(rank)
+    wanted = f"{_shown(least)} or more"
+    _require_rank(convert_to_tensor(x), [least], operator.ge, wanted, message)
 
 
 def assert_rank_in(
     x: Any, ranks: Iterable[Any], message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise ValueError unless the rank of x is among `ranks`."""
-    value, allowed = convert_to_tensor(x), [_rank_of(r) for r in ranks]
-    _check_rank(value, value.ndim in allowed, " or ".join(map(str, allowed)), message)
+    """Raise ValueError unless the rank of x is among `ranks`; InvalidArgumentError where only a run
+    tells these."""
+    allowed = [_rank_of(r) for r in ranks]
+    wanted = " or ".join(map(_shown, allowed))
+    _require_rank(convert_to_tensor(x), allowed, operator.eq, wanted, message)
 
 
 def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> None:

@@ -31,7 +31,7 @@ def normalize_axis(axis: Any, rank: int) -> int:
 
 
 def known_axis(axis: Any) -> int:
-    """An axis as an int: a tensor must be known while tracing.
+    """An axis as an int, for which bools count: a tensor must be known while tracing.
 
     Raises:
         ValueError: only a run can tell; the axes of the result depend on it.
@@ -40,9 +40,7 @@ def known_axis(axis: Any) -> int:
         axis = convert_to_tensor(axis)
     if not isinstance(axis, Tensor) or not axis.is_symbolic:
         try:
-            if isinstance(axis, bool | np.bool_):
-                raise TypeError
-            return operator.index(axis)
+            return operator.index(axis.item() if isinstance(axis, np.bool_) else axis)
         except TypeError:
             text = f"An axis is an integer, not {axis!r}{at(user_origin())}"
             raise errors.DtypeError(None, None, text) from None

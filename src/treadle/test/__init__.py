@@ -4,6 +4,7 @@ finite differences."""
 from __future__ import annotations
 
 import contextlib
+import os
 import platform
 import random
 import re
@@ -11,6 +12,8 @@ import shutil
 import tempfile
 import unittest
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -150,8 +153,35 @@ class TestCase(unittest.TestCase):
         return self.__folder
 
     def evaluate(self, tensors: Any) -> Any:
-        """Tensors of a structure as arrays and NumPy's numbers."""
-        return td.nest.map_structure(lambda x: x.numpy() if hasattr(x, "numpy") else x, tensors)
+        """Tensors of a structure as arrays and NumPy's numbers; functions in it are called."""
+
+        def evaluated(part: Any) -> Any:
+            if callable(part):
+                return self.evaluate(part())
+            return part.numpy() if hasattr(part, "numpy") else part
+
+        return td.nest.map_structure(evaluated, tensors)
+
+    @contextlib.contextmanager
+    def captureWritesToStream(self, stream: Any) -> Iterator[Any]:
+        """What the block writes to a stream of the process, such as ``sys.stdout``: its
+        ``contents()`` are what was written so far."""
+        path = os.path.join(self.get_temp_dir(), f"writes_to_{stream.fileno()}")
+        stream.flush()
+        before = os.dup(stream.fileno())
+
+        def contents() -> str:
+            stream.flush()
+            return Path(path).read_text()
+
+        try:
+            with open(path, "w") as file:
+                os.dup2(file.fileno(), stream.fileno())
+            yield SimpleNamespace(contents=contents)
+        finally:
+            stream.flush()
+            os.dup2(before, stream.fileno())
+            os.close(before)
 
     @contextlib.contextmanager
     def session(
@@ -161,6 +191,8 @@ class TestCase(unittest.TestCase):
         yield None
 
     cached_session = session
+
+    assertItemsEqual = unittest.TestCase.assertCountEqual
 
     # -- equal and close -------------------------------------------------------------------------
 

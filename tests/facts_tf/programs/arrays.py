@@ -179,6 +179,20 @@ def small_functions(tf):
 
 
 @program
+def bools_as_axes(tf):
+    x = tf.reshape(tf.range(24), [2, 3, 4])
+
+    def along(*axes):
+        sums = [tf.reduce_sum(x, axis) for axis in axes]
+        picked = tf.argmax(x, axes[0]), tf.split(x, [1, 2], axes[0])[0], tf.stack([x, x], axes[0])
+        moved = tf.expand_dims(x, axes[0]), tf.concat([x, x], axes[0]), tf.cumsum(x, axes[0])
+        return sums, picked, moved, tf.squeeze(x[:1, :1], [0, True]), tf.reverse(x, [True])
+
+    eager = along(True, [True], [True, False], np.array([True]))
+    return eager, tf.function(lambda: along(True, [True], [True, False]))()
+
+
+@program
 def ranges_of_floats(tf):
     bounds = [(0.0, 1.0, 0.1), (-2.0, 1.0, 0.3), (-2.0, 1.0, 0.00375), (1.0, 0.1, -0.3)]
     bounds += [(0.25, 2.9, 0.053), (3.0, -1.1, -0.41), (-1.3, 2.4, 0.37)]

@@ -90,6 +90,18 @@ def elements_shapes_and_errors(tf):
 
 
 @program
+def functions_are_evaluated(tf):
+    class Case(tf.test.TestCase):
+        def runTest(self):
+            pass
+
+    case, count = Case(), tf.Variable(0)
+    found = case.evaluate([lambda: count.assign_add(1), {"a": lambda: lambda: count + 1}, count])
+    case.assertItemsEqual([1, 2, 2], [2, 1, 2])
+    return found
+
+
+@program
 def ragged_and_sparse_values(tf):
     c = _Cases(tf)
     rows, floats = tf.ragged.constant([[1], [2, 3]]), tf.ragged.constant([[1.0], [2.0, 3.0]])

@@ -157,3 +157,26 @@ def in_a_loop(tf):
         return total
 
     return f(tf.constant(3)), raised(f, tf.constant(5))
+
+
+@program
+def ranks_that_a_run_tells(tf):
+    x = tf.ones([2, 3])
+
+    @tf.function
+    def within(rank):
+        tf.debugging.assert_rank_at_least(x, rank - 1)
+        tf.debugging.assert_rank_in(x, [rank, 5, 2 * rank])
+        tf.debugging.assert_rank(x, rank)
+        return rank
+
+    @tf.function
+    def own_rank(rank):
+        tf.debugging.assert_rank_at_least(x, tf.rank(tf.ones([1] * rank)))
+        return tf.rank(x)
+
+    return [
+        within(tf.constant(2)), raised(within, tf.constant(3)), raised(within, tf.constant(1)),
+        raised(within, tf.constant([2])), raised(within, tf.constant(2.0)),
+        own_rank(1), own_rank(2), raised(own_rank, 3),
+    ]  # fmt: skip

@@ -422,3 +422,13 @@ def python_conversions(tf):
         outcome(round, t), outcome(hash, t), outcome(lambda: 2 in tf.constant([1, 2])),
         outcome(complex, t), outcome(lambda: f"{t:.1f}"), outcome(lambda: list(tf.constant(1))),
     ]  # fmt: skip
+
+
+@program
+def numpy_types_of_texts(tf):
+    return [
+        outcome(lambda t=t: tf.as_dtype(t).name)
+        for t in (
+            np.dtype("S"), np.dtype("S5"), np.dtype("O"), np.bytes_, np.str_, str, bytes, "S", "U"
+        )
+    ]  # fmt: skip

@@ -1,5 +1,6 @@
 """Attributes that libraries set on tensors and variables: TensorFlow's take any, treadle's have
-slots. Private ones of TensorFlow's that libraries use are here by their public names."""
+slots. Private ones of TensorFlow's that libraries use are the public ones here, unless a class of
+the library has these itself."""
 
 from __future__ import annotations
 
@@ -10,10 +11,20 @@ from treadle.core.tensor import Tensor
 from treadle.ops.state import Variable
 
 _set: dict[int, dict[str, Any]] = {}  # by the addresses of objects that are still there
-_PRIVATE: dict[type, dict[str, str]] = {Variable: {"_trainable": "trainable"}}
+_PUBLIC = {"_trainable": "trainable", "_values": "values"}
+
+
+def _public_name(kind: type, name: str) -> str:
+    """The public name of a private attribute, where objects of a class have treadle's."""
+    public = _PUBLIC.get(name)
+    if public is None:
+        return name
+    owner = next((c for c in kind.__mro__ if public in vars(c)), None)
+    return public if owner is not None and owner.__module__.startswith("treadle.") else name
 
 
 def _set_attribute(self: Any, name: str, value: Any) -> None:
+    name = _public_name(type(self), name)
     try:
         object.__setattr__(self, name, value)
     except AttributeError:
@@ -26,17 +37,13 @@ def _set_attribute(self: Any, name: str, value: Any) -> None:
 
 
 def _attribute(self: Any, name: str) -> Any:
+    public = _public_name(type(self), name)
+    if public != name:
+        return getattr(self, public)
     found = _set.get(id(self), {})
     if name in found:
         return found[name]
     raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-
-def _alias(name: str) -> property:
-    """A property that is another attribute."""
-    return property(
-        lambda self: getattr(self, name), lambda self, value: setattr(self, name, value)
-    )
 
 
 def accept_attributes() -> None:
@@ -44,6 +51,3 @@ def accept_attributes() -> None:
     for kind in (Tensor, Variable):
         kind.__setattr__ = _set_attribute  # type: ignore[method-assign]
         kind.__getattr__ = _attribute  # type: ignore[union-attr]
-    for owner, names in _PRIVATE.items():
-        for private, public in names.items():
-            setattr(owner, private, _alias(public))

@@ -49,9 +49,9 @@ class BoundedTensorSpec(TensorSpec):
     def from_spec(cls, spec: Any, name: str | None = None) -> BoundedTensorSpec:
         """The spec of tensors with another's shape, dtype and bounds; the bounds of the dtype where
         that has none."""
-        low = getattr(spec, "minimum", spec.dtype.min)
-        high = getattr(spec, "maximum", spec.dtype.max)
-        return cls(spec.shape, spec.dtype, low, high, name or spec.name)
+        dtype = dtypes.as_dtype(spec.dtype)  # a library's spec of arrays may have NumPy's
+        low, high = getattr(spec, "minimum", dtype.min), getattr(spec, "maximum", dtype.max)
+        return cls(spec.shape, dtype, low, high, name or spec.name)
 
     def with_dims(self, dims: Iterable[Dim]) -> Any:
         """The `TensorSpec` with other dims: bounds may not fit them."""

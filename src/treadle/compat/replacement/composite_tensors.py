@@ -220,6 +220,28 @@ def register(name: str) -> Callable[[C], C]:
     return decorate
 
 
+def get_name(cls: type) -> str:
+    """The name that a class of specs is registered by.
+
+    Raises:
+        ValueError: it is not registered.
+    """
+    if cls not in _TYPE_SPEC_TO_NAME:
+        raise ValueError(f"TypeSpec {cls.__module__}.{cls.__name__} has not been registered.")
+    return _TYPE_SPEC_TO_NAME[cls]
+
+
+def lookup(name: str) -> type:
+    """The class of specs that is registered by a name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in _NAME_TO_TYPE_SPEC:
+        raise ValueError(f"No TypeSpec has been registered with name {name!r}")
+    return _NAME_TO_TYPE_SPEC[name]
+
+
 def register_type_spec_from_value_converter(
     type_object: Any, converter_fn: Callable[[Any], Any], allow_subclass: bool = False
 ) -> None:

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from treadle.core.origin import at, user_origin
 
@@ -63,6 +63,34 @@ def full_arg_spec(function: Any) -> Any:
     found = inspect.getfullargspec(wrapped)
     own = (getattr(wrapped, "__module__", None) or "").split(".")[0] == "treadle"
     return found._replace(annotations={}) if own else found
+
+
+class ArgSpec(NamedTuple):
+    """Python 2's description of a function's arguments."""
+
+    args: list[str]
+    varargs: str | None
+    keywords: str | None
+    defaults: tuple[Any, ...] | None
+
+
+def arg_spec(function: Any) -> ArgSpec:
+    """The arguments of a function; those that only a name gives are the last of them."""
+    found = full_arg_spec(function)
+    defaults = (*(found.defaults or ()), *(found.kwonlydefaults or {}).values())
+    return ArgSpec(found.args + found.kwonlyargs, found.varargs, found.varkw, defaults or None)
+
+
+def call_args(function: Any, /, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """The arguments of a call by their names, with defaults. Other than with `inspect.getcallargs`
+    those of ``**kwargs`` are among the others, and nothing is checked."""
+    spec, given = full_arg_spec(function), dict(kwargs)
+    own = getattr(function, "__self__", None)
+    places = (name for name in spec.args if name not in given)
+    given.update(zip(places, args if own is None else (own, *args), strict=False))
+    with_default = spec.args[len(spec.args) - len(spec.defaults or ()) :]
+    defaults = dict(zip(with_default, spec.defaults or (), strict=True))
+    return defaults | (spec.kwonlydefaults or {}) | given
 
 
 def fn_args(fn: Any) -> tuple[str, ...]:

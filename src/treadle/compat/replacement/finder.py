@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import os
 import sys
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,7 @@ from treadle.compat import replacement
 from treadle.compat.replacement.absent import name_absent_parts
 from treadle.compat.replacement.attributes import accept_attributes
 from treadle.compat.replacement.internal import KERAS, TENSORFLOW
+from treadle.compat.replacement.keras_layers import accept_names_of_keras_2
 from treadle.compat.replacement.lookups import private_module
 from treadle.compat.replacement.xla import XLA
 from treadle.core.origin import at, user_origin
@@ -24,12 +26,17 @@ _NAMES = {
     "keras_core": "treadle.keras",
     "tf_keras": "treadle.keras",
 }
+_KERAS_2 = "2.21.0"  # what the package tf_keras calls itself
 # Modules that stand elsewhere in treadle than in the packages.
 _ELSEWHERE = {
     "tf_keras.api._v1.keras.__internal__.legacy.layers": "treadle.compat.v1.layers",
     "tf_keras.api._v1.keras": "treadle.compat.v1.keras",
     "tf_keras.api._v2.keras": "treadle.keras",
+    "tensorflow.estimator": "treadle.compat.v1.estimator",
+    "tensorflow.feature_column": "treadle.compat.v1.feature_column",
 }
+# Public modules of TensorFlow 2 of which treadle has TensorFlow 1's.
+_OLDER = ("estimator", "feature_column")
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -57,7 +64,7 @@ def _module(name: str, asked: str) -> Any:
         return private
     if asked in _ELSEWHERE:
         return _found(_ELSEWHERE[asked], asked)
-    if asked != "tf_keras" and any(other.startswith(f"{asked}.") for other in _ELSEWHERE):
+    if asked not in _NAMES and any(other.startswith(f"{asked}.") for other in _ELSEWHERE):
         package = ModuleType(asked)
         package.__path__ = []
         return package
@@ -79,6 +86,15 @@ def _found(name: str, asked: str) -> Any:
             raise ModuleNotFoundError(f"No module named {asked!r}", name=asked) from None
 
 
+class _Older(ModuleType):
+    """A module of TensorFlow 1, which is imported when something of it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(_found(_ELSEWHERE[self.__name__], self.__name__), name)
+
+
 def _reach_older_names() -> None:
     """TensorFlow's ``compat.v1`` computes at once until a program says otherwise, also where a
     library imports it; only ``import treadle.compat.v1`` means graphs by itself."""
@@ -97,7 +113,9 @@ def as_tensorflow() -> None:
 
     It stands before the first import of TensorFlow and of what imports it. Modules under
     ``tensorflow.python``, which are private but which libraries import, are there as far as
-    treadle has what they are asked for. A second call does nothing.
+    treadle has what they are asked for. Keras has the names of both its versions, and says that it
+    is version 2 where the environment has ``TF_USE_LEGACY_KERAS=1``, as libraries for that ask. A
+    second call does nothing.
 
     Raises:
         RuntimeError: TensorFlow itself, or Keras, was imported before.
@@ -111,8 +129,12 @@ def as_tensorflow() -> None:
             f"call it first{at(user_origin())}"
         )
     accept_attributes()
+    accept_names_of_keras_2()
     replacement.is_active = True
+    if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true"):
+        vars(treadle.keras)["__version__"] = _KERAS_2
     vars(treadle).update(__internal__=TENSORFLOW, __git_version__="unknown", xla=XLA)
+    vars(treadle).update((name, _Older(f"tensorflow.{name}")) for name in _OLDER)
     vars(treadle.keras)["__internal__"] = KERAS
     name_absent_parts()
     sys.meta_path.insert(0, _Finder())

@@ -117,6 +117,29 @@ class EagerTensor(metaclass=_EagerTensorType):
     """To `isinstance` the class of tensors that have values."""
 
 
+class _TensorTypes(type(Variable)):  # type: ignore[misc]
+    """A class of classes that may have `Variable` as another base."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        own = cls is TensorType and isinstance(value, td.Tensor | Variable)
+        return own or super().__instancecheck__(value)
+
+
+class TensorType(metaclass=_TensorTypes):
+    """What classes of libraries derive from whose objects are used as tensors. Tensors and
+    variables are its instances."""
+
+    __slots__ = ()
+
+
+def shape_internal(input: Any, name: str | None = None, optimize: bool = True,
+                   out_type: Any = None) -> Any:  # fmt: skip
+    """`td.shape`, of sparse tensors, too."""
+    if isinstance(input, td.SparseTensor):
+        return td.cast(input.dense_shape, out_type or td.int32)
+    return td.shape(input, out_type or td.int32)
+
+
 def parameterized_truncated_normal(
     shape: Any, means: Any = 0.0, stddevs: Any = 1.0, minvals: Any = -2.0, maxvals: Any = 2.0,
     dtype: Any = td.float32, seed: Any = None, name: str | None = None,

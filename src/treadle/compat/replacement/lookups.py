@@ -3,7 +3,8 @@
 TensorFlow defines its public functions in private modules, and libraries import them from there:
 ``tensorflow.python.ops.math_ops.reduce_sum`` is ``tensorflow.reduce_sum``. Such a name is looked up
 in the public modules. What is in none of them is in `private`, or an `ImportError`. Modules under
-``tensorflow.core`` have protocol buffers.
+``tensorflow.core`` have protocol buffers. Those under ``keras.src``, in which Keras defines its
+public functions, are looked up as ``tensorflow.python.keras``, its older place.
 """
 
 from __future__ import annotations
@@ -21,14 +22,22 @@ _PACKAGE_NAMES = """
     autograph.pyct autograph.pyct.common_transformers autograph.pyct.static_analysis
     autograph.utils checkpoint client compat compiler compiler.xla data data.experimental
     data.experimental.ops data.kernel_tests data.ops data.util debug distribute eager
-    eager.polymorphic_function feature_column framework grappler keras keras.engine keras.layers
-    keras.mixed_precision keras.optimizer_v2 keras.saving keras.utils layers lib lib.core lib.io
+    eager.polymorphic_function feature_column framework grappler keras keras.backend
+    keras.backend.common keras.engine keras.layers keras.layers.attention
+    keras.layers.convolutional keras.layers.core keras.layers.merging keras.layers.normalization
+    keras.layers.pooling keras.layers.preprocessing keras.layers.regularization
+    keras.layers.reshaping keras.layers.rnn keras.losses keras.metrics keras.mixed_precision
+    keras.models keras.ops keras.optimizer_v2 keras.optimizers keras.saving keras.trainers
+    keras.trainers.data_adapters keras.utils layers lib lib.core lib.io
     lookup module ops ops.distributions ops.linalg ops.linalg.sparse ops.losses ops.numpy_ops
     ops.parallel_for ops.ragged ops.signal ops.structured platform profiler saved_model summary
     tools tools.docs tpu trackable training training.experimental training.saving types user_ops
     util
 """
 _PACKAGES = frozenset(_PACKAGE_NAMES.split())
+_ROOTS = {
+    "tensorflow.python": "", "keras.src": "keras", "tf_keras.src": "keras",
+}  # fmt: skip
 # Where names of private modules are looked up, in this order.
 _PLACES = (
     "treadle", "treadle.math", "treadle.nn", "treadle.linalg", "treadle.random", "treadle.image",
@@ -58,7 +67,7 @@ class MessageModule(ModuleType):
 
 
 class PrivateModule(ModuleType):
-    """A module under ``tensorflow.python``."""
+    """A module under ``tensorflow.python`` or ``keras.src``."""
 
     def __init__(self, name: str, inside: str) -> None:
         super().__init__(name, f"What treadle has for the names of {name}.")
@@ -66,16 +75,17 @@ class PrivateModule(ModuleType):
         self._inside = inside
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__" and _exported(self._inside):
+            return _exported(self._inside)
         if name.startswith("__"):
             raise AttributeError(name)
-        if self._inside in _PACKAGES or not self._inside:
-            try:
-                return importlib.import_module(f"{self.__name__}.{name}")
-            except ModuleNotFoundError:
-                pass
-        found = private.found(self._inside, name)
+        found = _of_same_module(self._inside, name)
+        if found is None and (self._inside in _PACKAGES or not self._inside):
+            found = _submodule(f"{self.__name__}.{name}")
         if found is None:
-            found = _public(self._inside, name)
+            found = private.found(self._inside, name)
+        if found is None:
+            found = _public(name)
         if found is None:
             raise AttributeError(
                 f"{self.__name__} is private to TensorFlow, and treadle has no {name!r} for it"
@@ -84,10 +94,31 @@ class PrivateModule(ModuleType):
         return found
 
 
-def _public(inside: str, name: str) -> Any:
-    """The public name; where it is Keras's first in the public module of the same name."""
-    same = [f"treadle.{inside}"] if inside.startswith("keras.") else []
-    for place in (*same, *_PLACES):
+def _of_same_module(inside: str, name: str) -> Any:
+    """What Keras's public module of the same name exports: its private modules are called so."""
+    exported = _exported(inside)
+    return getattr(_attribute(f"treadle.{inside}"), name) if name in exported else None
+
+
+def _exported(inside: str) -> list[str]:
+    if inside != "keras" and not inside.startswith("keras."):
+        return []
+    try:
+        found: list[str] = _attribute(f"treadle.{inside}").__all__
+        return found
+    except AttributeError:
+        return []
+
+
+def _submodule(name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        return None
+
+
+def _public(name: str) -> Any:
+    for place in _PLACES:
         try:
             return getattr(_attribute(place), name)
         except AttributeError:
@@ -102,16 +133,18 @@ def _attribute(place: str) -> Any:
 
 
 def private_module(name: str) -> ModuleType | None:
-    """The module for a name under ``tensorflow.python`` or ``tensorflow.core``; None for others.
+    """The module for a name under ``tensorflow.python``, ``tensorflow.core`` or ``keras.src``; None
+    for others.
 
     Raises:
         ModuleNotFoundError: it is the name of something within a module.
     """
     if f"{name}.".startswith("tensorflow.core."):
         return MessageModule(name)
-    if not f"{name}.".startswith("tensorflow.python."):
+    root = next((root for root in _ROOTS if f"{name}.".startswith(f"{root}.")), None)
+    if root is None:
         return None
-    inside = name.removeprefix("tensorflow.python").removeprefix(".")
+    inside = f"{_ROOTS[root]}{name.removeprefix(root)}".removeprefix(".")
     package = inside.rpartition(".")[0]
     if package and package not in _PACKAGES:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)

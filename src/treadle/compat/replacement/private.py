@@ -14,6 +14,8 @@ from treadle.compat.replacement.identities import IdentityDictionary, IdentitySe
 from treadle.core.dimension import Dimension
 from treadle.core.tensor import Reference
 from treadle.core.trace_types import TypeSpec
+from treadle.distribute.values import PerReplica
+from treadle.distribute.variables import DistributedVariable, MirroredVariable, SyncOnReadVariable
 from treadle.ops.state import Variable
 
 _DOCUMENTATION = dict.fromkeys(
@@ -28,8 +30,9 @@ _SPECS = {
     **{
         name: getattr(composite_tensors, name)
         for name in (
-            "BatchableTypeSpec", "register", "register_type_spec_from_value_converter",
-            "type_spec_from_value", "_NAME_TO_TYPE_SPEC", "_TYPE_SPEC_TO_NAME",
+            "BatchableTypeSpec", "get_name", "lookup", "register",
+            "register_type_spec_from_value_converter", "type_spec_from_value",
+            "_NAME_TO_TYPE_SPEC", "_TYPE_SPEC_TO_NAME",
         )
     },
 }  # fmt: skip
@@ -52,8 +55,22 @@ _TESTS = dict.fromkeys(
     decorators.unchanged_test,
 )  # fmt: skip
 
+_AGGREGATING = absent(
+    "tensorflow.python.distribute.ps_values.AggregatingVariable",
+    "Strategies with servers of parameters are not provided: their variables are not here",
+)
+
 _OWN: dict[str, dict[str, Any]] = {
     "data.ops.iterator_ops": {"OwnedIterator": td.data.Iterator},
+    "distribute.ps_values": {"AggregatingVariable": _AGGREGATING},
+    "distribute.values": {
+        "AggregatingVariable": _AGGREGATING,
+        "DistributedValues": td.distribute.DistributedValues,
+        "DistributedVariable": DistributedVariable,
+        "MirroredVariable": MirroredVariable,
+        "PerReplica": PerReplica,
+        "SyncOnReadVariable": SyncOnReadVariable,
+    },
     "eager.context": {
         "context": functions.Context,
         "eager_mode": decorators.nothing,
@@ -86,7 +103,10 @@ _OWN: dict[str, dict[str, Any]] = {
     "framework.type_spec": _SPECS,
     "framework.type_spec_registry": _SPECS,
     "layers.utils": _CONDITIONS,
-    "ops.array_ops": {"prevent_gradient": functions.prevent_gradient},
+    "ops.array_ops": {
+        "prevent_gradient": functions.prevent_gradient,
+        "shape_internal": functions.shape_internal,
+    },
     "ops.control_flow_case": {"_case_helper": functions.case_helper},
     "ops.control_flow_util": {
         "ENABLE_CONTROL_FLOW_V2": True,
@@ -119,6 +139,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "wrap_or_unwrap": decorators.same,
     },
     "training.moving_averages": {"assign_moving_average": functions.assign_moving_average},
+    "types.core": {"Tensor": functions.TensorType, "TensorLike": functions.TensorType},
     "util.all_util": {
         "remove_undocumented": lambda *args, **kwargs: None,
         "make_all": lambda *args, **kwargs: [],
@@ -145,7 +166,8 @@ _OWN: dict[str, dict[str, Any]] = {
     "util.tf_export": {"tf_export": decorators.unchanged, "keras_export": decorators.unchanged},
     "util.tf_inspect": {
         "getfullargspec": decorators.full_arg_spec,
-        "getargspec": decorators.full_arg_spec,
+        "getargspec": decorators.arg_spec,
+        "getcallargs": decorators.call_args,
         "_inspect": inspect,
     },
     "util.variable_utils": {

@@ -654,6 +654,11 @@ def resource_variables_enabled() -> bool:
     return True
 
 
+def control_flow_v2_enabled() -> bool:
+    """True: loops and branches are values of the graph, with functions of their own."""
+    return True
+
+
 # -- gradients -----------------------------------------------------------------------------------
 
 

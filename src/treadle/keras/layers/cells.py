@@ -186,6 +186,7 @@ class GRUCell(_Cell):
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
         use_bias: bool = True, reset_after: bool = True, **kwargs: Any,
     ) -> None:  # fmt: skip
+        kwargs.pop("implementation", None)  # one of several equal ways to compute it
         super().__init__(units, activation, use_bias, **kwargs)
         self.recurrent_activation = activations.get(recurrent_activation)
         self.reset_after = reset_after
@@ -235,6 +236,7 @@ class LSTMCell(_Cell):
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
         use_bias: bool = True, unit_forget_bias: bool = True, **kwargs: Any,
     ) -> None:  # fmt: skip
+        kwargs.pop("implementation", None)  # one of several equal ways to compute it
         super().__init__(units, activation, use_bias, **kwargs)
         self.recurrent_activation = activations.get(recurrent_activation)
         self.unit_forget_bias = unit_forget_bias
