@@ -654,6 +654,11 @@ def resource_variables_enabled() -> bool:
     return True
 
 
+def control_flow_v2_enabled() -> bool:
+    """True: branches and loops are operations that own their graphs."""
+    return True
+
+
 # -- gradients -----------------------------------------------------------------------------------
 
 

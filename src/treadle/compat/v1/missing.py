@@ -132,7 +132,6 @@ HINTS = {
     ),
     "batch_scatter_update": "Use tf.scatter_nd_update with the indices of the batch",
     "check_pinned": "Tensors are where they are computed",
-    "control_flow_v2_enabled": "Loops and branches are always values of the graph",
     "create_partitioned_variables": "Variables are not divided into parts: use tf.get_variable",
     **dict.fromkeys(
         ("get_session_handle", "get_session_tensor", "delete_session_tensor"), _HANDLES
