@@ -125,6 +125,7 @@ SHAPING = [
           lambda x: x.transpose(1, 2, 0), THREE_D),
     moves("expand_dims", lambda x: td.expand_dims(x, 1), lambda x: np.expand_dims(x, 1)),
     moves("expand_dims_last", lambda x: td.expand_dims(x, -1), lambda x: x[..., None]),
+    moves("expand_dims_list", lambda x: td.expand_dims(x, [-1]), lambda x: x[..., None]),
     moves("squeeze_unknown", lambda x: td.squeeze(x), np.squeeze, (((2, 3),),), symbolic=True),
     moves("ensure_shape", lambda x: td.ensure_shape(x, [2, None]), lambda x: x, (((2, 3),),)),
     moves("squeeze", td.squeeze, np.squeeze, (((1, 3, 1),), ((1,),), ((2,),))),

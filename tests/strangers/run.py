@@ -77,12 +77,17 @@ def outcome_of(
         tensorflow: the interpreter.
         root: the folder of its repository, whose packages it may import.
     """
-    found = _run(program, limit, sys.executable, "treadle", root)
-    errors = _errors(found)
-    wrong = {i: error for i, error in errors.items() if not NOT_HERE.match(error)}
-    compared = {}
-    if (wrong or found["limit"]) and tensorflow is not None:
+    found, there = _run(program, limit, sys.executable, "treadle", root), None
+    if tensorflow is not None and (_wrong(found) or found["limit"]):
         there = _run(program, limit + 15, tensorflow, "tensorflow", root)
+    return judged(found, there)
+
+
+def judged(found: dict[str, Any], there: dict[str, Any] | None) -> Outcome:
+    """What became of a program, of which `parts` wrote `found` with treadle, and with TensorFlow
+    what is `there`."""
+    errors, wrong, compared = _errors(found), _wrong(found), {}
+    if there is not None:
         refused = _errors(there)
         if found["limit"]:
             compared = {"treadle": progress(found), "tensorflow": progress(there)}
@@ -105,6 +110,11 @@ def progress(found: dict[str, Any]) -> dict[str, Any]:
     if found["limit"]:
         told |= {key: found[key] for key in ("unfinished", "printed") if key in found}
     return told
+
+
+def _wrong(found: dict[str, Any]) -> dict[int | str, str]:
+    """The errors that are not for want of data or packages."""
+    return {i: error for i, error in _errors(found).items() if not NOT_HERE.match(error)}
 
 
 def _errors(found: dict[str, Any]) -> dict[int | str, str]:

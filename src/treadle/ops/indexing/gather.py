@@ -152,13 +152,14 @@ def gather(
 ) -> Tensor:  # fmt: skip
     """The parts of `params` at `indices` along `axis` (default: `batch_dims`).
 
-    The first `batch_dims` axes of both are matched instead of combined.
+    The first `batch_dims` axes of both are matched instead of combined; a negative number counts
+    from the axes of `indices`.
 
     Raises:
         InvalidArgumentError: an index outside the axis.
     """
     x, i = convert_to_tensor(params), convert_to_tensor(indices)
-    batch = normalize_axis(batch_dims, i.ndim + 1) if batch_dims < 0 else batch_dims
+    batch = normalize_axis(batch_dims, i.ndim) if batch_dims < 0 else batch_dims
     position = batch if axis is None else normalize_axis(axis, x.ndim)
     if not batch <= position < max(x.ndim, 1) or x.ndim == 0:
         raise errors.InvalidArgumentError(
