@@ -226,6 +226,8 @@ GATHERS = [
           (((2, 3, 2),), ((2, 3),))),
     moves("gather_batch", lambda x: td.gather(x, INDICES, batch_dims=1),
           lambda x: np.stack([x[0][INDICES[0]], x[1][INDICES[1]]]), (((2, 3),), ((2, 3, 4),))),
+    moves("gather_batch_from_end", lambda x: td.gather(x, INDICES, batch_dims=-1),
+          lambda x: np.stack([x[0][INDICES[0]], x[1][INDICES[1]]]), (((2, 3),),)),
     moves("gather_batch_axis", lambda x: td.gather(x, INDICES, axis=2, batch_dims=1),
           lambda x: np.stack([x[0][:, INDICES[0]], x[1][:, INDICES[1]]]),
           (((2, 5, 3),), ((2, 5, 3, 2),))),

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from treadle.compat.v1.aliases import ALIASES_IN
-from treadle.compat.v1.recording import recorded
+from treadle.compat.v1.recording import record_call, recorded
 from treadle.compat.v1.values import Tensor
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import Claimed
@@ -81,22 +81,13 @@ _NOT_MIRRORED = {
 
 def is_at_once(function: Any) -> bool:
     """Whether something is no function that a graph has."""
-    if _is_traced(function):
-        return False
     return not inspect.isfunction(function) or function.__name__ in _AT_ONCE
-
-
-def _is_traced(function: Any) -> bool:
-    """Whether it is what `td.function` gives, or a method of this kind."""
-    return isinstance(getattr(function, "__func__", function), Function)
 
 
 def graph_function(function: Any, name: str | None = None) -> Any:
     """A function of treadle as graphs have it; other things as they are."""
     if is_at_once(function):
         return function
-    if _is_traced(function):
-        return recorded(function, *["PartitionedCall"] * 2)
     if function.__name__.startswith("assert_"):
         return _assertion(function)
     known = (name or _NAMES.get(function.__name__, "")).split()
@@ -142,6 +133,8 @@ def claim(value: Any, dtype: Any) -> Any:
 
 
 def _taken(message: str, function: Any, args: Any, kwargs: Any) -> Any:
+    if isinstance(getattr(function, "__func__", function), Function):  # it, or its method
+        return record_call(function, args, kwargs)
     if is_at_once(function):
         raise TypeError(message)
     return written_down(function, args, kwargs)
