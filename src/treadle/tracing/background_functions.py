@@ -29,7 +29,6 @@ class BackgroundFunction:
 
     def __init__(self, function: Callable[..., None], name: str) -> None:
         self._function = Function(function, autograph=False, name=name)
-        self._function.is_users = False
         self._name = name
         # By the specs of arguments: how often they were met, then the trace; None: there is none.
         self._met: dict[Any, int | ConcreteFunction | None] = {}

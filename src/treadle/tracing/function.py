@@ -53,11 +53,9 @@ class Function:
     Attributes:
         python_function: the function as written.
         input_signature: the specs given to `function`, or None.
-        is_users: whether the user wrote it, and is told of loops in it that were unrolled.
     """
 
     __signature__ = SignatureOfPython()
-    is_users = True
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Function:
         """An object that CPython calls through native plans, where that is possible."""
@@ -301,8 +299,7 @@ class Function:
             self._tracing.discard(running)
         self._traced_once = True
         size = operations(traced.graph)
-        if self.is_users:
-            warn_of_unrolled_loop(traced.graph, size)
+        warn_of_unrolled_loop(traced.graph, size)
         self._history.add(record, size)
         concrete = ConcreteFunction(
             traced, arguments, self._signature, self._programs, record.number, told_apart

@@ -103,8 +103,10 @@ def recorded(
 
 
 def record_call(function: Any, args: Any, kwargs: Any) -> Any:
-    """The result of a call of what `td.function` gives, as one operation of a graph. The graph keeps
-    the function; graphs as data cannot name it."""
+    """The result of a call of what `td.function` gives, as one operation of a graph.
+
+    The graph keeps the function; graphs as data cannot name it.
+    """
     graph = writes_into(args, kwargs)
     if graph is None:
         return function(*args, **kwargs)
