@@ -24,6 +24,7 @@ import tf_keras.api._v1.keras as keras1
 from tensorflow import keras
 from tensorflow.keras.layers import Dense
 from tensorflow.python.autograph.pyct import transformer
+from tensorflow.python.client import device_lib
 from tensorflow.python.framework import composite_tensor, ops, test_util, type_spec
 from tensorflow.python.framework import type_spec_registry
 from tensorflow.python.framework.ops import convert_to_tensor
@@ -109,6 +110,9 @@ arguments = library.tf_inspect.getargspec(Takes().method)
 assert arguments == (["self", "a", "b", "c"], None, "more", (2, 3)) and arguments.keywords == "more"
 calling = library.tf_inspect.getcallargs(Takes().method, 5, d=4)
 assert isinstance(calling.pop("self"), Takes) and calling == {"a": 5, "b": 2, "c": 3, "d": 4}
+(processor,) = library.device_lib.list_local_devices()
+assert (processor.name, processor.device_type) == ("/device:CPU:0", "CPU")
+assert processor.memory_limit > 0 and library.tf1.control_flow_v2_enabled()
 assert tf.__internal__.CompositeTensor is library.composite_tensor.CompositeTensor
 assert isinstance(tf.ragged.constant([[1], []]), library.composite_tensor.CompositeTensor)
 try:

@@ -110,10 +110,19 @@ def test_a_saver_saves_what_is_shared(tmp_path: Any) -> None:
         np.testing.assert_array_equal(now, then)
 
 
+def test_traced_functions_are_operations_of_the_graph() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    doubled, size = td.function(lambda y, n: (y * n, y.shape[0]))(x, 2)
+    assert (doubled.name, doubled.shape.as_list()) == ("PartitionedCall:0", [2])
+    with tf.Session() as session:
+        found = session.run([doubled, size, *tf.gradients(doubled, [x])], {x: [1.0, 3.0]})
+    assert [np.asarray(f).tolist() for f in found] == [[2.0, 6.0], 2, [2.0, 2.0]]
+
+
 def test_what_is_refused() -> None:
     x = tf.placeholder(tf.float32)
     with pytest.raises(TypeError, match="a td.function that is traced cannot take it"):
-        td.function(lambda y: y * 2)(x)
+        td.function(lambda: x * 2)()
     with pytest.raises(ValueError, match="give the placeholder one"):
         td.keras.layers.Dense(2)(x)
     with pytest.raises(TypeError, match="has a value when a session runs it"):

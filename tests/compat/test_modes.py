@@ -54,9 +54,37 @@ with tf.Graph().as_default(), v1.Session() as session:
     assert session.run({"all": tf.reduce_sum(x * c) + v, "c": c}, {x: [1.0, 2.0]}) == {
         "all": 9.0, "c": 2.0}
 
+
+class Scale(tf.Module):
+    @tf.function
+    def __call__(self, a):
+        return 3.0 * a
+
+with tf.Graph().as_default() as graph, v1.Session() as session:
+    total = tf.reduce_sum(tf.Variable([1.0, 2.0, 3.0]) * tf.ones([3]))
+    assert total.graph is graph and total.name == "Sum:0"
+    step = v1.train.GradientDescentOptimizer(0.5).minimize(total)
+    session.run(v1.global_variables_initializer())
+    assert session.run([total, step])[0] == 6.0 and session.run(total) == 4.5
+    double = tf.function(lambda a: 2.0 * a)(total)
+    assert session.run([double, Scale()(total)]) == [9.0, 13.5]
+    assert v1.gradients(double, [total])[0].eval() == 2.0
+assert tf.ones([2]).numpy().tolist() == [1.0, 1.0] and isinstance(tf.Variable(1.0), tf.Variable)
+
+class Sessions(tf.test.TestCase):
+    def runTest(self):
+        with self.cached_session() as session:
+            assert session is None
+        with tf.Graph().as_default(), self.cached_session() as session:
+            assert session.run(tf.constant(2.0) + 1.0) == tf.constant(3.0).eval()
+
+result = Sessions().run()
+assert result.wasSuccessful(), result.errors
+
 v1.disable_eager_execution()
 y = v1.placeholder(tf.float32, [None]) * 2.0
 assert not v1.executing_eagerly() and y.name == "mul:0"
+assert tf.constant(1.0).graph is tf.Variable(1.0).graph is v1.get_default_graph()
 """
 _OF_TENSORFLOW_1 = """
 IMPORT

@@ -14,7 +14,7 @@ from tests.keras.test_optimizers import make
 from treadle import keras
 from treadle.passes import disabled
 from treadle.runtime.cpu.backend import Cpu
-from treadle.tracing import settings
+from treadle.tracing import graph_size, settings
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +61,14 @@ def test_programs_update_as_eager_operations_do(name):
     assert with_functions or programs(opt)
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)
+
+
+def test_updates_of_many_variables_are_no_loop_that_the_user_wrote(monkeypatch, recwarn):
+    monkeypatch.setattr(graph_size, "MANY_OPERATIONS", 10)
+    monkeypatch.setattr(graph_size, "MANY_REPEATS", 2)
+    opt = keras.optimizers.Adam(0.1)
+    updated(opt)
+    assert programs(opt) and not recwarn.list
 
 
 def test_settings_that_change_are_seen():

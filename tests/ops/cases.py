@@ -156,6 +156,8 @@ BINARY = [
          TWO, ("int32", "int64", "float64"), low=1, high=9, differentiable=False),
     Case("pow", td.pow, np.power, TWO, ("float32", "float64", "int32", "int64", *COMPLEX),
          low=1),
+    Case("pow_numpy_number", lambda x: td.pow(x, np.float64(2.0)), np.square,
+         dtypes=("float32", "float64")),
     Case("maximum", td.maximum, np.maximum, TWO, REALS),
     Case("minimum", td.minimum, np.minimum, TWO, REALS),
     Case("atan2", td.math.atan2, np.arctan2, TWO, low=0.3),

@@ -42,6 +42,7 @@ CASES: dict[str, tuple[Any, Any, type[Exception], str]] = {
     "reshape_two": (lambda x: td.reshape(x, [-1, -1]), F, Invalid, "reshape.*one dim may be -1"),
     "transpose": (lambda x: td.transpose(x, [0, 0]), F, Invalid, r"transpose.*\(0, 0\).*\(2, 3\)"),
     "expand_dims": (lambda x: td.expand_dims(x, 5), F, Invalid, "axis 5 is out of range"),
+    "expand_dims_two": (lambda x: td.expand_dims(x, [0, 1]), F, Invalid, "one integer"),
     "squeeze": (lambda x: td.squeeze(x, 0), F, Invalid, r"squeeze: dim 0 of \(2, 3\) is 2"),
     "concat": (lambda x: td.concat([x, x[:, :1]], 0), F, Invalid, "concat.*dim 1 differs: 3 and 1"),
     "concat_axis": (lambda x: td.concat([x, x], 5), F, Invalid, "axis 5 is out of range"),

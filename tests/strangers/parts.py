@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import io
 import json
 import linecache
 import os
@@ -66,6 +67,7 @@ class Tests:
         self.number = 0
         self.found: list[dict[str, Any]] = []
         self._by_name: dict[str, dict[str, Any]] = {}
+        self._began = 0.0
 
     def run(self, path: Path) -> None:
         import pytest
@@ -80,22 +82,36 @@ class Tests:
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
-            self._note(report, 0.0)
+            self._note(report)
+
+    def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
+        self._began = time.process_time()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        self._note(report, report.duration)
+        self._note(report)["seconds"] = round(time.process_time() - self._began, 2)
 
-    def _note(self, report: Any, seconds: float) -> None:
+    def _note(self, report: Any) -> dict[str, Any]:
         name = report.nodeid.rpartition("/")[2]
         if name not in self._by_name:
             self._by_name[name] = {"name": name, "seconds": 0.0}
             self.found.append(self._by_name[name])
         entry = self._by_name[name]
-        entry["seconds"] = round(entry["seconds"] + seconds, 2)
         if report.failed and "error" not in entry:
             text = str(report.longrepr)
             lines = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
             entry |= {"error": (lines or [text])[0][:600], "trace": text[-1800:]}
+        return entry
+
+
+class Printed(io.TextIOBase):
+    """What a program prints, which is thrown away. `lines` tells how far a long part has come."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+
+    def write(self, text: str) -> int:
+        self.lines += text.count("\n")
+        return len(text)
 
 
 def cut_down(part: str) -> str:
@@ -119,29 +135,38 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
     tests = Tests() if is_tests(path) else None
     parts: list[str] = [] if tests else parts_of(path)
     found: list[dict[str, Any]] = tests.found if tests else []
+    printed, began = Printed(), time.process_time()
 
     def finish(*interrupted: Any) -> None:
-        done = {
+        done: dict[str, Any] = {
             "parts": max(len(parts), tests.number if tests else 0, len(found)),
             "limit": bool(interrupted), "list": found,
         }  # fmt: skip
+        if interrupted:
+            known = sum(part["seconds"] for part in found)
+            done["unfinished"] = round(time.process_time() - began - known, 2)
+            done["printed"] = printed.lines
+            done["at"] = "".join(traceback.format_stack(interrupted[1]))[-4000:]
         result.write_text(json.dumps(done, indent=1))
         os._exit(0)
 
     for sign in (signal.SIGXCPU, signal.SIGALRM, signal.SIGTERM):
         signal.signal(sign, finish)
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 30))
-    signal.alarm(limit * 4)
+    signal.alarm(limit * 10)
     main = types.ModuleType("__main__")
     main.__file__, sys.modules["__main__"], sys.argv = str(path), main, [str(path)]
     sys.path.insert(1, str(path.parent))
     warnings.simplefilter("ignore")
     importlib.import_module("small_data").install(folder)
     sys.path.remove(str(Path(__file__).parent))
+    began = time.process_time()
+    sys.stdout = printed
     if tests:
         tests.run(path)
     main.__dict__["display"] = print
     for number, part in enumerate(parts):
+        printed.lines = 0
         found.append(_outcome(cut_down(part), f"part {number} of {path.name}", main.__dict__))
     finish()
 

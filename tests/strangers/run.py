@@ -14,6 +14,9 @@ there in the same way, and parts that fail there, too, do not count. Then a prog
 - *cannot be told here*, where half of its parts need what is not here: data, packages, names that
   such parts would have made.
 
+A program that runs until the time limit is run with TensorFlow, too: the results say how far either
+has come in the same processor time, and what each part costs with it.
+
 ``--mirrors`` takes the programs of the results, by default those that stopped; ``--write`` puts the
 new outcomes there. Programs that others do not have are found by nobody: they are left as they are.
 ``--add`` runs programs of repositories that are not in the results; ``--write`` adds them.
@@ -32,7 +35,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +56,14 @@ class Outcome:
         parts: how many there are.
         failed: how many of them failed, for whatever reason.
         stops_at: the errors of those that count.
+        compared: of a program that runs until the time limit, `progress` with either library.
     """
 
     outcome: str
     parts: int
     failed: int
     stops_at: list[str]
+    compared: dict[str, Any] = field(default_factory=dict)
 
 
 def outcome_of(
@@ -72,11 +77,20 @@ def outcome_of(
         tensorflow: the interpreter.
         root: the folder of its repository, whose packages it may import.
     """
-    found = _run(program, limit, sys.executable, "treadle", root)
-    errors = _errors(found)
-    wrong = {i: error for i, error in errors.items() if not NOT_HERE.match(error)}
-    if wrong and tensorflow is not None:
-        refused = _errors(_run(program, limit + 15, tensorflow, "tensorflow", root))
+    found, there = _run(program, limit, sys.executable, "treadle", root), None
+    if tensorflow is not None and (_wrong(found) or found["limit"]):
+        there = _run(program, limit + 15, tensorflow, "tensorflow", root)
+    return judged(found, there)
+
+
+def judged(found: dict[str, Any], there: dict[str, Any] | None) -> Outcome:
+    """What became of a program, of which `parts` wrote `found` with treadle, and with TensorFlow
+    what is `there`."""
+    errors, wrong, compared = _errors(found), _wrong(found), {}
+    if there is not None:
+        refused = _errors(there)
+        if found["limit"]:
+            compared = {"treadle": progress(found), "tensorflow": progress(there)}
         wrong = {i: error for i, error in wrong.items() if i not in refused}
     stops_at = sorted({error.split("\n")[0][:120] for error in wrong.values()})
     missing = len(errors) - len(wrong)
@@ -86,7 +100,21 @@ def outcome_of(
         name = "cannot be told here"
     else:
         name = "runs until the time limit" if found["limit"] else "runs"
-    return Outcome(name, found["parts"], len(errors), stops_at)
+    return Outcome(name, found["parts"], len(errors), stops_at, compared)
+
+
+def progress(found: dict[str, Any]) -> dict[str, Any]:
+    """How far a program came: the seconds of its parts, and of the one that was not finished with
+    the lines that this one had printed."""
+    told = {"seconds": [part["seconds"] for part in found["list"] if "seconds" in part]}
+    if found["limit"]:
+        told |= {key: found[key] for key in ("unfinished", "printed") if key in found}
+    return told
+
+
+def _wrong(found: dict[str, Any]) -> dict[int | str, str]:
+    """The errors that are not for want of data or packages."""
+    return {i: error for i, error in _errors(found).items() if not NOT_HERE.match(error)}
 
 
 def _errors(found: dict[str, Any]) -> dict[int | str, str]:
@@ -205,6 +233,9 @@ def update(results: dict[str, Any], record: dict[str, Any], found: Outcome, toda
         "outcome": found.outcome, "parts": found.parts, "parts_that_failed": found.failed,
         "stops_at": found.stops_at,
     }  # fmt: skip
+    record.pop("compared", None)
+    if found.compared:
+        record["compared"] = found.compared
     count = Counter(program["outcome"] for program in results["list"])
     results |= {
         "date": today, "programs": len(results["list"]),

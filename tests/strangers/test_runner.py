@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,15 @@ def test_a_program_that_runs_and_one_that_stops(tmp_path: Path) -> None:
 def test_programs_that_cannot_be_told(tmp_path: Path) -> None:
     (tmp_path / "lacks.py").write_text("import no_such_package as p\np.f()\nx = 1\n")
     assert run.outcome_of(tmp_path / "lacks.py", limit=60).outcome == "cannot be told here"
+
+
+def test_how_far_a_program_comes_until_the_limit(tmp_path: Path) -> None:
+    program = tmp_path / "long.py"
+    program.write_text("x = 1\nprint(x)\nwhile True:\n    if x < 40: print(x)\n    x += 1\n")
+    found = run._run(program, 3, sys.executable, "treadle", None)
+    told = run.progress(found)
+    assert (found["parts"], len(told["seconds"]), told["printed"]) == (3, 2, 39)
+    assert 0 < told["unfinished"] < 4 and "long.py" in found["at"]
 
 
 TESTS = """

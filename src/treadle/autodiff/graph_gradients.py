@@ -51,9 +51,10 @@ class _RecordedGraph:
         return backpropagate(entries, [t for t, _ in pairs], [s for _, s in pairs], sources)
 
     def _entries(self, builder: Any) -> Iterator[Entry]:
-        """The operations of a region and of the regions around it, in program order."""
-        if builder.parent is not None:
-            yield from self._entries(builder.parent)
+        """The operations of a region, and of the regions and traces around it, in program order."""
+        around = builder.parent or builder.outer
+        if around is not None:
+            yield from self._entries(around)
         for node in list(builder.region.nodes):
             if node.op.gradient is not None:
                 inputs = [builder.tensor_of(v) for v in builder.inputs_at_first(node)]

@@ -36,6 +36,7 @@ _explained: dict[Any, Any] = {}  # function -> the one that explains its errors
 # Gives what is to be called instead of a function for these arguments, or None.
 Target: TypeAlias = "Callable[[tuple[Any, ...], dict[str, Any]], Callable[[], Any] | None]"
 _targets: dict[Any, list[Target]] = {}  # function that explains errors -> its targets
+_targets_of_all: list[Callable[[Any], Target | None]] = []  # see `hand_over`
 
 
 class Claimed(TypeError):
@@ -116,7 +117,20 @@ def explaining(function: Any, module: str) -> Any:
     _call.__module__ = module
     _explained[function] = _call
     _targets[_call] = targets
+    for target_of in _targets_of_all:
+        targets += filter(None, [target_of(_call)])
     return _call
+
+
+def hand_over(target_of: Callable[[Any], Target | None]) -> None:
+    """Hand calls of public functions, of those too that are explained later, to targets first.
+
+    Args:
+        target_of: gives the target of a function, or None.
+    """
+    _targets_of_all.append(target_of)
+    for function, targets in list(_targets.items()):
+        targets += filter(None, [target_of(function)])
 
 
 def targets_of(function: Any) -> list[Target] | None:

@@ -336,6 +336,8 @@ def to_array(value: Any, dtype: DType | None = None) -> NDArray:
         array = np.asarray(value)
         if array.dtype.kind in "SUO":
             return _strings(value, array, dtype)
+        if dtype is not None and array.dtype.kind in "mM":
+            array = array.view(np.int64)  # dates and spans of time are counts of their unit
         result = _cast_array(array, dtype) if dtype else _native(array)
     else:
         result = _from_python(value, dtype)

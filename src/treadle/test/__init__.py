@@ -14,7 +14,7 @@ import unittest
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -125,6 +125,10 @@ def _is_nested(value: Any) -> bool:
     return len({np.shape(_array(v)) for v in value}) > 1
 
 
+def _no_session(graph: Any, config: Any) -> Any:
+    return contextlib.nullcontext()
+
+
 class TestCase(unittest.TestCase):
     """A `unittest.TestCase` that compares tensors, arrays and lists, and nested structures of them.
 
@@ -133,6 +137,8 @@ class TestCase(unittest.TestCase):
     """
 
     __test__ = False  # pytest collects the classes that are derived from it
+    # A block that gives a session, or None; `compat.v1.test` knows of graphs.
+    _session_of_graph: ClassVar[Callable[..., Any]] = staticmethod(_no_session)
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -186,9 +192,11 @@ class TestCase(unittest.TestCase):
     @contextlib.contextmanager
     def session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
-    ) -> Iterator[None]:
-        """Accepted for TensorFlow programs: operations run at once."""
-        yield None
+    ) -> Iterator[Any]:
+        """Inside of ``with td.Graph().as_default()`` a session that runs its operations; elsewhere
+        accepted for TensorFlow programs, as operations run at once."""
+        with self._session_of_graph(graph, config) as session:
+            yield session
 
     cached_session = session
 

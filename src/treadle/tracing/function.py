@@ -17,7 +17,7 @@ from treadle.core.context import context, home, placed, placed_elsewhere, placin
 from treadle.core.devices import HOST
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
-from treadle.core.refusals import NotYetKnown
+from treadle.core.refusals import Claimed, NotYetKnown
 from treadle.core.strategies import number_here
 from treadle.core.switches import is_on
 from treadle.ops.state import Variable, values_are_substituted
@@ -138,9 +138,9 @@ class Function:
             result = self._plans.further(args)
         return self._call_slowly(args, kwargs) if result is MISS else result
 
-    def _once_more(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The same call from the beginning."""
-        return self(*args, **kwargs)
+    def _as_called(self) -> Callable[..., Any]:
+        """What takes the arguments of `_call_slowly`."""
+        return self
 
     @puts_modes_back
     def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -152,8 +152,8 @@ class Function:
             return self.__get__(args[0])(*args[1:], **kwargs)
         try:
             arguments = self._signature.bind(args, kwargs)
-        except NotYetKnown as error:  # an argument's rank, in another trace
-            return error.take(self, args, kwargs)
+        except (Claimed, NotYetKnown) as error:  # a tensor of a graph; a rank, in another trace
+            return error.take(self._as_called(), args, kwargs)
         concrete = self._lookup(arguments)
         if concrete.changed:
             refuse_changed_arrays(concrete, arguments)
@@ -161,7 +161,7 @@ class Function:
         is_plain = is_plain and not concrete.graph.devices
         if is_plain and context.recorder is None and not watched():
             if concrete.was_called and self._add_plan(concrete, arguments, args, kwargs):
-                return self._once_more(args, kwargs)
+                return self._as_called()(*args, **kwargs)  # from the beginning
             concrete.was_called = True
         leaves = [
             leaf for leaf, spec in zip(arguments.leaves, concrete.leaf_specs, strict=True) if spec
@@ -580,9 +580,8 @@ class BoundFunction(Function):
     def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> Any:
         return super().__call__(*args, **kwargs)
 
-    def _once_more(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        instance = self.python_function.__self__  # type: ignore[attr-defined]  # a WeakMethod
-        return self(instance, *args, **kwargs)
+    def _as_called(self) -> Callable[..., Any]:
+        return MethodType(self, self.python_function.__self__)  # type: ignore[attr-defined]
 
 
 @clears

@@ -142,6 +142,15 @@ def numpy_constants_of_a_given_dtype(tf):
 
 
 @program
+def dates_of_a_given_dtype(tf):
+    dates = np.array(["2020-01-02", "1970-01-03"], "datetime64[D]")
+    return (
+        tf.constant(dates, tf.int32), tf.constant(dates - dates[0], tf.float32),
+        tf.convert_to_tensor(dates[0], tf.int64), raised(tf.constant, dates),
+    )  # fmt: skip
+
+
+@program
 def big_python_ints(tf):
     return [outcome(tf.constant, n) for n in (2**31 - 1, 2**31, 2**63 - 1, 2**63, -(2**31) - 1)]
 

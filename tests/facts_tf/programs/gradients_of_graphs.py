@@ -180,3 +180,41 @@ def hessians_of_a_linear_function(tf):
         return tf.hessians(tf.reduce_sum(x * 2.0), x)
 
     return raised(f, tf.constant([1.0, 2.0]))
+
+
+@program
+def gradients_by_tensors_of_the_trace_around(tf):
+    @tf.function
+    def f(x):
+        z = x * x
+
+        @tf.function
+        def inside():
+            return tf.gradients(z * 3.0 + x, [x, z])
+
+        return inside()
+
+    return f(tf.constant([2.0, 3.0]))
+
+
+@program
+def gradients_in_a_custom_gradient_that_is_traced(tf):
+    @tf.custom_gradient
+    def power(x):
+        _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), (0, x))
+
+        @tf.function
+        def grad(dy):
+            (found,) = tf.gradients(y, [x], dy)
+            return tf.where(tf.math.is_finite(found), found, 0.0)
+
+        return y, grad
+
+    @tf.function
+    def f(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = power(x)
+        return tape.gradient(y, x)
+
+    return f(tf.constant([2.0, 3.0]))

@@ -486,3 +486,19 @@ def logarithms_of_running_sums(tf):
         [gradient(axis, *way) for axis in (0, 1) for way in ways],
         raised(tf.math.cumulative_logsumexp, tf.constant([1, 2])),
     )
+
+
+@program
+def axes_of_one_element(tf):
+    x = tf.ones([2, 3])
+    axes = ([1], [[1]], (-1,), tf.constant([0]))
+    shapes = [tf.expand_dims(x, axis).shape.as_list() for axis in axes]
+    return shapes, [raised(tf.expand_dims, x, axis) for axis in ([0, 1], [])]
+
+
+@program
+def batch_dims_from_the_end(tf):
+    x = tf.reshape(tf.range(24.0), [2, 3, 4])
+    return tf.gather(x, [[0, 2], [1, 1]], batch_dims=-1), tf.gather(
+        x, [[0, 2], [1, 1]], axis=2, batch_dims=-1
+    )

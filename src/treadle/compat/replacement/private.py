@@ -11,6 +11,7 @@ from treadle.compat.replacement import composite_tensors, decorators, functions
 from treadle.compat.replacement.absent import absent
 from treadle.compat.replacement.bounded_specs import BoundedTensorSpec
 from treadle.compat.replacement.identities import IdentityDictionary, IdentitySet
+from treadle.compat.replacement.local_devices import list_local_devices
 from treadle.core.dimension import Dimension
 from treadle.core.tensor import Reference
 from treadle.core.trace_types import TypeSpec
@@ -61,6 +62,7 @@ _AGGREGATING = absent(
 )
 
 _OWN: dict[str, dict[str, Any]] = {
+    "client.device_lib": {"list_local_devices": list_local_devices},
     "data.ops.iterator_ops": {"OwnedIterator": td.data.Iterator},
     "distribute.ps_values": {"AggregatingVariable": _AGGREGATING},
     "distribute.values": {

@@ -14,6 +14,7 @@ import treadle as td
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import IN_GRAPHS, checking, graph_function
 from treadle.compat.v1.recording import in_graphs, recorded, writes_into
+from treadle.compat.v1.user_calls import begin
 from treadle.compat.v1.values import Composite, Literal, Mode, Operation, Tensor, element
 from treadle.compat.v1.variables import grouped, inside_body
 from treadle.core.dimension import Dimension
@@ -610,6 +611,7 @@ def disable_eager_execution() -> None:
     """From now on calls are written into graphs, as they are from the beginning in a program that
     says ``import treadle.compat.v1 as tf``."""
     Mode.choose(False)
+    begin()
 
 
 def enable_v2_behavior() -> None:
@@ -619,7 +621,7 @@ def enable_v2_behavior() -> None:
 
 def disable_v2_behavior() -> None:
     """See `disable_eager_execution`."""
-    Mode.choose(False)
+    disable_eager_execution()
 
 
 def executing_eagerly_outside_functions() -> bool:
@@ -655,7 +657,7 @@ def resource_variables_enabled() -> bool:
 
 
 def control_flow_v2_enabled() -> bool:
-    """True: loops and branches are values of the graph, with functions of their own."""
+    """True: branches and loops are operations that own their graphs."""
     return True
 
 

@@ -93,6 +93,7 @@ class Graph:
 
     written: ClassVar[Callable[[Graph], Any]]  # set by `graph_def`
     sharing: ClassVar[Callable[..., Any]]  # set by `variables`
+    entered: ClassVar[Callable[[], None]]  # set by `user_calls`
 
     @property
     def building_function(self) -> bool:
@@ -475,6 +476,7 @@ class Graph:
     def as_default(self) -> Iterator[Graph]:
         """In the block calls are written into this graph."""
         before = thread.graphs
+        Graph.entered()
         thread.graphs = (*before, self)
         try:
             yield self

@@ -11,12 +11,13 @@ from types import ModuleType
 from typing import Any
 
 from treadle.compat.v1.aliases import ALIASES_IN
-from treadle.compat.v1.recording import recorded
+from treadle.compat.v1.recording import record_call, recorded
 from treadle.compat.v1.values import Tensor
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import Claimed
 from treadle.names import missing_name
 from treadle.ops.conversion import register_converter
+from treadle.tracing.function import Function
 
 # What TensorFlow calls the operations of a function, and their type where that is another word.
 _NAMES = {
@@ -78,9 +79,14 @@ _NOT_MIRRORED = {
 }  # fmt: skip
 
 
+def is_at_once(function: Any) -> bool:
+    """Whether something is no function that a graph has."""
+    return not inspect.isfunction(function) or function.__name__ in _AT_ONCE
+
+
 def graph_function(function: Any, name: str | None = None) -> Any:
     """A function of treadle as graphs have it; other things as they are."""
-    if not inspect.isfunction(function) or function.__name__ in _AT_ONCE:
+    if is_at_once(function):
         return function
     if function.__name__.startswith("assert_"):
         return _assertion(function)
@@ -123,19 +129,28 @@ def claim(value: Any, dtype: Any) -> Any:
     """The converter of tensors and variables of graphs: calls of treadle's public functions with
     them are written down, as those of TensorFlow 1's are."""
     message = f"{value!r} has a value when a session runs it{at(user_origin())}"
-    raise Claimed(message, functools.partial(_written_down, message))
+    raise Claimed(message, functools.partial(_taken, message))
 
 
-def _written_down(message: str, function: Any, args: Any, kwargs: Any) -> Any:
+def _taken(message: str, function: Any, args: Any, kwargs: Any) -> Any:
+    if isinstance(getattr(function, "__func__", function), Function):  # it, or its method
+        return record_call(function, args, kwargs)
+    if is_at_once(function):
+        raise TypeError(message)
+    return written_down(function, args, kwargs)
+
+
+def written_down(function: Any, args: Any, kwargs: Any) -> Any:
+    """The result of a call of one of treadle's public functions in a graph."""
     call = IN_GRAPHS.get(function)
     if call is None:
         call = IN_GRAPHS[function] = graph_function(function)
-    if call is function:
-        raise TypeError(message)
     return call(*args, **kwargs)
 
 
 register_converter(Tensor, claim)
+# Calls of a td.function, too.
+Tensor.__tf_tracing_type__ = claim  # type: ignore[attr-defined]
 
 
 _HERE = "treadle.compat.v1."

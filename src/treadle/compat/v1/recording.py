@@ -67,6 +67,7 @@ def _takes_name(function: Any) -> bool:
     return "name" in parameters or any(more)
 
 
+_CALL = "PartitionedCall"  # what TensorFlow calls an operation that is a function's call
 _names_of_recorded: dict[str, Any] = {}  # what exported graphs call functions
 
 
@@ -99,6 +100,18 @@ def recorded(
             return graph.record(function, args, kwargs, given, type_, name)
 
     return call
+
+
+def record_call(function: Any, args: Any, kwargs: Any) -> Any:
+    """The result of a call of what `td.function` gives, as one operation of a graph.
+
+    The graph keeps the function; graphs as data cannot name it.
+    """
+    graph = writes_into(args, kwargs)
+    if graph is None:
+        return function(*args, **kwargs)
+    with graph.lock:
+        return graph.record(function, args, kwargs, None, _CALL, _CALL)
 
 
 def in_graphs(*functions: Callable[..., Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import unittest
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from treadle.compat.v1.graph import Graph, get_default_graph
 from treadle.compat.v1.mirrored import fallback, graph_function
 from treadle.compat.v1.session import Session, get_default_session
 from treadle.compat.v1.shapes import plain
-from treadle.compat.v1.values import Mode, element
+from treadle.compat.v1.values import Mode, element, thread
 from treadle.compat.v1.variables import Variable
 
 import treadle as td  # isort: skip
@@ -128,6 +129,16 @@ class TestCase(td.test.TestCase):
 
     def _pairs(self, a: Any, b: Any, msg: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:
         yield from super()._pairs(_value(a), _value(b), msg, path)
+
+
+def _session_of_graph(graph: Any, config: Any) -> Any:
+    """A session where the program is in the block of a graph, or names one."""
+    if graph is None and not thread.graphs:
+        return contextlib.nullcontext()
+    return Session(graph=graph or get_default_graph(), config=config)
+
+
+td.test.TestCase._session_of_graph = staticmethod(_session_of_graph)
 
 
 def _value(x: Any) -> Any:

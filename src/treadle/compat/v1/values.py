@@ -57,10 +57,12 @@ class Mode:
     Attributes:
         eager: whether functions are called at once, outside of ``with graph.as_default()``.
         is_chosen: whether the program imported the module or said how its functions are called.
+        is_imported: whether the program imported the module, and so has the names of both.
     """
 
     eager = False
     is_chosen = False
+    is_imported = False
 
     @classmethod
     def choose(cls, eager: bool) -> None:
@@ -69,6 +71,7 @@ class Mode:
     @classmethod
     def reached(cls, by_import: bool) -> None:
         """Note how a program got the module: `compat.v1` as an attribute, or by an import."""
+        cls.is_imported |= by_import
         if by_import and not cls.is_chosen:
             cls.choose(False)
         elif not cls.is_chosen:

@@ -576,7 +576,16 @@ class Layer(td.Module):
     # -- losses ----------------------------------------------------------------------------------
 
     def add_loss(self, loss: Any) -> None:
-        """Add a scalar to the loss of the current call."""
+        """Add a scalar to the loss of the current call.
+
+        Raises:
+            ValueError: it is a function, which Keras 2 called for each loss.
+        """
+        if callable(loss):
+            raise ValueError(
+                f"add_loss: {loss!r} is no tensor. Call it in `call`, or give the penalty of a "
+                "weight to add_weight as regularizer="
+            )
         self._call_losses.append(loss)
         if _calls.outermost is not None:
             _calls.outermost._loss_layers.append(self)

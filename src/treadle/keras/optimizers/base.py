@@ -357,13 +357,14 @@ class Optimizer:
     # -- updating --------------------------------------------------------------------------------
 
     def minimize(self, loss: Any, var_list: Any, tape: Any = None) -> td.Variable:
-        """Take the gradient of `loss` (a function, or a tensor with its `tape`) and apply it."""
+        """Take the gradient of `loss` (a function, or a tensor with its `tape`) and apply it to
+        variables: one, a list of them, or a function that gives it."""
         if callable(loss):
             with td.GradientTape() as tape:
                 loss = loss()
         if tape is None:
             raise ValueError("minimize: a loss that is a tensor needs the tape that recorded it")
-        variables = list(var_list() if callable(var_list) else var_list)
+        variables = td.nest.flatten(var_list() if callable(var_list) else var_list)
         return self.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
 
     def apply(

@@ -50,9 +50,9 @@ POW = binary_op(
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x ** y. InvalidArgumentError for integers to negative powers."""
     squared: Any = y == 2 if isinstance(y, int | float) else False
-    if squared is True:
-        return square(x)
-    if squared is not False:  # an exponent that only the running program knows
+    if hasattr(squared, "leave_open"):  # an exponent that only the running program knows
         squared.leave_open("an exponent, which gives other bits where it is 2")
+    elif squared:
+        return square(x)
     a, b = common_dtype("pow", x, y)
     return run(POW, a, b)  # type: ignore[no-any-return]

@@ -153,15 +153,17 @@ def gather(
     """The parts of `params` at `indices` along `axis` (default: `batch_dims`).
 
     The first `batch_dims` axes of both are matched instead of combined; a negative number counts
-    from the rank of `indices`, and None is 0.
+    from the end of the axes of `indices`, and as `axis` from the end of those of `params`. None is 0.
 
     Raises:
         InvalidArgumentError: an index outside the axis.
     """
     x, i = convert_to_tensor(params), convert_to_tensor(indices)
-    batch_dims = batch_dims or 0
-    batch = normalize_axis(batch_dims, i.ndim) if batch_dims < 0 else batch_dims
-    position = batch if axis is None else normalize_axis(axis, x.ndim)
+    batch = position = batch_dims or 0
+    if axis is not None or batch < 0:
+        position = normalize_axis(position if axis is None else axis, x.ndim)
+    if batch < 0:
+        batch = normalize_axis(batch, i.ndim)
     if not batch <= position < max(x.ndim, 1) or x.ndim == 0:
         raise errors.InvalidArgumentError(
             None, None,

@@ -216,10 +216,27 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
-    """`input` with a dim of 1 inserted before `axis` (negative: counted from the new end)."""
+    """`input` with a dim of 1 inserted before `axis` (negative: counted from the new end).
+
+    The axis may also be a list or a tensor of one integer.
+
+    Raises:
+        InvalidArgumentError: there is no such axis, or the list has not one element.
+    """
     x = convert_to_tensor(input)
-    position = normalize_axis(axis, x.ndim + 1)
+    position = normalize_axis(_only_element(axis), x.ndim + 1)
     return reshape_to(x, (*x.dims[:position], 1, *x.dims[position:]))
+
+
+def _only_element(axis: Any) -> Any:
+    if not isinstance(axis, list | tuple | np.ndarray | Tensor):
+        return axis
+    elements = convert_to_tensor(axis)
+    if any(dim != 1 for dim in elements.dims):
+        raise errors.InvalidArgumentError(
+            None, None, f"expand_dims: axis is to be one integer, not {axis!r}{at(user_origin())}"
+        )
+    return reshape_to(elements, ()) if elements.ndim else axis
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
