@@ -175,7 +175,8 @@ def _diagonals(inputs: Sequence[Any], attrs: Attrs) -> Any:
 @rule("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def _set_diagonals(inputs: Sequence[Any], attrs: Attrs) -> Any:
     k = constant(inputs[2], "the diagonals") if len(inputs) > 2 else 0
-    return td.linalg.set_diag(*inputs[:2], k=k, align=attrs.get("align", "LEFT_LEFT"))
+    x, diagonal, *_ = inputs
+    return td.linalg.set_diag(x, diagonal, k=k, align=attrs.get("align", "LEFT_LEFT"))
 
 
 @rule("TridiagonalMatMul")
@@ -249,12 +250,14 @@ def _norm(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 @rule("LowerBound")
 def _lower_bound(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return td.searchsorted(*inputs, "left", attrs.get("out_type", td.int32))
+    rows, values = inputs
+    return td.searchsorted(rows, values, "left", attrs.get("out_type", td.int32))
 
 
 @rule("UpperBound")
 def _upper_bound(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return td.searchsorted(*inputs, "right", attrs.get("out_type", td.int32))
+    rows, values = inputs
+    return td.searchsorted(rows, values, "right", attrs.get("out_type", td.int32))
 
 
 @rule("InTopK", "InTopKV2")
@@ -285,7 +288,8 @@ def _reverse_some(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 @rule("DynamicPartition")
 def _partition(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return tuple(td.dynamic_partition(*inputs, attrs["num_partitions"]))
+    data, partitions = inputs
+    return tuple(td.dynamic_partition(data, partitions, attrs["num_partitions"]))
 
 
 @rule("ParallelDynamicStitch")

@@ -1,6 +1,6 @@
 """``td.compat.v2``: treadle under the name by which programs ask for TensorFlow 2.
 
-import treadle.compat.v2 as tf
+    import treadle.compat.v2 as tf
 """
 
 from __future__ import annotations

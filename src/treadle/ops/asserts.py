@@ -263,10 +263,13 @@ def _rank_of(rank: Any) -> int | Tensor:
     if has_dtype(rank):
         rank = convert_to_tensor(rank)
     known = _known(rank) if isinstance(rank, Tensor) else np.asarray(rank)
-    shape, dtype = (rank.dims, rank.dtype) if known is None else (known.shape, known.dtype)
-    if len(shape):
+    if known is None:
+        axes, is_integer = rank.ndim, rank.dtype.is_integer
+    else:
+        axes, is_integer = known.ndim, np.issubdtype(known.dtype, np.integer)
+    if axes:
         raise ValueError(_here(f"a rank is one number, not {rank!r}"))
-    if not (dtype.is_integer if known is None else np.issubdtype(dtype, np.integer)):
+    if not is_integer:
         raise TypeError(_here(f"a rank is an integer, not {rank!r}"))
     return rank if known is None else int(known)
 

@@ -127,8 +127,9 @@ class TestCase(td.test.TestCase):
         session = get_default_session()
         return super().evaluate(tensors) if session is None else session.run(tensors)
 
-    def _pairs(self, a: Any, b: Any, msg: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:
-        yield from super()._pairs(_value(a), _value(b), msg, path)
+    # Both classes have one name, so that this overrides the other's method.
+    def __pairs(self, a: Any, b: Any, msg: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:
+        yield from super().__pairs(_value(a), _value(b), msg, path)
 
 
 def _session_of_graph(graph: Any, config: Any) -> Any:

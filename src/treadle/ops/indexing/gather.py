@@ -153,7 +153,8 @@ def gather(
     """The parts of `params` at `indices` along `axis` (default: `batch_dims`).
 
     The first `batch_dims` axes of both are matched instead of combined; a negative number counts
-    from the end of the axes of `indices`, and as `axis` from the end of those of `params`. None is 0.
+    from the end of the axes of `indices`, and as `axis` from the end of those of `params`;
+    None is 0.
 
     Raises:
         InvalidArgumentError: an index outside the axis.
