@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import random
-import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -84,22 +83,11 @@ def _of_python(generator: random.Random) -> State | None:
     return State(found, 1, 0) if found.tolist() == [place, *words] else None
 
 
-_states: dict[int, tuple[Any, State | None]] = {}
-_lock = threading.Lock()
-
-
 def _state_of(generator: Any) -> State | None:
     """The memory of a generator; None where it is none whose numbers can be drawn."""
-    with _lock:
-        known = _states.get(id(generator))
-        if known is None or known[0] is not generator:
-            made = None
-            if isinstance(generator, np.random.RandomState):
-                made = _of_numpy(generator)
-            elif isinstance(generator, random.Random):
-                made = _of_python(generator)
-            known = _states[id(generator)] = generator, made
-        return known[1]
+    if isinstance(generator, np.random.RandomState):
+        return _of_numpy(generator)
+    return _of_python(generator) if isinstance(generator, random.Random) else None
 
 
 class Drawing:

@@ -190,7 +190,8 @@ def captured_storage(array: np.ndarray[Any, Any]) -> Storage:
 def state_storage(memory: np.ndarray[Any, Any]) -> Storage:
     """The storage for memory outside of the arguments that the function changes, one for each
     trace. `assign_states` has the program write what it becomes."""
-    known = _captured.states.get(id(memory))
+    address = memory.__array_interface__["data"][0]
+    known = _captured.states.get(address)
     if known is None:
         root: Any = context.recorder
         while root.parent is not None:
@@ -200,7 +201,7 @@ def state_storage(memory: np.ndarray[Any, Any]) -> Storage:
             tensor = convert_to_tensor(variable)
         made = Storage(tensor)
         made.home = None
-        known = _captured.states[id(memory)] = variable, made, tensor
+        known = _captured.states[address] = variable, made, tensor
     return known[1]
 
 
