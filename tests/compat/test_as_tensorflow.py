@@ -446,6 +446,44 @@ def test_after_tensorflow_itself_it_is_too_late(tmp_path: Path) -> None:
     assert "RuntimeError: as_tensorflow: tensorflow was imported before" in done.stderr
 
 
+TENSORBOARD = """
+import treadle
+treadle.compat.as_tensorflow()
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tensorboard.plugins.hparams import api as hp, metadata
+from pathlib import Path
+
+UNITS = hp.HParam("units", hp.Discrete([4, 8]))
+model = tf.keras.Sequential([tf.keras.layers.Dense(4), tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+callbacks = [tf.keras.callbacks.TensorBoard("run"), hp.KerasCallback("run", {UNITS: 4})]
+model.fit(tf.ones([8, 3]), tf.ones([8, 1]), verbose=0, callbacks=callbacks)
+found = {}
+for file in Path("run").glob("events*"):
+    for event in EventFileLoader(str(file)).Load():
+        found |= {v.tag: v.metadata.plugin_data for v in event.summary.value}
+started = metadata.parse_session_start_info_plugin_data(
+    found[metadata.SESSION_START_INFO_TAG].content
+)
+assert started.hparams["units"].number_value == 4
+ended = metadata.parse_session_end_info_plugin_data(found[metadata.SESSION_END_INFO_TAG].content)
+assert ended.status == 1
+
+summary = tf.compat.v1.Summary(
+    value=[tf.compat.v1.Summary.Value(tag="t", tensor=tf.make_tensor_proto([1.0, 2.0]))]
+)
+kinds = tf.compat.v1.SessionLog.CHECKPOINT, tf.compat.v1.LogMessage.WARN
+assert summary.value[0].WhichOneof("value") == "tensor" and kinds == (3, 30)
+print("done")
+"""
+
+
+def test_tensorboards_plugin_for_hyperparameters(tmp_path: Path) -> None:
+    done = _run(TENSORBOARD, tmp_path)
+    assert done.stdout == "done\n", done.stderr
+
+
 CASES = """
 import sys
 if sys.argv[1] == "eager":

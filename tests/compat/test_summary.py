@@ -82,6 +82,12 @@ def test_a_writer_is_closed_and_opened_again(tmp_path: Any, caplog: Any) -> None
     assert {p.name.rpartition(".")[2] for p in event_files(tmp_path)} == {"mine"}
     assert [e.step for e in accumulated(tmp_path).Scalars("x")] == [1, 3]
     assert writer.get_logdir() == str(tmp_path)
+    frozen = tf.Graph()
+    with frozen.as_default():
+        tf.constant(1.0, name="one")
+    with tf.summary.FileWriter(str(tmp_path / "of_def"), graph_def=frozen.as_graph_def()):
+        pass
+    assert [n.name for n in accumulated(tmp_path / "of_def").Graph().node] == ["one"]
     with pytest.raises(tf.errors.DataLossError, match="no message Summary"):
         writer.add_summary(b"\xff\xff", 1)
     with pytest.raises(TypeError, match="takes a tf.Graph"):

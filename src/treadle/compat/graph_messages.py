@@ -1,4 +1,4 @@
-"""The messages of TensorFlow's graphs and saved models, as classes of the package protobuf.
+"""The messages of TensorFlow's graphs, saved models and summaries, as classes of protobuf.
 
 Their descriptors are made when the first class is asked for, from the table below: names, numbers
 and types of the fields that stayed the same through TensorFlow 1 and 2. Other fields of a file are
@@ -16,7 +16,7 @@ from treadle.core.origin import at, user_origin
 from treadle.ops.strings.tensors import NUMBERS
 
 # message -> its fields, as ``name:number type``; ``*`` is behind repeated ones, and ``a>b`` a map.
-# An inner message is named ``Outer.Inner``. The fields of AttrValue are alternatives.
+# An inner message is named ``Outer.Inner``. A message has one of its fields with ``?``: `_ONE_OF`.
 _MESSAGES = {
     "TensorShapeProto.Dim": "size:1 int64, name:2 string",
     "TensorShapeProto": "dim:2 TensorShapeProto.Dim*, unknown_rank:3 bool",
@@ -159,10 +159,53 @@ _MESSAGES = {
     "FeatureLists": "feature_list:1 string>FeatureList",
     "Example": "features:1 Features",
     "SequenceExample": "context:1 Features, feature_lists:2 FeatureLists",
+    # The events that TensorBoard reads. A program may put tensors into them, so their TensorProto
+    # is the one of graphs.
+    "SummaryDescription": "type_hint:1 string",
+    "SummaryMetadata.PluginData": "plugin_name:1 string, content:2 bytes",
+    "SummaryMetadata": (
+        "plugin_data:1 SummaryMetadata.PluginData, display_name:2 string, "
+        "summary_description:3 string, data_class:4 DataClass"
+    ),
+    "HistogramProto": (
+        "min:1 double, max:2 double, num:3 double, sum:4 double, sum_squares:5 double, "
+        "bucket_limit:6 double*, bucket:7 double*"
+    ),
+    "Summary.Image": (
+        "height:1 int32, width:2 int32, colorspace:3 int32, encoded_image_string:4 bytes"
+    ),
+    "Summary.Audio": (
+        "sample_rate:1 float, num_channels:2 int64, length_frames:3 int64, "
+        "encoded_audio_string:4 bytes, content_type:5 string"
+    ),
+    "Summary.Value": (
+        "node_name:7 string, tag:1 string, metadata:9 SummaryMetadata, simple_value:2 float?, "
+        "obsolete_old_style_histogram:3 bytes?, image:4 Summary.Image?, histo:5 HistogramProto?, "
+        "audio:6 Summary.Audio?, tensor:8 TensorProto?"
+    ),
+    "Summary": "value:1 Summary.Value*",
+    "LogMessage": "level:1 LogMessage.Level, message:2 string",
+    "SessionLog": "status:1 SessionLog.SessionStatus, checkpoint_path:2 string, msg:3 string",
+    "TaggedRunMetadata": "tag:1 string, run_metadata:2 bytes",
+    "SourceMetadata": "writer:1 string",
+    "Event": (
+        "wall_time:1 double, step:2 int64, file_version:3 string?, graph_def:4 bytes?, "
+        "summary:5 Summary?, log_message:6 LogMessage?, session_log:7 SessionLog?, "
+        "tagged_run_metadata:8 TaggedRunMetadata?, meta_graph_def:9 bytes?, "
+        "source_metadata:10 SourceMetadata"
+    ),
 }  # fmt: skip
+# What a message calls its alternatives: all fields where none has ``?``.
 _ONE_OF = {
     "AttrValue": "value", "CollectionDef": "kind", "StructuredValue": "kind", "Feature": "kind",
+    "Summary.Value": "value", "Event": "what",
 }  # fmt: skip
+# Enumerations beside `DataType`: words, by how much their numbers grow, and what is before each.
+_ENUMERATIONS = {
+    "DataClass": ("UNKNOWN SCALAR TENSOR BLOB_SEQUENCE", 1, "DATA_CLASS_"),
+    "LogMessage.Level": ("UNKNOWN DEBUGGING INFO WARN ERROR FATAL", 10, ""),
+    "SessionLog.SessionStatus": ("STATUS_UNSPECIFIED START STOP CHECKPOINT", 1, ""),
+}
 _PACKAGE = "tensorflow"
 # How the names of some dtypes in the enumeration differ from treadle's, and some that it has not.
 _DTYPE_NAMES = {
@@ -220,6 +263,12 @@ class _File:
             places[name.partition(".")[0]] = None
         for name in places:
             places[name] = self.made.message_type.add(name=name)
+        for name, (words, step, prefix) in _ENUMERATIONS.items():
+            outer, _, inner = name.partition(".")
+            place = places[outer] if inner else self.made
+            made = place.enum_type.add(name=inner or outer)
+            for number, word in enumerate(words.split()):
+                made.value.add(name=prefix + word, number=number * step)
         for name, fields in _MESSAGES.items():
             outer, _, inner = name.partition(".")
             place = places[outer].nested_type.add(name=inner) if inner else places[outer]
@@ -228,12 +277,14 @@ class _File:
     def _fill(self, place: Any, name: str, fields: str) -> None:
         if name in _ONE_OF:
             place.oneof_decl.add(name=_ONE_OF[name])
+        has_marks = "?" in fields
         for part in fields.split(", ") if fields else ():
             about, _, kind = part.partition(" ")
             label, _, number = about.partition(":")
             field = place.field.add(name=label, number=int(number))
-            if name in _ONE_OF:
+            if name in _ONE_OF and kind.endswith("?") == has_marks:
                 field.oneof_index = 0
+            kind = kind.rstrip("?")
             if ">" in kind:
                 self._map(place, name, field, *kind.split(">"))
                 continue
@@ -257,6 +308,6 @@ class _File:
         if plain is not None:
             field.type = plain
         else:
-            is_enum = kind == "DataType"
+            is_enum = kind == "DataType" or kind in _ENUMERATIONS
             field.type = self._field.TYPE_ENUM if is_enum else self._field.TYPE_MESSAGE
             field.type_name = f".{_PACKAGE}.{kind}"

@@ -519,6 +519,6 @@ def __getattr__(name: str) -> Any:
         raise missing_name(__name__, name)
     if name in _OF_SPARSE:
         return getattr(sparse, _OF_SPARSE[name])
-    if name in summary.MESSAGES:
-        return summary.message(name)
-    return message(name) if name in _MESSAGES else _elsewhere(name)
+    if name in _MESSAGES or name in summary.MESSAGES:
+        return message(name)
+    return _elsewhere(name)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import treadle as td
+from treadle.compat.graph_messages import message
 from treadle.compat.v1 import metrics, summary
 from treadle.compat.v1 import train as training
 from treadle.compat.v1.collections import GraphKeys
@@ -326,7 +327,7 @@ class Estimator:
     def _write(self, folder: str, metrics: dict[str, Any]) -> None:
         """Write the numbers among metrics as summaries."""
         writer = summary.FileWriterCache.get(folder)
-        kind = summary.message("Summary")
+        kind = message("Summary")
         values = [
             kind.Value(tag=k, simple_value=float(v)) for k, v in metrics.items()
             if k != GraphKeys.GLOBAL_STEP and np.ndim(v) == 0 and np.isreal(v)

@@ -1,12 +1,13 @@
 """``td.compat.v1.summary``: operations that give messages Summary, and the writer of their files.
 
-The package tensorboard has the messages: ``pip install 'treadle[summary]'``.
+Files are written with the package tensorboard: ``pip install 'treadle[summary]'``.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from treadle.compat.graph_messages import message
 from treadle.compat.v1.summary.kinds import (
     audio,
     histogram,
@@ -19,7 +20,6 @@ from treadle.compat.v1.summary.kinds import (
 )
 from treadle.compat.v1.summary.writers import FileWriter, FileWriterCache
 from treadle.names import missing_name
-from treadle.summary.messages import message_module
 
 __all__ = [
     "FileWriter",
@@ -35,21 +35,10 @@ __all__ = [
     "text",
 ]
 
-# Messages, and the modules of tensorboard that have them; loaded when a program names one.
-MESSAGES = {
-    "Summary": "summary_pb2", "SummaryDescription": "summary_pb2", "SummaryMetadata": "summary_pb2",
-    "HistogramProto": "summary_pb2", "Event": "event_pb2", "SessionLog": "event_pb2",
-    "TaggedRunMetadata": "event_pb2", "LogMessage": "event_pb2",
-}  # fmt: skip
-
-
-def message(name: str) -> Any:
-    """A class of messages by its name.
-
-    Raises:
-        ImportError: the package tensorboard is not installed.
-    """
-    return getattr(message_module(f"compat.proto.{MESSAGES[name]}"), name)
+MESSAGES = (
+    "Summary", "SummaryDescription", "SummaryMetadata", "HistogramProto", "Event", "SessionLog",
+    "TaggedRunMetadata", "LogMessage",
+)  # fmt: skip
 
 
 def get_summary_description(node_def: Any) -> Any:

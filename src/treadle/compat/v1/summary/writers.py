@@ -6,6 +6,7 @@ import os
 import threading
 from typing import Any
 
+from treadle.compat.graph_messages import message
 from treadle.compat.v1 import logging
 from treadle.compat.v1.functions import executing_eagerly
 from treadle.compat.v1.graph import Graph
@@ -13,7 +14,6 @@ from treadle.compat.v1.summary.graphs import graph_message
 from treadle.core.errors import DataLossError
 from treadle.core.origin import at, user_origin
 from treadle.summary.event_file import EventFile
-from treadle.summary.messages import message_module
 
 
 class FileWriter:
@@ -44,7 +44,6 @@ class FileWriter:
             )
         folder = os.fsdecode(logdir)
         self._about = folder, max_queue, int(flush_secs * 1000), filename_suffix or ""
-        self._events = message_module("compat.proto.event_pb2")
         self._described: set[str] = set()  # tags whose metadata were written
         self._file = EventFile(*self._about)
         if graph is not None or graph_def is not None:
@@ -60,24 +59,20 @@ class FileWriter:
         Raises:
             DataLossError: the bytes are no such message.
         """
-        kind = message_module("compat.proto.summary_pb2").Summary
-        made = kind()
-        if isinstance(summary, kind):
-            made.CopyFrom(summary)
-        else:
-            try:
-                made.ParseFromString(bytes(summary))
-            except Exception as error:
-                raise DataLossError(
-                    None, None, f"add_summary: the bytes are no message Summary: {error}"
-                    f"{at(user_origin())}",
-                ) from None  # fmt: skip
+        kind = message("Summary")
+        try:
+            made = kind.FromString(_bytes_of(summary))
+        except Exception as error:
+            raise DataLossError(
+                None, None, f"add_summary: the bytes are no message Summary: {error}"
+                f"{at(user_origin())}",
+            ) from None  # fmt: skip
         for value in made.value:
             if value.tag in self._described:
                 value.ClearField("metadata")
             elif value.HasField("metadata"):
                 self._described.add(value.tag)
-        self._add(self._events.Event(summary=made), global_step)
+        self._add(message("Event")(summary=made), global_step)
 
     def add_event(self, event: Any) -> None:
         """Write a message Event."""
@@ -100,13 +95,14 @@ class FileWriter:
         given = graph if graph is not None else graph_def
         if isinstance(given, Graph):
             given = graph_message(given)
-        elif not isinstance(given, message_module("compat.proto.graph_pb2").GraphDef):
+        elif type(given).__name__ != "GraphDef":  # this module's, or that of another package
             raise TypeError(f"add_graph takes a tf.Graph, not {given!r}{at(user_origin())}")
-        self._add(self._events.Event(graph_def=given.SerializeToString()), global_step)
+        self._add(message("Event")(graph_def=_bytes_of(given)), global_step)
 
     def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
         """Write a message SessionLog."""
-        self._add(self._events.Event(session_log=session_log), global_step)
+        made = message("SessionLog").FromString(_bytes_of(session_log))
+        self._add(message("Event")(session_log=made), global_step)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
         """Write what a run noted under a tag.
@@ -117,10 +113,10 @@ class FileWriter:
         if f"run {tag}" in self._described:
             raise ValueError(f"The provided tag was already used for this event type: {tag}")
         self._described.add(f"run {tag}")
-        made = self._events.TaggedRunMetadata(tag=tag)
+        made = message("TaggedRunMetadata")(tag=tag)
         if hasattr(run_metadata, "SerializeToString"):
-            made.run_metadata = run_metadata.SerializeToString()
-        self._add(self._events.Event(tagged_run_metadata=made), global_step)
+            made.run_metadata = _bytes_of(run_metadata)
+        self._add(message("Event")(tagged_run_metadata=made), global_step)
 
     def flush(self) -> None:
         """Write what waits."""
@@ -140,6 +136,11 @@ class FileWriter:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _bytes_of(given: Any) -> bytes:
+    """Those of a message of any package's class, or the bytes themselves."""
+    return bytes(given.SerializeToString() if hasattr(given, "SerializeToString") else given)
 
 
 class FileWriterCache:
