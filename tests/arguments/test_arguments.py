@@ -31,7 +31,7 @@ def test_random_calls(turn):
 
 def test_random_calls_with_open_sizes():
     """Some functions, eagerly and compiled for a signature that leaves sizes open."""
-    _, counts, faults = run_batch(OPEN_SEED, 60, 10**9, open_sizes=True)
+    _, counts, faults = run_batch(OPEN_SEED, 90, 10**9, open_sizes=True)
     assert faults == []
     assert counts["calls"] > 30 and counts["accepted"] > 5
 

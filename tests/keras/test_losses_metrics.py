@@ -221,8 +221,8 @@ def test_metrics_by_name_in_fit(name):
 
 
 def test_unsupported_names_fail_with_one_line():
-    with pytest.raises(AttributeError, match=r"td.keras has no 'quantizers'"):
-        keras.quantizers
+    with pytest.raises(AttributeError, match=r"td.keras has no 'distribution'"):
+        keras.distribution
 
 
 def test_a_loss_of_the_program_gets_sparse_labels() -> None:

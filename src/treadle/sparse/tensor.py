@@ -24,6 +24,7 @@ from treadle.ops.elementwise.comparison import equal
 from treadle.ops.indexing.masks import boolean_mask
 from treadle.ops.indexing.repeating import repeat
 from treadle.ops.reductions.reduction import reduce_max
+from treadle.ops.requirements import require
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.ranges import range as range_
 from treadle.ops.shaping.reshaping import expand_dims
@@ -174,8 +175,16 @@ class SparseTensor(CompositeTensor):
         return self.with_values(elements)
 
     def with_values(self, new_values: Any) -> SparseTensor:
-        """Other elements at the same places."""
-        return SparseTensor(self._indices, new_values, self._dense_shape)._shaped_like(self)
+        """Other elements at the same places.
+
+        Raises:
+            ValueError: there are more or fewer; InvalidArgumentError where only a run tells.
+        """
+        made = SparseTensor(self._indices, new_values, self._dense_shape)._shaped_like(self)
+        counts = made._indices.dims[0], made._values.dims[0]
+        text = "The new values are not as many as the places of the sparse tensor"
+        made._values = require(made._values, [counts], text)
+        return made
 
     def _shaped_like(self, other: SparseTensor) -> SparseTensor:
         self._dims = other._dims

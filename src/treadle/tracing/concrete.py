@@ -356,7 +356,9 @@ class ConcreteFunction:
                 found = self.retrace(specs)
         except Exception:  # the interpreter raises the error of the op that refuses the sizes
             return None
-        return found if found.graph.device is self.graph.device else None
+        # A function that catches the error of an op may give other results for these sizes.
+        fits = len(found.graph.results) == len(self.graph.results)
+        return found if fits and found.graph.device is self.graph.device else None
 
     def _run_stretched(self, arrays: Sequence[Any]) -> list[Any] | None:
         """See `Executable.stretched`."""

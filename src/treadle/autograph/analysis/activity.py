@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ast import AST
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any
 
 import gast
 
 from treadle.autograph.unparsing import unparse
+from treadle.core.locks import cached_property
 
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
 LOOPS = (gast.For, gast.While)

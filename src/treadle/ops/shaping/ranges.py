@@ -54,10 +54,13 @@ def _number(value: Any, dtype: DType) -> Expr:
 
 
 def _element(start: Expr, delta: Expr, index: Index, dtype: DType) -> Expr:
-    """Element `index` of a range: what is multiplied and then added is rounded to `dtype`."""
+    """Element `index` of a range: floats are rounded to `dtype` after each operation."""
     wide = _wide(dtype)
-    steps = cast(cast(index_expr(index), dtype), wide)
-    way = cast(cast(apply("mul", steps, cast(delta, wide)), dtype), wide)
+    if dtype.is_floating:
+        steps = cast(cast(index_expr(index), dtype), wide)
+        way = cast(cast(apply("mul", steps, cast(delta, wide)), dtype), wide)
+    else:
+        way = apply("mul", cast(index_expr(index), wide), cast(delta, wide))
     return cast(apply("add", cast(start, wide), way), dtype)
 
 
