@@ -139,9 +139,7 @@ def _avg_pool_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 
 @rule(
-    "FusedBatchNormGrad",
-    "FusedBatchNormGradV2",
-    "FusedBatchNormGradV3",
+    "FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3",
     results="x_backprop scale_backprop offset_backprop reserve_space_4 reserve_space_5",
 )
 def _batch_norm_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:

@@ -44,6 +44,16 @@ def _same(before: list[tuple[Any, Any]], after: list[tuple[Any, Any]]) -> bool:
     )
 
 
+def received(arguments: Any, paths: Sequence[Sequence[Any]], made: Any) -> Any:
+    """What a function returns, of what its program makes: where there are `paths` that is a pair
+    with the contents of the caller's lists and dicts there, which then hold them."""
+    if not paths:
+        return made
+    result, contents = made
+    put(arguments, paths, contents)
+    return result
+
+
 def put(arguments: Any, paths: Sequence[Sequence[Any]], contents: Sequence[Any]) -> None:
     """Have the caller's lists and dicts at `paths` hold the contents."""
     targets = [_at(arguments, path) for path in paths]

@@ -31,7 +31,7 @@ from treadle.graph.replay import replay
 from treadle.jitted import operators
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, STATIC, Bound, Kinds, Parameters
 from treadle.jitted.arrays import Array, Scalar
-from treadle.jitted.containers import Contents, put
+from treadle.jitted.containers import Contents, received
 from treadle.jitted.conversion import call as converted
 from treadle.jitted.conversion import set_operators
 from treadle.jitted.namespace import stand_in
@@ -118,11 +118,7 @@ class Jitted:
             if found_there is not array:
                 array[...] = found_there
         made = plan.results.pack(found, bound.leaves)
-        if not plan.results.changed:
-            return made
-        result, contents = made
-        put((bound.args, bound.kwargs), plan.results.changed, contents)
-        return result
+        return received((bound.args, bound.kwargs), plan.results.changed, made)
 
     @puts_modes_back
     def _inside(self, bound: Bound) -> Any:

@@ -13,7 +13,7 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound
 from treadle.jitted.arrays import Array, Scalar, Traced
-from treadle.jitted.containers import Contents, put
+from treadle.jitted.containers import Contents, put, received
 from treadle.jitted.conversion import call as converted
 from treadle.jitted.namespace import stand_in
 from treadle.jitted.operations import call_ufunc
@@ -42,11 +42,7 @@ def _call_traced(jitted: Any, bound: Bound) -> Any:
     inputs = [v if isinstance(v, Variable) else convert_to_tensor(v) for v in values]
     found = plan.concrete.run([*inputs, *plan.concrete.graph.captures])
     made = plan.results.tensors(found, bound.leaves)
-    if not plan.results.changed:
-        return made
-    result, contents = made
-    put((bound.args, bound.kwargs), plan.results.changed, contents)
-    return result
+    return received((bound.args, bound.kwargs), plan.results.changed, made)
 
 
 def _spliced(jitted: Any, bound: Bound) -> Any:

@@ -150,7 +150,9 @@ class Arguments:
             self.key = structure_key((typed, kwargs), self.types, {})
         except Unhashable as problem:
             raise self._named(problem, self.types[-1]) from None
-        self.leaves = nest.flatten((args, kwargs))
+        # A type is not the value that has it.
+        same = not declared and not any(isinstance(t, TraceType) for t in self.types)
+        self.leaves = self.types if same else nest.flatten((args, kwargs))
 
     def _named(self, problem: Unhashable, leaf: Any) -> TypeError:
         """The problem with the argument that has it."""

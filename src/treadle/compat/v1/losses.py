@@ -127,15 +127,16 @@ def _loss(label: str, function: Any) -> Any:
 
 
 def _pair(labels: Any, predictions: Any) -> tuple[Any, Any]:
-    predictions = td.cast(predictions, td.float32)
-    return _compatible(td.cast(labels, td.float32), predictions), predictions
+    return _alike(labels, td.cast(predictions, td.float32))
 
 
-def _compatible(labels: Any, predictions: Any) -> Any:
-    """The labels, which have the shape of the predictions."""
+def _alike(labels: Any, predictions: Any) -> tuple[Any, Any]:
+    """The labels in the dtype of the predictions, whose shape they have, and these."""
+    predictions = td.convert_to_tensor(predictions)
+    labels = td.cast(labels, predictions.dtype)
     if not labels.shape.is_compatible_with(predictions.shape):
         raise ValueError(f"Shapes {predictions.shape} and {labels.shape} are incompatible")
-    return labels
+    return labels, predictions
 
 
 def _squared(labels: Any, predictions: Any) -> Any:
@@ -172,16 +173,14 @@ def _cosine(labels: Any, predictions: Any, axis: int) -> Any:
 
 
 def _sigmoid(labels: Any, logits: Any, smoothing: float) -> Any:
-    logits = td.convert_to_tensor(logits)
-    labels = _compatible(td.cast(labels, logits.dtype), logits)
+    labels, logits = _alike(labels, logits)
     if smoothing:
         labels = labels * (1 - smoothing) + 0.5 * smoothing
     return td.nn.sigmoid_cross_entropy_with_logits(labels, logits)
 
 
 def _softmax(labels: Any, logits: Any, smoothing: float) -> Any:
-    logits = td.convert_to_tensor(logits)
-    labels = _compatible(td.cast(labels, logits.dtype), logits)
+    labels, logits = _alike(labels, logits)
     if smoothing:
         labels = labels * (1 - smoothing) + smoothing / td.cast(td.shape(labels)[1], labels.dtype)
     return td.nn.softmax_cross_entropy_with_logits(td.stop_gradient(labels), logits)

@@ -986,11 +986,9 @@ class Layer(td.Module):
         known = {name: _listed(s) for name, s in self._build_shapes.items() if s is not None}
         if not known:
             return {"input_shape": None} if self._build_shapes else None
-        return (
-            {"input_shape": next(iter(known.values()))}
-            if len(known) == 1
-            else {"shapes_dict": known}
-        )
+        return {"input_shape": next(iter(known.values()))} if len(known) == 1 else {
+            "shapes_dict": known
+        }
 
     def build_from_config(self, config: dict[str, Any]) -> None:
         """Make the weights for the shapes that `get_build_config` gave."""
