@@ -18,6 +18,7 @@ def test_it_is_the_walk_of_ast() -> None:
 
 def test_a_node_that_is_missing_fields_and_one_that_is_changed_meanwhile() -> None:
     call = ast.Call(ast.Name("f"), [ast.Constant(1)])
+    vars(call.func).pop("ctx", None)  # Python 3.13 gives what is missing
     assert [type(n).__name__ for n in walking.walk(call)] == ["Call", "Name", "Constant"]
     seen = []
     for node in walking.walk(call):
