@@ -109,6 +109,13 @@ _SAME: dict[str, Callable[..., Any]] = {
     "MatrixInverse": td.linalg.inv, "MatrixDiag": td.linalg.diag, "Pad": td.pad,
     "NotEqual": td.not_equal, "Equal": td.equal, "Real": td.math.real, "Imag": td.math.imag,
     "Conj": td.math.conj,
+    "BesselJ0": td.math.special.bessel_j0, "BesselJ1": td.math.special.bessel_j1,
+    "BesselK0": td.math.special.bessel_k0, "BesselK0e": td.math.special.bessel_k0e,
+    "BesselK1": td.math.special.bessel_k1, "BesselK1e": td.math.special.bessel_k1e,
+    "BesselY0": td.math.special.bessel_y0, "BesselY1": td.math.special.bessel_y1,
+    "Dawsn": td.math.special.dawsn, "Expint": td.math.special.expint,
+    "FresnelCos": td.math.special.fresnel_cos, "FresnelSin": td.math.special.fresnel_sin,
+    "Spence": td.math.special.spence,
 }  # fmt: skip
 
 

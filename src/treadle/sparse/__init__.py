@@ -4,6 +4,7 @@ from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.sparse import calls  # noqa: F401  (completes SparseTensor)
 from treadle.sparse.counts import bincount
+from treadle.sparse.crosses import cross, cross_hashed
 from treadle.sparse.places import (
     concat,
     expand_dims,
@@ -48,6 +49,8 @@ __all__ = [
     "add",
     "bincount",
     "concat",
+    "cross",
+    "cross_hashed",
     "expand_dims",
     "eye",
     "fill_empty_rows",

@@ -17,6 +17,7 @@ from treadle.compat.v1.recording import in_graphs, recorded, writes_into
 from treadle.compat.v1.user_calls import begin
 from treadle.compat.v1.values import Composite, Literal, Mode, Operation, Tensor, element
 from treadle.compat.v1.variables import grouped, inside_body
+from treadle.core.context import GraphMode
 from treadle.core.dimension import Dimension
 from treadle.core.origin import at, user_origin
 
@@ -592,7 +593,14 @@ def get_collection_ref(key: Any) -> list[Any]:
 
 def executing_eagerly() -> bool:
     """Whether functions are called at once."""
-    return writes_into() is None and td.executing_eagerly()
+    return not td.inside_function() and writes_into() is None
+
+
+def _in_a_block() -> bool:
+    return bool(thread.graphs)
+
+
+GraphMode.is_on = _in_a_block
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None,

@@ -35,14 +35,40 @@ class Reduction:
             raise ValueError(f"Invalid Reduction Key {key}.")
 
 
+def check_weights(weights: Any, values: Any) -> None:
+    """Weights are one number, or have as many axes as what they weight, each of its size or of 1.
+
+    Raises:
+        ValueError: they do not, as far as shapes are known.
+        InvalidArgumentError: when a run finds that out.
+    """
+    rank = len(weights.shape)
+    if not rank:
+        return
+    fits = rank == len(values.shape) and all(
+        w is None or v is None or w in (1, v)
+        for w, v in zip(weights.shape, values.shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(
+            f"weights can not be broadcast to values. values.shape={values.shape}. "
+            f"weights.shape={weights.shape}."
+        )
+    for axis, (w, v) in enumerate(zip(weights.shape, values.shape, strict=True)):
+        if w is None or (v is None and w != 1):
+            size, whole = td.shape(weights)[axis], td.shape(values)[axis]
+            td.debugging.Assert(
+                td.logical_or(size == 1, size == whole),
+                ["weights can not be broadcast to values", td.shape(weights), td.shape(values)],
+            )
+
+
 def _weighted(values: Any, weights: Any, reduction: str) -> Any:
     """The losses of examples, weighted and made one number."""
     values = td.convert_to_tensor(values)
     kind = values.dtype
     values, weights = td.cast(values, td.float32), td.cast(weights, td.float32)
-    if len(weights.shape) and len(weights.shape) < len(values.shape):
-        weights = td.reshape(weights, [*td.unstack(td.shape(weights)),
-                                       *[1] * (len(values.shape) - len(weights.shape))])
+    check_weights(weights, values)
     found = values * weights
     if reduction == Reduction.NONE:
         return td.cast(found, kind)
@@ -283,6 +309,7 @@ def _pairwise(labels: Any, predictions: Any, weights: Any) -> Any:
     axes = list(range(1, rank))
     difference = predictions - labels
     weights = td.cast(weights, td.float32)
+    check_weights(weights, labels)
     count = td.reduce_sum(td.ones_like(difference), axes, keepdims=True)
     squares = td.reduce_sum(difference * difference, axes, keepdims=True)
     total = td.reduce_sum(difference, axes, keepdims=True)

@@ -14,9 +14,10 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Expr, apply, const
 from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.elementwise import error_function
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
-from treadle.ops.elementwise.unary import erf, exp, sigmoid, square, tanh
+from treadle.ops.elementwise.unary import erfc, exp, sigmoid, square, tanh
 from treadle.ops.lowering import LowerCall, elementwise_rule
 from treadle.ops.nn.softmax import wide
 from treadle.ops.op_makers import require_kinds
@@ -116,9 +117,10 @@ def _lower_gelu(x: Expr, c: Any, *, approximate: bool) -> Expr:
     if approximate:
         cubic = apply("mul", apply("mul", apply("mul", x, x), x), c(_GELU_CUBIC))
         inner = apply("tanh", apply("mul", c(_ROOT_2_OVER_PI), apply("add", x, cubic)))
+        twice = apply("add", c(1), inner)
     else:
-        inner = apply("erf", apply("mul", x, c(math.sqrt(0.5))))
-    return apply("mul", apply("mul", c(0.5), x), apply("add", c(1), inner))
+        twice = apply("erfc", apply("mul", x, c(-math.sqrt(0.5))))
+    return apply("mul", apply("mul", c(0.5), x), twice)
 
 
 def _lower_softsign(x: Expr, c: Any) -> Expr:
@@ -140,10 +142,10 @@ def _eager_silu(x: NDArray, *, beta: float) -> Any:
 def _eager_gelu(x: NDArray, *, approximate: bool) -> Any:
     number = x.dtype.type
     if approximate:
-        inner = np.tanh(number(_ROOT_2_OVER_PI) * (x + x * x * x * number(_GELU_CUBIC)))
+        twice = 1 + np.tanh(number(_ROOT_2_OVER_PI) * (x + x * x * x * number(_GELU_CUBIC)))
     else:
-        inner = FUNCTIONS["erf"].reference(x * number(math.sqrt(0.5)))
-    return number(0.5) * x * (1 + inner)
+        twice = error_function.erfc(x * number(-math.sqrt(0.5)))
+    return number(0.5) * x * twice
 
 
 def _slope_elu(x: Tensor, y: Tensor, dy: Tensor, attrs: Mapping[str, Any]) -> Tensor:
@@ -164,7 +166,7 @@ def _slope_silu(x: Tensor, y: Tensor, dy: Tensor, attrs: Mapping[str, Any]) -> T
 def _slope_gelu(x: Tensor, y: Tensor, dy: Tensor, attrs: Mapping[str, Any]) -> Tensor:
     if not attrs["approximate"]:
         density = exp(square(x) * -0.5) * (1 / math.sqrt(2 * math.pi))
-        return dy * (0.5 * (1 + erf(x * math.sqrt(0.5))) + x * density)
+        return dy * (0.5 * erfc(x * -math.sqrt(0.5)) + x * density)
     t = tanh(_ROOT_2_OVER_PI * (x + x * x * x * _GELU_CUBIC))
     inner = _ROOT_2_OVER_PI * (1 + 3 * _GELU_CUBIC * square(x))
     return dy * (0.5 * (1 + t) + 0.5 * x * (1 - square(t)) * inner)
@@ -240,7 +242,7 @@ swish = silu
 
 
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
-    """The Gaussian error linear unit: exact with erf, or the tanh approximation."""
+    """The Gaussian error linear unit: exact with erfc, or the tanh approximation."""
     x = convert_to_tensor(features)
     return run(GELU, x, approximate=bool(approximate))  # type: ignore[no-any-return]
 
