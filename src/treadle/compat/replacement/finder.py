@@ -14,7 +14,7 @@ import treadle
 from treadle.compat import replacement
 from treadle.compat.replacement.absent import name_absent_parts
 from treadle.compat.replacement.attributes import accept_attributes
-from treadle.compat.replacement.internal import KERAS, TENSORFLOW
+from treadle.compat.replacement.internal import KERAS, OPERATORS, TENSORFLOW
 from treadle.compat.replacement.keras_layers import accept_names_of_keras_2
 from treadle.compat.replacement.lookups import private_module
 from treadle.compat.replacement.xla import XLA
@@ -133,7 +133,9 @@ def as_tensorflow() -> None:
     replacement.is_active = True
     if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true"):
         vars(treadle.keras)["__version__"] = _KERAS_2
-    vars(treadle).update(__internal__=TENSORFLOW, __git_version__="unknown", xla=XLA)
+    vars(treadle).update(
+        __internal__=TENSORFLOW, __operators__=OPERATORS, __git_version__="unknown", xla=XLA
+    )
     vars(treadle).update((name, _Older(f"tensorflow.{name}")) for name in _OLDER)
     vars(treadle.keras)["__internal__"] = KERAS
     name_absent_parts()

@@ -17,6 +17,7 @@ from treadle.compat.v1.recording import in_graphs, recorded, writes_into
 from treadle.compat.v1.user_calls import begin
 from treadle.compat.v1.values import Composite, Literal, Mode, Operation, Tensor, element
 from treadle.compat.v1.variables import grouped, inside_body
+from treadle.compat.v1.values import thread
 from treadle.core.context import GraphMode
 from treadle.core.dimension import Dimension
 from treadle.core.origin import at, user_origin
