@@ -81,7 +81,8 @@ FREE = {"version"}  # plain data, for everybody
 # Packages of public names.
 FACADES = {
     "compat", "config", "distribute", "experimental", "io", "lookup", "math", "nn",
-    "onnx", "profiler", "random", "saved_model", "shared_object", "summary", "test", "train", "types",
+    "onnx", "profiler", "random", "saved_model", "shared_object", "summary", "test", "train",
+    "types",
 }  # fmt: skip
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is

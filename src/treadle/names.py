@@ -15,8 +15,8 @@ from treadle.core.refusals import explaining
 
 # Where a name may be that is not where it was looked for, the most likely places first.
 _PLACES = (
-    "treadle", "treadle.math", "treadle.math.special", "treadle.linalg", "treadle.nn", "treadle.random",
-    "treadle.nn.experimental",
+    "treadle", "treadle.math", "treadle.math.special", "treadle.linalg", "treadle.nn",
+    "treadle.random", "treadle.nn.experimental",
     "treadle.random.experimental", "treadle.bitwise", "treadle.strings", "treadle.image",
     "treadle.audio", "treadle.lookup", "treadle.lookup.experimental", "treadle.quantization",
     "treadle.io", "treadle.io.gfile", "treadle.debugging", "treadle.data", "treadle.nest",
@@ -227,8 +227,8 @@ _INSTEAD = {
     "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",
     **dict.fromkeys(
         ("ragged.cross", "ragged.cross_hashed"),
-        "Use td.sparse.cross of sparse tensors, td.strings.join of the features and td.strings.to_hash_bucket_fast, or "
-        "td.keras.layers.HashedCrossing",
+        "Use td.sparse.cross of sparse tensors, td.strings.join of the features and "
+        "td.strings.to_hash_bucket_fast, or td.keras.layers.HashedCrossing",
     ),
 }
 

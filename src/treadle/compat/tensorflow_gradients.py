@@ -215,11 +215,22 @@ def _strided_slice_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
 def _offsets(inputs: Sequence[Any], attrs: Attrs) -> Any:
     """Where each part of what was concatenated begins."""
     axis, *shapes = inputs
-    chosen = td.one_hot(axis, td.size(shapes[0]), dtype=shapes[0].dtype)
+    rank = td.size(shapes[0])
+    number, ranks = td.get_static_value(axis), {n for n in map(_length, shapes) if n is not None}
+    outside = number is not None and ranks and not -min(ranks) <= number < min(ranks)
+    if len(ranks) > 1 or outside:
+        text = f"ConcatOffset: concat_dim {axis} of shapes of lengths {sorted(ranks)}"
+        raise td.errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
+    chosen = td.one_hot(td.where(axis < 0, axis + rank, axis), rank, dtype=shapes[0].dtype)
     begins = [td.zeros_like(shapes[0])]
     for shape in shapes[:-1]:
         begins.append(begins[-1] + shape * chosen)
     return tuple(begins)
+
+
+def _length(vector: Any) -> int | None:
+    found: int | None = vector.shape[0]
+    return found
 
 
 @rule("DynamicStitch")

@@ -55,7 +55,8 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
                 rows, columns = diagonal[number].shape[-1:], diagonal[other].shape[-1:]
                 fits = block.shape[-2:-1].is_compatible_with(rows)
                 if not (fits and block.shape[-1:].is_compatible_with(columns)):
-                    raise self._wrong(f"block {number}, {other} of shape {block.shape} does not fit")
+                    place = f"block {number}, {other}"
+                    raise self._wrong(f"{place} of shape {block.shape} does not fit")
         if is_non_singular is None and all(o.is_non_singular for o in diagonal):
             is_non_singular = True
         super().__init__(

@@ -137,7 +137,8 @@ def _all(
         places += [(row, k) for k in range(len(combinations))]
         widest = max(widest, len(combinations))
         if separator is None:
-            found += [_bucket(functools.reduce(concatenated, c, key), buckets) for c in combinations]
+            hashes = (functools.reduce(concatenated, c, key) for c in combinations)
+            found += [_bucket(number, buckets) for number in hashes]
         else:
             found += map(separator.join, combinations)
     kind: Any = np.int64 if separator is None else object

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock as mock
 
 import numpy as np
 

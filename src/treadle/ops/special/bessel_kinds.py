@@ -1,9 +1,9 @@
 """Bessel functions of orders 0 and 1: those of the first and second kind, J and Y, and modified
 ones of the second kind, K.
 
-J and Y are Chebyshev series in the square of x up to 8, and beyond a wave whose amplitude and phase
-are series in powers of 8 / x (Hankel's form). K is a series in the square of x and a logarithm up to
-2, and sqrt(x) exp(x) K(x) a series in powers of 2 / x beyond.
+J and Y are Chebyshev series in the square of x up to 8, and beyond a wave whose amplitude and
+phase are series in powers of 8 / x (Hankel's form). K is a series in the square of x and a
+logarithm up to 2, and sqrt(x) exp(x) K(x) a series in powers of 2 / x beyond.
 """
 
 from __future__ import annotations

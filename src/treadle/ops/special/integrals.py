@@ -30,6 +30,7 @@ from treadle.ops.special.coefficients import (
 )
 from treadle.ops.special.formulas import Arithmetic, chebyshev, formula_op
 
+
 def _dawsn(m: Arithmetic, x: Any) -> Any:
     """``x / (1 + 2 x x)`` times a function that is about 1 everywhere."""
     size = m.abs(x)
