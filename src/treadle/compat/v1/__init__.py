@@ -27,6 +27,7 @@ from treadle.compat.v1 import (
     logging,
     lookup,
     losses,
+    math,
     metrics,
     missing,  # noqa: F401  (says what to use instead)
     nn,
@@ -413,6 +414,7 @@ __all__ = [
     "lookup",
     "losses",
     "make_template",
+    "math",
     "manip",
     "matmul",
     "metrics",

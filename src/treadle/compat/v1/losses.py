@@ -39,8 +39,7 @@ def check_weights(weights: Any, values: Any) -> None:
     """Weights are one number, or have as many axes as what they weight, each of its size or of 1.
 
     Raises:
-        ValueError: they do not, as far as shapes are known.
-        InvalidArgumentError: when a run finds that out.
+        InvalidArgumentError: they do not.
     """
     rank = len(weights.shape)
     if not rank:
@@ -50,10 +49,11 @@ def check_weights(weights: Any, values: Any) -> None:
         for w, v in zip(weights.shape, values.shape, strict=True)
     )
     if not fits:
-        raise ValueError(
+        raise td.errors.InvalidArgumentError(
+            None, None,
             f"weights can not be broadcast to values. values.shape={values.shape}. "
-            f"weights.shape={weights.shape}."
-        )
+            f"weights.shape={weights.shape}.",
+        )  # fmt: skip
     for axis, (w, v) in enumerate(zip(weights.shape, values.shape, strict=True)):
         if w is None or (v is None and w != 1):
             size, whole = td.shape(weights)[axis], td.shape(values)[axis]
@@ -83,6 +83,14 @@ def _weighted(values: Any, weights: Any, reduction: str) -> Any:
     return td.cast(total, kind)
 
 
+def _weights_of_rows(losses: Any, weights: Any) -> Any:
+    """Weights [..., 1] as [...], where there are as many losses."""
+    losses, weights = td.convert_to_tensor(losses), td.convert_to_tensor(weights)
+    one = len(weights.shape) == len(losses.shape) + 1 and weights.shape[-1] in (1, None)
+    return td.squeeze(weights, [-1]) if one else weights
+
+
+_squeezed = recorded(_weights_of_rows, "Squeeze", "Squeeze")
 _compute = recorded(_weighted, "value", "DivNoNan")
 
 
@@ -147,6 +155,8 @@ def _loss(label: str, function: Any) -> Any:
         _required(labels=first, predictions=second)
         with functions.name_scope(scope, label, (first, second, weights)) as opened:
             found = call(first, second, *more)
+            if function is _sparse_softmax:
+                weights = _squeezed(found, weights)
             return compute_weighted_loss(found, weights, opened, collection, reduction)
 
     return loss
@@ -335,6 +345,7 @@ def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.
 in_graphs(
     _pairwise,
     _weighted,
+    _weights_of_rows,
 )
 
 __getattr__ = missing_in(__name__)

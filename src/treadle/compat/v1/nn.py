@@ -9,7 +9,7 @@ import numpy as np
 
 import treadle as td
 from treadle.compat.v1 import rnn_cell
-from treadle.compat.v1.functions import renamed
+from treadle.compat.v1.functions import renamed, space_to_batch
 from treadle.compat.v1.mirrored import fallback, graph_function
 from treadle.compat.v1.recording import in_graphs, recorded
 from treadle.compat.v1.rnn import (
@@ -169,6 +169,17 @@ def conv3d(input: Any, filter: Any = None, strides: Any = None, padding: Any = N
     """`td.nn.conv3d`; also by the old name `filter`."""
     filters = renamed(filters, "filters", filter, "filter")
     call = graph_function(td.nn.conv3d)
+    return call(input, filters, strides, padding, data_format, dilations, name=name)
+
+
+def convolution(input: Any, filter: Any = None, padding: Any = None, strides: Any = None,
+                dilation_rate: Any = None, name: str | None = None,
+                data_format: str | None = None, filters: Any = None,
+                dilations: Any = None) -> Any:  # fmt: skip
+    """`td.nn.convolution`; also by the old names `filter` and `dilation_rate`."""
+    filters = renamed(filters, "filters", filter, "filter")
+    dilations = renamed(dilations, "dilations", dilation_rate, "dilation_rate")
+    call = graph_function(td.nn.convolution)
     return call(input, filters, strides, padding, data_format, dilations, name=name)
 
 
@@ -433,6 +444,7 @@ __all__ = [
     "dynamic_rnn",
     "raw_rnn",
     "rnn_cell",
+    "space_to_batch",
     "static_bidirectional_rnn",
     "static_rnn",
 ]
