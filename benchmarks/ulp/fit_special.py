@@ -14,7 +14,7 @@ from typing import Any
 
 import mpmath as mp
 
-from benchmarks.ulp.fit import Real, fit64
+from benchmarks.ulp.fit import Real, fit32, fit64
 
 DEFAULT = Path("src/treadle/ops/special/coefficients.py")
 HEAD = '"""Coefficients of the special functions; written by benchmarks/ulp/fit_special.py."""\n'
@@ -138,6 +138,12 @@ def fresnel_part(is_g: bool) -> Real:
     return function
 
 
+def scaled_erfc(t: Any) -> Any:
+    """erfc(a) exp(a * a) as a function of (a - 2) / (a + 2)."""
+    a = 2 * (1 + t) / (1 - t)
+    return mp.erfc(a) * mp.exp(a * a)
+
+
 def integral_tables() -> dict[str, Any]:
     (first, second), joint, end = EXPINT_JOINTS, DAWSON_JOINT, FRESNEL_JOINT
     zero = mp.findroot(mp.ei, 0.37)
@@ -177,6 +183,9 @@ def tables() -> dict[str, Any]:
         "I0_LARGE": chebyshev64(large_bessel(0), 0, 1),
         "I1_SMALL": chebyshev64(lambda x: scaled_bessel(1, x) / x if x else mp.mpf(1) / 2, 0, 8),
         "I1_LARGE": chebyshev64(large_bessel(1), 0, 1),
+        "SCALED_ERFC_FLOAT32": fit32(
+            scaled_erfc, -1.0, 0.68, 9, weight=lambda t: 1 / float(scaled_erfc(mp.mpf(float(t))))
+        )[::-1],
         **hankel_tables(),
         **integral_tables(),
     }

@@ -19,7 +19,7 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.repeating import repeat
 from treadle.ops.registry import Op, register, run
-from treadle.ops.scalars import integer
+from treadle.ops.scalars import as_bytes, integer
 from treadle.ops.shaping.ranges import range as number_range
 from treadle.ops.shaping.reshaping import reshape
 from treadle.ops.strings.hashing import concatenated, fingerprint
@@ -45,8 +45,8 @@ def cross(inputs: Any, name: str | None = None, separator: Any = None) -> Sparse
         TypeError: `inputs` is no list of tensors.
         InvalidArgumentError: they are no matrices, or have different numbers of rows.
     """
-    joint = "_X_" if separator is None else separator
-    text = np.asarray(convert_to_tensor(joint, dtypes.string).numpy()).item()
+    given = "_X_" if separator is None else separator
+    text = as_bytes("sparse.cross: separator", given)
     return _crossed("sparse.cross", inputs, separator=text, key=0, buckets=0)
 
 
