@@ -7,11 +7,13 @@ import importlib.abc
 import importlib.machinery
 import os
 import sys
+from importlib.metadata import DistributionFinder
 from types import ModuleType
 from typing import Any
 
 import treadle
 from treadle.compat import replacement
+from treadle.compat.replacement import distributions
 from treadle.compat.replacement.absent import name_absent_parts
 from treadle.compat.replacement.attributes import accept_attributes
 from treadle.compat.replacement.internal import KERAS, TENSORFLOW
@@ -32,6 +34,7 @@ _ELSEWHERE = {
     "tf_keras.api._v1.keras.__internal__.legacy.layers": "treadle.compat.v1.layers",
     "tf_keras.api._v1.keras": "treadle.compat.v1.keras",
     "tf_keras.api._v2.keras": "treadle.keras",
+    "tensorflow.compiler.tf2xla.python.xla": "treadle.compat.replacement.xla",
     "tensorflow.estimator": "treadle.compat.v1.estimator",
     "tensorflow.feature_column": "treadle.compat.v1.feature_column",
 }
@@ -39,7 +42,7 @@ _ELSEWHERE = {
 _OLDER = ("estimator", "feature_column")
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Finder(DistributionFinder, importlib.abc.Loader):
     """Finds a module of TensorFlow's as the module, or the attribute, that treadle has for it."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
@@ -49,6 +52,12 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         spec = importlib.machinery.ModuleSpec(name, self, is_package=True)
         spec.loader_state = ".".join(filter(None, (_NAMES[top], rest)))
         return spec
+
+    def find_distributions(self, context: Any = DistributionFinder.Context()) -> Any:  # noqa: B008
+        versions = {name: treadle.__version__ for name in _NAMES}
+        versions |= {"keras": treadle.keras.__version__, "tf_keras": _KERAS_2}
+        del versions["keras_core"]
+        return distributions.found(versions, context)
 
     def create_module(self, spec: Any) -> None:
         return None

@@ -36,12 +36,21 @@ def _is_graph_network(self: Model) -> bool:
     return self._network is not None
 
 
+def _set_save_spec(
+    self: Model, inputs: Any, args_specs: Any = None, kwargs_specs: Any = None
+) -> None:
+    """Say what a saved model takes. Here the first call says it."""
+
+
 def accept_names_of_keras_2() -> None:
     """Give layers and models these names."""
     names: dict[type, dict[str, Any]] = {
         td.Module: {"_track_trackable": _track_trackable},
         Layer: {"_losses": property(_losses), "add_update": _add_update},
-        Model: {"_is_graph_network": property(_is_graph_network)},
+        Model: {
+            "_is_graph_network": property(_is_graph_network),
+            "_set_save_spec": _set_save_spec,
+        },
     }
     for owner, own in names.items():
         for name, value in own.items():
