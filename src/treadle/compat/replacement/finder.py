@@ -17,7 +17,7 @@ from treadle.compat.replacement import distributions
 from treadle.compat.replacement.absent import name_absent_parts
 from treadle.compat.replacement.attributes import accept_attributes
 from treadle.compat.replacement.internal import KERAS, TENSORFLOW
-from treadle.compat.replacement.keras_layers import accept_names_of_keras_2
+from treadle.compat.replacement.keras_layers import accept_names_of_keras_2, be_keras_2
 from treadle.compat.replacement.lookups import private_module
 from treadle.compat.replacement.xla import XLA
 from treadle.core.origin import at, user_origin
@@ -122,9 +122,9 @@ def as_tensorflow() -> None:
 
     It stands before the first import of TensorFlow and of what imports it. Modules under
     ``tensorflow.python``, which are private but which libraries import, are there as far as
-    treadle has what they are asked for. Keras has the names of both its versions, and says that it
-    is version 2 where the environment has ``TF_USE_LEGACY_KERAS=1``, as libraries for that ask. A
-    second call does nothing.
+    treadle has what they are asked for. Keras has the names of both its versions. Where the
+    environment has ``TF_USE_LEGACY_KERAS=1``, as libraries for version 2 ask, it says that it is
+    that, names weights and writes files of them as that does. A second call does nothing.
 
     Raises:
         RuntimeError: TensorFlow itself, or Keras, was imported before.
@@ -142,6 +142,7 @@ def as_tensorflow() -> None:
     replacement.is_active = True
     if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true"):
         vars(treadle.keras)["__version__"] = _KERAS_2
+        be_keras_2()
     vars(treadle).update(__internal__=TENSORFLOW, __git_version__="unknown", xla=XLA)
     vars(treadle).update((name, _Older(f"tensorflow.{name}")) for name in _OLDER)
     vars(treadle.keras)["__internal__"] = KERAS

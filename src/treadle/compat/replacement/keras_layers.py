@@ -6,8 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as td
+from treadle.core.context import naming
+from treadle.keras import variables
 from treadle.keras.layers import Layer
-from treadle.keras.models import Model
+from treadle.keras.models import Model, saving
 
 
 def _track_trackable(self: td.Module, trackable: Any, name: str, overwrite: bool = False) -> Any:
@@ -55,3 +57,36 @@ def accept_names_of_keras_2() -> None:
     for owner, own in names.items():
         for name, value in own.items():
             setattr(owner, name, value)
+
+
+def _call_in_scope(self: Layer, *args: Any, **kwargs: Any) -> Any:
+    """A call in a name scope of the layer's name, in which its weights are made, too."""
+    with td.name_scope(self.name):
+        return _call(self, *args, **kwargs)
+
+
+def _call_as_it_is(self: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`call`: the scope names its operations."""
+    return self._converted_call()(*args, **kwargs)
+
+
+_call = Layer.__call__
+
+
+def _with_name_of_keras_2(variable: Any, path: str) -> Any:
+    """Give a variable the path of Keras 3 and the name of Keras 2, ``model/dense/kernel:0``: the
+    name scopes around and its own."""
+    if isinstance(variable, td.Variable):
+        variable.path = path
+        variable.name = f"{naming.scope}{path.rpartition('/')[2]}:0"
+    return variable
+
+
+def be_keras_2() -> None:
+    """Let layers name their weights as Keras 2 does, which libraries look them up by; let
+    ``weight.value`` be a method, and files of weights be of Keras 2's kind."""
+    Layer.__call__ = Layer._base_call = _call_in_scope  # type: ignore[method-assign]
+    Layer._named_call = _call_as_it_is  # type: ignore[method-assign]
+    variables.with_path = _with_name_of_keras_2
+    td.Variable.value = td.Variable.read_value
+    saving.files_of_keras_2 = True
