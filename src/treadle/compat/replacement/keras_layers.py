@@ -82,9 +82,18 @@ def _with_name_of_keras_2(variable: Any, path: str) -> Any:
     return variable
 
 
+def _init(self: Layer, *args: Any, dynamic: bool = False, **kwargs: Any) -> None:
+    """As of Keras 3. A layer that is `dynamic` is converted as others are."""
+    _init_of_keras_3(self, *args, **kwargs)
+
+
+_init_of_keras_3 = Layer.__init__
+
+
 def be_keras_2() -> None:
-    """Let layers name their weights as Keras 2 does, which libraries look them up by; let
-    ``weight.value`` be a method, and files of weights be of Keras 2's kind."""
+    """Let layers take Keras 2's arguments and name their weights as that does, which libraries look
+    them up by; let ``weight.value`` be a method, and files of weights be of Keras 2's kind."""
+    Layer.__init__ = _init  # type: ignore[method-assign]
     Layer.__call__ = Layer._base_call = _call_in_scope  # type: ignore[method-assign]
     Layer._named_call = _call_as_it_is  # type: ignore[method-assign]
     variables.with_path = _with_name_of_keras_2
