@@ -54,7 +54,7 @@ class _Finder(DistributionFinder, importlib.abc.Loader):
         return spec
 
     def find_distributions(self, context: Any = DistributionFinder.Context()) -> Any:  # noqa: B008
-        versions = {name: treadle.__version__ for name in _NAMES}
+        versions = dict.fromkeys(_NAMES, treadle.__version__)
         versions |= {"keras": treadle.keras.__version__, "tf_keras": _KERAS_2}
         del versions["keras_core"]
         return distributions.found(versions, context)
@@ -144,6 +144,8 @@ def as_tensorflow() -> None:
         vars(treadle.keras)["__version__"] = _KERAS_2
         be_keras_2()
     vars(treadle).update(__internal__=TENSORFLOW, __git_version__="unknown", xla=XLA)
+    # Libraries say of operations in files of their own, which are not loaded, that they have none.
+    vars(treadle)["no_gradient"] = lambda op_type: None
     vars(treadle).update((name, _Older(f"tensorflow.{name}")) for name in _OLDER)
     vars(treadle.keras)["__internal__"] = KERAS
     name_absent_parts()

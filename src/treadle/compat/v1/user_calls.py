@@ -37,7 +37,9 @@ def _hand_over() -> None:
 
 
 def begin() -> None:
-    """In this thread graphs are meant from now on, where no operation runs at once."""
+    """In this thread graphs are meant from now on, where no operation runs at once. Outside of
+    them a program that has reached `td.Graph` only means values."""
+    Mode.reached(by_import=False)
     if Mode.is_imported:
         return
     _hand_over()

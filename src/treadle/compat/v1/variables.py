@@ -473,7 +473,8 @@ def assign(ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = 
 
 
 def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """An operation that adds `value` to a variable, or to a part of one, and gives the new value."""
+    """An operation that adds `value` to a variable, or to a part of one, and gives the new
+    value."""
     return ref.assign_add(value) if _is_part(ref) else _add(ref, value, name=name)
 
 

@@ -38,7 +38,7 @@ _CONFIG = "keras.config"
 _WEIGHTS = "model.weights.h5"
 _LEGACY = (".h5", ".hdf5")
 _MOST_TEXT = 1 << 28  # bytes of a config
-# Whether a file of weights that ends with .h5 only is one of Keras 2, which Keras 3 refuses to write.
+# Whether files of weights that end with .h5 only are Keras 2's, which Keras 3 refuses to write.
 files_of_keras_2 = False
 
 
