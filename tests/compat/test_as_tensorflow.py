@@ -84,6 +84,7 @@ class Rewriter(transformer.Base):
 '''
 PROGRAM = '''
 import importlib.metadata
+import pickle
 
 import treadle
 
@@ -94,6 +95,8 @@ import tensorflow as tf
 
 assert tf is treadle and library.keras is treadle.keras and library.tf2.add(1, 2) == 3
 assert tf.executing_eagerly()  # also with compat.v1 imported
+assert type(tf.constant(1.0)).__module__.split(".")[0] == "tensorflow"
+assert float(pickle.loads(pickle.dumps(tf.constant(2.0)))) == 2.0
 assert library.tf_keras is treadle.keras and library.Dense is treadle.keras.layers.Dense
 assert library.keras1.layers.Dense
 assert float(library.tf1.div(tf.constant(4.0), 2.0)) == 2.0

@@ -140,7 +140,7 @@ class TestCase(unittest.TestCase):
     # What `compat.v1.test` knows of graphs: the session for one, or None where operations run at
     # once; and the graph that a value belongs to.
     _session_of_graph: ClassVar[Callable[..., Any]] = staticmethod(_no_session)
-    _graph_of: ClassVar[Callable[[Any], Any]] = staticmethod(lambda value: None)
+    _graph_of: ClassVar[Callable[..., Any]] = staticmethod(lambda value: None)
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)

@@ -21,6 +21,7 @@ from treadle.compat.replacement.keras_layers import accept_names_of_keras_2, be_
 from treadle.compat.replacement.lookups import private_module
 from treadle.compat.replacement.xla import XLA
 from treadle.core.origin import at, user_origin
+from treadle.core.tensor import SymbolicTensor
 
 _NAMES = {
     "tensorflow": "treadle",
@@ -110,6 +111,10 @@ def _reach_older_names() -> None:
     importlib.import_module("treadle.compat.v1.values").Mode.reached(by_import=False)
 
 
+def _gradients() -> Any:
+    return _found("treadle.compat.v1", "tensorflow.compat.v1")
+
+
 def as_tensorflow() -> None:
     """Let ``import tensorflow`` and ``import keras`` give treadle from now on, in this process.
 
@@ -144,8 +149,12 @@ def as_tensorflow() -> None:
         vars(treadle.keras)["__version__"] = _KERAS_2
         be_keras_2()
     vars(treadle).update(__internal__=TENSORFLOW, __git_version__="unknown", xla=XLA)
-    # Libraries say of operations in files of their own, which are not loaded, that they have none.
-    vars(treadle)["no_gradient"] = lambda op_type: None
+    # Libraries that take tensors of several packages ask for the module of their class.
+    treadle.Tensor.__module__ = SymbolicTensor.__module__ = "tensorflow.python.framework.ops"
+    # Libraries say what the gradients are of operations in files of their own, or that they have
+    # none.
+    vars(treadle)["RegisterGradient"] = lambda op_type: _gradients().RegisterGradient(op_type)
+    vars(treadle)["no_gradient"] = lambda op_type: _gradients().NotDifferentiable(op_type)
     vars(treadle).update((name, _Older(f"tensorflow.{name}")) for name in _OLDER)
     vars(treadle.keras)["__internal__"] = KERAS
     name_absent_parts()

@@ -32,6 +32,16 @@ def _losses(self: Layer) -> list[td.Tensor]:
     return self._call_losses
 
 
+def _compute_dtype(self: Layer) -> str:
+    """The dtype of the computation."""
+    return self.compute_dtype
+
+
+def _compute_dtype_object(self: Layer) -> td.DType:
+    """The same as a `DType`."""
+    return td.as_dtype(self.compute_dtype)
+
+
 def _is_graph_network(self: Model) -> bool:
     """Whether the order of the layers is known: the model was made of inputs and outputs, or is a
     `Sequential` that knows its input."""
@@ -48,7 +58,12 @@ def accept_names_of_keras_2() -> None:
     """Give layers and models these names."""
     names: dict[type, dict[str, Any]] = {
         td.Module: {"_track_trackable": _track_trackable},
-        Layer: {"_losses": property(_losses), "add_update": _add_update},
+        Layer: {
+            "_compute_dtype": property(_compute_dtype),
+            "_compute_dtype_object": property(_compute_dtype_object),
+            "_losses": property(_losses),
+            "add_update": _add_update,
+        },
         Model: {
             "_is_graph_network": property(_is_graph_network),
             "_set_save_spec": _set_save_spec,

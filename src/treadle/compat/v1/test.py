@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from treadle.compat.v1 import functions
-from treadle.compat.v1.graph import Graph, Operation, get_default_graph
+from treadle.compat.v1.graph import Graph, get_default_graph
 from treadle.compat.v1.mirrored import fallback, graph_function
 from treadle.compat.v1.session import Session, get_default_session
 from treadle.compat.v1.shapes import plain
-from treadle.compat.v1.values import Composite, Mode, element, thread
+from treadle.compat.v1.values import Composite, Mode, Operation, element, thread
 from treadle.compat.v1.variables import Variable
 
 import treadle as td  # isort: skip
