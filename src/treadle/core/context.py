@@ -154,9 +154,18 @@ def count_modes(of: object, number: int) -> None:
         eager_modes.value = modes.value + (_Home.device is not HOST)
 
 
+def _no_graph() -> bool:
+    return False
+
+
+# Whether the user means a graph of TensorFlow 1 at the moment; `compat.v1.user_calls` tells it.
+graphs: list[Callable[[], bool]] = [_no_graph]
+
+
 def executing_eagerly() -> bool:
-    """True unless a function is being traced in this thread."""
-    return context.recorder is None
+    """True unless a function is being traced in this thread, or the caller means a graph of
+    TensorFlow 1 (``with td.Graph().as_default()``)."""
+    return context.recorder is None and not graphs[0]()
 
 
 class recording:

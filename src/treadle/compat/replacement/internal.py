@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +27,10 @@ TENSORFLOW = SimpleNamespace(
         Trackable=td.Module,
         AutoTrackable=td.Module,
     ),
-    decorator=SimpleNamespace(make_decorator=lambda target, decorated, *args: decorated),
+    decorator=SimpleNamespace(
+        make_decorator=lambda target, decorated, *args: decorated,
+        unwrap=lambda function: ([], inspect.unwrap(function)),
+    ),
     eager_context=SimpleNamespace(executing_eagerly=td.executing_eagerly),
 )
 KERAS = SimpleNamespace(utils=SimpleNamespace(register_symbolic_tensor_type=_accepted))
