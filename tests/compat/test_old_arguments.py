@@ -1,4 +1,4 @@
-"""Functions of TensorFlow 1 whose arguments, or what they do with them, TensorFlow 2 has changed."""
+"""Functions of TensorFlow 1 that take other arguments than TensorFlow 2's, or mean others."""
 
 import numpy as np
 import pytest

@@ -3,6 +3,7 @@ libraries use them."""
 
 from __future__ import annotations
 
+import inspect
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,7 +28,10 @@ TENSORFLOW = SimpleNamespace(
         Trackable=td.Module,
         AutoTrackable=td.Module,
     ),
-    decorator=SimpleNamespace(make_decorator=lambda target, decorated, *args: decorated),
+    decorator=SimpleNamespace(
+        make_decorator=lambda target, decorated, *args: decorated,
+        unwrap=lambda function: ([], inspect.unwrap(function)),
+    ),
     eager_context=SimpleNamespace(executing_eagerly=td.executing_eagerly),
 )
 

@@ -24,10 +24,8 @@ from treadle.compat.v1.values import (
     Operation,
     Tensor,
     element,
-    thread,
 )
 from treadle.compat.v1.variables import grouped, inside_body
-from treadle.core.context import GraphMode
 from treadle.core.dimension import Dimension
 from treadle.core.origin import at, user_origin
 from treadle.ops.conversion import has_dtype, to_array
@@ -627,13 +625,6 @@ def get_collection_ref(key: Any) -> list[Any]:
 def executing_eagerly() -> bool:
     """Whether functions are called at once."""
     return not td.inside_function() and writes_into() is None
-
-
-def _in_a_block() -> bool:
-    return bool(thread.graphs)
-
-
-GraphMode.is_on = _in_a_block
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None,

@@ -460,20 +460,28 @@ _set, _add, _sub = (
 )  # fmt: skip
 
 
+def _is_part(ref: Any) -> bool:
+    """Whether something is a part ``v[0]`` of a variable that operations change at once."""
+    return isinstance(ref, td.Tensor) and hasattr(ref, "assign")
+
+
 def assign(ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = None,
            name: str | None = None) -> Any:  # fmt: skip
-    """An operation that assigns `value` to a variable, and gives the new value."""
-    return _set(ref, value, name=name)
+    """An operation that assigns `value` to a variable, or to a part of one, and gives the new
+    value."""
+    return ref.assign(value) if _is_part(ref) else _set(ref, value, name=name)
 
 
 def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """An operation that adds `value` to a variable, and gives the new value."""
-    return _add(ref, value, name=name)
+    """An operation that adds `value` to a variable, or to a part of one, and gives the new
+    value."""
+    return ref.assign_add(value) if _is_part(ref) else _add(ref, value, name=name)
 
 
 def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """An operation that subtracts `value` from a variable, and gives the new value."""
-    return _sub(ref, value, name=name)
+    """An operation that subtracts `value` from a variable, or from a part of one, and gives the new
+    value."""
+    return ref.assign_sub(value) if _is_part(ref) else _sub(ref, value, name=name)
 
 
 def _part_writer(method: str) -> Callable[..., Any]:
