@@ -108,14 +108,22 @@ class Choose(Stage):
             self.spec = relaxed(self.spec, part.spec, "choose_from_datasets")
 
     def open(self) -> Iterator[Leaves]:
-        sources = [p.open() for p in self.parts]
+        return released(self._elements())
+
+    def _elements(self) -> Iterator[Any]:
+        sources = [carried(p.open()) for p in self.parts]
         ended: set[int] = set()
-        for (number,) in self.choice.open():
-            place = int(number)
+        for found in carried(self.choice.open()):
+            if type(found) is Failure:
+                yield found
+                continue
+            place = int(found[0])
             if not 0 <= place < len(sources):
-                raise td.errors.InvalidArgumentError(
+                error = td.errors.InvalidArgumentError(
                     None, None, f"choice {place} of {len(sources)} datasets"
                 )
+                yield Failure(error)
+                continue
             leaves = next(sources[place], None)
             if leaves is not None:
                 yield leaves
@@ -141,10 +149,16 @@ class Sample(Stage):
             self.spec = relaxed(self.spec, part.spec, "sample_from_datasets")
 
     def open(self) -> Iterator[Leaves]:
+        return released(self._elements())
+
+    def _elements(self) -> Iterator[Any]:
         random = self.randomness.generator()
-        sources = [p.open() for p in self.parts]
+        sources = [carried(p.open()) for p in self.parts]
         alive = np.ones(len(sources), bool)
         for weights in self._weights():
+            if type(weights) is Failure:
+                yield weights
+                continue
             chances = np.where(alive, weights, 0.0)
             if chances.sum() <= 0:
                 return
@@ -157,9 +171,10 @@ class Sample(Stage):
             if self.stop or not alive.any():
                 return
 
-    def _weights(self) -> Iterator[NDArray]:
+    def _weights(self) -> Iterator[NDArray | Failure]:
         if isinstance(self.weights, Stage):
-            yield from (np.asarray(w, np.float64) for (w,) in self.weights.open())
+            for found in carried(self.weights.open()):
+                yield found if type(found) is Failure else np.asarray(found[0], np.float64)
             return
         while True:
             yield np.asarray(self.weights, np.float64)

@@ -33,6 +33,14 @@ def carried(source: Iterable[Any]) -> Iterator[Any]:
         yield item
 
 
+def attempted(call: Callable[[Any], Iterable[Any]], item: Any) -> Iterator[Any] | Failure:
+    """The elements of ``call(item)`` and the errors between them; its own error is a failure."""
+    try:
+        return carried(call(item))
+    except Exception as error:
+        return Failure(error)
+
+
 def paired(call: Callable[[Any], Any], source: Iterable[Any]) -> Iterator[Any]:
     """(``call(element)``, element) for every element; an error of either is a failure."""
 

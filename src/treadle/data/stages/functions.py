@@ -14,6 +14,7 @@ import treadle as td
 from treadle.data.elements import (
     DatasetSpec,
     Leaves,
+    UserStructure,
     as_structure,
     as_value,
     call_arguments,
@@ -25,19 +26,23 @@ from treadle.data.elements import (
     packed,
     packer,
     relaxed,
+    sparse_tensor,
     spec_of,
 )
 from treadle.data.stages.failures import Failure, paired, released
 from treadle.data.stages.handles import dataset_of_spec
 from treadle.data.stages.sources import leaf_value
-from treadle.data.stages.stage import Stage, in_stage
+from treadle.data.stages.stage import Stage, debugging, in_stage
 from treadle.iteration import (
+    SparseTensorValue,
     Stream,
     at,
+    children,
     drawing_from,
     from_array,
     is_symbolic,
     of_parts,
+    rebuild,
     recording,
     specs_of_parts,
     taping,
@@ -53,14 +58,19 @@ def as_result(value: Any, top: bool = True) -> Any:
         value = tuple(value)
     if isinstance(value, Mapping):
         return mapping_like(value, {k: as_result(v, False) for k, v in value.items()})
+    if isinstance(value, SparseTensorValue):
+        return sparse_tensor(value)
     if isinstance(value, tuple):
         parts = [as_result(v, False) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if value is None:
-        raise td.errors.InvalidArgumentError(
-            None, None, "a function of a dataset must return tensors, not None"
-        )
-    return value if is_element(value) else td.convert_to_tensor(value)
+    if value is None or is_element(value):
+        return value
+    if isinstance(value, UserStructure):
+        return rebuild(value, [as_result(part, False) for _, part in children(value) or ()])
+    try:
+        return td.convert_to_tensor(value)
+    except ValueError as error:
+        raise TypeError(str(error)) from error  # as TensorFlow has it for functions of datasets
 
 
 class Mapped:
@@ -84,7 +94,7 @@ class Mapped:
         self, fn: Callable[..., Any], specs: tuple[Any, ...], private: tuple[int | None, ...] = ()
     ) -> None:
         self.fn, self.pack = fn, packer(specs, as_value)
-        self.eager = holds_datasets(specs)
+        self.eager = debugging.on or holds_datasets(specs)
         self.captures: tuple[Any, ...] = ()
         if self.eager:
             self.spec = result_spec(fn, specs)

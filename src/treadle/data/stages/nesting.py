@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Generator, Iterator
 from operator import itemgetter
 from typing import Any
 
@@ -12,9 +11,9 @@ import numpy as np
 import treadle as td
 from treadle.data.elements import DatasetSpec, Leaves
 from treadle.data.stages.batching import Listed
-from treadle.data.stages.failures import Failure, carried, paired, released
+from treadle.data.stages.failures import Failure, attempted, carried, paired, released
 from treadle.data.stages.functions import DatasetFunction, Mapped, argument_specs
-from treadle.data.stages.stage import Stage, available_processors, counted, integer, invalid, known
+from treadle.data.stages.stage import Stage, available_processors, integer, invalid, known
 from treadle.iteration import at, user_origin
 
 
@@ -30,10 +29,11 @@ class FlatMap(Stage):
     def _elements(self) -> Iterator[Any]:
         datasets = self.function.bound_to(self.captures)
         for leaves in carried(self.inner.open()):
-            if type(leaves) is Failure:
-                yield leaves
+            found = leaves if type(leaves) is Failure else attempted(datasets, leaves)
+            if type(found) is Failure:
+                yield found
             else:
-                yield from carried(datasets(leaves))
+                yield from found
 
 
 class Interleave(Stage):
@@ -54,19 +54,20 @@ class Interleave(Stage):
         datasets = self.function.bound_to(self.captures)
         cycle = int(self.cycle) if self.cycle > 0 else available_processors()
 
-        def opened(leaves: Leaves) -> Iterator[Any]:
-            return carried(datasets(leaves))
+        def opened(leaves: Leaves) -> Iterator[Any] | Failure:
+            return attempted(datasets, leaves)
 
         return released(interleaved(carried(self.inner.open()), opened, cycle, int(self.block)))
 
 
 def interleaved(
-    source: Iterator[Any], opened: Callable[[Any], Iterator[Any]], cycle: int, block: int
+    source: Iterator[Any], opened: Callable[[Any], Iterator[Any] | Failure], cycle: int, block: int
 ) -> Iterator[Any]:
-    """`block` items of each of `cycle` iterators in turn; one that ends is replaced.
+    """`block` items of each of `cycle` iterators in turn; one that ends is replaced. Failures are
+    handed on, and do not count.
 
     Args:
-        source: what the iterators are made of; failures are handed on.
+        source: what the iterators are made of.
         opened: gives the iterator of an item of `source`.
     """
     current: list[Iterator[Any] | None] = [None] * cycle
@@ -75,18 +76,28 @@ def interleaved(
         inner = current[place]
         if inner is None and more:
             item = next(source, _END)
-            if type(item) is Failure:
-                yield item
+            found = item if item is _END or type(item) is Failure else opened(item)
+            if type(found) is Failure:
+                yield found
                 continue
             if item is _END:
                 more = False
             else:
-                inner = current[place] = opened(item)
+                inner = current[place] = found
         if inner is not None:
-            count = yield from counted(islice(inner, block))
+            count = yield from _block(inner, block)
             if count < block:
                 current[place] = None
         place = (place + 1) % cycle
+
+
+def _block(items: Iterator[Any], size: int) -> Generator[Any, None, int]:
+    """The next `size` items, and the failures between them; gives how many items there were."""
+    count = 0
+    while count < size and (item := next(items, _END)) is not _END:
+        count += type(item) is not Failure
+        yield item
+    return count
 
 
 _END: Any = object()
@@ -138,9 +149,10 @@ class GroupByWindow(Stage):
             raise invalid(f"group_by_window: window_size must be greater than zero, got {size}")
         return int(size)
 
-    def _reduced(self, key: int, group: list[Leaves]) -> Iterator[Leaves]:
+    def _reduced(self, key: int, group: list[Leaves]) -> Iterator[Any]:
         window = self.as_dataset(Listed(self.inner.spec, group))
-        return self.reduce.bound_to(self.outer)((np.array(key, np.int64), window))
+        found = attempted(self.reduce.bound_to(self.outer), (np.array(key, np.int64), window))
+        return iter((found,)) if type(found) is Failure else found
 
 
 def grouped(

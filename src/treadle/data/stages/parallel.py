@@ -21,6 +21,7 @@ from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import (
     Stage,
     available_processors,
+    debugging,
     in_stage,
     integer,
     invalid,
@@ -46,14 +47,14 @@ class Prefetch(Stage):
 
     def open(self) -> Iterator[Leaves]:
         size = int(self.size)
-        if size == 0:
+        if size == 0 or debugging.on:
             return self.inner.open()
         ahead = _AUTO_BUFFER if size < 0 else size
         return released(prefetched(self.inner.open, ahead))
 
     def resume(self, count: int) -> Iterator[Leaves]:
         size = int(self.size)
-        if size == 0:
+        if size == 0 or debugging.on:
             return self.inner.resume(count)
         ahead = _AUTO_BUFFER if size < 0 else size
         return released(prefetched(lambda: self.inner.resume(count), ahead))
@@ -181,7 +182,7 @@ class ParallelMap(Map):
         self, call: Callable[[Any], Leaves], source: Iterator[Any], places: Places | None
     ) -> Iterator[Any]:
         calls = int(self.calls)
-        if calls == 1:
+        if calls == 1 or debugging.on:
             return map(call, source)
         items = carried(source)
         if calls != AUTOTUNE:

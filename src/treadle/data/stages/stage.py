@@ -19,6 +19,15 @@ INFINITE, UNKNOWN = -1, -2
 _DESCRIPTIONS = {"spec", "origin"}  # attributes of stages that are no parts of the pipeline
 
 
+class _Debugging:
+    """Whether functions of the user run in Python, element by element in the thread that asks."""
+
+    on = False
+
+
+debugging = _Debugging()
+
+
 class Stage:
     """A recipe for elements: iterating does not change it.
 

@@ -1,0 +1,165 @@
+"""Errors within passes of td.data: which elements come behind them, and when they are raised."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.facts_tf.programs.data_stages import told
+from tests.facts_tf.registry import outcome, program, raised
+
+
+def whole_pass(tf, dataset, most=30):
+    """The elements of a pass, and the errors between them."""
+    found, iterator = [], iter(dataset)
+    for _ in range(most):
+        try:
+            found.append(next(iterator))
+        except StopIteration:
+            return found
+        except tf.errors.OpError as error:
+            found.append(type(error).__name__)
+    return [*found, "more"]
+
+
+def checked(tf, *numbers):
+    """Numbers, of which those that are NaN fail."""
+    values = tf.data.Dataset.from_tensor_slices(np.array(numbers, np.float32))
+    return values.map(lambda x: tf.debugging.check_numerics(x, "wrong"))
+
+
+@program
+def functions_that_give_datasets(tf):
+    d = tf.data.Dataset.range(5)
+
+    def broken(x):
+        tf.debugging.assert_none_equal(x, tf.constant(2, tf.int64))
+        return tf.data.Dataset.from_tensors(x).repeat(2)
+
+    def inside(x):
+        return tf.data.Dataset.range(3).map(
+            lambda y: tf.debugging.check_numerics(
+                tf.cast(y, tf.float32) / tf.cast(y + x - 2, tf.float32), "wrong"
+            )
+        )
+
+    return [
+        whole_pass(tf, d.flat_map(broken)),
+        told(d.flat_map(broken).ignore_errors()),
+        whole_pass(tf, d.interleave(broken, cycle_length=2)),
+        whole_pass(tf, d.interleave(broken, cycle_length=2, block_length=2)),
+        whole_pass(tf, d.flat_map(inside)),
+        whole_pass(tf, d.interleave(inside, cycle_length=2, block_length=2)),
+        whole_pass(tf, d.interleave(inside, cycle_length=3)),
+        told(d.interleave(inside, cycle_length=3).ignore_errors()),
+        whole_pass(tf, d.group_by_window(lambda x: x % 2, lambda k, w: w.flat_map(broken), 2)),
+    ]
+
+
+@program
+def several_datasets(tf):
+    a, b = checked(tf, 1.0, np.nan, 3.0), checked(tf, 10.0, 20.0, 30.0)
+    numbers = tf.data.Dataset.from_tensor_slices(np.array([0, 1, 0, 1, 0, 1, 1], np.int64))
+    outside = tf.data.Dataset.from_tensor_slices(np.array([0, 1, 5, 1, 0, 0], np.int64))
+    choose = tf.data.Dataset.choose_from_datasets
+    return [
+        whole_pass(tf, choose([a, b], numbers)),
+        whole_pass(tf, choose([a, b], numbers, stop_on_empty_dataset=False)),
+        whole_pass(tf, choose([b, b], outside)),
+        told(choose([a, b], numbers).ignore_errors()),
+        whole_pass(tf, tf.data.Dataset.sample_from_datasets([a, b], [1.0, 0.0])),
+        whole_pass(tf, tf.data.Dataset.zip((a, b))),
+        whole_pass(tf, a.concatenate(b)),
+    ]
+
+
+@program
+def windows_with_failed_elements(tf):
+    d = checked(tf, 1.0, np.nan, 2.0, np.nan, 3.0, 4.0)
+    return [
+        whole_pass(tf, d.window(2, 2, 2, drop_remainder=True).flat_map(lambda w: w.batch(2))),
+        whole_pass(tf, d.window(2).flat_map(lambda w: w.batch(2))),
+        whole_pass(tf, d.window(1, 3).flat_map(lambda w: w)),
+        whole_pass(tf, d.window(2, drop_remainder=True).ignore_errors().flat_map(lambda w: w)),
+    ]
+
+
+@program
+def batches_with_failed_elements(tf):
+    d = checked(tf, 1.0, 2.0, np.nan, 3.0, 4.0, 5.0)
+    return [
+        whole_pass(tf, d.batch(2)),
+        whole_pass(tf, d.batch(2, drop_remainder=True)),
+        whole_pass(tf, d.batch(3)),
+        whole_pass(tf, d.padded_batch(2)),
+        whole_pass(tf, d.ignore_errors().batch(2)),
+    ]
+
+
+@program
+def generators_that_fail(tf):
+    def wrong_elements():
+        yield np.array([1, 2, 3])
+        yield "no number"
+        yield np.array([4, 5, 6])
+        yield np.array([7, 8, 9, 10])
+        yield np.array([11, 12, 13])
+
+    def wrong_structures():
+        yield 1, 2
+        yield 3
+        yield 4, 5, 6
+        yield 7, 8
+
+    def raising():
+        yield 1
+        raise ValueError("wrong")
+
+    class Once:
+        def __iter__(self):
+            self.count = 0
+            return self
+
+        def __next__(self):
+            self.count += 1
+            if self.count == 2:
+                raise RuntimeError("wrong")
+            if self.count == 4:
+                raise StopIteration
+            return self.count
+
+    def made(generator, signature):
+        return tf.data.Dataset.from_generator(generator, output_signature=signature)
+
+    number = tf.TensorSpec([], tf.int64)
+    return [
+        whole_pass(tf, made(wrong_elements, tf.TensorSpec([3], tf.int64))),
+        whole_pass(tf, made(wrong_structures, (number, number))),
+        whole_pass(tf, made(raising, number)),
+        whole_pass(tf, made(Once, number)),
+        told(made(wrong_elements, tf.TensorSpec([3], tf.int64)).ignore_errors()),
+    ]
+
+
+@program
+def refused_when_made(tf):
+    d = tf.data.Dataset.from_tensors([1, 2, 3])
+    pairs = tf.data.Dataset.from_tensors(([1, 2], [1, 2, 3]))
+    options = tf.data.Dataset.range(2).options()
+
+    def mutate():
+        options.deterministic = True
+
+    def mutate_threads():
+        options.threading.private_threadpool_size = 2
+
+    return [
+        raised(lambda: d.padded_batch(2, padded_shapes=[2])),
+        raised(lambda: d.padded_batch(2, padded_shapes=[3])),
+        raised(lambda: d.padded_batch(2, padded_shapes=[None])),
+        raised(lambda: pairs.unbatch()),
+        raised(lambda: d.map(lambda x: (x, None)).padded_batch(2)),
+        raised(lambda: d.map(lambda x: object())),
+        raised(mutate),
+        raised(mutate_threads),
+        outcome(lambda: tf.data.Dataset.range(2).options() == tf.data.Options()),
+    ]
