@@ -210,8 +210,8 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = True
     ) -> Dataset:
         """From the dataset whose number (int64) is the next element of `choice_dataset`."""
-        combining.check_numbers(choice_dataset._stage)
         datasets = _some(datasets, "choose_from_datasets")
+        combining.check_numbers(choice_dataset._stage)
         parts = [d._stage for d in datasets]
         stage = combining.Choose(parts, choice_dataset._stage, stop_on_empty_dataset)
         return Dataset(stage, _options_of([*datasets, choice_dataset]))
@@ -303,7 +303,8 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         """`block_length` elements of each of `cycle_length` datasets of `map_func` in turn."""
         cycle = -1 if cycle_length is None else cycle_length
         block = 1 if block_length is None else block_length
-        return self._then(nesting.Interleave(self._stage, map_func, cycle, block))
+        parallel = num_parallel_calls is not None
+        return self._then(nesting.Interleave(self._stage, map_func, cycle, block, parallel))
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """(number, element), the numbers int64 from `start`."""

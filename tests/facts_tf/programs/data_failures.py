@@ -92,6 +92,10 @@ def batches_with_failed_elements(tf):
         whole_pass(tf, d.batch(3)),
         whole_pass(tf, d.padded_batch(2)),
         whole_pass(tf, d.ignore_errors().batch(2)),
+        whole_pass(tf, checked(tf, 1.0, np.nan, np.nan, 4.0, 5.0, 6.0, 7.0).batch(3)),
+        whole_pass(tf, checked(tf, 1.0, 2.0, 3.0, np.nan).batch(3)),
+        whole_pass(tf, checked(tf, 1.0, 2.0, 3.0, 4.0, np.nan).batch(3, drop_remainder=True)),
+        whole_pass(tf, d.filter(lambda x: x < 5.0).batch(2)),
     ]
 
 
@@ -163,3 +167,65 @@ def refused_when_made(tf):
         raised(mutate_threads),
         outcome(lambda: tf.data.Dataset.range(2).options() == tf.data.Options()),
     ]
+
+
+@program
+def caches_that_are_whole(tf):
+    def calls(run):
+        count = tf.Variable(0)
+
+        def counted(x):
+            count.assign_add(1)
+            return x
+
+        run(lambda n: tf.data.Dataset.range(n).map(counted).cache())
+        return int(count)
+
+    def of_equal_lengths(made):
+        both = tf.data.Dataset.zip((made(3), made(3)))
+        list(both), list(both)
+
+    def with_a_shorter_one(made):
+        both = tf.data.Dataset.zip((tf.data.Dataset.range(2), made(4)))
+        list(both), list(both)
+
+    def to_the_last_element(made):
+        dataset = made(3)
+        iterator = iter(dataset)
+        [next(iterator) for _ in range(3)]
+        list(dataset)
+
+    def not_to_the_last_element(made):
+        dataset = made(3)
+        next(iter(dataset))
+        list(dataset)
+
+    return [
+        calls(of_equal_lengths),
+        calls(with_a_shorter_one),
+        calls(to_the_last_element),
+        calls(not_to_the_last_element),
+    ]
+
+
+@program
+def cardinalities_without_end(tf):
+    d = tf.data.Dataset.range(4).repeat()
+    of = tf.data.Dataset
+
+    def one(x):
+        return of.from_tensors(x)
+
+    made = [
+        d.flat_map(one),
+        d.interleave(one, 2),
+        d.interleave(one, 2, num_parallel_calls=2),
+        d.group_by_window(lambda x: x % 2, lambda k, w: w.batch(2), 2),
+        of.choose_from_datasets([d, of.range(3)], of.range(2)),
+        of.sample_from_datasets([of.range(3), d]),
+        of.sample_from_datasets([of.range(3), of.range(3)]),
+        d.rejection_resample(lambda x: tf.cast(x % 2, tf.int32), [0.5, 0.5]),
+        d.filter(lambda x: x > 0),
+        of.range(3).repeat(tf.Variable(2, dtype=tf.int64)),
+    ]
+    return [x.cardinality() for x in made]

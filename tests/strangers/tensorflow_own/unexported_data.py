@@ -15,6 +15,7 @@ from treadle.compat.replacement.absent import absent
 from treadle.core.context import context
 from treadle.data.elements import leaves_of, packed
 from treadle.data.iterator import GraphIterator
+from treadle.data.stages.stage import debugging
 
 
 def unchanged(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
@@ -77,6 +78,10 @@ def are_compatible(one: Any, other: Any) -> bool:
     return all(a.is_compatible_with(b) for a, b in pairs)
 
 
+def toggle_debug_mode(on: bool) -> None:
+    debugging.on = on
+
+
 def inside_function() -> bool:
     return context.recorder is not None
 
@@ -98,7 +103,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "non_serializable": lambda: lambda dataset: dataset,
         "sleep": sleep,
     },
-    "data.ops.debug_mode": {"toggle_debug_mode": lambda on: None},
+    "data.ops.debug_mode": {"toggle_debug_mode": toggle_debug_mode},
     "data.ops.test_mode": {"toggle_test_mode": lambda on: None},
     "data.ops.iterator_ops": {
         "OwnedIterator": td.data.Iterator,

@@ -16,7 +16,7 @@ from treadle.data.elements import (
 from treadle.data.rows import Block, Rows, Store, all_rows
 from treadle.data.stages.failures import Failure, carried, released
 from treadle.data.stages.randomness import Randomness
-from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage
+from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage, infinite_or_unknown
 from treadle.iteration import NDArray
 
 
@@ -50,10 +50,18 @@ class Zip(Stage):
 
 
 def _side_by_side(sources: list[Iterator[Leaves]]) -> Iterator[Any]:
-    """An error in one of the elements stands for all of them."""
-    for parts in zip(*map(carried, sources), strict=False):
+    """An error in one of the elements stands for all of them. Where one source has ended, the others
+    are asked once more, too: caches among them are whole then."""
+    items = list(map(carried, sources))
+    while True:
+        parts = [next(source, _END) for source in items]
+        if any(part is _END for part in parts):
+            return
         failed = [part for part in parts if type(part) is Failure]
         yield failed[0] if failed else tuple([leaf for part in parts for leaf in part])
+
+
+_END: Any = object()
 
 
 class _Joined(Store):
@@ -132,6 +140,9 @@ class Choose(Stage):
             if self.stop or len(ended) == len(sources):
                 return
 
+    def cardinality(self) -> int:
+        return infinite_or_unknown(self.parts)
+
 
 class Sample(Stage):
     """From a random dataset each time.
@@ -170,6 +181,9 @@ class Sample(Stage):
             alive[place] = False
             if self.stop or not alive.any():
                 return
+
+    def cardinality(self) -> int:
+        return infinite_or_unknown(self.parts)
 
     def _weights(self) -> Iterator[NDArray | Failure]:
         if isinstance(self.weights, Stage):

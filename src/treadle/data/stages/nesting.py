@@ -13,7 +13,14 @@ from treadle.data.elements import DatasetSpec, Leaves
 from treadle.data.stages.batching import Listed
 from treadle.data.stages.failures import Failure, attempted, carried, paired, released
 from treadle.data.stages.functions import DatasetFunction, Mapped, argument_specs
-from treadle.data.stages.stage import Stage, available_processors, integer, invalid, known
+from treadle.data.stages.stage import (
+    Stage,
+    available_processors,
+    infinite_or_unknown,
+    integer,
+    invalid,
+    known,
+)
 from treadle.iteration import at, user_origin
 
 
@@ -37,10 +44,17 @@ class FlatMap(Stage):
 
 
 class Interleave(Stage):
-    """`block` elements from each of `cycle` datasets in turn; one that ends is replaced."""
+    """`block` elements from each of `cycle` datasets in turn; one that ends is replaced.
 
-    def __init__(self, inner: Stage, fn: Callable[..., Any], cycle: Any, block: Any) -> None:
-        self.inner = inner
+    Args:
+        parallel: whether TensorFlow would take the elements in threads: its cardinality knows then
+            that what has no end gives no end.
+    """
+
+    def __init__(
+        self, inner: Stage, fn: Callable[..., Any], cycle: Any, block: Any, parallel: bool = False
+    ) -> None:
+        self.inner, self.parallel = inner, parallel
         self.function = DatasetFunction(fn, inner.spec, "interleave")
         self.spec, self.captures = self.function.spec, self.function.captures
         self.cycle = integer(cycle, "interleave: cycle_length")
@@ -58,6 +72,9 @@ class Interleave(Stage):
             return attempted(datasets, leaves)
 
         return released(interleaved(carried(self.inner.open()), opened, cycle, int(self.block)))
+
+    def cardinality(self) -> int:
+        return infinite_or_unknown([self.inner] if self.parallel else [])
 
 
 def interleaved(
@@ -139,6 +156,9 @@ class GroupByWindow(Stage):
                 yield from self._reduced(key, groups.pop(key))
         for key, group in sorted(groups.items(), key=itemgetter(0)):  # as TensorFlow has them
             yield from self._reduced(key, group)
+
+    def cardinality(self) -> int:
+        return infinite_or_unknown([self.inner])
 
     def _size_of(self, key: int) -> int:
         size = self.size

@@ -212,6 +212,8 @@ def integer(value: Any, what: str) -> Any:
     Raises:
         TypeError: it is none.
     """
+    if isinstance(value, td.Variable):
+        value = value.read_value()
     if is_symbolic(value):
         if value.ndim or not value.dtype.is_integer:
             raise TypeError(f"{what} must be an integer scalar, got {value!r}{at(user_origin())}")
@@ -234,6 +236,11 @@ def known(value: Any) -> bool:
 def scaled(count: int, change: Any) -> int:
     """``change(count)``, where there is a count."""
     return int(change(count)) if count >= 0 else count
+
+
+def infinite_or_unknown(stages: Iterable[Stage]) -> int:
+    """The cardinality of what has no end where one of the stages has none."""
+    return INFINITE if any(stage.cardinality() == INFINITE for stage in stages) else UNKNOWN
 
 
 def counted(items: Iterator[Any]) -> Generator[Any, None, int]:
