@@ -303,8 +303,9 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         """`block_length` elements of each of `cycle_length` datasets of `map_func` in turn."""
         cycle = -1 if cycle_length is None else cycle_length
         block = 1 if block_length is None else block_length
-        parallel = num_parallel_calls is not None
-        return self._then(nesting.Interleave(self._stage, map_func, cycle, block, parallel))
+        return self._then(
+            nesting.Interleave(self._stage, map_func, cycle, block, num_parallel_calls)
+        )
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """(number, element), the numbers int64 from `start`."""

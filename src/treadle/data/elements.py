@@ -9,7 +9,6 @@ batch their specs say, so stages that batch take them as the whole *components* 
 
 from __future__ import annotations
 
-from abc import ABC
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -38,13 +37,15 @@ from treadle.iteration import (
 Leaves: TypeAlias = tuple[Any, ...]
 
 
-class UserStructure(ABC):
+class _OfUsers(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        kind = type(value)
+        return hasattr(kind, "__attrs_attrs__") or hasattr(kind, "__tf_flatten__")
+
+
+class UserStructure(metaclass=_OfUsers):
     """Objects of classes of attrs, and of classes that say their parts by ``__tf_flatten__``. Their
     specs are objects of the same classes."""
-
-    @classmethod
-    def __subclasshook__(cls, kind: type) -> bool:
-        return hasattr(kind, "__attrs_attrs__") or hasattr(kind, "__tf_flatten__")
 
 
 _COMPOSITE = CompositeTensor | CompositeTensorSpec
@@ -176,7 +177,7 @@ def map_components(fn: Callable[[Any], Any], structure: Any) -> Any:
     return packed(structure, map(fn, leaves_of(structure, whole=True)), whole=True)
 
 
-_WITH_PARTS = tuple | ExtensionTypeSpec | UserStructure
+_WITH_PARTS = (tuple, ExtensionTypeSpec, UserStructure)
 
 
 def map_types(leaf: Callable[[Any], Any], extension: tuple[Any, ...], structure: Any) -> Any:

@@ -104,8 +104,8 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = td.int64) -> Dataset:
 
 def enable_debug_mode() -> None:
     """Let functions of datasets that are made from now on run in Python, eagerly: for each element
-    and in the thread that takes it, so that a debugger stops in them. Prefetching and parallel calls
-    rest meanwhile. It is slow, and stays on.
+    and in the thread that takes it, so that a debugger stops in them. Nothing is prefetched or
+    called in parallel meanwhile. It is slow, and stays on.
 
     Raises:
         ValueError: inside a function.

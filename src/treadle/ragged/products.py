@@ -124,8 +124,8 @@ def _of_batches(
     same = "matmul: the batches, or the inner sizes of their matrices, differ"
     partitions.require(_size(inner) == _size(other), same)
     partitions.require(reduce_all(inner == other), same)
-    filled = [v if isinstance(v, Tensor) else v.to_tensor() for v in (x, y)]
-    product = matrices.matmul(*filled, **options)
+    left, right = (v if isinstance(v, Tensor) else v.to_tensor() for v in (x, y))
+    product = matrices.matmul(left, right, **options)
     may_differ = of_y.differ or (turned_y and isinstance(y, RaggedTensor))
     if isinstance(x, Tensor):  # then all results have the same number of rows
         whole = RaggedTensor.from_tensor(product, row_splits_dtype=dtype)

@@ -253,7 +253,7 @@ def _size_of_axis(x: Any, axis: int) -> Tensor:
     if axis > 1:
         return _size_of_axis(x.values, axis - 1)
     if x.uniform_row_length is None:
-        raise ValueError(f"split: the rows along the axis differ in length, as ragged ones do{at(user_origin())}")
+        raise ValueError(f"split: the axis is ragged, its rows differ in length{at(user_origin())}")
     return cast(x.uniform_row_length, dtypes.int64)
 
 

@@ -229,3 +229,60 @@ def cardinalities_without_end(tf):
         of.range(3).repeat(tf.Variable(2, dtype=tf.int64)),
     ]
     return [x.cardinality() for x in made]
+
+
+@program
+def shapes_and_keys_of_groups(tf):
+    d = tf.data.Dataset.range(6).map(lambda x: tf.fill([x % 3 + 1], x))
+
+    def padded(key, window):
+        return window.padded_batch(2, padded_shapes=tf.expand_dims(key + 3, 0))
+
+    @tf.function
+    def total(size):
+        found = tf.constant(0, tf.int64)
+        for batch in d.padded_batch(3, padded_shapes=tf.reshape(size, [1])):
+            found += tf.shape(batch, tf.int64)[1] + tf.reduce_sum(batch)
+        return found
+
+    return [
+        told(d.group_by_window(lambda x: tf.shape(x, tf.int64)[0] % 2, padded, 2)),
+        told(tf.data.Dataset.range(4).group_by_window(lambda x: 0, lambda k, w: w.batch(4), 4)),
+        total(tf.constant(4, tf.int64)),
+        total(tf.constant(-1, tf.int64)),
+        told(d.padded_batch(3, padded_shapes=tf.constant([-1], tf.int64))),
+        told(d.padded_batch(3, padded_shapes=tf.constant([4], tf.int64))),
+        tf.strings.as_string(["ab", "c"], width=4),
+        tf.strings.as_string("ab", width=4, fill="-"),
+    ]
+
+
+@program
+def random_functions_begin_anew(tf):
+    d = tf.data.Dataset.range(4)
+
+    def values(dataset):
+        return [float(x) for x in dataset]
+
+    def told_of(dataset):
+        once, again = values(dataset), values(dataset)
+        twice = values(dataset.repeat(2))
+        return [once == again, twice[:4] == once, twice[4:] == once, len(set(twice))]
+
+    seeded = told_of(d.map(lambda x: tf.random.uniform([], seed=3)))
+    sums = d.map(lambda x: tf.random.uniform([], seed=3) + tf.random.normal([], seed=4))
+    two = told_of(sums.batch(2).unbatch())
+    tf.random.set_seed(7)
+    return [seeded, two, told_of(d.map(lambda x: tf.random.uniform([])))]
+
+
+@program
+def functions_that_come_to_an_end(tf):
+    def stop(x):
+        raise StopIteration
+
+    d = tf.data.Dataset.range(2)
+    mapped = d.map(lambda x: tf.py_function(stop, [x], tf.int64))
+    parallel = d.map(lambda x: tf.py_function(stop, [x], tf.int64), num_parallel_calls=2)
+    scanned = d.scan(0, lambda s, x: (s, tf.py_function(stop, [x], tf.int64)))
+    return [whole_pass(tf, x) for x in (mapped, parallel, scanned)]

@@ -17,9 +17,8 @@ class Masked:
     def __tf_flatten__(self):
         return (self.mask,), (self.value,)
 
-    @classmethod
-    def __tf_unflatten__(cls, metadata, components):
-        return cls(metadata[0], components[0])
+    def __tf_unflatten__(self, metadata, components):  # a method of objects, not of the class
+        return Masked(metadata[0], components[0])
 
 
 @program

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-
 import treadle as td
 from treadle.compat.replacement.absent import absent
 from treadle.core.context import context

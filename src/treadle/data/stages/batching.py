@@ -26,7 +26,14 @@ from treadle.data.stages.failures import Failure, carried, released
 from treadle.data.stages.functions import Map
 from treadle.data.stages.places import apart, joined
 from treadle.data.stages.stage import UNKNOWN, Stage, integer, invalid, known, scaled
-from treadle.iteration import CompositeTensorSpec, NDArray, at, recording, user_origin
+from treadle.iteration import (
+    CompositeTensorSpec,
+    NDArray,
+    at,
+    is_symbolic,
+    recording,
+    user_origin,
+)
 
 
 def batch_size(size: Any, what: str) -> Any:
@@ -48,7 +55,7 @@ def batches_of(
     items = carried(items) if aligned else items
 
     def step() -> Leaves | None:
-        group = list(islice(items, size))
+        group: list[Any] = list(islice(items, size))
         failed = next((item for item in group if type(item) is Failure), None) if aligned else None
         if failed is not None:
             raise failed.error
@@ -146,7 +153,7 @@ class PaddedBatch(Stage):
         self.values = _padding_values(inner.spec, specs, values)
         first = self.size if drop and known(self.size) else None
         padded = [
-            td.TensorSpec([first, *shape], s.dtype)
+            td.TensorSpec([first, *_dims(shape)], s.dtype)
             for s, shape in zip(specs, self.shapes, strict=True)
         ]
         self.spec = packed(inner.spec, padded)
@@ -159,7 +166,8 @@ class PaddedBatch(Stage):
         return batches_of(self.inner.resume(count * size), size, self.drop, self._stacked)
 
     def _stacked(self, group: list[Leaves]) -> Leaves:
-        columns = zip(zip(*group, strict=True), self.shapes, self.values, strict=True)
+        shapes = [_known_dims(shape) for shape in self.shapes]
+        columns = zip(zip(*group, strict=True), shapes, self.values, strict=True)
         return tuple([_padded(leaves, shape, value) for leaves, shape, value in columns])
 
     def cardinality(self) -> int:
@@ -184,7 +192,20 @@ def _padded(leaves: tuple[NDArray, ...], shape: tuple[Any, ...], value: Any) -> 
     return out
 
 
-def _padded_shapes(structure: Any, specs: list[Any], shapes: Any) -> list[tuple[Any, ...]]:
+def _dims(shape: Any) -> tuple[Any, ...]:
+    """The dims of a shape; those of a vector that a function will know are open."""
+    return (None,) * int(shape.shape[0]) if is_symbolic(shape) else shape
+
+
+def _known_dims(shape: Any) -> tuple[Any, ...]:
+    """The dims of a shape, or of the vector that a symbolic one turned out to be."""
+    if isinstance(shape, tuple):
+        return shape
+    return tuple(None if d < 0 else d for d in np.asarray(shape).tolist())
+
+
+def _padded_shapes(structure: Any, specs: list[Any], shapes: Any) -> list[Any]:
+    """The shape for each leaf: a tuple, or a symbolic vector."""
     if shapes is None:
         return [tuple(s.shape) for s in specs]
     given = _leaves_for(structure, shapes)
@@ -192,6 +213,11 @@ def _padded_shapes(structure: Any, specs: list[Any], shapes: Any) -> list[tuple[
     for spec, shape in zip(specs, given, strict=True):
         if isinstance(shape, int):
             shape = [shape]
+        if is_symbolic(shape):
+            result.append(shape)
+            continue
+        if isinstance(shape, td.Tensor):
+            shape = _known_dims(shape)
         dims = tuple(None if d == -1 else d for d in td.TensorShape(shape))
         if spec.shape.rank not in (None, len(dims)):
             raise ValueError(

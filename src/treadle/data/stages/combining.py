@@ -50,8 +50,8 @@ class Zip(Stage):
 
 
 def _side_by_side(sources: list[Iterator[Leaves]]) -> Iterator[Any]:
-    """An error in one of the elements stands for all of them. Where one source has ended, the others
-    are asked once more, too: caches among them are whole then."""
+    """An error in one of the elements stands for all of them. Where one source has ended, the
+    others are asked once more, too: caches among them are whole then."""
     items = list(map(carried, sources))
     while True:
         parts = [next(source, _END) for source in items]
@@ -185,7 +185,8 @@ class Sample(Stage):
     def cardinality(self) -> int:
         return infinite_or_unknown(self.parts)
 
-    def _weights(self) -> Iterator[NDArray | Failure]:
+    def _weights(self) -> Iterator[Any]:
+        """Arrays, and failures."""
         if isinstance(self.weights, Stage):
             for found in carried(self.weights.open()):
                 yield found if type(found) is Failure else np.asarray(found[0], np.float64)

@@ -43,18 +43,23 @@ class FlatMap(Stage):
                 yield from found
 
 
+_THREADS_OF_A_DATASET = 3  # that TensorFlow counts where it chooses their number
+
+
 class Interleave(Stage):
     """`block` elements from each of `cycle` datasets in turn; one that ends is replaced.
 
     Args:
-        parallel: whether TensorFlow would take the elements in threads: its cardinality knows then
-            that what has no end gives no end.
+        cycle: how many; -1 for as many as TensorFlow has threads for on this machine.
+        calls: how many elements TensorFlow would take at once: -1 for what is best, None for one
+            after another. Here it decides about a `cycle` of -1 and the cardinality only.
     """
 
     def __init__(
-        self, inner: Stage, fn: Callable[..., Any], cycle: Any, block: Any, parallel: bool = False
+        self, inner: Stage, fn: Callable[..., Any], cycle: Any, block: Any, calls: Any = None
     ) -> None:
-        self.inner, self.parallel = inner, parallel
+        self.inner = inner
+        self.calls = None if calls is None else integer(calls, "interleave: num_parallel_calls")
         self.function = DatasetFunction(fn, inner.spec, "interleave")
         self.spec, self.captures = self.function.spec, self.function.captures
         self.cycle = integer(cycle, "interleave: cycle_length")
@@ -66,26 +71,34 @@ class Interleave(Stage):
 
     def open(self) -> Iterator[Leaves]:
         datasets = self.function.bound_to(self.captures)
-        cycle = int(self.cycle) if self.cycle > 0 else available_processors()
+        cycle = int(self.cycle) if self.cycle > 0 else self._cycle_of_this_machine()
 
-        def opened(leaves: Leaves) -> Iterator[Any] | Failure:
+        def opened(leaves: Leaves) -> Any:
             return attempted(datasets, leaves)
 
         return released(interleaved(carried(self.inner.open()), opened, cycle, int(self.block)))
 
     def cardinality(self) -> int:
-        return infinite_or_unknown([self.inner] if self.parallel else [])
+        return infinite_or_unknown([] if self.calls is None else [self.inner])
+
+    def _cycle_of_this_machine(self) -> int:
+        processors = available_processors()
+        if self.calls is None:
+            return processors
+        if self.calls > 0:
+            return min(int(self.calls), processors)
+        return -(-processors // _THREADS_OF_A_DATASET)
 
 
 def interleaved(
-    source: Iterator[Any], opened: Callable[[Any], Iterator[Any] | Failure], cycle: int, block: int
+    source: Iterator[Any], opened: Callable[[Any], Any], cycle: int, block: int
 ) -> Iterator[Any]:
     """`block` items of each of `cycle` iterators in turn; one that ends is replaced. Failures are
     handed on, and do not count.
 
     Args:
         source: what the iterators are made of.
-        opened: gives the iterator of an item of `source`.
+        opened: gives the iterator of an item of `source`, or a failure.
     """
     current: list[Iterator[Any] | None] = [None] * cycle
     place, more = 0, True
@@ -179,12 +192,13 @@ def grouped(
     inner: Stage, key: Callable[..., Any], reduce: Callable[..., Any], size: Any,
     as_dataset: Callable[[Stage], Any],
 ) -> GroupByWindow:  # fmt: skip
-    """The stage for functions of the user; ValueError where the key is no int64 scalar."""
+    """The stage for functions of the user; ValueError where the key is no integer scalar."""
     keys = Mapped(key, argument_specs(inner.spec))
     number = td.TensorSpec((), td.int64)
-    if keys.spec != number:
+    given = keys.spec
+    if not isinstance(given, td.TensorSpec) or given.rank != 0 or not given.dtype.is_integer:
         raise ValueError(
-            f"group_by_window: key_func must return an int64 scalar, not {keys.spec!r}"
+            f"group_by_window: key_func must return an integer scalar, not {given!r}"
             f"{at(user_origin())}"
         )
     windows = DatasetFunction(reduce, (number, DatasetSpec(inner.spec)), "group_by_window")

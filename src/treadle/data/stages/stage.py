@@ -191,12 +191,22 @@ def restored(stage: Stage, states: list[list[int]]) -> Stage:
 # -- errors ----------------------------------------------------------------------------------------
 
 
+def no_end(stage: str, error: td.errors.OutOfRangeError) -> Exception:
+    """The error for a function of the user that came to an end, which is not that of the stage."""
+    return td.errors.InvalidArgumentError(
+        None, None, f"A function of the stage {stage} came to an end: {error.message}"
+    )
+
+
 def in_stage(stage: Stage, call: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function that a stage calls; errors of ops name the stage, and where it was made."""
+    """A function that a stage calls; errors of ops name the stage, and where it was made. One that
+    means the end of a sequence is another here: the end is not that of the stage."""
 
     def named(leaves: Any) -> Any:
         try:
             return call(leaves)
+        except td.errors.OutOfRangeError as error:
+            raise no_end(type(stage).__name__, error) from error
         except td.errors.OpError as error:
             place = f" made at {stage.origin}" if stage.origin is not None else ""
             text = f"{error.message}\n  in the stage {type(stage).__name__}{place}"
