@@ -193,8 +193,6 @@ _INSTEAD = {
         "Datasets are no tensors: give them to functions as they are, and keep their elements with "
         "Dataset.save",
     ),
-    "enable_debug_mode": "Use td.config.run_functions_eagerly(True), or Dataset.from_generator for "
-    "functions that are to run as Python",
     "data.experimental.service": "Elements are made by the process that uses them: use "
     "Dataset.shard for workers, and num_parallel_calls for threads",
     "distributed_save": "Use Dataset.shard and Dataset.save in each worker",
