@@ -171,8 +171,8 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "config learning_phase masks naming progress promotion replicas serialization stateless "
-        "tree",
+        "config learning_phase masks naming progress promotion replicas serialization "
+        "stateless tree",
         "quantizers",
         "dtype_policies random",
         "activations constraints datasets initializers regularizers utils",

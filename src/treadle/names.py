@@ -191,11 +191,6 @@ _INSTEAD = {
     "audio_dataset_from_directory": "Sound files are not read: use the module wave, and "
     "td.data.Dataset.from_tensor_slices",
     **dict.fromkeys(
-        ("bounding_boxes", "MaxNumBoundingBoxes"),
-        "Boxes are not changed with images: use td.image.crop_and_resize and "
-        "td.image.non_max_suppression",
-    ),
-    **dict.fromkeys(
         ("to_variant", "from_variant", "get_model_proto"),
         "Datasets are no tensors: give them to functions as they are, and keep their elements with "
         "Dataset.save",

@@ -18,7 +18,7 @@ NAMES = json.loads((Path(__file__).parent / "names.json").read_text())
 # Layers whose losses are not recorded, by the reason.
 WITHOUT_LOSSES = {
     "a base that computes nothing, or what the layers in it do": {
-        "Layer", "Wrapper", "InputLayer", "Pipeline",
+        "Layer", "Wrapper", "InputLayer", "MaxNumBoundingBoxes", "Pipeline",
     },
     "computes what the program's function does": {"Lambda"},
     "computes a function of a saved model": {"TFSMLayer"},
@@ -55,7 +55,6 @@ MISSING = {
         "dtype_policies": "AWQDTypePolicy GPTQDTypePolicy QuantizedFloat8DTypePolicy",
     },
     "of Keras's other backends": {"": "RematScope SymbolicScope distribution"},
-    "boxes that change with images": {"layers": "MaxNumBoundingBoxes", "utils": "bounding_boxes"},
     "sounds are not read, pictures not drawn": {
         "utils": "audio_dataset_from_directory", "": "visualization",
     },
