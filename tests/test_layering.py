@@ -171,7 +171,7 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "config learning_phase masks naming progress promotion replicas serialization "
+        "config float8 learning_phase masks naming progress promotion replicas serialization "
         "stateless tree",
         "quantizers",
         "dtype_policies random",

@@ -162,11 +162,9 @@ _INSTEAD = {
     **dict.fromkeys(
         (
             "AWQConfig", "AWQDTypePolicy", "GPTQConfig", "GPTQDTypePolicy",
-            "Float8QuantizationConfig", "QuantizedFloat8DTypePolicy", "compute_float8_amax_history",
-            "compute_float8_scale",
         ),
         "Use model.quantize('int8') or model.quantize('int4'), which keep tables of weights in "
-        "fewer bits, or the dtypes float16 and bfloat16",
+        "fewer bits",
     ),
     "DTypePolicyMap": "Give each layer its dtype, or use keras.config.set_dtype_policy",
     "SymbolicScope": "It belongs to the JAX backend of Keras: use td.function",

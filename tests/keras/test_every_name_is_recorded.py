@@ -49,10 +49,8 @@ MISSING = {
         "layers": "FlaxLayer JaxLayer TorchModuleWrapper", "callbacks": "OrbaxCheckpoint",
         "": "wrappers",
     },
-    "floats of 8 bits, and numbers of 4 bits that are fitted to examples": {
-        "quantizers": "AWQConfig Float8QuantizationConfig GPTQConfig compute_float8_amax_history "
-        "compute_float8_scale quantize_and_dequantize",
-        "dtype_policies": "AWQDTypePolicy GPTQDTypePolicy QuantizedFloat8DTypePolicy",
+    "numbers of 4 bits that are fitted to examples": {
+        "quantizers": "AWQConfig GPTQConfig", "dtype_policies": "AWQDTypePolicy GPTQDTypePolicy",
     },
     "of Keras's other backends": {"": "RematScope SymbolicScope distribution"},
     "sounds are not read, pictures not drawn": {

@@ -69,7 +69,7 @@ class Dense(Quantizable):
             inputs = td.cast(inputs, self.dtype)
         outputs = self._outputs(inputs)
         if self.bias is not None:
-            outputs = outputs + self.bias
+            outputs = outputs + self._bias_to_add()
         return outputs if self.activation is None else self.activation(outputs)
 
     def _contract(self, inputs: td.Tensor, table: td.Tensor) -> td.Tensor:
@@ -248,10 +248,11 @@ class ReversibleEmbedding(Embedding):
         found: td.Tensor = self.reverse_embeddings.read_value()
         return found
 
-    def _input_quantizer(self) -> Any:
+    @property
+    def inputs_quantizer(self) -> Any:
         """What rounds the vectors of the way back; None: they stay floats."""
         if self.quantization_config is not None or self.quantization_mode is None:
-            return super()._input_quantizer() if self.quantization_mode else None
+            return super().inputs_quantizer if self.quantization_mode else None
         return quantizers.AbsMaxQuantizer()
 
     def call(self, inputs: Any, reverse: bool = False) -> td.Tensor:
@@ -259,7 +260,7 @@ class ReversibleEmbedding(Embedding):
             result = super().call(inputs)
             set_mask(result, super().compute_mask(inputs))
             return result
-        kernel, quantizer = self._backwards(), self._input_quantizer()
+        kernel, quantizer = self._backwards(), self.inputs_quantizer
         if quantizer is not None:
             whole, scale = quantizer(inputs, axis=-1)
             inputs = td.cast(whole, kernel.dtype) / td.cast(scale, kernel.dtype)
