@@ -83,6 +83,10 @@ def _known() -> dict[str, dict[str, Any]]:
         return lambda dtype: kind in keras.backend.standardize_dtype(dtype)
 
     def as_array(x: Any) -> Any:
+        if isinstance(x, td.SparseTensor):
+            return td.sparse.to_dense(td.sparse.reorder(x)).numpy()
+        if isinstance(x, td.RaggedTensor):
+            return x.to_tensor().numpy()
         return np.asarray(x.numpy() if isinstance(x, td.Variable) else x)
 
     def unchanged(x: Any, dtype: Any = None) -> Any:
@@ -209,5 +213,9 @@ def install(source: Path, table: dict[str, dict[str, list[str]]]) -> None:
     for name in [n for n in sys.modules if n == PRIVATE or n.startswith(f"{PRIVATE}.")]:
         del sys.modules[name]
     sys.meta_path.insert(0, Finder(Names(source, table)))
+    if importlib.util.find_spec("grain") is None:  # datasets of another library, of few tests
+        grain = types.ModuleType("grain")
+        grain.__getattr__ = lambda name: _Absent(f"grain.{name}", (), {})  # type: ignore[method-assign]
+        sys.modules["grain"] = grain
     module = importlib.import_module(PRIVATE)
     vars(importlib.import_module("keras"))["src"] = module

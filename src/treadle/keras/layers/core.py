@@ -153,6 +153,8 @@ class Embedding(Quantizable):
         self._enable_if_asked()
 
     def call(self, inputs: Any) -> td.Tensor:
+        if isinstance(inputs, td.SparseTensor):  # what it leaves out is 0
+            inputs = td.sparse.to_dense(inputs)
         if not inputs.dtype.is_integer:
             inputs = td.cast(inputs, "int32")
         if inputs.dtype.name.startswith("int"):  # negative numbers count from the end, as in Keras
