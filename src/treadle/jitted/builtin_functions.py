@@ -16,6 +16,7 @@ from treadle.jitted.arrays import (
     ConcreteValueError,
     TracedSequence,
     as_number,
+    direct,
     is_traced,
     number_of,
 )
@@ -67,6 +68,7 @@ def bool(value: Any = False) -> Any:
 
 
 def len(value: Any) -> Any:
+    value = direct(value)
     if isinstance(value, Array) and value.ndim:
         return number_of(value.dims[0])
     if isinstance(value, TracedSequence):
@@ -152,7 +154,7 @@ _FEWEST = 16
 
 def _chosen(test: Any, a: Any, b: Any) -> Any:
     """``a if test else b`` of two numbers."""
-    found = truth(test)
+    found, a, b = truth(test), direct(a), direct(b)
     if not isinstance(found, Tensor):
         return a if found else b
     first, second = form_of(a), form_of(b)

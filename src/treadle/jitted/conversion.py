@@ -76,7 +76,7 @@ def convert(function: types.FunctionType) -> Callable[..., Any]:
 
 def _instantiated(function: types.FunctionType) -> types.FunctionType:
     _check_globals(function.__code__)
-    template = template_of(function)
+    template = template_of(function, optional=True)
     code = template.code or function.__code__
     original = function.__code__
     cells = {

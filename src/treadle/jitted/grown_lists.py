@@ -29,6 +29,7 @@ from treadle.jitted.arrays import (
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, ListPart, form_of, joined
 from treadle.jitted.iteration import Counted
+from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.stacked_lists import StackedList, structure_key
 from treadle.jitted.storage import Storage, listed
 from treadle.ops.collections import lists
@@ -298,6 +299,8 @@ def readable(value: Any) -> Any:
         return type(value)(readable(v) for v in value)
     if type(value) is dict:
         return {k: readable(v) for k, v in value.items()}
+    if isinstance(value, MaybeNone):
+        return MaybeNone(value.present, readable(value.value))
     return value
 
 

@@ -18,6 +18,7 @@ from treadle.jitted.arrays import (
     Traced,
     TracedSequence,
     as_number,
+    direct,
     is_traced,
 )
 from treadle.jitted.branches import branch, raise_in_branch
@@ -26,6 +27,7 @@ from treadle.jitted.errors import NotStaged
 from treadle.jitted.grown_lists import GrownList, Grows, leave, own_copy
 from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.jitted.loops import Loop
+from treadle.jitted.optional_values import MaybeNone
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.logic import logical_not
@@ -50,6 +52,8 @@ def truth(value: Any) -> Any:
         return value
     if isinstance(value, TracedSequence):
         return truth(value.length != 0)
+    if isinstance(value, MaybeNone):
+        return truth(and_(lambda: not_(value.is_none()), lambda: value.get()))
     if type(value) is SymbolicNumber:
         tensor = value.tensor()
     elif isinstance(value, Traced):
@@ -106,6 +110,7 @@ def truth_value(value: Any) -> Any:
 
 
 def in_(item: Any, container: Any) -> Any:
+    container = direct(container)
     if isinstance(container, TracedSequence) and not isinstance(item, Array):
         container = container.array()
     if isinstance(container, Array):
@@ -270,7 +275,7 @@ def for_stmt(
     options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Any:  # fmt: skip
     """``state = body(item, *state)`` for each item, until ``until(*state)``."""
-    loop = _Body(body, 1, places)
+    iterable, loop = direct(iterable), _Body(body, 1, places)
     values = loop.begin(state)
     counted, live = as_counted(iterable), None
     if counted is None and (until is None or iter(iterable) is not iterable):
