@@ -57,6 +57,11 @@ class MaybeNone(Indirect):
             raise_unless(present, Raised(TypeError("None is used where a value is needed"), ()))
         return self.value
 
+    @property
+    def seen_as(self) -> type:
+        """For `nest`, which asks all objects."""
+        return MaybeNone
+
     def __repr__(self) -> str:
         return f"<{self.value!r} or None>"
 
