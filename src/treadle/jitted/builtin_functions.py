@@ -31,6 +31,7 @@ from treadle.jitted.comprehensions import (
 )
 from treadle.jitted.conversion import call
 from treadle.jitted.forms import form_of, joined
+from treadle.jitted.grown_lists import is_left
 from treadle.jitted.iteration import Counted, as_counted, enumerate, range, reversed, zip
 from treadle.jitted.operations import call_function
 from treadle.jitted.stacked_lists import StackedList
@@ -73,6 +74,8 @@ def len(value: Any) -> Any:
         return number_of(value.dims[0])
     if isinstance(value, TracedSequence):
         return value.length
+    if is_left(value):
+        value[0].fail()
     if isinstance(value, Counted):
         return extreme(builtins.max, 0, value.length) if value.size is None else value.size
     return builtins.len(value)

@@ -3,10 +3,12 @@ decide."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from treadle.autograph.errors import UndefinedVariableError
 from treadle.autograph.operators.rolled_items import use_up
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
@@ -23,11 +25,12 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.branches import branch, raise_in_branch
 from treadle.jitted.effects import left_alone
-from treadle.jitted.errors import NotStaged
+from treadle.jitted.errors import ChangesLength, NotStaged
 from treadle.jitted.grown_lists import GrownList, Grows, leave, own_copy
 from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
+from treadle.jitted.storage import scopes
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.logic import logical_not
@@ -41,6 +44,9 @@ NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 UNSTAGED = (
     ConcreteValueError, ValueNeededError, NotStaged, errors.OperatorNotAllowedInGraphError,
 )  # fmt: skip
+# What a variable is that only the first iteration gives a value, as far as a trace of any iteration
+# can tell.
+_FIRST_ONLY = (NotStaged, UndefinedVariableError)
 
 
 # -- truth ---------------------------------------------------------------------------------------
@@ -138,9 +144,33 @@ def assert_stmt(test: Any, message: Callable[[], Any] | None = None) -> None:
     raise_in_branch(logical_not(found), fail)
 
 
+# -- lists that change their length --------------------------------------------------------------
+
+
+def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
+    """A statement before which a list becomes one of the graph that a comprehension made, where it
+    changes its length in the statement."""
+
+    @functools.wraps(statement)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return statement(*args, **options)
+        except ChangesLength as problem:
+            owner = problem.owner
+            if owner.scope is not scopes.innermost or not any(a is owner for a in args):
+                raise
+        grown = GrownList.of_stacked(owner)
+        result = call(*(grown if a is owner else a for a in args), **options)
+        leave(owner)
+        return result
+
+    return call
+
+
 # -- branches ------------------------------------------------------------------------------------
 
 
+@_growing_lists
 def if_stmt(
     test: Any, then: Callable[..., Any], otherwise: Callable[..., Any], *state: Any,
     places: Sequence[Any] = (), filled: bool = False,
@@ -226,6 +256,7 @@ class _Body:
         return state[0] if self.count == 1 else tuple(state[: self.count])
 
 
+@_growing_lists
 def while_stmt(
     test: Callable[..., Any], body: Callable[..., Any], *state: Any,
     until: Callable[..., Any] | None = None, places: Sequence[Any] = (),
@@ -269,6 +300,7 @@ def _staged(
     return Loop(lambda s: convert_to_tensor(proceed(s)), step, values, peels, grows).run()
 
 
+@_growing_lists
 def for_stmt(
     iterable: Any, body: Callable[..., Any], *state: Any,
     until: Callable[..., Any] | None = None, places: Sequence[Any] = (),
@@ -295,12 +327,13 @@ def for_stmt(
             if live is not None:
                 use_up(iterable, None)
             return loop.end(ended)
-        except UNSTAGED as problem:
+        except (*UNSTAGED, UndefinedVariableError) as problem:
             if size is None:
                 raise _explained(problem) from None
-            if size > _MOST_UNROLLED:
-                raise _too_long() from problem
-            if not peels or not isinstance(problem, NotStaged):
+            if not peels or not isinstance(problem, _FIRST_ONLY):
+                if size > _MOST_UNROLLED:
+                    own = isinstance(problem, ChangesLength | UndefinedVariableError)
+                    raise (problem if own else _too_long()) from problem
                 break
         # The first iteration may be the one that is unlike the others.
         first = counted.item(0) if live is None else next(live)
@@ -371,6 +404,8 @@ def _unless(stop: Tensor, loop: _Body, values: State, one: Any) -> State:
 
 
 def _explained(problem: Exception) -> Exception:
+    if isinstance(problem, ChangesLength | UndefinedVariableError):
+        return problem
     return NotStaged(
         f"A loop that depends on array values cannot become one of the graph: {problem}"
     )
