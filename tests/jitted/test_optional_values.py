@@ -135,3 +135,18 @@ def test_none_in_arithmetic_is_an_error_of_the_run() -> None:
     with pytest.raises(TypeError, match="None is used where a value is needed"):
         jitted(-V)
     np.testing.assert_allclose(jitted(V), in_arithmetic(V))
+
+
+def of_tuples(v: Any, x: Any) -> Any:
+    pair, steps = (x, v[0]), 0
+    while pair != (0.0, 3.0) and steps < 10:
+        pair = (pair[0] - 1.0, pair[1])
+        steps += 1
+    nested = (x, (v[1], 1)) == (2.0, (1.0, 1))
+    return steps, pair == (0.0, 3.0), nested, pair in [(0.0, 3.0), (x, x)]
+
+
+def test_comparisons_of_tuples() -> None:
+    jitted = td.jit(of_tuples)
+    for x in (2.0, 4.0, 4.5):
+        assert jitted(V, x) == of_tuples(V, x)

@@ -84,7 +84,10 @@ def _seed() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "walk arrays orders seeded own of_python by_numpy modern made_inside of_python_with_a_seed".split(),
+    [
+        "walk", "arrays", "orders", "seeded", "own", "of_python", "by_numpy", "modern",
+        "made_inside", "of_python_with_a_seed",
+    ],
 )
 def test_numbers_are_those_of_python(name: str) -> None:
     function = globals()[name]

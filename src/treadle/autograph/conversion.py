@@ -15,6 +15,7 @@ from treadle.autograph.analysis.definedness import definedness
 from treadle.autograph.analysis.jumps import statements
 from treadle.autograph.analysis.liveness import liveness
 from treadle.autograph.analysis.walking import walk
+from treadle.autograph.converters.comparisons import Comparisons
 from treadle.autograph.converters.deletions import mark_deletions
 from treadle.autograph.converters.expressions import Expressions
 from treadle.autograph.converters.functional import Functional
@@ -22,7 +23,6 @@ from treadle.autograph.converters.items import Items
 from treadle.autograph.converters.jumps import lower_jumps
 from treadle.autograph.converters.left_to_python import Obstacles, decide_python
 from treadle.autograph.converters.matching import Matching
-from treadle.autograph.converters.none_tests import NoneTests
 from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.outer import Outer
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
@@ -98,7 +98,7 @@ def _convert(
     if not isinstance(root, gast.Lambda):
         comments.attach(root, source.lines)  # first: the tree is still as in the source
     if optional:
-        root = NoneTests().visit(root)
+        root = Comparisons().visit(root)
     if source.class_name is not None:
         mangle(root, source.class_name)
     resolver = resolution.Resolver(function, root)

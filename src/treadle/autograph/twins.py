@@ -41,7 +41,7 @@ def template_of(
     """The generated text and code for a function, made once per code object and set of facts.
 
     Args:
-        optional: whether variables may be None in some runs (`converters.none_tests`).
+        optional: whether variables may be None in some runs (`converters.comparisons`).
     """
     of_code = _templates.setdefault(function.__code__, {})
     key = (function.__code__.co_filename, id(function.__globals__), recursive, optional)

@@ -144,7 +144,7 @@ class TracedSequence:
 
 
 class Indirect:
-    """Stands for a value that code gets by asking for it, which may add something to the program."""
+    """Stands for a value that is asked for, which may add something to the program."""
 
     __slots__ = ()
     __array_ufunc__ = None

@@ -73,7 +73,7 @@ def drawn(
         raise TypeError(f"{name}(out=): assign the result{at(user_origin())}")
     traced = {k: unwrapped(v) for k, v in given.items() if is_traced(v)}
     known = {k: v for k, v in given.items() if k not in traced}
-    numbers = {k for k in traced if type(given[k]) is SymbolicNumber or isinstance(given[k], Scalar)}
+    numbers = {k for k in traced if not np.ndim(_operand(traced[k]))}
     values = {k: _operand(v) for k, v in traced.items()}
     dtype, dims = _spec(name, given)
     count, kept = len(state), _Generators(memory_of)
@@ -89,10 +89,9 @@ def drawn(
         made = getattr(memory.generator, name)(**known, **found)
         return [np.asarray(made, dtype.np_dtype), *(a.copy() for a in memory.arrays)]
 
-    types = [TensorSpec(dims or (), dtype), *(TensorSpec(s.tensor.dims, s.tensor.dtype) for s in state)]
-    made, *words = numpy_function(
-        draw, [*(s.tensor for s in state), *values.values()], types, stateful=False
-    )
+    before = [s.tensor for s in state]
+    types = [TensorSpec(dims or (), dtype), *(TensorSpec(t.dims, t.dtype) for t in before)]
+    made, *words = numpy_function(draw, [*before, *values.values()], types, stateful=False)
     for array, tensor in zip(state, words, strict=True):
         array.write(tensor)
     if dims is not None:
@@ -125,26 +124,33 @@ def _spec(name: str, given: dict[str, Any]) -> tuple[DType, list[Any] | None]:
     size = given.get("size")
     dims = None if size is None else _dims_of(size)
     if name in _OF_AN_ARRAY:
-        source = given[_OF_AN_ARRAY[name]]
-        is_array = bool(np.ndim(source))
-        dtype = dtypes.as_dtype(np.asarray(source).dtype if not is_traced(source) else _dtype(source))
-        if not is_array:
-            dtype = dtypes.int64
-            own: list[Any] = []
-        else:
-            own = list(_shape(source))
-        if name == "choice":
-            rest = own[1:]
-            return dtype, ([*(dims or ()), *rest] if dims is not None or rest else None)
-        return dtype, own if is_array else [source if isinstance(source, int) else None]
-    wanted = given.get("dtype", np.int64 if name in _INTS | {"integers", "randint"} else np.float64)
-    dtype = dtypes.as_dtype(np.dtype(wanted))
+        return _spec_of_elements(name, given[_OF_AN_ARRAY[name]], dims)
+    of_ints = name in _INTS or name in ("integers", "randint")
+    dtype = dtypes.as_dtype(np.dtype(given.get("dtype", np.int64 if of_ints else np.float64)))
     if name in _VECTORS:
         return dtype, [*(dims or ()), _shape(given[_VECTORS[name]])[-1]]
     if dims is None:
         shapes = [_shape(v) for k, v in given.items() if k not in _NO_PARAMETERS and v is not None]
-        dims = list(np.broadcast_shapes(*shapes)) if any(shapes) else None
+        if any(None in shape for shape in shapes):
+            dims = [None] * max(map(len, shapes))
+        elif any(shapes):
+            dims = list(np.broadcast_shapes(*shapes))
     return dtype, dims
+
+
+def _spec_of_elements(
+    name: str, source: Any, dims: list[Any] | None
+) -> tuple[DType, list[Any] | None]:
+    """The dtype and the dims of what is drawn from an array, or from so many ints."""
+    own = _shape(source)
+    if not own:
+        alone = [int(source) if isinstance(source, int) and not is_traced(source) else None]
+        return dtypes.int64, dims if name == "choice" else alone
+    given = source.dtype if isinstance(source, Traced) else np.asarray(source).dtype
+    if name != "choice":
+        return dtypes.as_dtype(given), list(own)
+    rest = list(own[1:])
+    return dtypes.as_dtype(given), ([*dims, *rest] if dims is not None else rest or None)
 
 
 def _dims_of(size: Any) -> list[Any]:
@@ -156,7 +162,3 @@ def _shape(value: Any) -> tuple[Any, ...]:
     if isinstance(value, Traced):
         return tuple(d if isinstance(d, int) else None for d in value.dims)
     return () if is_traced(value) and not isinstance(value, list | tuple) else np.shape(value)
-
-
-def _dtype(value: Any) -> Any:
-    return value.dtype if isinstance(value, Traced) else np.asarray(value).dtype

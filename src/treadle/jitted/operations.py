@@ -37,7 +37,8 @@ from treadle.ops.elementwise.selection import where as select
 # Keywords that choose how NumPy stores a result, which is always in row order here.
 _STORAGE = frozenset({"order", "subok", "like", "device", "kind"})
 _OPERANDS = (
-    bool, int, float, complex, list, tuple, np.ndarray, np.generic, Traced, TracedSequence, Indirect,
+    bool, int, float, complex, list, tuple, np.ndarray, np.generic, Traced, TracedSequence,
+    Indirect,
 )  # fmt: skip
 
 

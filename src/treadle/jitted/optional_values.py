@@ -91,8 +91,11 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     return lambda self, other: function(other, self.get())
 
 
-_BINARY = "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift".split()
-_OTHER = "neg pos abs invert lt le gt ge getitem setitem".split()
+_BINARY = [
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor",
+    "lshift", "rshift",
+]  # fmt: skip
+_OTHER = ["neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "getitem", "setitem"]
 _BUILTIN = {"iter": iter, "len": len, "round": round, "divmod": divmod}
 
 

@@ -167,7 +167,8 @@ class Drawing:
         kind, state = self._kind, self._state
         if kind is None or state is None:
             return self._refused(name)
-        function, by_numpy = kind.functions.get(name), kind.by_numpy and name in draws_by_numpy.NAMES
+        function = kind.functions.get(name)
+        by_numpy = kind.by_numpy and name in draws_by_numpy.NAMES
         if function is None and not by_numpy:
             return self._refused(name)
 

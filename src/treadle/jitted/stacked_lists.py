@@ -141,8 +141,8 @@ class StackedList(TracedSequence):
             if type(size) is not int:
                 raise ChangesLength(
                     self.origin,
-                    "a list that a comprehension made, of a length that only the run knows, changes "
-                    f"its length outside of a loop: make it an array{at(user_origin())}",
+                    "a list that a comprehension made, of a length that only the run knows, "
+                    f"changes its length outside of a loop: make it an array{at(user_origin())}",
                 )
             if size > _MOST:
                 raise ConcreteValueError(

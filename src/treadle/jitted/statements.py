@@ -126,8 +126,22 @@ def in_(item: Any, container: Any) -> Any:
     return item in container
 
 
+def equal(a: Any, b: Any) -> Any:
+    """``a == b``, of which one is a tuple: part by part where only the run knows some."""
+    a, b = direct(a), direct(b)
+    if type(a) is tuple and type(b) is tuple and is_traced([a, b]):
+        if len(a) != len(b):
+            return False
+        return and_(lambda: True, *(_equality(x, y) for x, y in zip(a, b, strict=True)))
+    return a == b
+
+
+def _equality(a: Any, b: Any) -> Callable[[], Any]:
+    return lambda: truth_value(equal(a, b))
+
+
 def _equal_to(item: Any, element: Any) -> Callable[[], Any]:
-    return lambda: element == item
+    return lambda: equal(element, item)
 
 
 def assert_stmt(test: Any, message: Callable[[], Any] | None = None) -> None:
