@@ -98,6 +98,9 @@ def _absent(*names: str) -> dict[str, Any]:
     return {name: absent(name, "private to TensorFlow") for name in names}
 
 
+# What makes a variable in a graph is nothing where variables are made at once.
+td.Variable.initializer = property(lambda self: None)  # type: ignore[attr-defined]
+
 NAMES: dict[str, dict[str, Any]] = {
     "client.device_lib": {"list_local_devices": lambda *args: []},
     "client.session": {"InteractiveSession": v1.InteractiveSession},
