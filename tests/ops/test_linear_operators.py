@@ -138,3 +138,12 @@ def test_kronecker_products_that_are_not_square():
     np.testing.assert_allclose(found[0], np.linalg.solve(square, right))
     np.testing.assert_allclose(found[1], np.linalg.slogdet(square)[1])
     np.testing.assert_allclose(found[2], np.diagonal(square))
+
+
+def test_inverses_of_reflections_and_permutations_are_such():
+    reflection = td.linalg.LinearOperatorHouseholder(B[:, 0])
+    assert isinstance(reflection.inverse(), td.linalg.LinearOperatorHouseholder)
+    permutation = td.linalg.LinearOperatorPermutation([2, 0, 1], td.float64)
+    for turned in (permutation.inverse(), permutation.H):
+        assert isinstance(turned, td.linalg.LinearOperatorPermutation)
+        np.testing.assert_array_equal(turned.to_dense(), permutation.to_dense().numpy().T)

@@ -100,6 +100,9 @@ class LinearOperatorHouseholder(_Unitary):
     def _determinant(self) -> Tensor:
         return -ones(self._vector().dims[:-1], self.dtype)
 
+    def _inverse(self) -> LinearOperator:
+        return self
+
     def _eigvals(self) -> Tensor:
         dims = self._vector().dims
         turned = -ones((*dims[:-1], 1), self.dtype)
@@ -153,6 +156,12 @@ class LinearOperatorPermutation(_Unitary):
         places = broadcast_dims(places, (*batch, places.dims[-1]))
         operand = broadcast_dims(operand, (*batch, *operand.dims[-2:]))
         return gathered(operand, places, axis=-2, batch_dims=len(batch))
+
+    def _inverse(self) -> LinearOperator:
+        return LinearOperatorPermutation(argsort(self._vector(), -1), self.dtype)
+
+    def _adjoint(self) -> LinearOperator:
+        return self._inverse()
 
     def _diag_part(self) -> Tensor:
         places = self._vector()
