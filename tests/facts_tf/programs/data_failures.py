@@ -252,6 +252,10 @@ def shapes_and_keys_of_groups(tf):
         total(tf.constant(-1, tf.int64)),
         told(d.padded_batch(3, padded_shapes=tf.constant([-1], tf.int64))),
         told(d.padded_batch(3, padded_shapes=tf.constant([4], tf.int64))),
+        told(d.padded_batch(3, padded_shapes=[-1])),
+        told(d.map(lambda x: (x, {"a": x})).padded_batch(
+            4, ([-1], {"a": (4,)}), (tf.constant(1, tf.int64), None)
+        )),
         tf.strings.as_string(["ab", "c"], width=4),
         tf.strings.as_string("ab", width=4, fill="-"),
     ]
