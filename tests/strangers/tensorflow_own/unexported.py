@@ -98,6 +98,9 @@ def _absent(*names: str) -> dict[str, Any]:
     return {name: absent(name, "private to TensorFlow") for name in names}
 
 
+# What makes a variable in a graph is nothing where variables are made at once.
+td.Variable.initializer = property(lambda self: None)  # type: ignore[attr-defined]
+
 NAMES: dict[str, dict[str, Any]] = {
     "client.device_lib": {"list_local_devices": lambda *args: []},
     "client.session": {"InteractiveSession": v1.InteractiveSession},
@@ -139,6 +142,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "as_dimension": Dimension,
     },
     "ops.array_ops": {"size_internal": size_internal},
+    "tf2": {"enabled": lambda: True},
     "ops.control_flow_ops": {"with_dependencies": with_dependencies},
     "ops.control_flow_util": {"ENABLE_CONTROL_FLOW_V2": True},
     "ops.gradient_checker_v2": {"max_error": max_error},

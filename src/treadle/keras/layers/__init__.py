@@ -9,7 +9,7 @@ from treadle.keras.layers.attention import (
     GroupQueryAttention,
     MultiHeadAttention,
 )
-from treadle.keras.layers.base import InputSpec, Layer
+from treadle.keras.layers.base import Layer
 from treadle.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from treadle.keras.layers.conv_recurrent import ConvLSTM1D, ConvLSTM2D, ConvLSTM3D
 from treadle.keras.layers.convolutional import (
@@ -53,6 +53,7 @@ from treadle.keras.layers.core import (
 )
 from treadle.keras.layers.einsum import EinsumDense
 from treadle.keras.layers.functions import Lambda
+from treadle.keras.layers.input_spec import InputSpec
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.merging import (
     Add,

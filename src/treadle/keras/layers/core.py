@@ -9,7 +9,8 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import activations, quantizers, regularizers
-from treadle.keras.layers.base import InputSpec, Layer
+from treadle.keras.layers.base import Layer
+from treadle.keras.layers.input_spec import InputSpec
 from treadle.keras.layers.lora import Table
 from treadle.keras.layers.quantized import Quantizable
 from treadle.keras.layers.spatial import format_name
