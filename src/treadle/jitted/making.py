@@ -198,8 +198,7 @@ def as_strided(
     x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True,
     **options: Any,
 ) -> Any:  # fmt: skip
-    """``as_strided``: elements of an array by their distance in memory, which are those of the array
-    until it is changed.
+    """``as_strided``: elements of an array by their distance in memory, to read until it changes.
 
     Raises:
         TypeError: the array is not contiguous, or sizes or strides are only known to the run.
@@ -215,7 +214,7 @@ def as_strided(
     positions = convert_to_tensor(np.int64(0))
     for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
         if step % array.itemsize:
-            raise ValueError(f"a stride of {step} bytes is between two elements{at(user_origin())}")
+            raise ValueError(f"a stride of {step} bytes ends in an element{at(user_origin())}")
         along = ranges.range(convert_to_tensor(np.int64(size))) * (step // array.itemsize)
         positions = positions + reshape_to(along, (size, *(1,) * (len(sizes) - axis - 1)))
     found = gathered(reshape_to(array.tensor, (product(array.dims),)), positions)
@@ -228,7 +227,8 @@ def isscalar(element: Any) -> bool:
 
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.lib.stride_tricks.as_strided: as_strided, np.require: require, np.asfortranarray: asarray, np.isscalar: isscalar,
+    np.lib.stride_tricks.as_strided: as_strided,
+    np.require: require, np.asfortranarray: asarray, np.isscalar: isscalar,
     np.iterable: lambda y: bool(getattr(y, "ndim", 1)) if is_traced(y) else np.iterable(y),
     np.zeros: zeros, np.ones: ones, np.empty: zeros, np.full: full, np.eye: eye,
     np.identity: identity_matrix, np.array: array, np.asarray: asarray, np.arange: arange,
