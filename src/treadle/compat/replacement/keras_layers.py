@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as td
+from treadle.compat.replacement import optimizers_of_keras_2
 from treadle.core.context import naming
 from treadle.keras import variables
 from treadle.keras.layers import Layer
@@ -114,3 +115,8 @@ def be_keras_2() -> None:
     variables.with_path = _with_name_of_keras_2
     td.Variable.value = td.Variable.read_value
     saving.files_of_keras_2 = True
+    for kind in (
+        optimizers_of_keras_2.SGD, optimizers_of_keras_2.Adam, optimizers_of_keras_2.RMSprop,
+        optimizers_of_keras_2.Adagrad, optimizers_of_keras_2.Optimizer,
+    ):  # fmt: skip
+        setattr(td.keras.optimizers.legacy, kind.__name__, kind)
