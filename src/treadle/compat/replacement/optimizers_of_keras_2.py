@@ -51,7 +51,7 @@ class Optimizer(base.Optimizer):
     ) -> None:  # fmt: skip
         object.__setattr__(self, "_hyper", {})
         if not isinstance(name, str):
-            raise ValueError(f"an optimizer of Keras 2 needs a name, not {name!r}{at(user_origin())}")
+            raise ValueError(f"an optimizer needs a name, not {name!r}{at(user_origin())}")
         clips = {clip: kwargs.pop(clip, None) for clip in _CLIPS}
         decay, rate = kwargs.pop("decay", 0.0), kwargs.pop("lr", None)
         if kwargs:
@@ -160,7 +160,8 @@ class Optimizer(base.Optimizer):
             dims = tuple(d or 0 for d in (var.shape if shape is None else td.TensorShape(shape)))
 
             def start() -> td.Tensor:
-                given = initializers.get(initializer) if isinstance(initializer, str) else initializer
+                named = isinstance(initializer, str)
+                given = initializers.get(initializer) if named else initializer
                 value = given(dims, dtype=var.dtype) if callable(given) else given
                 return td.cast(value, var.dtype)
 
