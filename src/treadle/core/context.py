@@ -154,18 +154,20 @@ def count_modes(of: object, number: int) -> None:
         eager_modes.value = modes.value + (_Home.device is not HOST)
 
 
-def _no_graph() -> bool:
-    return False
+class GraphMode:
+    """Graphs of TensorFlow 1.
 
+    Attributes:
+        is_on: whether a block around makes one the default, as `td.compat.v1` says.
+    """
 
-# Whether the user means a graph of TensorFlow 1 at the moment; `compat.v1.user_calls` tells it.
-graphs: list[Callable[[], bool]] = [_no_graph]
+    is_on: Callable[[], bool] = staticmethod(lambda: False)
 
 
 def executing_eagerly() -> bool:
-    """True unless a function is being traced in this thread, or the caller means a graph of
-    TensorFlow 1 (``with td.Graph().as_default()``)."""
-    return context.recorder is None and not graphs[0]()
+    """Whether operations run at once: no function is being traced in this thread, and no block
+    around makes a graph of `td.compat.v1` the default."""
+    return context.recorder is None and not GraphMode.is_on()
 
 
 class recording:

@@ -51,6 +51,7 @@ _FORMS: dict[Any, Callable[..., Any]] = {
     reduction.reduce_any: reductions.reduce_any,
     reduction.reduce_variance: reductions.reduce_variance,
     reduction.reduce_std: reductions.reduce_std,
+    reduction.reduce_logsumexp: reductions.reduce_logsumexp,
     parts.reduce_join: strings.reduce_join,
     unicode.unicode_encode: strings.unicode_encode,
 }

@@ -10,7 +10,8 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.elementwise.unary import sqrt, square
+from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import exp, is_finite, log, sqrt, square, stop_gradient
 from treadle.ops.indexing.gather import gather, unsorted_segment_sum
 from treadle.ops.indexing.segments import (
     unsorted_segment_max,
@@ -101,10 +102,17 @@ def _any_segments(values: Tensor, ids: Tensor, count: Tensor) -> Tensor:
     return unsorted_segment_max(cast(values, dtypes.int32), ids, count) > 0
 
 
+def _logsumexp_segments(values: Tensor, ids: Tensor, count: Tensor) -> Tensor:
+    largest = unsorted_segment_max(values, ids, count)
+    largest = stop_gradient(where(is_finite(largest), largest, 0))
+    return log(unsorted_segment_sum(exp(values - gather(largest, ids)), ids, count)) + largest
+
+
 reduce_sum = _reducer(reduction.reduce_sum, unsorted_segment_sum)
 reduce_prod = _reducer(reduction.reduce_prod, unsorted_segment_prod)
 reduce_max = _reducer(reduction.reduce_max, unsorted_segment_max)
 reduce_min = _reducer(reduction.reduce_min, unsorted_segment_min)
+reduce_logsumexp = _reducer(reduction.reduce_logsumexp, _logsumexp_segments)
 reduce_all = _reducer(reduction.reduce_all, _all_segments)
 reduce_any = _reducer(reduction.reduce_any, _any_segments)
 

@@ -139,6 +139,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "as_dimension": Dimension,
     },
     "ops.array_ops": {"size_internal": size_internal},
+    "tf2": {"enabled": lambda: True},
     "ops.control_flow_ops": {"with_dependencies": with_dependencies},
     "ops.control_flow_util": {"ENABLE_CONTROL_FLOW_V2": True},
     "ops.gradient_checker_v2": {"max_error": max_error},

@@ -16,7 +16,7 @@ from treadle.compat import replacement
 from treadle.compat.replacement import distributions
 from treadle.compat.replacement.absent import name_absent_parts
 from treadle.compat.replacement.attributes import accept_attributes
-from treadle.compat.replacement.internal import KERAS, TENSORFLOW
+from treadle.compat.replacement.internal import KERAS, OPERATORS, TENSORFLOW
 from treadle.compat.replacement.keras_layers import accept_names_of_keras_2, be_keras_2
 from treadle.compat.replacement.lookups import private_module
 from treadle.compat.replacement.xla import XLA
@@ -148,7 +148,9 @@ def as_tensorflow() -> None:
     if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true"):
         vars(treadle.keras)["__version__"] = _KERAS_2
         be_keras_2()
-    vars(treadle).update(__internal__=TENSORFLOW, __git_version__="unknown", xla=XLA)
+    vars(treadle).update(
+        __internal__=TENSORFLOW, __operators__=OPERATORS, __git_version__="unknown", xla=XLA
+    )
     # Libraries that take tensors of several packages ask for the module of their class.
     treadle.Tensor.__module__ = SymbolicTensor.__module__ = "tensorflow.python.framework.ops"
     # Libraries say what the gradients are of operations in files of their own, or that they have

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import unittest
 from typing import Any
+from unittest import mock as mock
 
 import numpy as np
 

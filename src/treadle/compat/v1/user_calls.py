@@ -20,7 +20,7 @@ from treadle.compat.v1.graph import Graph
 from treadle.compat.v1.mirrored import is_at_once, written_down
 from treadle.compat.v1.values import Mode, thread
 from treadle.compat.v1.variables import Variable
-from treadle.core.context import context, graphs, naming
+from treadle.core.context import GraphMode, context, naming
 from treadle.core.refusals import Target, hand_over
 
 # Where the functions are defined that are operations of a graph.
@@ -33,7 +33,7 @@ _BETWEEN = {__name__, "treadle.core.context", "treadle.core.refusals", "treadle.
 def _hand_over() -> None:
     """From now on public functions look whether a graph is meant."""
     hand_over(_target)
-    graphs[0] = _is_meant
+    GraphMode.is_on = staticmethod(_is_meant)  # type: ignore[method-assign]
 
 
 def begin() -> None:
@@ -79,4 +79,9 @@ def _is_meant() -> bool:
     return not str(frame.f_globals.get("__name__")).startswith("treadle.")
 
 
+def _is_in_block() -> bool:
+    return bool(thread.graphs)
+
+
 Graph.entered = staticmethod(begin)
+GraphMode.is_on = staticmethod(_is_in_block)

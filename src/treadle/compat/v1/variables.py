@@ -539,6 +539,7 @@ _scatters = {
        for n in ("add", "sub", "update", "mul", "div", "min", "max")},
     **{f"scatter_nd_{n}": writing(_of_positions(f"scatter_nd_{n}"), f"ScatterNd{n.capitalize()}")
        for n in ("add", "sub", "update")},
+    "batch_scatter_update": writing(_of_slices("batch_scatter_update"), "ScatterNdUpdate"),
 }  # fmt: skip
 
 
@@ -558,6 +559,7 @@ scatter_add, scatter_sub, scatter_update, scatter_mul, scatter_div, scatter_min,
 scatter_nd_add, scatter_nd_sub, scatter_nd_update = map(
     _scatter, [f"scatter_nd_{n}" for n in ("add", "sub", "update")]
 )
+batch_scatter_update = _scatter("batch_scatter_update")
 
 
 def _value_or(variable: Variable, initial: Any) -> Any:

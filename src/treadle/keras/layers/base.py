@@ -809,9 +809,9 @@ class Layer(td.Module):
     def _converted_call(self) -> Callable[..., Any]:
         """`call`, rewritten by AutoGraph while a function is traced: what the user wrote in it may
         branch on tensors. The package's own layers need no rewriting."""
-        if td.executing_eagerly() or type(self).call.__module__.startswith("treadle."):
-            return self.call
-        return td.autograph.tf_convert(self.call)
+        if td.inside_function() and not type(self).call.__module__.startswith("treadle."):
+            return td.autograph.tf_convert(self.call)
+        return self.call
 
     def _with_training(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -125,7 +125,7 @@ class Optimizer:
         self._iterations: td.Variable | None = None
         # id of a weight -> (the weight, its slots by name)
         self._slots: dict[int, tuple[td.Variable, dict[str, td.Variable]]] = {}
-        if td.executing_eagerly():
+        if not td.inside_function():
             self._make_counters()
 
     # -- state -----------------------------------------------------------------------------------
