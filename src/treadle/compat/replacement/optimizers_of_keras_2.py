@@ -122,7 +122,10 @@ class Optimizer(base.Optimizer):
         step = td.cast(self.iterations, var_dtype)
         if isinstance(rate, LearningRateSchedule):
             rate = td.cast(rate(step), var_dtype)
-        return rate / (1.0 + self._initial_decay * step) if self._initial_decay > 0.0 else rate
+        if self._initial_decay > 0.0:
+            rate = rate / (1.0 + self._initial_decay * step)
+        found: td.Tensor = rate
+        return found
 
     def _serialize_hyperparameter(self, name: str) -> Any:
         value = self._hyper[name]
@@ -374,12 +377,12 @@ class _Rule(Optimizer):
         flags = {name: getattr(self, name) for name in self._flags}
         return super().get_config() | hypers | {"decay": self._initial_decay} | flags
 
-    def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> None:  # type: ignore[override]
+    def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> None:
         changes = self._changed(grad, var, lambda v: v.read_value(), apply_state)
         for variable, value in changes:
             variable.assign(value)
 
-    def _resource_apply_sparse(  # type: ignore[override]
+    def _resource_apply_sparse(
         self, grad: Any, var: Any, indices: Any, apply_state: Any = None
     ) -> None:
         changes = self._changed(grad, var, lambda v: td.gather(v, indices), apply_state)
@@ -461,14 +464,14 @@ class Adam(_Rule):
             "beta_2_t": two, "beta_2_power": powers[1], "one_minus_beta_2_t": 1 - two,
         }  # fmt: skip
 
-    def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> None:  # type: ignore[override]
+    def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> None:
         state = self._coefficients(var, apply_state)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         m.assign(m * state["beta_1_t"] + grad * state["one_minus_beta_1_t"])
         v.assign(v * state["beta_2_t"] + td.square(grad) * state["one_minus_beta_2_t"])
         self._move(var, m, v, state)
 
-    def _resource_apply_sparse(  # type: ignore[override]
+    def _resource_apply_sparse(
         self, grad: Any, var: Any, indices: Any, apply_state: Any = None
     ) -> None:
         state = self._coefficients(var, apply_state)
