@@ -80,8 +80,9 @@ DEVICES = {
 FREE = {"version"}  # plain data, for everybody
 # Packages of public names.
 FACADES = {
-    "compat", "config", "distribute", "experimental", "io", "nn", "onnx", "profiler", "random",
-    "saved_model", "shared_object", "summary", "test", "train", "types",
+    "compat", "config", "distribute", "experimental", "io", "lookup", "math", "nn",
+    "onnx", "profiler", "random", "saved_model", "shared_object", "summary", "test", "train",
+    "types",
 }  # fmt: skip
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
@@ -171,8 +172,8 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "config learning_phase masks naming progress promotion replicas serialization stateless "
-        "tree",
+        "config float8 learning_phase masks naming progress promotion replicas serialization "
+        "stateless tree",
         "quantizers",
         "dtype_policies random",
         "activations constraints datasets initializers regularizers utils",

@@ -20,14 +20,20 @@ if TYPE_CHECKING:
         LinearOperator,
         LinearOperatorAdjoint,
         LinearOperatorBlockDiag,
+        LinearOperatorBlockLowerTriangular,
+        LinearOperatorCirculant,
+        LinearOperatorCirculant2D,
+        LinearOperatorCirculant3D,
         LinearOperatorComposition,
         LinearOperatorDiag,
         LinearOperatorFullMatrix,
+        LinearOperatorHouseholder,
         LinearOperatorIdentity,
         LinearOperatorInversion,
         LinearOperatorKronecker,
         LinearOperatorLowerTriangular,
         LinearOperatorLowRankUpdate,
+        LinearOperatorPermutation,
         LinearOperatorScaledIdentity,
         LinearOperatorToeplitz,
         LinearOperatorTridiag,
@@ -100,14 +106,20 @@ __all__ = [
     "LinearOperator",
     "LinearOperatorAdjoint",
     "LinearOperatorBlockDiag",
+    "LinearOperatorBlockLowerTriangular",
+    "LinearOperatorCirculant",
+    "LinearOperatorCirculant2D",
+    "LinearOperatorCirculant3D",
     "LinearOperatorComposition",
     "LinearOperatorDiag",
     "LinearOperatorFullMatrix",
+    "LinearOperatorHouseholder",
     "LinearOperatorIdentity",
     "LinearOperatorInversion",
     "LinearOperatorKronecker",
     "LinearOperatorLowRankUpdate",
     "LinearOperatorLowerTriangular",
+    "LinearOperatorPermutation",
     "LinearOperatorScaledIdentity",
     "LinearOperatorToeplitz",
     "LinearOperatorTridiag",
@@ -165,11 +177,13 @@ __all__ = [
 explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle.linear_operators": """
-        LinearOperator LinearOperatorAdjoint LinearOperatorBlockDiag LinearOperatorComposition
-        LinearOperatorDiag LinearOperatorFullMatrix LinearOperatorIdentity LinearOperatorInversion
-        LinearOperatorKronecker LinearOperatorLowRankUpdate LinearOperatorLowerTriangular
-        LinearOperatorScaledIdentity LinearOperatorToeplitz LinearOperatorTridiag
-        LinearOperatorZeros experimental
+        LinearOperator LinearOperatorAdjoint LinearOperatorBlockDiag
+        LinearOperatorBlockLowerTriangular LinearOperatorCirculant LinearOperatorCirculant2D
+        LinearOperatorCirculant3D LinearOperatorComposition LinearOperatorDiag
+        LinearOperatorFullMatrix LinearOperatorHouseholder LinearOperatorIdentity
+        LinearOperatorInversion LinearOperatorKronecker LinearOperatorLowRankUpdate
+        LinearOperatorLowerTriangular LinearOperatorPermutation LinearOperatorScaledIdentity
+        LinearOperatorToeplitz LinearOperatorTridiag LinearOperatorZeros experimental
         """,
     "treadle.ops.linalg.diagonals": "diag diag_part set_diag tensor_diag tensor_diag_part trace",
     "treadle.ops.linalg.eigenvalues": "eig eigvals",

@@ -15,10 +15,10 @@ from treadle.core.refusals import explaining
 
 # Where a name may be that is not where it was looked for, the most likely places first.
 _PLACES = (
-    "treadle", "treadle.math", "treadle.linalg", "treadle.nn", "treadle.random",
-    "treadle.nn.experimental",
+    "treadle", "treadle.math", "treadle.math.special", "treadle.linalg", "treadle.nn",
+    "treadle.random", "treadle.nn.experimental",
     "treadle.random.experimental", "treadle.bitwise", "treadle.strings", "treadle.image",
-    "treadle.audio", "treadle.lookup", "treadle.quantization",
+    "treadle.audio", "treadle.lookup", "treadle.lookup.experimental", "treadle.quantization",
     "treadle.io", "treadle.io.gfile", "treadle.debugging", "treadle.data", "treadle.nest",
     "treadle.autograph",
     "treadle.types.experimental", "treadle.config", "treadle.config.experimental", "treadle.test",
@@ -52,11 +52,6 @@ _INSTEAD = {
         _NO_RAGGED,
     ),
     **dict.fromkeys(
-        ("MutableHashTable", "DenseHashTable"),
-        "Tables that change are not provided: use a dict while data is prepared, and "
-        "td.lookup.StaticHashTable in functions",
-    ),
-    **dict.fromkeys(
         (
             "dequantize", "quantize", "quantized_concat", "QUANTIZED_DTYPES", "qint8", "qint16",
             "qint32", "quint8", "quint16",
@@ -73,8 +68,6 @@ _INSTEAD = {
     ),
     "LinearOperator": "Use a class derived from td.linalg.LinearOperator with _shape and _matmul, "
     "or td.linalg.LinearOperatorFullMatrix",
-    "special": "td.math has the special functions that are provided: use scipy.special in "
-    "td.numpy_function for others",
     "CriticalSection": "Use threading.Lock around calls: inside a program effects keep their order",
     "RegisterGradient": "Use td.custom_gradient",
     "Operation": "A tensor's node is tensor.op: td.inspect.stages shows the graph",
@@ -162,11 +155,9 @@ _INSTEAD = {
     **dict.fromkeys(
         (
             "AWQConfig", "AWQDTypePolicy", "GPTQConfig", "GPTQDTypePolicy",
-            "Float8QuantizationConfig", "QuantizedFloat8DTypePolicy", "compute_float8_amax_history",
-            "compute_float8_scale",
         ),
         "Use model.quantize('int8') or model.quantize('int4'), which keep tables of weights in "
-        "fewer bits, or the dtypes float16 and bfloat16",
+        "fewer bits",
     ),
     "DTypePolicyMap": "Give each layer its dtype, or use keras.config.set_dtype_policy",
     "SymbolicScope": "It belongs to the JAX backend of Keras: use td.function",
@@ -191,17 +182,10 @@ _INSTEAD = {
     "audio_dataset_from_directory": "Sound files are not read: use the module wave, and "
     "td.data.Dataset.from_tensor_slices",
     **dict.fromkeys(
-        ("bounding_boxes", "MaxNumBoundingBoxes"),
-        "Boxes are not changed with images: use td.image.crop_and_resize and "
-        "td.image.non_max_suppression",
-    ),
-    **dict.fromkeys(
         ("to_variant", "from_variant", "get_model_proto"),
         "Datasets are no tensors: give them to functions as they are, and keep their elements with "
         "Dataset.save",
     ),
-    "enable_debug_mode": "Use td.config.run_functions_eagerly(True), or Dataset.from_generator for "
-    "functions that are to run as Python",
     "data.experimental.service": "Elements are made by the process that uses them: use "
     "Dataset.shard for workers, and num_parallel_calls for threads",
     "distributed_save": "Use Dataset.shard and Dataset.save in each worker",
@@ -212,8 +196,6 @@ _INSTEAD = {
     ),
     "debugging.experimental": "Use td.summary, td.profiler and td.debugging.enable_check_numerics",
     "dtypes.experimental": "Numbers of fewer bits are not provided: use float16, bfloat16 or int8",
-    "lookup.experimental": "Tables that change are not provided: use a dict while data is "
-    "prepared, and td.lookup.StaticHashTable in functions",
     "saved_model.experimental": "A model is saved whole: see td.saved_model.save",
     **dict.fromkeys(
         [f"train.experimental.{n}" for n in (
@@ -235,9 +217,9 @@ _INSTEAD = {
     "dtensor": "Tensors are not split over devices: use td.distribute",
     "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",
     **dict.fromkeys(
-        ("ragged.cross", "ragged.cross_hashed", "sparse.cross", "sparse.cross_hashed"),
-        "Use td.strings.join of the features and td.strings.to_hash_bucket_fast, or "
-        "td.keras.layers.HashedCrossing",
+        ("ragged.cross", "ragged.cross_hashed"),
+        "Use td.sparse.cross of sparse tensors, td.strings.join of the features and "
+        "td.strings.to_hash_bucket_fast, or td.keras.layers.HashedCrossing",
     ),
 }
 

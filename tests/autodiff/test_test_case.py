@@ -51,7 +51,8 @@ def test_the_runner(tmp_path):
     )
     done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "Ran 2 tests" in done.stderr and "failures=1" in done.stderr
+    # As in TensorFlow, `test_session` is one of them, which is skipped.
+    assert "Ran 3 tests" in done.stderr and "failures=1, skipped=1" in done.stderr
     assert "not close" in done.stderr
 
 

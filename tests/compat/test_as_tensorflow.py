@@ -83,6 +83,9 @@ class Rewriter(transformer.Base):
     """Of no use here; the module that has it can be imported all the same."""
 '''
 PROGRAM = '''
+import importlib.metadata
+import pickle
+
 import treadle
 
 treadle.compat.as_tensorflow()
@@ -92,6 +95,8 @@ import tensorflow as tf
 
 assert tf is treadle and library.keras is treadle.keras and library.tf2.add(1, 2) == 3
 assert tf.executing_eagerly()  # also with compat.v1 imported
+assert type(tf.constant(1.0)).__module__.split(".")[0] == "tensorflow"
+assert float(pickle.loads(pickle.dumps(tf.constant(2.0)))) == 2.0
 assert library.tf_keras is treadle.keras and library.Dense is treadle.keras.layers.Dense
 assert library.keras1.layers.Dense
 assert float(library.tf1.div(tf.constant(4.0), 2.0)) == 2.0
@@ -127,6 +132,16 @@ except NotImplementedError as error:
     assert "transformer.Base" in str(error)
 else:
     raise AssertionError("a part of AutoGraph")
+
+# What packages say of their versions, and which operations XLA's private module has.
+assert importlib.metadata.version("tensorflow") == tf.__version__ == "2.21.0"
+assert importlib.metadata.version("tf-keras").startswith("2.")
+assert "tensorflow" in importlib.metadata.packages_distributions()
+from tensorflow.compiler.tf2xla.python import xla
+part = xla.dynamic_slice(tf.range(5), [4], [2])
+assert part.numpy().tolist() == [3, 4]
+part = xla.dynamic_update_slice(tf.range(5), tf.constant([7, 8]), tf.constant([1]))
+assert part.numpy().tolist() == [0, 7, 8, 3, 4]
 
 # A class of the library is a structure: arguments, results, variables of loops, nested ones.
 scaled = library.Scaled(2.0, 1)
@@ -357,6 +372,7 @@ import treadle
 treadle.compat.as_tensorflow()
 import tensorflow as tf
 import tensorflow.compat.v2.keras as keras2
+import h5py
 from keras.src import backend
 from keras.src.engine import base_layer
 from keras.src.ops import *
@@ -398,6 +414,51 @@ class Wrapped(tf.keras.layers.Wrapper):
 wrapped = Wrapped(Dense(2, kernel_regularizer="l2"))
 wrapped(tf.ones([1, 3]))
 assert int(wrapped.count) == 1 and len(wrapped.losses) == 2 and float(wrapped.losses[1]) == 3.0
+
+# Weights are named and kept in files as Keras 2 does it, by which libraries find them.
+class Block(tf.keras.layers.Layer):
+    def __init__(self, **kwargs):
+        super().__init__(dynamic=True, **kwargs)
+        self.inner = Dense(1, name="inner")
+
+    def build(self, shape):
+        with tf.name_scope("table"):
+            self.table = self.add_weight("weight", shape=[2])
+        self.built = True
+
+    def call(self, x):
+        return self.inner(x) * self.table
+
+
+class Whole(tf.keras.Model):
+    def __init__(self):
+        super().__init__(name="whole")
+        self.block = Block(name="block")
+        self._set_save_spec([tf.TensorSpec([1, 2])])
+
+    def call(self, x):
+        return self.block(x)
+
+
+whole = Whole()
+whole(tf.ones([1, 2]))
+assert [w.name for w in whole.weights] == [
+    "whole/block/table/weight:0", "whole/block/inner/kernel:0", "whole/block/inner/bias:0"
+], [w.name for w in whole.weights]
+assert whole.weights[0].value().shape == [2]
+whole.save_weights("weights.h5")
+with h5py.File("weights.h5") as file:
+    assert [n.decode() if isinstance(n, bytes) else n for n in file["block"].attrs["weight_names"]
+            ][0] == "whole/block/table/weight:0"
+again = Whole()
+again(tf.ones([1, 2]))
+again.load_weights("weights.h5")
+assert (again.weights[0].numpy() == whole.weights[0].numpy()).all()
+normed = tf.keras.layers.Conv1D(1, 2)
+normed.build([1, 4, 1])
+normed.kernel = tf.ones([2, 1, 1])  # as layers that compute their kernels do
+assert normed(tf.ones([1, 4, 1])).numpy().tolist() == [[[2.0]] * 3]
+
 model = tf.keras.Sequential([wrapped])
 assert not model._is_graph_network
 assert tf.keras.Sequential([tf.keras.Input([3]), wrapped])._is_graph_network
@@ -482,6 +543,65 @@ print("done")
 def test_tensorboards_plugin_for_hyperparameters(tmp_path: Path) -> None:
     done = _run(TENSORBOARD, tmp_path)
     assert done.stdout == "done\n", done.stderr
+
+
+GRAPH_CASES = """
+import sys, unittest
+import treadle
+treadle.compat.as_tensorflow()
+import tensorflow as tf
+from tensorflow.python.eager import context
+from tensorflow.python.framework import test_util
+
+
+@test_util.run_all_in_deprecated_graph_mode_only
+class InGraphs(tf.test.TestCase):
+    def test_gradients(self):
+        x = tf.constant([1.0, 2.0])
+        (slope,) = tf.gradients(x * x, x)
+        assert not hasattr(x, "numpy") and not tf.executing_eagerly()
+        self.assertAllEqual(self.evaluate(slope), [2.0, 4.0])
+        self.assertAllClose(slope, [2.0, 4.0])
+
+    def test_values_stay_from_session_to_session(self):
+        count = tf.Variable(1.0)
+        with self.cached_session() as session:
+            session.run(count.initializer)
+        self.evaluate(count.assign_add(1.0))
+        with self.test_session() as session:
+            assert session.run(count) == 2.0
+
+
+class Both(tf.test.TestCase):
+    @test_util.deprecated_graph_mode_only
+    def test_in_a_graph(self):
+        assert not context.executing_eagerly() and not context.context().executing_eagerly()
+        with context.eager_mode():
+            assert tf.constant(1.0).numpy() == 1.0 and tf.executing_eagerly()
+
+    @test_util.run_v1_only("not in TensorFlow 2")
+    def test_of_tensorflow_1(self):
+        raise AssertionError
+
+    def test_at_once(self):
+        assert tf.executing_eagerly() and self.evaluate(tf.constant(1.0)) == 1.0
+        with context.graph_mode():
+            assert not tf.executing_eagerly() and not hasattr(tf.constant(1.0), "numpy")
+        with self.test_session() as session:
+            assert session is None
+        part = tf.Variable([1.0, 2.0, 3.0])
+        tf.compat.v1.assign(part[0], 5.0)
+        tf.compat.v1.assign_sub(part[1:], [1.0, 1.0])
+        assert part.numpy().tolist() == [5.0, 1.0, 2.0]
+
+
+unittest.main()
+"""
+
+
+def test_cases_that_tensorflow_runs_in_graphs(tmp_path: Path) -> None:
+    done = _run(GRAPH_CASES, tmp_path)
+    assert "OK (skipped=3)" in done.stderr, done.stderr
 
 
 CASES = """

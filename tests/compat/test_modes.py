@@ -10,6 +10,10 @@ _OF_TENSORFLOW_2 = """
 import numpy as np
 import treadle as tf
 
+with tf.Graph().as_default():  # before the program names TensorFlow 1
+    x = tf.constant([1.0, 2.0])
+    assert not tf.executing_eagerly() and tf.gradients(x * x, x)[0].shape == [2]
+assert tf.executing_eagerly() and tf.constant(2.0).numpy() == 2.0
 v1 = tf.compat.v1
 assert v1.executing_eagerly()
 assert v1.div(tf.constant(7), tf.constant(2)).numpy() == 3

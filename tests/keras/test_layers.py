@@ -1,5 +1,8 @@
 """Layers: weights, tracking, names, training flag, input checks, shapes, tracing."""
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -400,3 +403,38 @@ def test_wrong_shapes_of_new_layers():
         layers.TimeDistributed(layers.Dense(2))(np.ones((2, 3), "f"))
     with pytest.raises(ValueError, match="a layer is expected"):
         layers.Wrapper(3)
+
+
+SPECS = [
+    ({"shape": (None, 3)}, None),
+    ({"ndim": 2, "axes": {-1: 3}}, None),
+    ({"max_ndim": 1}, "expected max_ndim=1, found ndim=2"),
+    ({"min_ndim": 3}, "expected min_ndim=3, found ndim=2"),
+    ({"dtype": "int32"}, "expected dtype=int32, found dtype=float32"),
+    ({"axes": {-1: 4}}, "expected axis -1 of input shape to have value 4"),
+    ({"shape": (2, 3, 1), "allow_last_axis_squeeze": True}, None),
+    ({"shape": (5, 3)}, "expected shape=(5, 3), found shape=(2, 3)"),
+]
+
+
+@pytest.mark.parametrize(("given", "fault"), SPECS)
+def test_input_specs_say_what_keras_says(given: dict[str, Any], fault: str | None) -> None:
+    spec = td.keras.layers.InputSpec(**given)
+    assert td.keras.layers.InputSpec.from_config(spec.get_config()) == spec
+    layer = td.keras.layers.Activation("relu")
+    layer.input_spec = [spec, None]
+    pair = [td.ones([2, 3]), td.ones([1])]
+    if fault is None:
+        layer._check_input(pair)
+        return
+    with pytest.raises(ValueError, match=re.escape(fault)):
+        layer._check_input(pair)
+
+
+def test_input_specs_of_too_few_inputs() -> None:
+    layer = td.keras.layers.Activation("relu")
+    layer.input_spec = [td.keras.layers.InputSpec(ndim=2)] * 2
+    with pytest.raises(ValueError, match=r"expects 2 input\(s\), but it received 1"):
+        layer([td.ones([2, 3])])
+    with pytest.raises(ValueError, match="Axis 3 is greater"):
+        td.keras.layers.InputSpec(ndim=2, axes={3: 1})

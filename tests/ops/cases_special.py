@@ -8,6 +8,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 import treadle as td
 from tests.ops.cases import TWO, Case
@@ -102,4 +103,17 @@ SPECIAL = [
     Case("betainc", lambda a, b, x: td.math.betainc(a, b, x * 0.3),
          lambda a, b, x: each(betainc)(a, b, x * 0.3), THREE, low=1.2, high=3,
          differentiable=False, kernels=False),
+    *(
+        Case(name, getattr(td.math.special, name), reference, low=low, high=high)
+        for name, reference, low, high in (
+            ("bessel_j0", special.j0, -9, 12), ("bessel_j1", special.j1, -9, 12),
+            ("bessel_y0", special.y0, 1.2, 12), ("bessel_y1", special.y1, 1.2, 12),
+            ("bessel_k0", special.k0, 0.5, 4), ("bessel_k0e", special.k0e, 0.5, 4),
+            ("bessel_k1", special.k1, 0.5, 4), ("bessel_k1e", special.k1e, 0.5, 4),
+            ("dawsn", special.dawsn, -7, 7), ("expint", special.expi, 0.6, 4),
+            ("fresnel_sin", lambda x: special.fresnel(x)[0], -2.5, 2.5),
+            ("fresnel_cos", lambda x: special.fresnel(x)[1], -2.5, 2.5),
+            ("spence", special.spence, 0.1, 4),
+        )
+    ),
 ]  # fmt: skip

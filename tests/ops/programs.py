@@ -265,6 +265,7 @@ def strings(s: Any) -> Any:
         t.format("{}: {}", [1, s]), t.reduce_join(s, separator=","), t.to_hash_bucket(s, 7),
         t.to_hash_bucket_fast(s, 1000), t.to_hash_bucket_strong(s, 9, [1, 2]),
         td.as_string(t.length(s)), t.to_number(s[1, 2], td.float64),
+        *td.nest.flatten(td.sparse.cross([s, td.sparse.from_dense(s)])),
     ]  # fmt: skip
 
 
@@ -299,7 +300,19 @@ def shuffled(x: Any) -> Any:
 
 
 def uniques(x: Any) -> Any:
-    return td.unique(td.constant([3, 1, 3, 2])), td.where(x > 0.0)
+    parts = td.raw_ops.UniqueV2(x=td.round(x), axis=[0])
+    return td.unique(td.constant([3, 1, 3, 2])), td.where(x > 0.0), parts
+
+
+def changed_table(x: Any) -> Any:
+    table = td.lookup.experimental.MutableHashTable(td.int64, x.dtype, -1.0)
+    keys = td.constant([4, 2, 7], td.int64)
+    values = td.reshape(x, [-1])[:3]
+    with td.init_scope():
+        before = table.size()
+    table.insert(keys, values)
+    table.remove(keys[:1])
+    return [before, table.size(), table.lookup(keys), *table.export()]
 
 
 def counted(x: Any) -> Any:
@@ -459,6 +472,7 @@ OTHERS = [
     Program("random_families", families_of_random_numbers, (X,), close=True),
     Program("shuffle", shuffled, (X,)),
     Program("unique", uniques, (X,)),
+    Program("changed_table", changed_table, (X,), batched=False),
     Program("bincount", counted, (X,)),
     Program("variables", variables, (X,)),
     Program("print", printed, (X,)),

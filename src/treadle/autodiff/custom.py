@@ -13,8 +13,10 @@ from treadle.autodiff.values import leaves, subject
 from treadle.core import nest
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
+from treadle.core.refusals import Claimed
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.elementwise.unary import identity
 from treadle.ops.state import Variable
 
 
@@ -63,10 +65,14 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 
     @functools.wraps(function)
     def decorated(*args: Any, **kwargs: Any) -> Any:
+        inputs = nest.flatten(args)
+        try:
+            tensors = [convert_to_tensor(x) for x in inputs]
+        except Claimed as claimed:  # tensors of graphs of TensorFlow 1
+            return claimed.take(decorated, args, kwargs)
         watcher = _VariableWatcher()
         with taping((*context.tapes, watcher)):
             result, grad_fn = _call(function, args, kwargs)
-        inputs = nest.flatten(args)
         given = {id(x) for x in (*inputs, *nest.flatten(kwargs))}
         variables = [v for v in watcher.found.values() if id(v) not in given]
         if variables and not _takes_variables(grad_fn):
@@ -75,7 +81,6 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
                 "@td.custom_gradient grad_fn must accept keyword argument 'variables', since "
                 f"{_name(function)} uses variables: {names}{at(user_origin())}"
             )
-        tensors = [convert_to_tensor(x) for x in inputs]
         results = [convert_to_tensor(x) for x in nest.flatten(result)]
 
         def gradient(*output_grads: Any) -> list[Any]:
@@ -141,24 +146,30 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def recomputed(*args: Any, **kwargs: Any) -> Any:
+        try:
+            tensors = [convert_to_tensor(x) for x in nest.flatten(args)]
+        except Claimed as claimed:  # tensors of graphs of TensorFlow 1
+            return claimed.take(recomputed, args, kwargs)
+
         @custom_gradient
         def inner(*flat: Any) -> Any:
             with taping(tuple(t for t in context.tapes if isinstance(t, _VariableWatcher))):
                 result = f(*nest.pack(args, flat), **kwargs)
 
             def grad_fn(*output_grads: Any, variables: Sequence[Variable] = ()) -> Any:
+                own = [identity(x) for x in flat]  # one tensor may be given twice
                 with GradientTape() as tape:
-                    tape.watch(list(flat))
-                    again = nest.flatten(f(*nest.pack(args, flat), **kwargs))
-                sources = [*flat, *variables]
+                    tape.watch(own)
+                    again = nest.flatten(f(*nest.pack(args, own), **kwargs))
+                sources = [*own, *variables]
                 gradients = tape.gradient(again, sources, output_gradients=list(output_grads))
                 if not variables:
                     return gradients
-                return gradients[: len(flat)], gradients[len(flat) :]
+                return gradients[: len(own)], gradients[len(own) :]
 
             return result, grad_fn
 
-        return inner(*(convert_to_tensor(x) for x in nest.flatten(args)))
+        return inner(*tensors)
 
     return recomputed
 

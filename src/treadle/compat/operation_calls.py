@@ -7,10 +7,18 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import treadle as td
 from treadle.compat.operation_forms import Form, Input, form_of
 from treadle.compat.tensorflow_ops import run_operation
 from treadle.core.origin import at, user_origin
+
+# Types of sizes, axes and positions: lists of them are int32 where they are empty, too.
+_OF_SIZES = frozenset({
+    "Index", "Taxis", "Tblock_shape", "Tcrops", "Tdim", "Tidx", "Tindex", "Tindices", "Tlen",
+    "Tmultiples", "Tpaddings", "Tperm", "Tshape", "Tshift",
+})  # fmt: skip
 
 
 def function_of(type_: str) -> Callable[..., Any]:
@@ -99,4 +107,6 @@ def _tensor(value: Any, part: Input, dtypes: dict[str, Any]) -> Any:
         return td.convert_to_tensor(value)
     fixed = getattr(td, part.type, None)
     dtype = fixed if isinstance(fixed, td.DType) else dtypes.get(part.type) if part.type else None
+    if dtype is None and part.type in _OF_SIZES and not np.size(value):
+        dtype = td.int32
     return td.convert_to_tensor(value, dtype)

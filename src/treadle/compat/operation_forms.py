@@ -97,6 +97,7 @@ Atan2 | y:T x:T |  | z
 Atanh | x:T |  | y
 AvgPool | value:T | ksize strides padding data_format='NHWC' | output
 AvgPool3D | input:T | ksize strides padding data_format='NDHWC' | output
+AvgPool3DGrad | orig_input_shape:int32 grad:T | ksize strides padding data_format='NDHWC' | output
 AvgPoolGrad | orig_input_shape:int32 grad:T | ksize strides padding data_format='NHWC' | output
 BandedTriangularSolve | matrix:T rhs:T | lower=True adjoint=False | output
 BatchMatMul | x:T y:T | adj_x=False adj_y=False grad_x=False grad_y=False | output
@@ -108,6 +109,14 @@ BesselI0 | x:T |  | y
 BesselI0e | x:T |  | y
 BesselI1 | x:T |  | y
 BesselI1e | x:T |  | y
+BesselJ0 | x:T |  | y
+BesselJ1 | x:T |  | y
+BesselK0 | x:T |  | y
+BesselK0e | x:T |  | y
+BesselK1 | x:T |  | y
+BesselK1e | x:T |  | y
+BesselY0 | x:T |  | y
+BesselY1 | x:T |  | y
 Betainc | a:T b:T x:T |  | z
 BiasAdd | value:T bias:T | data_format='NHWC' | output
 BiasAddGrad | out_backprop:T | data_format='NHWC' | output
@@ -137,6 +146,8 @@ Conv2D | input:T filter:T | strides use_cudnn_on_gpu=True padding explicit_paddi
 Conv2DBackpropFilter | input:T filter_sizes:int32 out_backprop:T | strides use_cudnn_on_gpu=True padding explicit_paddings=[] data_format='NHWC' dilations=[1,1,1,1] | output
 Conv2DBackpropInput | input_sizes:int32 filter:T out_backprop:T | strides use_cudnn_on_gpu=True padding explicit_paddings=[] data_format='NHWC' dilations=[1,1,1,1] | output
 Conv3D | input:T filter:T | strides padding data_format='NDHWC' dilations=[1,1,1,1,1] | output
+Conv3DBackpropFilterV2 | input:T filter_sizes:int32 out_backprop:T | strides padding data_format='NDHWC' dilations=[1,1,1,1,1] | output
+Conv3DBackpropInputV2 | input_sizes:Tshape filter:T out_backprop:T | strides padding data_format='NDHWC' dilations=[1,1,1,1,1] | output
 Cos | x:T |  | y
 Cosh | x:T |  | y
 CropAndResize | image:T boxes:float32 box_ind:int32 crop_size:int32 | method='bilinear' extrapolation_value=0.0 | crops
@@ -146,6 +157,7 @@ Cumsum | x:T axis:Tidx | exclusive=False reverse=False | out
 CumulativeLogsumexp | x:T axis:Tidx | exclusive=False reverse=False | out
 DataFormatDimMap | x:T | src_format='NHWC' dst_format='NCHW' | y
 DataFormatVecPermute | x:T | src_format='NHWC' dst_format='NCHW' | y
+Dawsn | x:T |  | y
 DecodeBmp | contents:string | channels=0 | image
 DecodeCompressed | bytes:string | compression_type='' | output
 DecodeGif | contents:string |  | image
@@ -162,6 +174,8 @@ Diag | diagonal:T |  | output
 DiagPart | input:T |  | diagonal
 Digamma | x:T |  | y
 Dilation2D | input:T filter:T | strides rates padding | output
+Dilation2DBackpropFilter | input:T filter:T out_backprop:T | strides rates padding | filter_backprop
+Dilation2DBackpropInput | input:T filter:T out_backprop:T | strides rates padding | in_backprop
 Div | x:T y:T |  | z
 DivNoNan | x:T y:T |  | z
 DrawBoundingBoxesV2 | images:T boxes:float32 colors:float32 |  | output
@@ -182,6 +196,7 @@ Erfinv | x:T |  | y
 EuclideanNorm | input:T axis:Tidx | keep_dims=False | output
 Exp | x:T |  | y
 ExpandDims | input:T axis:Tdim |  | output
+Expint | x:T |  | y
 Expm1 | x:T |  | y
 ExtractImagePatches | images:T | ksizes strides rates padding | patches
 ExtractVolumePatches | input:T | ksizes strides padding | patches
@@ -195,6 +210,8 @@ Fill | dims:index_type value:T |  | output
 Floor | x:T |  | y
 FloorDiv | x:T y:T |  | z
 FloorMod | x:T y:T |  | z
+FresnelCos | x:T |  | y
+FresnelSin | x:T |  | y
 FusedBatchNorm | x:T scale:T offset:T mean:T variance:T | epsilon=9.999999747378752e-05 exponential_avg_factor=1.0 data_format='NHWC' is_training=True | y batch_mean batch_variance reserve_space_1 reserve_space_2
 FusedBatchNormV2 | x:T scale:U offset:U mean:U variance:U | epsilon=9.999999747378752e-05 exponential_avg_factor=1.0 data_format='NHWC' is_training=True | y batch_mean batch_variance reserve_space_1 reserve_space_2
 FusedBatchNormV3 | x:T scale:U offset:U mean:U variance:U | epsilon=9.999999747378752e-05 exponential_avg_factor=1.0 data_format='NHWC' is_training=True | y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3
@@ -267,6 +284,7 @@ MatrixTriangularSolve | matrix:T rhs:T | lower=True adjoint=False | output
 Max | input:T axis:Tidx | keep_dims=False | output
 MaxPool | input:T | ksize strides padding explicit_paddings=[] data_format='NHWC' | output
 MaxPool3D | input:T | ksize strides padding data_format='NDHWC' | output
+MaxPool3DGrad | orig_input:T orig_output:T grad:T | ksize strides padding data_format='NDHWC' | output
 MaxPoolGrad | orig_input:T orig_output:T grad:T | ksize strides padding explicit_paddings=[] data_format='NHWC' | output
 MaxPoolV2 | input:T ksize:int32 strides:int32 | padding data_format='NHWC' | output
 MaxPoolWithArgmax | input:T | ksize strides Targmax=int64 padding include_batch_in_index=False | output argmax
@@ -310,12 +328,12 @@ RFFT | input:Treal fft_length:int32 | Tcomplex=complex64 | output
 RFFT2D | input:Treal fft_length:int32 | Tcomplex=complex64 | output
 RFFT3D | input:Treal fft_length:int32 | Tcomplex=complex64 | output
 RGBToHSV | images:T |  | output
+RaggedBincount | splits:int64 values:Tidx size:Tidx weights:T | binary_output=False | output
 RandomGammaGrad | alpha:T sample:T |  | output
 RandomShuffle | value:T | seed=0 seed2=0 | output
 RandomStandardNormal | shape:T | seed=0 seed2=0 dtype | output
 RandomUniform | shape:T | seed=0 seed2=0 dtype | output
 RandomUniformInt | shape:T minval:Tout maxval:Tout | seed=0 seed2=0 | output
-RaggedBincount | splits:int64 values:Tidx size:Tidx weights:T | binary_output=False | output
 Range | start:Tidx limit:Tidx delta:Tidx |  | output
 Rank | input:T |  | output
 Real | input:T | Tout=float32 | output
@@ -389,6 +407,7 @@ SparseSparseMaximum | a_indices:int64 a_values:T a_shape:int64 b_indices:int64 b
 SparseSparseMinimum | a_indices:int64 a_values:T a_shape:int64 b_indices:int64 b_values:T b_shape:int64 |  | output_indices output_values
 SparseTensorDenseMatMul | a_indices:Tindices a_values:T a_shape:int64 b:T | adjoint_a=False adjoint_b=False | product
 SparseToDense | sparse_indices:Tindices output_shape:Tindices sparse_values:T default_value:T | validate_indices=True | dense
+Spence | x:T |  | y
 Split | axis:int32 value:T | num_split | *output
 SplitV | value:T size_splits:Tlen axis:int32 | num_split | *output
 Sqrt | x:T |  | y

@@ -126,16 +126,49 @@ def _depthwise_filter_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
     )
 
 
-@rule("MaxPoolGrad")
-def _max_pool_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    x, _, dy = inputs
-    return pulled_back(lambda x: run_operation("MaxPool", attrs, x), x, dy)
+@rule("Conv3DBackpropInputV2")
+def _volume_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    sizes, filters, dy = inputs
+    x = td.zeros(sizes, dy.dtype)
+    return pulled_back(lambda x: run_operation("Conv3D", attrs, x, filters), x, dy)
 
 
-@rule("AvgPoolGrad")
-def _avg_pool_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    sizes, dy = inputs
-    return pulled_back(lambda x: run_operation("AvgPool", attrs, x), td.zeros(sizes, dy.dtype), dy)
+@rule("Conv3DBackpropFilterV2")
+def _volume_filter_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    x, sizes, dy = inputs
+    filters = td.zeros(sizes, x.dtype)
+    return pulled_back(lambda filters: run_operation("Conv3D", attrs, x, filters), filters, dy)
+
+
+@rule("Dilation2DBackpropInput")
+def _dilation_input_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    x, filters, dy = inputs
+    return pulled_back(lambda x: run_operation("Dilation2D", attrs, x, filters), x, dy)
+
+
+@rule("Dilation2DBackpropFilter")
+def _dilation_filter_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    x, filters, dy = inputs
+    return pulled_back(lambda filters: run_operation("Dilation2D", attrs, x, filters), filters, dy)
+
+
+# By types, those of the forward pools.
+_OF_MAXIMA = {"MaxPoolGrad": "MaxPool", "MaxPool3DGrad": "MaxPool3D"}
+_OF_MEANS = {"AvgPoolGrad": "AvgPool", "AvgPool3DGrad": "AvgPool3D"}
+
+
+def _of_pool(type_: str, given_sizes: bool) -> Callable[[Sequence[Any], Attrs], Any]:
+    def gradient(inputs: Sequence[Any], attrs: Attrs) -> Any:
+        dy = inputs[-1]
+        x = td.zeros(inputs[0], dy.dtype) if given_sizes else inputs[0]
+        return pulled_back(lambda x: run_operation(type_, attrs, x), x, dy)
+
+    return gradient
+
+
+for _given_sizes, _types in ((False, _OF_MAXIMA), (True, _OF_MEANS)):
+    for _type, _forward in _types.items():
+        rule(_type)(_of_pool(_forward, _given_sizes))
 
 
 @rule(
@@ -182,11 +215,22 @@ def _strided_slice_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
 def _offsets(inputs: Sequence[Any], attrs: Attrs) -> Any:
     """Where each part of what was concatenated begins."""
     axis, *shapes = inputs
-    chosen = td.one_hot(axis, td.size(shapes[0]), dtype=shapes[0].dtype)
+    rank = td.size(shapes[0])
+    number, ranks = td.get_static_value(axis), {n for n in map(_length, shapes) if n is not None}
+    outside = number is not None and ranks and not -min(ranks) <= number < min(ranks)
+    if len(ranks) > 1 or outside:
+        text = f"ConcatOffset: concat_dim {axis} of shapes of lengths {sorted(ranks)}"
+        raise td.errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
+    chosen = td.one_hot(td.where(axis < 0, axis + rank, axis), rank, dtype=shapes[0].dtype)
     begins = [td.zeros_like(shapes[0])]
     for shape in shapes[:-1]:
         begins.append(begins[-1] + shape * chosen)
     return tuple(begins)
+
+
+def _length(vector: Any) -> int | None:
+    found: int | None = vector.shape[0]
+    return found
 
 
 @rule("DynamicStitch")

@@ -13,12 +13,14 @@ import numpy as np
 
 import treadle as td
 from treadle.compat import corner_sampling
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY
 from treadle.core.spec import ListSpec
 from treadle.keras.layers.preprocessing.projections import projected
 from treadle.ops.collections import lists
 from treadle.ops.registry import run
 from treadle.ops.special import gamma
+from treadle.ops.statistics.uniques import unique_along
 
 Attrs: TypeAlias = Mapping[str, Any]
 Rule: TypeAlias = "Callable[[Sequence[Any], Attrs], Any]"
@@ -109,6 +111,13 @@ _SAME: dict[str, Callable[..., Any]] = {
     "MatrixInverse": td.linalg.inv, "MatrixDiag": td.linalg.diag, "Pad": td.pad,
     "NotEqual": td.not_equal, "Equal": td.equal, "Real": td.math.real, "Imag": td.math.imag,
     "Conj": td.math.conj,
+    "BesselJ0": td.math.special.bessel_j0, "BesselJ1": td.math.special.bessel_j1,
+    "BesselK0": td.math.special.bessel_k0, "BesselK0e": td.math.special.bessel_k0e,
+    "BesselK1": td.math.special.bessel_k1, "BesselK1e": td.math.special.bessel_k1e,
+    "BesselY0": td.math.special.bessel_y0, "BesselY1": td.math.special.bessel_y1,
+    "Dawsn": td.math.special.dawsn, "Expint": td.math.special.expint,
+    "FresnelCos": td.math.special.fresnel_cos, "FresnelSin": td.math.special.fresnel_sin,
+    "Spence": td.math.special.spence,
 }  # fmt: skip
 
 
@@ -342,10 +351,15 @@ def _unique_rows(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 @rule("UniqueWithCounts", "UniqueWithCountsV2", results="y idx count")
 def _with_counts(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    axis = constant(inputs[1], "the axis of unique elements") if len(inputs) > 1 else []
-    if axis not in ([], [0], 0) or len(inputs[0].shape) != 1:
-        raise td.errors.UnimplementedError(None, None, "unique elements are found in vectors only")
-    return tuple(td.unique_with_counts(inputs[0], attrs.get("out_idx", td.int32)))
+    given = constant(inputs[1], "the axis of unique elements") if len(inputs) > 1 else []
+    axes = given if isinstance(given, list) else [given]
+    x, kind = inputs[0], td.as_dtype(attrs.get("out_idx", td.int32))
+    if not axes or len(x.shape) == 1:
+        return tuple(td.unique_with_counts(x, kind))
+    if len(axes) != 1 or not -len(x.shape) <= axes[0] < len(x.shape):
+        text = f"UniqueV2: axis {axes} of a tensor of shape {x.shape}{at(user_origin())}"
+        raise td.errors.InvalidArgumentError(None, None, text)
+    return unique_along(x, axes[0] % len(x.shape), kind)
 
 
 @rule("Bucketize")

@@ -154,9 +154,20 @@ def count_modes(of: object, number: int) -> None:
         eager_modes.value = modes.value + (_Home.device is not HOST)
 
 
+class GraphMode:
+    """Graphs of TensorFlow 1.
+
+    Attributes:
+        is_on: whether a block around makes one the default, as `td.compat.v1` says.
+    """
+
+    is_on: Callable[[], bool] = staticmethod(lambda: False)
+
+
 def executing_eagerly() -> bool:
-    """True unless a function is being traced in this thread."""
-    return context.recorder is None
+    """Whether operations run at once: no function is being traced in this thread, and no block
+    around makes a graph of `td.compat.v1` the default."""
+    return context.recorder is None and not GraphMode.is_on()
 
 
 class recording:

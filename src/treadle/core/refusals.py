@@ -27,7 +27,7 @@ _EXPLAINED = (
     "treadle.ops.", "treadle.numpy_staging.", "treadle.signal.", "treadle.image.",
     "treadle.ragged.", "treadle.sparse.", "treadle.debugging", "treadle.graph.vectorized",
     "treadle.core.tensor", "treadle.core.dtypes", "treadle.io.", "treadle.train.",
-    "treadle.summary.", "treadle.profiler.",
+    "treadle.summary.", "treadle.profiler.", "treadle.autodiff.graph_gradients",
 )  # fmt: skip
 _LOCATED = re.compile(r"\n  at .+:\d+")
 _BELOW = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (np, os))

@@ -162,7 +162,7 @@ class Strategy:
         given = dict(kwargs or {})
         if hasattr(fn, "get_concrete_function") and self._is_distributed:
             return self._compiled(fn)(*arguments, **given)
-        if not td.executing_eagerly():
+        if td.inside_function():
             fn = td.autograph.tf_convert(fn)
         return self._run(fn, arguments, given)
 

@@ -2,6 +2,12 @@
 
 from treadle.linear_operators import experimental
 from treadle.linear_operators.base import LinearOperator
+from treadle.linear_operators.block_triangle import LinearOperatorBlockLowerTriangular
+from treadle.linear_operators.circulant import (
+    LinearOperatorCirculant,
+    LinearOperatorCirculant2D,
+    LinearOperatorCirculant3D,
+)
 from treadle.linear_operators.combined import (
     LinearOperatorAdjoint,
     LinearOperatorBlockDiag,
@@ -20,19 +26,29 @@ from treadle.linear_operators.given import (
     LinearOperatorTridiag,
     LinearOperatorZeros,
 )
+from treadle.linear_operators.unitary import (
+    LinearOperatorHouseholder,
+    LinearOperatorPermutation,
+)
 
 __all__ = [
     "LinearOperator",
     "LinearOperatorAdjoint",
     "LinearOperatorBlockDiag",
+    "LinearOperatorBlockLowerTriangular",
+    "LinearOperatorCirculant",
+    "LinearOperatorCirculant2D",
+    "LinearOperatorCirculant3D",
     "LinearOperatorComposition",
     "LinearOperatorDiag",
     "LinearOperatorFullMatrix",
+    "LinearOperatorHouseholder",
     "LinearOperatorIdentity",
     "LinearOperatorInversion",
     "LinearOperatorKronecker",
     "LinearOperatorLowRankUpdate",
     "LinearOperatorLowerTriangular",
+    "LinearOperatorPermutation",
     "LinearOperatorScaledIdentity",
     "LinearOperatorToeplitz",
     "LinearOperatorTridiag",

@@ -555,7 +555,14 @@ def is_symbolic(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_symbolic
 
 
+def truths(value: Any) -> Tensor:
+    """A tensor that says what is true: numbers of NumPy's arrays are where they are not 0."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
+        value = value.astype(np.bool_)
+    return convert_to_tensor(value, None if has_dtype(value) else dtypes.bool)
+
+
 __all__ = [
     "common_dtype", "constant", "convert_to_tensor", "has_dtype", "is_symbolic",
-    "is_symbolic_tensor", "is_tensor", "register_tensor_conversion_function", "to_array",
+    "is_symbolic_tensor", "is_tensor", "register_tensor_conversion_function", "to_array", "truths",
 ]  # fmt: skip

@@ -407,6 +407,11 @@ class Variable(metaclass=_CreatedVariable):
         """True: a variable has a value from the beginning."""
         return convert_to_tensor(True)
 
+    @property
+    def initializer(self) -> None:
+        """None: there is nothing to run, a variable has a value from the beginning."""
+        return None
+
     def initialized_value(self) -> NoReturn:
         """TensorFlow 1's: not supported, as in TensorFlow 2."""
         raise NotImplementedError(

@@ -10,14 +10,15 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.elementwise.unary import sqrt, square
+from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import exp, is_finite, log, sqrt, square, stop_gradient
 from treadle.ops.indexing.gather import gather, unsorted_segment_sum
 from treadle.ops.indexing.segments import (
     unsorted_segment_max,
     unsorted_segment_min,
     unsorted_segment_prod,
 )
-from treadle.ops.reductions import reduction
+from treadle.ops.reductions import reduction, scan
 from treadle.ops.shaping.creation import ones_like
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.reshaping import reshape
@@ -101,10 +102,17 @@ def _any_segments(values: Tensor, ids: Tensor, count: Tensor) -> Tensor:
     return unsorted_segment_max(cast(values, dtypes.int32), ids, count) > 0
 
 
+def _logsumexp_segments(values: Tensor, ids: Tensor, count: Tensor) -> Tensor:
+    largest = unsorted_segment_max(values, ids, count)
+    largest = stop_gradient(where(is_finite(largest), largest, 0))
+    return log(unsorted_segment_sum(exp(values - gather(largest, ids)), ids, count)) + largest
+
+
 reduce_sum = _reducer(reduction.reduce_sum, unsorted_segment_sum)
 reduce_prod = _reducer(reduction.reduce_prod, unsorted_segment_prod)
 reduce_max = _reducer(reduction.reduce_max, unsorted_segment_max)
 reduce_min = _reducer(reduction.reduce_min, unsorted_segment_min)
+reduce_logsumexp = _reducer(reduction.reduce_logsumexp, _logsumexp_segments)
 reduce_all = _reducer(reduction.reduce_all, _all_segments)
 reduce_any = _reducer(reduction.reduce_any, _any_segments)
 
@@ -143,3 +151,34 @@ def _each(function: Callable[[Any], Any], x: Any) -> Any:
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(function(x.flat_values))
     return function(convert_to_tensor(x))
+
+
+def cumsum(
+    x: RaggedTensor, axis: Any = 0, exclusive: bool = False, reverse: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Running sums along an axis; `exclusive` leaves each element itself out.
+
+    Raises:
+        ValueError: the axis is out of bounds.
+    """
+    rank, number = len(x.shape), int(axis)
+    if not -rank <= number < rank:
+        raise ValueError(f"axis={number} is out of bounds for a rank of {rank}{at(user_origin())}")
+    number %= rank
+    if number > x.ragged_rank:
+        found = scan.cumsum(x.flat_values, number - x.ragged_rank, exclusive, reverse)
+        return x.with_flat_values(found)
+    if number < x.ragged_rank:
+        found = scan.cumsum(x.to_tensor(), number, exclusive, reverse)
+        splits = x.row_splits.dtype
+        return RaggedTensor.from_tensor(found, x.nested_row_lengths(), row_splits_dtype=splits)
+    inner: Any = x
+    while isinstance(inner.values, RaggedTensor):
+        inner = inner.values
+    # The sums of all rows together, without those of the rows before.
+    sums = scan.cumsum(inner.values, 0, exclusive=True, reverse=reverse)
+    row = inner.value_rowids()
+    first = gather(inner.row_splits, row + 1) - 1 if reverse else gather(inner.row_splits, row)
+    found = sums - gather(sums, first)
+    return x.with_flat_values(found if exclusive else found + inner.values)

@@ -4,6 +4,7 @@ from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.sparse import calls  # noqa: F401  (completes SparseTensor)
 from treadle.sparse.counts import bincount
+from treadle.sparse.crosses import cross, cross_hashed
 from treadle.sparse.places import (
     concat,
     expand_dims,
@@ -37,6 +38,7 @@ from treadle.sparse.values import (
     minimum,
     reduce_max,
     reduce_sum,
+    sampled_addmm,
     softmax,
     sparse_dense_matmul,
     to_dense,
@@ -48,6 +50,8 @@ __all__ = [
     "add",
     "bincount",
     "concat",
+    "cross",
+    "cross_hashed",
     "expand_dims",
     "eye",
     "fill_empty_rows",
@@ -62,6 +66,7 @@ __all__ = [
     "reset_shape",
     "reshape",
     "retain",
+    "sampled_addmm",
     "segment_mean",
     "segment_sqrt_n",
     "segment_sum",

@@ -25,8 +25,8 @@ from treadle.sparse.values import with_dense
 # Functions that give zero for zero: of the elements alone.
 _OF_ELEMENTS = (
     unary.abs, unary.negative, unary.sign, unary.square, unary.sqrt, unary.tanh, unary.sin,
-    unary.tan, unary.floor, unary.ceil, unary.round, unary.expm1, unary.log1p, relu, unary.identity,
-    casting.cast,
+    unary.tan, unary.erf, unary.floor, unary.ceil, unary.round, unary.expm1, unary.log1p, relu,
+    unary.identity, casting.cast,
 )  # fmt: skip
 
 

@@ -23,8 +23,10 @@ from treadle.ops.indexing.scatter import gather_nd, tensor_scatter_nd_add, tenso
 from treadle.ops.indexing.segments import unsorted_segment_max
 from treadle.ops.indexing.transposing import transpose as transpose_tensor
 from treadle.ops.reductions.reduction import reduce_all
+from treadle.ops.reductions.reduction import reduce_sum as reduce_sum_of
 from treadle.ops.shaping.creation import fill, ones_like, zeros
 from treadle.ops.shaping.joining import concat, stack
+from treadle.ops.shaping.permuting import swap_last
 from treadle.ops.shaping.ranges import range as range_
 from treadle.ops.shaping.reshaping import broadcast_to, reshape
 from treadle.sparse.places import (
@@ -299,3 +301,37 @@ def sparse_dense_matmul(
     checked(fits, "sparse_dense_matmul: the sizes of the matrices do not fit")
     terms = values[:, None] * gathered(dense, x.indices[:, column], axis=0)
     return unsorted_segment_sum(terms, x.indices[:, row], sizes[row])
+
+
+def sampled_addmm(
+    indices: Any, values: Any, dense_shape: Any, mat1: Any, mat2: Any, beta: float = 1.0,
+    alpha: float = 1.0, output_type: Any = dtypes.float32,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Some elements of a product of dense matrices, scaled, plus others.
+
+    Args:
+        indices: integers [..., n, 2]: the row and column of each element.
+        values: what is added, [..., n].
+        dense_shape: the number of rows and columns of the product.
+        mat1, mat2: [..., rows, k] and [..., k, columns].
+        beta, alpha: factors of `values` and of the product.
+        output_type: the dtype of the values and matrices.
+
+    Returns:
+        The indices, the elements ``alpha * (mat1 @ mat2) + beta * values`` there, and the shape.
+
+    Raises:
+        ValueError: `dense_shape` is not the product's.
+    """
+    places, added = convert_to_tensor(indices), convert_to_tensor(values, output_type)
+    left, right = convert_to_tensor(mat1, output_type), convert_to_tensor(mat2, output_type)
+    sizes: Tensor = convert_to_tensor(dense_shape, dtypes.int32)
+    text = f"sampled_addmm: the product of {left.shape} and {right.shape} has another dense_shape"
+    wanted = stack([dims_tensor(d, dtypes.int32) for d in (left.dims[-2], right.dims[-1])])
+    if not (sizes.is_symbolic or wanted.is_symbolic) and (sizes.numpy() != wanted.numpy()).any():
+        raise ValueError(f"{text} than {sizes.numpy().tolist()}{at(user_origin())}")
+    checked(reduce_all(sizes == wanted), text)
+    batches = left.ndim - 2
+    rows = gathered(left, places[..., 0], axis=batches, batch_dims=batches)
+    columns = gathered(swap_last(right), places[..., 1], axis=batches, batch_dims=batches)
+    return places, reduce_sum_of(rows * columns, -1) * alpha + added * beta, sizes

@@ -125,8 +125,8 @@ def _is_nested(value: Any) -> bool:
     return len({np.shape(_array(v)) for v in value}) > 1
 
 
-def _no_session(graph: Any, config: Any) -> Any:
-    return contextlib.nullcontext()
+def _no_session(graph: Any, config: Any, known: dict[Any, Any] | None) -> Any:
+    return None
 
 
 class TestCase(unittest.TestCase):
@@ -137,19 +137,25 @@ class TestCase(unittest.TestCase):
     """
 
     __test__ = False  # pytest collects the classes that are derived from it
-    # A block that gives a session, or None; `compat.v1.test` knows of graphs.
+    # What `compat.v1.test` knows of graphs: the session for one, or None where operations run at
+    # once; and the graph that a value belongs to.
     _session_of_graph: ClassVar[Callable[..., Any]] = staticmethod(_no_session)
+    _graph_of: ClassVar[Callable[..., Any]] = staticmethod(lambda value: None)
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.__test__ = True
+
+    def __init__(self, methodName: str = "runTest") -> None:
+        super().__init__(methodName)
+        self.__folder: str | None = None
+        self.__sessions: dict[Any, Any] = {}  # by their graphs
 
     def setUp(self) -> None:
         super().setUp()
         random.seed(_SEED)
         np.random.seed(_SEED)  # noqa: NPY002 (the programs' numbers)
         td.random.set_seed(_SEED)
-        self.__folder: str | None = None
 
     def get_temp_dir(self) -> str:
         """A folder of the test, which is removed when the test has ended."""
@@ -159,7 +165,14 @@ class TestCase(unittest.TestCase):
         return self.__folder
 
     def evaluate(self, tensors: Any) -> Any:
-        """Tensors of a structure as arrays and NumPy's numbers; functions in it are called."""
+        """Tensors of a structure as arrays and NumPy's numbers; functions in it are called. What
+        belongs to a graph the default session computes, or the `cached_session` of the test."""
+        graphs = (self._graph_of(part) for part in td.nest.flatten(tensors))
+        graph = next((graph for graph in graphs if graph is not None), None)
+        if graph is not None:
+            session = self._session_of_graph(graph, None, self.__sessions)
+            with session.as_default():
+                return session.run(tensors)
 
         def evaluated(part: Any) -> Any:
             if callable(part):
@@ -195,10 +208,28 @@ class TestCase(unittest.TestCase):
     ) -> Iterator[Any]:
         """Inside of ``with td.Graph().as_default()`` a session that runs its operations; elsewhere
         accepted for TensorFlow programs, as operations run at once."""
-        with self._session_of_graph(graph, config) as session:
+        session = self._session_of_graph(graph, config, None)
+        with contextlib.nullcontext() if session is None else session:
             yield session
 
-    cached_session = session
+    @contextlib.contextmanager
+    def cached_session(
+        self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
+    ) -> Iterator[Any]:
+        """`session`, but for a graph the same one throughout the test: variables keep their values
+        from block to block."""
+        session = self._session_of_graph(graph, config, self.__sessions)
+        if session is None:
+            yield None
+            return
+        with session.graph.as_default(), session.as_default():
+            yield session
+
+    def test_session(self, *args: Any, **kwargs: Any) -> Any:
+        """`cached_session`, by a name that `unittest` takes for that of a test."""
+        if self.id().endswith(".test_session"):
+            self.skipTest("Not a test.")
+        return self.cached_session(*args, **kwargs)
 
     assertItemsEqual = unittest.TestCase.assertCountEqual
 
@@ -206,7 +237,7 @@ class TestCase(unittest.TestCase):
 
     def __pairs(self, a: Any, b: Any, msg: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:
         """The arrays of two structures side by side, with where they are."""
-        a, b = _taken_apart(a), _taken_apart(b)
+        a, b = (_taken_apart(x if self._graph_of(x) is None else self.evaluate(x)) for x in (a, b))
         if isinstance(a, Mapping) or isinstance(b, Mapping):
             self.assertIsInstance(a, Mapping, msg)
             self.assertIsInstance(b, Mapping, msg)

@@ -295,3 +295,87 @@ def conjugate_gradients(tf):
     inside = tf.function(lambda b: solve(op, b, max_iter=1).x)(tf.constant(A[:, 0]))
     unknown = tf.linalg.LinearOperatorFullMatrix(A)
     return plain.x, helped.x, begun.x, inside, raised(solve, unknown, tf.constant(A[:, 0]))
+
+
+def described(tf, operator, x):
+    """What an operator gives."""
+    linalg = tf.linalg
+    rows = operator.to_dense()
+    return [
+        operator.shape.as_list(), rows, operator.matmul(x), operator.matmul(x, adjoint=True),
+        operator.matmul(linalg.adjoint(x), adjoint_arg=True), operator.solve(x),
+        operator.solve(x, adjoint=True), operator.matvec(x[..., 0]), operator.diag_part(),
+        operator.trace(), operator.determinant(), operator.log_abs_determinant(),
+        operator.is_non_singular, operator.is_self_adjoint, operator.is_positive_definite,
+        operator.is_square,
+    ]  # fmt: skip
+
+
+X = [[1.0, -2.0], [0.5, 3.0], [2.0, 1.0], [-1.0, 0.0]]
+
+
+@program
+def reflections(tf):
+    x = tf.constant(X, tf.float64)
+    operator = tf.linalg.LinearOperatorHouseholder(tf.constant([1.0, 2.0, -1.0, 0.5], tf.float64))
+    batch = tf.linalg.LinearOperatorHouseholder(tf.constant([[1.0, 0, 0, 0], [1, 1, 1, 1]]))
+    return described(tf, operator, x), batch.to_dense(), operator.cond(), batch.eigvals()
+
+
+@program
+def permutations(tf):
+    x = tf.constant(X, tf.float64)
+    operator = tf.linalg.LinearOperatorPermutation([2, 0, 3, 1], tf.float64)
+    batch = tf.linalg.LinearOperatorPermutation([[2, 0, 1], [0, 1, 2]])
+    return described(tf, operator, x), batch.to_dense(), batch.matvec([1.0, 2.0, 3.0])
+
+
+@program
+def circulants(tf):
+    x = tf.constant(X, tf.float64)
+    real = tf.linalg.LinearOperatorCirculant(
+        tf.signal.fft(tf.constant([4.0, 1.0, 0.5, -1.0], tf.complex128)), tf.float64
+    )
+    complex_x = tf.complex(x, x[::-1])
+    spectrum = tf.constant([1.0 + 2j, 3.0, 1j, 2.0 - 1j], tf.complex128)
+    whole = tf.linalg.LinearOperatorCirculant(spectrum, tf.complex128)
+    return [
+        described(tf, real, x), described(tf, whole, complex_x), real.convolution_kernel(),
+        real.block_depth, real.block_shape_tensor(), whole.inverse().to_dense(),
+        real.cond(),
+    ]  # fmt: skip
+
+
+@program
+def circulants_of_images_and_volumes(tf):
+    plane = tf.complex([[3.0, 1.0], [0.5, 2.0]], [[0.0, 1.0], [-1.0, 0.5]])
+    image = tf.linalg.LinearOperatorCirculant2D(plane)
+    x = tf.complex(tf.constant(X), tf.constant(X)[::-1])
+    volume = tf.linalg.LinearOperatorCirculant3D(tf.reshape(tf.range(1.0, 9.0), [2, 2, 2]))
+    return described(tf, image, x), volume.to_dense(), volume.is_self_adjoint
+
+
+@program
+def lower_triangles_of_blocks(tf):
+    full, diagonal = tf.linalg.LinearOperatorFullMatrix, tf.linalg.LinearOperatorDiag
+    operator = tf.linalg.LinearOperatorBlockLowerTriangular([
+        [full(tf.constant([[2.0, 1.0], [0.5, 3.0]], tf.float64), is_non_singular=True)],
+        [full(tf.constant([[1.0, -1.0], [2.0, 0.0]], tf.float64)),
+         diagonal(tf.constant([4.0, 5.0], tf.float64), is_non_singular=True)],
+    ])  # fmt: skip
+    return described(tf, operator, tf.constant(X, tf.float64)), operator.inverse().to_dense()
+
+
+@program
+def refusals_of_new_operators(tf):
+    linalg = tf.linalg
+    diagonal = linalg.LinearOperatorDiag([1.0, 2.0])
+    return [
+        raised(linalg.LinearOperatorHouseholder, [1.0], is_self_adjoint=False),
+        raised(linalg.LinearOperatorHouseholder, [1.0], is_positive_definite=True),
+        raised(linalg.LinearOperatorPermutation, [1.0, 0.0]),
+        raised(linalg.LinearOperatorPermutation, [1, 0], is_non_singular=False),
+        raised(linalg.LinearOperatorCirculant, [1.0, 2.0], is_self_adjoint=False),
+        raised(linalg.LinearOperatorBlockLowerTriangular, [[diagonal, diagonal]]),
+        raised(linalg.LinearOperatorBlockLowerTriangular, []),
+    ]

@@ -134,3 +134,33 @@ def shapes(tf):
         raised(tf.math.igamma, [1.0, 2.0], tf.constant([1.0, 2.0], tf.float64)),
         outcome(tf.math.lbeta, np.zeros((2, 0), np.float32)),
     )
+
+
+WAVES = [0.1, 0.9, 2.4, 5.0, 7.9, 8.1, 20.0, 150.0]
+ENDS = [0.0, -0.0, -1.0, math.nan]
+
+
+@program
+def bessel_kinds(tf):
+    special = tf.math.special
+    return slope(tf, special.bessel_y1, WAVES), [
+        (slope(tf, fn, WAVES), fn(ENDS))
+        for fn in (
+            special.bessel_j0, special.bessel_j1, special.bessel_y0, special.bessel_k0,
+            special.bessel_k0e, special.bessel_k1, special.bessel_k1e,
+        )
+    ]  # fmt: skip
+
+
+@program
+def integrals(tf):
+    special = tf.math.special
+    x = [-30.0, -4.0, -1.7, -0.3, 0.0, 1e-3, 0.9, 1.59, 1.61, 3.0, 4.9, 5.1, 40.0]
+    return [
+        [(slope(tf, fn, x), fn(ENDS)) for fn in (special.dawsn, special.fresnel_cos,
+                                                 special.fresnel_sin)],
+        (slope(tf, special.expint, [1e-3, 0.2, 0.5, 2.0, 5.9, 6.1, 15.0, 17.0, 90.0]),
+         special.expint(ENDS)),
+        (slope(tf, special.spence, [1e-3, 0.2, 0.6, 1.0, 1.4, 1.6, 2.5, 50.0]),
+         special.spence(ENDS)),
+    ]  # fmt: skip

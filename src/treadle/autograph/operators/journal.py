@@ -77,7 +77,7 @@ def _is_changeable_dataclass(value: Any) -> bool:
 
 def _is_users(value: Any) -> bool:
     module = type(value).__module__.partition(".")[0]
-    return module not in ("treadle", "numpy", "builtins")
+    return module not in ("treadle", "tensorflow", "numpy", "builtins")  # see as_tensorflow
 
 
 class _Stack(threading.local):

@@ -1,14 +1,16 @@
-"""Decorators of TensorFlow that only speak to people or to its own tests: here they change nothing,
-and functions that look below decorators."""
+"""Decorators of TensorFlow that only speak to people, which change nothing here, those of its own
+tests, and functions that look below decorators."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import inspect
+import unittest
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import treadle as td
 from treadle.core.origin import at, user_origin
 
 
@@ -25,6 +27,35 @@ def unchanged(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
 def unchanged_test(function: Any = None, *args: Any, **kwargs: Any) -> Any:
     """The same, with arguments or without."""
     return function if callable(function) else same
+
+
+def graph_test(decorated: Any = None) -> Any:
+    """A decorator of tests, and of classes of tests, that TensorFlow runs in graphs only: each test
+    has a graph of its own."""
+    if decorated is None:
+        return graph_test
+    if not isinstance(decorated, type):
+        return _in_graph(decorated)
+    for name in dir(decorated):
+        test = getattr(decorated, name)
+        if name.startswith(unittest.TestLoader.testMethodPrefix) and name != "test_session":
+            setattr(decorated, name, _in_graph(test))
+    return decorated
+
+
+def _in_graph(test: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with td.Graph().as_default():
+            return test(*args, **kwargs)
+
+    return run
+
+
+def skipped_test(reason: str, decorated: Any = None) -> Any:
+    """A decorator of tests that TensorFlow 2 leaves out."""
+    skip = unittest.skip(reason)
+    return skip if decorated is None else skip(decorated)
 
 
 @contextlib.contextmanager

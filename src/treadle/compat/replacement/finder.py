@@ -7,18 +7,21 @@ import importlib.abc
 import importlib.machinery
 import os
 import sys
+from importlib.metadata import DistributionFinder
 from types import ModuleType
 from typing import Any
 
 import treadle
 from treadle.compat import replacement
+from treadle.compat.replacement import distributions
 from treadle.compat.replacement.absent import name_absent_parts
 from treadle.compat.replacement.attributes import accept_attributes
-from treadle.compat.replacement.internal import KERAS, TENSORFLOW
-from treadle.compat.replacement.keras_layers import accept_names_of_keras_2
+from treadle.compat.replacement.internal import KERAS, OPERATORS, TENSORFLOW
+from treadle.compat.replacement.keras_layers import accept_names_of_keras_2, be_keras_2
 from treadle.compat.replacement.lookups import private_module
 from treadle.compat.replacement.xla import XLA
 from treadle.core.origin import at, user_origin
+from treadle.core.tensor import SymbolicTensor
 
 _NAMES = {
     "tensorflow": "treadle",
@@ -32,6 +35,7 @@ _ELSEWHERE = {
     "tf_keras.api._v1.keras.__internal__.legacy.layers": "treadle.compat.v1.layers",
     "tf_keras.api._v1.keras": "treadle.compat.v1.keras",
     "tf_keras.api._v2.keras": "treadle.keras",
+    "tensorflow.compiler.tf2xla.python.xla": "treadle.compat.replacement.xla",
     "tensorflow.estimator": "treadle.compat.v1.estimator",
     "tensorflow.feature_column": "treadle.compat.v1.feature_column",
 }
@@ -39,7 +43,7 @@ _ELSEWHERE = {
 _OLDER = ("estimator", "feature_column")
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Finder(DistributionFinder, importlib.abc.Loader):
     """Finds a module of TensorFlow's as the module, or the attribute, that treadle has for it."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
@@ -49,6 +53,12 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         spec = importlib.machinery.ModuleSpec(name, self, is_package=True)
         spec.loader_state = ".".join(filter(None, (_NAMES[top], rest)))
         return spec
+
+    def find_distributions(self, context: Any = DistributionFinder.Context()) -> Any:  # noqa: B008
+        versions = dict.fromkeys(_NAMES, treadle.__version__)
+        versions |= {"keras": treadle.keras.__version__, "tf_keras": _KERAS_2}
+        del versions["keras_core"]
+        return distributions.found(versions, context)
 
     def create_module(self, spec: Any) -> None:
         return None
@@ -101,6 +111,10 @@ def _reach_older_names() -> None:
     importlib.import_module("treadle.compat.v1.values").Mode.reached(by_import=False)
 
 
+def _gradients() -> Any:
+    return _found("treadle.compat.v1", "tensorflow.compat.v1")
+
+
 def as_tensorflow() -> None:
     """Let ``import tensorflow`` and ``import keras`` give treadle from now on, in this process.
 
@@ -113,9 +127,9 @@ def as_tensorflow() -> None:
 
     It stands before the first import of TensorFlow and of what imports it. Modules under
     ``tensorflow.python``, which are private but which libraries import, are there as far as
-    treadle has what they are asked for. Keras has the names of both its versions, and says that it
-    is version 2 where the environment has ``TF_USE_LEGACY_KERAS=1``, as libraries for that ask. A
-    second call does nothing.
+    treadle has what they are asked for. Keras has the names of both its versions. Where the
+    environment has ``TF_USE_LEGACY_KERAS=1``, as libraries for version 2 ask, it says that it is
+    that, names weights and writes files of them as that does. A second call does nothing.
 
     Raises:
         RuntimeError: TensorFlow itself, or Keras, was imported before.
@@ -133,7 +147,16 @@ def as_tensorflow() -> None:
     replacement.is_active = True
     if os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true"):
         vars(treadle.keras)["__version__"] = _KERAS_2
-    vars(treadle).update(__internal__=TENSORFLOW, __git_version__="unknown", xla=XLA)
+        be_keras_2()
+    vars(treadle).update(
+        __internal__=TENSORFLOW, __operators__=OPERATORS, __git_version__="unknown", xla=XLA
+    )
+    # Libraries that take tensors of several packages ask for the module of their class.
+    treadle.Tensor.__module__ = SymbolicTensor.__module__ = "tensorflow.python.framework.ops"
+    # Libraries say what the gradients are of operations in files of their own, or that they have
+    # none.
+    vars(treadle)["RegisterGradient"] = lambda op_type: _gradients().RegisterGradient(op_type)
+    vars(treadle)["no_gradient"] = lambda op_type: _gradients().NotDifferentiable(op_type)
     vars(treadle).update((name, _Older(f"tensorflow.{name}")) for name in _OLDER)
     vars(treadle.keras)["__internal__"] = KERAS
     name_absent_parts()

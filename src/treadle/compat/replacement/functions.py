@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import treadle as td
@@ -198,3 +200,21 @@ class Context:
     def device_spec(self) -> Any:
         """The parts of its name."""
         return td.DeviceSpec.from_string(self.device_name or "")
+
+
+@contextlib.contextmanager
+def graph_mode() -> Iterator[None]:
+    """A block whose operations are written into the default graph of TensorFlow 1."""
+    with td.compat.v1.get_default_graph().as_default():
+        yield
+
+
+@contextlib.contextmanager
+def eager_mode() -> Iterator[None]:
+    """A block whose operations run at once, also inside of ``with td.Graph().as_default()``."""
+    here = importlib.import_module("treadle.compat.v1.values").thread
+    before, here.graphs = here.graphs, ()
+    try:
+        yield
+    finally:
+        here.graphs = before

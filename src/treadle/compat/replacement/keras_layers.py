@@ -6,8 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as td
+from treadle.core.context import naming
+from treadle.keras import variables
 from treadle.keras.layers import Layer
-from treadle.keras.models import Model
+from treadle.keras.models import Model, saving
 
 
 def _track_trackable(self: td.Module, trackable: Any, name: str, overwrite: bool = False) -> Any:
@@ -30,19 +32,85 @@ def _losses(self: Layer) -> list[td.Tensor]:
     return self._call_losses
 
 
+def _compute_dtype(self: Layer) -> str:
+    """The dtype of the computation."""
+    return self.compute_dtype
+
+
+def _compute_dtype_object(self: Layer) -> td.DType:
+    """The same as a `DType`."""
+    return td.as_dtype(self.compute_dtype)
+
+
 def _is_graph_network(self: Model) -> bool:
     """Whether the order of the layers is known: the model was made of inputs and outputs, or is a
     `Sequential` that knows its input."""
     return self._network is not None
 
 
+def _set_save_spec(
+    self: Model, inputs: Any, args_specs: Any = None, kwargs_specs: Any = None
+) -> None:
+    """Say what a saved model takes. Here the first call says it."""
+
+
 def accept_names_of_keras_2() -> None:
     """Give layers and models these names."""
     names: dict[type, dict[str, Any]] = {
         td.Module: {"_track_trackable": _track_trackable},
-        Layer: {"_losses": property(_losses), "add_update": _add_update},
-        Model: {"_is_graph_network": property(_is_graph_network)},
+        Layer: {
+            "_compute_dtype": property(_compute_dtype),
+            "_compute_dtype_object": property(_compute_dtype_object),
+            "_losses": property(_losses),
+            "add_update": _add_update,
+        },
+        Model: {
+            "_is_graph_network": property(_is_graph_network),
+            "_set_save_spec": _set_save_spec,
+        },
     }
     for owner, own in names.items():
         for name, value in own.items():
             setattr(owner, name, value)
+
+
+def _call_in_scope(self: Layer, *args: Any, **kwargs: Any) -> Any:
+    """A call in a name scope of the layer's name, in which its weights are made, too."""
+    with td.name_scope(self.name):
+        return _call(self, *args, **kwargs)
+
+
+def _call_as_it_is(self: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`call`: the scope names its operations."""
+    return self._converted_call()(*args, **kwargs)
+
+
+_call = Layer.__call__
+
+
+def _with_name_of_keras_2(variable: Any, path: str) -> Any:
+    """Give a variable the path of Keras 3 and the name of Keras 2, ``model/dense/kernel:0``: the
+    name scopes around and its own."""
+    if isinstance(variable, td.Variable):
+        variable.path = path
+        variable.name = f"{naming.scope}{path.rpartition('/')[2]}:0"
+    return variable
+
+
+def _init(self: Layer, *args: Any, dynamic: bool = False, **kwargs: Any) -> None:
+    """As of Keras 3. A layer that is `dynamic` is converted as others are."""
+    _init_of_keras_3(self, *args, **kwargs)
+
+
+_init_of_keras_3 = Layer.__init__
+
+
+def be_keras_2() -> None:
+    """Let layers take Keras 2's arguments and name their weights as that does, which libraries look
+    them up by; let ``weight.value`` be a method, and files of weights be of Keras 2's kind."""
+    Layer.__init__ = _init  # type: ignore[method-assign]
+    Layer.__call__ = Layer._base_call = _call_in_scope  # type: ignore[method-assign]
+    Layer._named_call = _call_as_it_is  # type: ignore[method-assign]
+    variables.with_path = _with_name_of_keras_2
+    td.Variable.value = td.Variable.read_value
+    saving.files_of_keras_2 = True

@@ -47,14 +47,17 @@ _CONDITIONS = {
 }
 _TESTS = dict.fromkeys(
     (
-        "run_all_in_graph_and_eager_modes", "run_in_graph_and_eager_modes", "run_v1_only",
-        "run_deprecated_v1", "run_v2_only", "run_all_in_deprecated_graph_mode_only",
-        "deprecated_graph_mode_only", "disable_xla", "enable_eager_op_as_function", "run_cuda_only",
+        "run_all_in_graph_and_eager_modes", "run_in_graph_and_eager_modes", "run_v2_only",
+        "disable_xla", "enable_eager_op_as_function", "run_cuda_only",
         "run_functions_eagerly", "disable_tfrt", "run_all_without_tensor_float_32",
         "run_without_tensor_float_32",
     ),
     decorators.unchanged_test,
 )  # fmt: skip
+_TESTS_IN_GRAPHS = dict.fromkeys(
+    ("run_deprecated_v1", "run_all_in_deprecated_graph_mode_only", "deprecated_graph_mode_only"),
+    decorators.graph_test,
+)
 
 _AGGREGATING = absent(
     "tensorflow.python.distribute.ps_values.AggregatingVariable",
@@ -75,7 +78,8 @@ _OWN: dict[str, dict[str, Any]] = {
     },
     "eager.context": {
         "context": functions.Context,
-        "eager_mode": decorators.nothing,
+        "eager_mode": functions.eager_mode,
+        "graph_mode": functions.graph_mode,
         "executing_eagerly": td.executing_eagerly,
     },
     "framework.composite_tensor": {"CompositeTensor": composite_tensors.CompositeTensor},
@@ -100,7 +104,9 @@ _OWN: dict[str, dict[str, Any]] = {
         "InstallStackTraceHandler": decorators.nothing,
         "IsMklEnabled": lambda: False,
         "is_gpu_available": lambda *args, **kwargs: bool(td.config.list_physical_devices("GPU")),
+        "run_v1_only": decorators.skipped_test,
         **_TESTS,
+        **_TESTS_IN_GRAPHS,
     },
     "framework.type_spec": _SPECS,
     "framework.type_spec_registry": _SPECS,

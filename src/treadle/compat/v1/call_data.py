@@ -95,7 +95,7 @@ def _encoded(value: Any) -> Any:
         return {"shape": plain(value)}
     if isinstance(value, np.ndarray | np.generic):
         return {"value": _array_data(np.asarray(value))}
-    if isinstance(value, td.Tensor) and td.executing_eagerly():
+    if isinstance(value, td.Tensor) and not td.inside_function():
         return {"value": _array_data(np.asarray(value.numpy()))}
     if isinstance(value, Literal):
         return {"literal": _encoded(value.value)}

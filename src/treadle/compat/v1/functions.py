@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -14,11 +15,20 @@ import treadle as td
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import IN_GRAPHS, checking, graph_function
 from treadle.compat.v1.recording import in_graphs, recorded, writes_into
+from treadle.compat.v1.shapes import plain
 from treadle.compat.v1.user_calls import begin
-from treadle.compat.v1.values import Composite, Literal, Mode, Operation, Tensor, element
+from treadle.compat.v1.values import (
+    Composite,
+    Literal,
+    Mode,
+    Operation,
+    Tensor,
+    element,
+)
 from treadle.compat.v1.variables import grouped, inside_body
 from treadle.core.dimension import Dimension
 from treadle.core.origin import at, user_origin
+from treadle.ops.conversion import has_dtype, to_array
 
 
 def renamed(new: Any, new_name: str, old: Any, old_name: str) -> Any:
@@ -441,6 +451,28 @@ def Assert(condition: Any, data: Any, summarize: Any = None, name: str | None = 
     return recorded(checking(td.debugging.Assert), "Assert", "Assert")(condition, data, name=name)
 
 
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const",
+             verify_shape: bool = False) -> Any:  # fmt: skip
+    """`td.constant`; of fewer elements than a graph's constant has, the last one is repeated.
+
+    Args:
+        verify_shape: refuse another shape than that of `value`.
+
+    Raises:
+        ValueError: there are more elements.
+        TypeError: `value` has another shape, with `verify_shape`.
+    """
+    if shape is not None and writes_into(value) is not None and not has_dtype(value):
+        array, dims = to_array(value, None if dtype is None else td.as_dtype(dtype)), plain(shape)
+        if verify_shape and list(array.shape) != list(dims):
+            raise TypeError(f"Expected Tensor's shape: {tuple(dims)}, got {array.shape}.")
+        missing = math.prod(dims) - array.size
+        if array.size and missing > 0:
+            last = array.reshape(-1)[-1:]
+            value = np.concatenate([array.reshape(-1), np.repeat(last, missing)]).reshape(dims)
+    return graph_function(td.constant)(value, dtype, shape, name=name)
+
+
 def is_numeric_tensor(tensor: Any) -> bool:
     """Whether it is a tensor of numbers."""
     found = element(tensor)
@@ -592,7 +624,7 @@ def get_collection_ref(key: Any) -> list[Any]:
 
 def executing_eagerly() -> bool:
     """Whether functions are called at once."""
-    return writes_into() is None and td.executing_eagerly()
+    return not td.inside_function() and writes_into() is None
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None,

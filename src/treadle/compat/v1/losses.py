@@ -35,14 +35,40 @@ class Reduction:
             raise ValueError(f"Invalid Reduction Key {key}.")
 
 
+def check_weights(weights: Any, values: Any) -> None:
+    """Weights are one number, or have as many axes as what they weight, each of its size or of 1.
+
+    Raises:
+        InvalidArgumentError: they do not.
+    """
+    rank = len(weights.shape)
+    if not rank:
+        return
+    fits = rank == len(values.shape) and all(
+        w is None or v is None or w in (1, v)
+        for w, v in zip(weights.shape, values.shape, strict=True)
+    )
+    if not fits:
+        raise td.errors.InvalidArgumentError(
+            None, None,
+            f"weights can not be broadcast to values. values.shape={values.shape}. "
+            f"weights.shape={weights.shape}.",
+        )  # fmt: skip
+    for axis, (w, v) in enumerate(zip(weights.shape, values.shape, strict=True)):
+        if w is None or (v is None and w != 1):
+            size, whole = td.shape(weights)[axis], td.shape(values)[axis]
+            td.debugging.Assert(
+                td.logical_or(size == 1, size == whole),
+                ["weights can not be broadcast to values", td.shape(weights), td.shape(values)],
+            )
+
+
 def _weighted(values: Any, weights: Any, reduction: str) -> Any:
     """The losses of examples, weighted and made one number."""
     values = td.convert_to_tensor(values)
     kind = values.dtype
     values, weights = td.cast(values, td.float32), td.cast(weights, td.float32)
-    if len(weights.shape) and len(weights.shape) < len(values.shape):
-        weights = td.reshape(weights, [*td.unstack(td.shape(weights)),
-                                       *[1] * (len(values.shape) - len(weights.shape))])
+    check_weights(weights, values)
     found = values * weights
     if reduction == Reduction.NONE:
         return td.cast(found, kind)
@@ -57,6 +83,14 @@ def _weighted(values: Any, weights: Any, reduction: str) -> Any:
     return td.cast(total, kind)
 
 
+def _weights_of_rows(losses: Any, weights: Any) -> Any:
+    """Weights [..., 1] as [...], where there are as many losses."""
+    losses, weights = td.convert_to_tensor(losses), td.convert_to_tensor(weights)
+    one = len(weights.shape) == len(losses.shape) + 1 and weights.shape[-1] in (1, None)
+    return td.squeeze(weights, [-1]) if one else weights
+
+
+_squeezed = recorded(_weights_of_rows, "Squeeze", "Squeeze")
 _compute = recorded(_weighted, "value", "DivNoNan")
 
 
@@ -121,6 +155,8 @@ def _loss(label: str, function: Any) -> Any:
         _required(labels=first, predictions=second)
         with functions.name_scope(scope, label, (first, second, weights)) as opened:
             found = call(first, second, *more)
+            if function is _sparse_softmax:
+                weights = _squeezed(found, weights)
             return compute_weighted_loss(found, weights, opened, collection, reduction)
 
     return loss
@@ -283,6 +319,7 @@ def _pairwise(labels: Any, predictions: Any, weights: Any) -> Any:
     axes = list(range(1, rank))
     difference = predictions - labels
     weights = td.cast(weights, td.float32)
+    check_weights(weights, labels)
     count = td.reduce_sum(td.ones_like(difference), axes, keepdims=True)
     squares = td.reduce_sum(difference * difference, axes, keepdims=True)
     total = td.reduce_sum(difference, axes, keepdims=True)
@@ -308,6 +345,7 @@ def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.
 in_graphs(
     _pairwise,
     _weighted,
+    _weights_of_rows,
 )
 
 __getattr__ = missing_in(__name__)

@@ -25,7 +25,6 @@ _SEQUENCES = (
     "Sequence columns are not provided: use tf.sparse_tensor_to_dense and embedding_lookup"
 )
 _NUMBERS = "They are made by tf.initialize_all_variables and the like: use tf."
-_BACKPROP = "Use tf.gradients"
 _ACCUMULATORS = "Use a variable with trainable=False, and tf.assign_add"
 
 # Names, each behind the module in which it is looked for, with what to use instead.
@@ -130,7 +129,6 @@ HINTS = {
         ),
         _VERSION,
     ),
-    "batch_scatter_update": "Use tf.scatter_nd_update with the indices of the batch",
     "check_pinned": "Tensors are where they are computed",
     "create_partitioned_variables": "Variables are not divided into parts: use tf.get_variable",
     **dict.fromkeys(
@@ -151,21 +149,10 @@ HINTS = {
     "wrap_function": "Use td.compat.v1.Session.make_callable, or td.function",
     "user_ops": "Use tf.py_func",
     "sparse_matmul": "Use tf.matmul, which takes a_is_sparse",
-    "sparse.cross_hashed": "Use tf.feature_column.crossed_column",
-    "sparse.cross": "Use tf.feature_column.crossed_column",
     "initializers.variables": f"{_NUMBERS}variables_initializer",
     "initializers.global_variables": f"{_NUMBERS}global_variables_initializer",
     "initializers.local_variables": f"{_NUMBERS}local_variables_initializer",
     "initializers.tables_initializer": f"{_NUMBERS}tables_initializer",
-    **dict.fromkeys(
-        (
-            "nn.conv2d_backprop_filter", "nn.conv3d_backprop_filter",
-            "nn.conv3d_backprop_filter_v2", "nn.depthwise_conv2d_native_backprop_filter",
-            "nn.depthwise_conv2d_native_backprop_input",
-        ),
-        _BACKPROP,
-    ),
-    "nn.conv2d_backprop_input": "Use tf.nn.conv2d_transpose, or tf.gradients",
     "nn.static_state_saving_rnn": "Keep the state in a variable: tf.assign it after each batch",
     **dict.fromkeys(
         (
@@ -275,7 +262,6 @@ _ELSEWHERE = {
     ),
     "data.experimental.SqlDataset": "Read databases with sqlite3, in Dataset.from_generator",
     "data.experimental.dense_to_sparse_batch": "Use ragged batches, or td.sparse.from_dense in map",
-    "data.experimental.enable_debug_mode": "Use td.config.run_functions_eagerly",
     **dict.fromkeys(
         ("data.experimental.from_variant", "data.experimental.to_variant"),
         "Pipelines are objects of Python, not tensors",
@@ -284,7 +270,6 @@ _ELSEWHERE = {
     "data.experimental.make_saveable_from_iterator": "Use td.train.Checkpoint(iterator=...)",
     "data.experimental.map_and_batch_with_legacy_function": "Use Dataset.map and Dataset.batch",
     "data.experimental.pad_to_cardinality": "Use Dataset.repeat and Dataset.take",
-    "compat.v1.data.get_output_classes": "Use dataset.element_spec",
     "distribute.get_loss_reduction": "Say in the loss how it is reduced: td.keras.losses.Reduction",
     **dict.fromkeys(
         (

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import treadle as td
 from treadle.compat.v1 import rnn_cell
-from treadle.compat.v1.functions import renamed
+from treadle.compat.v1.functions import renamed, space_to_batch
 from treadle.compat.v1.mirrored import fallback, graph_function
 from treadle.compat.v1.recording import in_graphs, recorded
 from treadle.compat.v1.rnn import (
@@ -170,6 +172,17 @@ def conv3d(input: Any, filter: Any = None, strides: Any = None, padding: Any = N
     return call(input, filters, strides, padding, data_format, dilations, name=name)
 
 
+def convolution(input: Any, filter: Any = None, padding: Any = None, strides: Any = None,
+                dilation_rate: Any = None, name: str | None = None,
+                data_format: str | None = None, filters: Any = None,
+                dilations: Any = None) -> Any:  # fmt: skip
+    """`td.nn.convolution`; also by the old names `filter` and `dilation_rate`."""
+    filters = renamed(filters, "filters", filter, "filter")
+    dilations = renamed(dilations, "dilations", dilation_rate, "dilation_rate")
+    call = graph_function(td.nn.convolution)
+    return call(input, filters, strides, padding, data_format, dilations, name=name)
+
+
 def conv2d_transpose(value: Any = None, filter: Any = None, output_shape: Any = None,
                      strides: Any = None, padding: str = "SAME", data_format: str = "NHWC",
                      name: str | None = None, input: Any = None, filters: Any = None,
@@ -191,6 +204,65 @@ def depthwise_conv2d(input: Any, filter: Any, strides: Any, padding: Any, rate: 
 
 
 depthwise_conv2d_native = depthwise_conv2d
+depthwise_conv2d_native_backprop_input, depthwise_conv2d_native_backprop_filter = map(
+    graph_function,
+    (td.nn.depthwise_conv2d_backprop_input, td.nn.depthwise_conv2d_backprop_filter),
+)
+
+
+def _gradient_of_convolution(type_: str, *operands: Any, **attrs: Any) -> Any:
+    names = {"Input": ("input_sizes", "filter"), "Filter": ("input", "filter_sizes")}
+    which = "Input" if "Input" in type_ else "Filter"
+    given = dict(zip((*names[which], "out_backprop"), operands, strict=True))
+    return getattr(td.raw_ops, type_)(**given, **attrs)
+
+
+_convolution_gradient = recorded(_gradient_of_convolution)
+
+
+def _convolution(type_: str, operands: Any, strides: Any, padding: Any, data_format: str | None,
+                 dilations: Any, name: str | None, default: str) -> Any:  # fmt: skip
+    explicit = not isinstance(padding, str) and type_.startswith("Conv2D")
+    more = {"explicit_paddings": np.ravel(padding).tolist()} if explicit else {}
+    return _convolution_gradient(
+        type_, *operands, strides=strides, padding="EXPLICIT" if explicit else padding,
+        data_format=data_format or default, dilations=dilations, **more, name=name or type_,
+    )  # fmt: skip
+
+
+def conv2d_backprop_filter(
+    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any,
+    use_cudnn_on_gpu: bool = True, data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The gradient of `conv2d` with respect to the filters."""
+    operands = (input, filter_sizes, out_backprop)
+    return _convolution("Conv2DBackpropFilter", operands, strides, padding, data_format,
+                        list(dilations), name, "NHWC")  # fmt: skip
+
+
+def conv2d_backprop_input(
+    input_sizes: Any, filter: Any = None, out_backprop: Any = None, strides: Any = None,
+    padding: Any = None, use_cudnn_on_gpu: bool = True, data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1), name: str | None = None, filters: Any = None,
+) -> Any:  # fmt: skip
+    """The gradient of `conv2d` with respect to the images."""
+    operands = (input_sizes, renamed(filters, "filters", filter, "filter"), out_backprop)
+    return _convolution("Conv2DBackpropInput", operands, strides, padding, data_format,
+                        list(dilations), name, "NHWC")  # fmt: skip
+
+
+def conv3d_backprop_filter(
+    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any,
+    data_format: str = "NDHWC", dilations: Any = (1, 1, 1, 1, 1), name: str | None = None,
+) -> Any:  # fmt: skip
+    """The gradient of `conv3d` with respect to the filters."""
+    operands = (input, filter_sizes, out_backprop)
+    return _convolution("Conv3DBackpropFilterV2", operands, strides, padding, data_format,
+                        list(dilations), name, "NDHWC")  # fmt: skip
+
+
+conv3d_backprop_filter_v2 = conv3d_backprop_filter
 
 
 def separable_conv2d(input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any,
@@ -372,6 +444,7 @@ __all__ = [
     "dynamic_rnn",
     "raw_rnn",
     "rnn_cell",
+    "space_to_batch",
     "static_bidirectional_rnn",
     "static_rnn",
 ]
@@ -383,6 +456,7 @@ in_graphs(
     _affine_relu,
     _dropped,
     _fused,
+    _gradient_of_convolution,
     _label_loss,
     _moments,
     _softmax_loss,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 import unittest
-from collections.abc import Iterator
 from typing import Any
+from unittest import mock as mock
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from treadle.compat.v1.graph import Graph, get_default_graph
 from treadle.compat.v1.mirrored import fallback, graph_function
 from treadle.compat.v1.session import Session, get_default_session
 from treadle.compat.v1.shapes import plain
-from treadle.compat.v1.values import Mode, element, thread
+from treadle.compat.v1.values import Composite, Mode, Operation, element, thread
 from treadle.compat.v1.variables import Variable
 
 import treadle as td  # isort: skip
@@ -99,8 +98,8 @@ def compute_gradient_error(
 
 
 class TestCase(td.test.TestCase):
-    """`td.test.TestCase` with sessions: each test has a graph of its own, whose tensors comparisons
-    compute. Where functions are called at once there is no graph."""
+    """`td.test.TestCase` each of whose tests has a graph of its own, where functions are not called
+    at once."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -109,43 +108,40 @@ class TestCase(td.test.TestCase):
             graph.__enter__()
             self.addCleanup(graph.__exit__, None, None, None)
 
-    def session(self, graph: Any = None, config: Any = None, use_gpu: bool = True,
-                force_gpu: bool = False) -> Any:  # fmt: skip
-        if graph is None and Mode.eager:
-            return super().session()
-        return Session(graph=graph or get_default_graph(), config=config)
 
-    cached_session = session
+def _session_of_graph(graph: Any, config: Any, known: dict[Any, Any] | None) -> Any:
+    """The session for a graph, or for the default one.
 
-    def test_session(self, *args: Any, **kwargs: Any) -> Any:
-        """`session`, by a name that `unittest` takes for that of a test."""
-        if self.id().endswith(".test_session"):
-            self.skipTest("Not a test.")
-        return self.session(*args, **kwargs)
+    Args:
+        known: the sessions of a test by their graphs, which hold the new one, too. None: one that
+            is nobody else's.
 
-    def evaluate(self, tensors: Any) -> Any:
-        session = get_default_session()
-        return super().evaluate(tensors) if session is None else session.run(tensors)
+    Returns:
+        None where no graph is named and operations run at once.
+    """
+    if graph is None and not thread.graphs and Mode.eager:
+        return None
+    graph = graph or get_default_graph()
+    if known is None:
+        return Session(graph=graph, config=config)
+    default = get_default_session()
+    if default is not None and default.graph is graph:
+        return default
+    if graph not in known:
+        known[graph] = Session(graph=graph, config=config)
+    return known[graph]
 
-    # Both classes have one name, so that this overrides the other's method.
-    def __pairs(self, a: Any, b: Any, msg: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:
-        yield from super().__pairs(_value(a), _value(b), msg, path)
 
-
-def _session_of_graph(graph: Any, config: Any) -> Any:
-    """A session where the program is in the block of a graph, or names one."""
-    if graph is None and not thread.graphs:
-        return contextlib.nullcontext()
-    return Session(graph=graph or get_default_graph(), config=config)
+def _graph_of(value: Any) -> Graph | None:
+    """The graph that a value belongs to."""
+    if isinstance(value, Composite):
+        value = value.values
+    own = value if isinstance(value, Variable | Operation) else element(value)
+    return None if own is None else own.graph
 
 
 td.test.TestCase._session_of_graph = staticmethod(_session_of_graph)
-
-
-def _value(x: Any) -> Any:
-    session = get_default_session()
-    is_of_graph = session is not None and (isinstance(x, Variable) or element(x) is not None)
-    return session.run(x) if is_of_graph and session is not None else x
+td.test.TestCase._graph_of = staticmethod(_graph_of)
 
 
 def main(argv: Any = None) -> None:

@@ -20,23 +20,26 @@ from treadle.compat.v1.graph import Graph
 from treadle.compat.v1.mirrored import is_at_once, written_down
 from treadle.compat.v1.values import Mode, thread
 from treadle.compat.v1.variables import Variable
-from treadle.core.context import context, naming
+from treadle.core.context import GraphMode, context, naming
 from treadle.core.refusals import Target, hand_over
 
 # Where the functions are defined that are operations of a graph.
 _OPERATIONS = ("treadle.ops.", "treadle.image.", "treadle.signal.", "treadle.autodiff.graph_")
 # What stands between a call and the user's line.
-_BETWEEN = {__name__, "treadle.core.refusals", "treadle.ops.state"}
+_BETWEEN = {__name__, "treadle.core.context", "treadle.core.refusals", "treadle.ops.state"}
 
 
 @functools.cache
 def _hand_over() -> None:
     """From now on public functions look whether a graph is meant."""
     hand_over(_target)
+    GraphMode.is_on = staticmethod(_is_meant)
 
 
 def begin() -> None:
-    """In this thread graphs are meant from now on, where no operation runs at once."""
+    """In this thread graphs are meant from now on, where no operation runs at once. Outside of
+    them a program that has reached `td.Graph` only means values."""
+    Mode.reached(by_import=False)
     if Mode.is_imported:
         return
     _hand_over()
@@ -76,4 +79,9 @@ def _is_meant() -> bool:
     return not str(frame.f_globals.get("__name__")).startswith("treadle.")
 
 
+def _is_in_block() -> bool:
+    return bool(thread.graphs)
+
+
 Graph.entered = staticmethod(begin)
+GraphMode.is_on = staticmethod(_is_in_block)

@@ -460,20 +460,28 @@ _set, _add, _sub = (
 )  # fmt: skip
 
 
+def _is_part(ref: Any) -> bool:
+    """Whether something is a part ``v[0]`` of a variable that operations change at once."""
+    return isinstance(ref, td.Tensor) and hasattr(ref, "assign")
+
+
 def assign(ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = None,
            name: str | None = None) -> Any:  # fmt: skip
-    """An operation that assigns `value` to a variable, and gives the new value."""
-    return _set(ref, value, name=name)
+    """An operation that assigns `value` to a variable, or to a part of one, and gives the new
+    value."""
+    return ref.assign(value) if _is_part(ref) else _set(ref, value, name=name)
 
 
 def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """An operation that adds `value` to a variable, and gives the new value."""
-    return _add(ref, value, name=name)
+    """An operation that adds `value` to a variable, or to a part of one, and gives the new
+    value."""
+    return ref.assign_add(value) if _is_part(ref) else _add(ref, value, name=name)
 
 
 def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """An operation that subtracts `value` from a variable, and gives the new value."""
-    return _sub(ref, value, name=name)
+    """An operation that subtracts `value` from a variable, or from a part of one, and gives the new
+    value."""
+    return ref.assign_sub(value) if _is_part(ref) else _sub(ref, value, name=name)
 
 
 def _part_writer(method: str) -> Callable[..., Any]:
@@ -531,6 +539,7 @@ _scatters = {
        for n in ("add", "sub", "update", "mul", "div", "min", "max")},
     **{f"scatter_nd_{n}": writing(_of_positions(f"scatter_nd_{n}"), f"ScatterNd{n.capitalize()}")
        for n in ("add", "sub", "update")},
+    "batch_scatter_update": writing(_of_slices("batch_scatter_update"), "ScatterNdUpdate"),
 }  # fmt: skip
 
 
@@ -550,6 +559,7 @@ scatter_add, scatter_sub, scatter_update, scatter_mul, scatter_div, scatter_min,
 scatter_nd_add, scatter_nd_sub, scatter_nd_update = map(
     _scatter, [f"scatter_nd_{n}" for n in ("add", "sub", "update")]
 )
+batch_scatter_update = _scatter("batch_scatter_update")
 
 
 def _value_or(variable: Variable, initial: Any) -> Any:

@@ -9,7 +9,7 @@ from treadle.keras.layers.attention import (
     GroupQueryAttention,
     MultiHeadAttention,
 )
-from treadle.keras.layers.base import InputSpec, Layer
+from treadle.keras.layers.base import Layer
 from treadle.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from treadle.keras.layers.conv_recurrent import ConvLSTM1D, ConvLSTM2D, ConvLSTM3D
 from treadle.keras.layers.convolutional import (
@@ -53,6 +53,7 @@ from treadle.keras.layers.core import (
 )
 from treadle.keras.layers.einsum import EinsumDense
 from treadle.keras.layers.functions import Lambda
+from treadle.keras.layers.input_spec import InputSpec
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.merging import (
     Add,
@@ -161,7 +162,7 @@ from treadle.keras.layers.preprocessing.histograms import (
     ContrastLimitedAdaptiveHistogramEqualization,
     Equalization,
 )
-from treadle.keras.layers.preprocessing.images import CenterCrop, Resizing
+from treadle.keras.layers.preprocessing.images import CenterCrop, MaxNumBoundingBoxes, Resizing
 from treadle.keras.layers.preprocessing.mixing import CutMix, MixUp
 from treadle.keras.layers.preprocessing.pipeline import Pipeline
 from treadle.keras.layers.preprocessing.scaling import Normalization, Rescaling
@@ -222,7 +223,8 @@ __all__ = [
     "GlobalMaxPool3D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D",
     "GroupNormalization", "GroupQueryAttention", "HashedCrossing", "Hashing", "Identity", "Input",
     "InputLayer", "InputSpec", "IntegerLookup", "LSTMCell", "Lambda", "Layer", "LayerNormalization",
-    "LeakyReLU", "Masking", "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D",
+    "LeakyReLU", "Masking", "MaxNumBoundingBoxes", "MaxPool1D", "MaxPool2D", "MaxPool3D",
+    "MaxPooling1D", "MaxPooling2D",
     "MaxPooling3D", "Maximum", "MelSpectrogram", "Minimum", "MixUp", "MultiHeadAttention",
     "Multiply", "Normalization", "PReLU", "Permute", "Pipeline", "RMSNormalization", "RandAugment",
     "RandomBrightness", "RandomColorDegeneration", "RandomColorJitter", "RandomContrast",

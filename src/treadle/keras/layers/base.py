@@ -34,26 +34,6 @@ from treadle.keras.metrics.base import Metric
 from treadle.module import operation_scope
 
 
-class InputSpec(NamedTuple):
-    """What a layer accepts: a rank (exact or least) and the sizes of some axes."""
-
-    ndim: int | None = None
-    min_ndim: int | None = None
-    axes: Mapping[int, int] | None = None
-
-    def fault(self, shape: td.TensorShape) -> str | None:
-        """What is expected and what was found, or None when the shape is right."""
-        rank = len(shape)
-        if self.ndim is not None and rank != self.ndim:
-            return f"expected ndim={self.ndim}, found ndim={rank}"
-        if self.min_ndim is not None and rank < self.min_ndim:
-            return f"expected min_ndim={self.min_ndim}, found ndim={rank}"
-        for axis, size in (self.axes or {}).items():
-            if shape[axis] is not None and shape[axis] != size:
-                return f"expected axis {axis} of input shape to have value {size}"
-        return None
-
-
 class _CallState(threading.local):
     """The layers being called: the `training` values, innermost last, and the outermost layer."""
 
@@ -170,7 +150,7 @@ class Layer(td.Module):
         autocast: False: inputs keep their dtypes.
     """
 
-    input_spec: InputSpec | None = None
+    input_spec: Any = None  # `InputSpec`, or one for each input
     supports_masking: bool = False
     _settings: ClassVar[tuple[str, ...]] = ()
     _no_settings: ClassVar[tuple[str, ...]] = ()  # which base classes have and Keras's has not
@@ -274,6 +254,7 @@ class Layer(td.Module):
             name: the weight's name.
             synchronization, aggregation: how replicas (`td.distribute`) see and change it; members
                 of `td.VariableSynchronization` and `td.VariableAggregation`, or their names.
+            overwrite_with_gradient: True: optimizers put the gradient in its place.
         """
         if args and isinstance(args[0], str):
             given = dict(zip(("name", "shape", "dtype", "initializer"), args, strict=False))
@@ -350,6 +331,7 @@ class Layer(td.Module):
         autocast: bool = True,
         synchronization: Any = "auto",
         aggregation: Any = "none",
+        overwrite_with_gradient: bool = False,
         **kwargs: Any,
     ) -> td.Variable:
         sizes = (shape,) if isinstance(shape, int) else shape or ()
@@ -360,7 +342,8 @@ class Layer(td.Module):
             make = initializers.GlorotUniform() if kind.is_floating else initializers.Zeros()
         mixed = autocast and kind.is_floating and self.compute_dtype != self.variable_dtype
         path = f"{naming.path_of(naming.opened(self))}/{name or naming.unique_name('variable')}"
-        variable = (dtype_policies.CastVariable if mixed else td.Variable)(
+        own = variables.OverwrittenVariable if overwrite_with_gradient else td.Variable
+        variable = (dtype_policies.CastVariable if mixed else own)(
             lambda: make(dims, dtype=kind), trainable=trainable, name=path,
             constraint=constraints.get(constraint),
             synchronization=_of_names(td.VariableSynchronization, synchronization),
@@ -829,9 +812,9 @@ class Layer(td.Module):
     def _converted_call(self) -> Callable[..., Any]:
         """`call`, rewritten by AutoGraph while a function is traced: what the user wrote in it may
         branch on tensors. The package's own layers need no rewriting."""
-        if td.executing_eagerly() or type(self).call.__module__.startswith("treadle."):
-            return self.call
-        return td.autograph.tf_convert(self.call)
+        if td.inside_function() and not type(self).call.__module__.startswith("treadle."):
+            return td.autograph.tf_convert(self.call)
+        return self.call
 
     def _with_training(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -933,9 +916,19 @@ class Layer(td.Module):
         self._build_shapes = {"input_shape": shape}
 
     def _check_input(self, inputs: Any) -> None:
-        assert self.input_spec is not None
-        for i, leaf in enumerate(td.nest.flatten(inputs)):
-            fault = self.input_spec.fault(leaf.shape)
+        leaves = td.nest.flatten(inputs)
+        specs: Any = self.input_spec
+        if isinstance(specs, Mapping):
+            specs = [specs[key] for key in sorted(specs)]  # in the order of `flatten`
+        elif not isinstance(specs, list | tuple):
+            specs = [specs] * len(leaves)
+        if len(specs) != len(leaves):
+            raise ValueError(
+                f'Layer "{self.name}" expects {len(specs)} input(s), but it received {len(leaves)} '
+                f"input tensors. Inputs received: {inputs}"
+            )
+        for i, (spec, leaf) in enumerate(zip(specs, leaves, strict=True)):
+            fault = None if spec is None or leaf is None else spec.fault(leaf)
             if fault:
                 raise ValueError(
                     f'Input {i} of layer "{self.name}" ({type(self).__name__}) is incompatible '

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras import activations
-from treadle.keras.layers.base import InputSpec
 from treadle.keras.layers.cells import GatedCell
 from treadle.keras.layers.convolutional import Conv1D, Conv2D, Conv3D
+from treadle.keras.layers.input_spec import InputSpec
 from treadle.keras.layers.recurrent import OwnCell
 
 _CONVOLUTIONS = {1: Conv1D, 2: Conv2D, 3: Conv3D}

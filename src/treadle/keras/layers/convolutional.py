@@ -8,7 +8,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import activations
-from treadle.keras.layers.base import InputSpec
+from treadle.keras.layers.input_spec import InputSpec
 from treadle.keras.layers.lora import Adaptable, Table
 from treadle.keras.layers.spatial import Windowed, size_of, sizes
 

@@ -40,7 +40,7 @@ class Lambda(Layer):
         known = {"mask": mask, "training": training}
         given = {name: value for name, value in known.items() if name in self._taken}
         function = self.function
-        if not td.executing_eagerly():
+        if td.inside_function():
             function = td.autograph.tf_convert(function)
         return function(inputs, **given, **self.arguments)
 

@@ -111,7 +111,7 @@ class Adaptable(Layer):
 
     def _adapted(self) -> td.Tensor:
         """The table with the product."""
-        table: td.Tensor = self._table.read_value()
+        table: td.Tensor = td.convert_to_tensor(self._table)  # programs may set a tensor
         return table + td.cast(self._product(), table.dtype) if self.lora_enabled else table
 
     @property

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras import random
-from treadle.keras.layers.base import InputSpec, Layer
+from treadle.keras.layers.base import Layer
+from treadle.keras.layers.input_spec import InputSpec
 from treadle.keras.layers.spatial import format_name
 
 

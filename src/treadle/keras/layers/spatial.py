@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras import config
-from treadle.keras.layers.base import InputSpec, Layer
+from treadle.keras.layers.base import Layer
+from treadle.keras.layers.input_spec import InputSpec
 
 
 def sizes(value: Any, rank: int, what: str, least: int = 1) -> tuple[int, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras.layers.base import InputSpec, Layer
+from treadle.keras.layers.base import Layer
+from treadle.keras.layers.input_spec import InputSpec
 from treadle.keras.layers.spatial import size_of
 
 

@@ -187,15 +187,21 @@ def _own_weights(model: Model) -> list[td.Variable]:
     return [v for v in own if v.trainable] + [v for v in own if not v.trainable]
 
 
-def write_weights(model: Model, group: Any) -> None:
-    """Write the weights of the layers into an open group of an HDF5 file."""
+def write_weights(model: Model, group: Any, own_names: bool = False) -> None:
+    """Write the weights of the layers into an open group of an HDF5 file.
+
+    Args:
+        own_names: whether arrays are called as the variables, which Keras 2 names with their
+            scopes; else by the layers and variables that they are in.
+    """
     layers = model.layers
     _write_list(group, "layer_names", [layer.name for layer in layers])
     group.attrs["backend"], group.attrs["keras_version"] = "tensorflow", td.keras.__version__
     for layer in layers:
         paths, variables = dict(_paths(layer, layer.name)), _ordered(layer)
         inner = group.create_group(layer.name)
-        _write_arrays(inner, [paths[id(v)] for v in variables], variables)
+        names = [v.name if own_names else paths[id(v)] for v in variables]
+        _write_arrays(inner, names, variables)
     own = _own_weights(model)
     names = [v.name.removesuffix(":0") for v in own]
     _write_arrays(group.create_group(_TOP), names, own)

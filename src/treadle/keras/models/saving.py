@@ -38,6 +38,8 @@ _CONFIG = "keras.config"
 _WEIGHTS = "model.weights.h5"
 _LEGACY = (".h5", ".hdf5")
 _MOST_TEXT = 1 << 28  # bytes of a config
+# Whether files of weights that end with .h5 only are Keras 2's, which Keras 3 refuses to write.
+files_of_keras_2 = False
 
 
 def to_config(model: Model) -> dict[str, Any]:
@@ -349,7 +351,8 @@ def save_weights(
             f"max_shard_size. Received: filepath={name}, max_shard_size={max_shard_size}"
         )
     is_keras = name.endswith((".h5", weight_shards.SUFFIX))
-    if name.endswith(".h5") and not name.endswith(".weights.h5"):
+    is_older = name.endswith(".h5") and not name.endswith(".weights.h5")
+    if is_older and not files_of_keras_2:
         raise ValueError(f"The filename must end in `.weights.h5`. Received: filepath={name}")
     prefix = name.removesuffix(SUFFIX)
     if not overwrite and os.path.exists(name if is_keras else prefix + SUFFIX):
@@ -361,7 +364,10 @@ def save_weights(
         return
     content = io.BytesIO()
     with weight_files.created(content) as file:
-        weight_files.write(model, file, objects_to_skip)
+        if is_older:
+            legacy_files.write_weights(model, file, own_names=True)
+        else:
+            weight_files.write(model, file, objects_to_skip)
         if max_shard_size is not None:
             weight_shards.write(file, Path(name), max_shard_size)
             return

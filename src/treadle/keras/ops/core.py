@@ -201,7 +201,7 @@ def while_loop(
 @_operation("init_val")
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
     """What repeated calls of ``body_fun(number, value)`` make of the first value."""
-    if td.executing_eagerly() and isinstance(lower, int) and isinstance(upper, int):
+    if not td.inside_function() and isinstance(lower, int) and isinstance(upper, int):
         value = init_val
         for number in range(lower, upper):
             value = body_fun(number, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Expr, apply, const
 from treadle.ops.broadcasting import unbroadcast
-from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj, real
 from treadle.ops.elementwise.selection import where
@@ -263,13 +263,20 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
     return on_values(lambda values: multiply(factor, values), x)  # type: ignore[no-any-return]
 
 
-def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape and dtype."""
-    if not isinstance(inputs, list | tuple):
+def add_n(inputs: Iterable[Any], name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape and dtype.
+
+    Args:
+        inputs: a list or another iterable of tensors; a tensor is given back.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if has_dtype(inputs) or not isinstance(inputs, Iterable):
         return convert_to_tensor(inputs)
-    if not inputs:
-        raise ValueError("add_n needs at least one tensor")
     tensors = [convert_to_tensor(x) for x in inputs]
+    if not tensors:
+        raise ValueError("add_n needs at least one tensor")
     return tensors[0] if len(tensors) == 1 else run(ADD_N, *tensors)
 
 

@@ -13,7 +13,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import apply
 from treadle.ops.broadcasting import unbroadcast
-from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.conversion import common_dtype, convert_to_tensor, truths
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.lowering import Compaction, elementwise_rule
 from treadle.ops.op_makers import guard, needs
@@ -75,13 +75,12 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     With the condition alone: the positions of its true elements, int64 of shape
     ``[count, rank]``.
     """
-    mask = convert_to_tensor(condition)
     if x is None and y is None:
-        return _positions(mask)
+        return _positions(convert_to_tensor(condition))
     if x is None or y is None:
         raise ValueError(f"where: give both x and y, or neither{at(user_origin())}")
     a, b = common_dtype("where", x, y)
-    return run(WHERE, mask, a, b)  # type: ignore[no-any-return]
+    return run(WHERE, truths(condition), a, b)  # type: ignore[no-any-return]
 
 
 def _positions(x: Tensor) -> Tensor:

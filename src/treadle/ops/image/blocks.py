@@ -12,11 +12,12 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
+from treadle.ops.dims import sizes_of
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.shaping.joining import stack
 from treadle.ops.shaping.padding import pad
 from treadle.ops.shaping.permuting import permute
-from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.shaping.reshaping import reshape, reshape_to
 from treadle.ops.shaping.slicing import part_of
 
 
@@ -61,7 +62,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     """
     x = convert_to_tensor(input)
     block, pairs = _block("batch_to_space", x, block_shape, crops)
-    batch = _divide("batch_to_space", x, 0, int(np.prod(block)))
+    batch = _divide("batch_to_space", x, 0, product(block))
     spatial, rest = x.dims[1 : 1 + len(block)], x.dims[1 + len(block) :]
     count = len(block)
     parts = reshape_to(x, (*block, batch, *spatial, *rest))
@@ -80,27 +81,40 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     return result
 
 
-def _block(name: str, x: Tensor, block_shape: Any, pairs: Any) -> tuple[list[int], list[list[int]]]:
+def _block(
+    name: str, x: Tensor, block_shape: Any, pairs: Any
+) -> tuple[list[Dim], list[tuple[Dim, Dim]]]:
     """The sizes of a block and two numbers for each of its axes."""
-    block = np.asarray(block_shape).reshape(-1).tolist()
-    if np.ndim(block_shape) == 0:
+    given = _integers(block_shape)
+    block = _numbers(name, given)
+    if given.ndim == 0:
         block = block * 2
-    numbers = np.asarray(pairs)
-    if numbers.shape != (len(block), 2) or x.ndim < len(block) + 1 or min(block, default=1) < 1:
+    numbers = _integers(pairs)
+    too_small = any(isinstance(size, int) and size < 1 for size in block)
+    if tuple(numbers.shape) != (len(block), 2) or x.ndim < len(block) + 1 or too_small:
         text = (
             f"{name}: block_shape {block} and pairs of shape {numbers.shape} do not fit an input "
             f"of shape {x.shape}{at(user_origin())}"
         )
         raise errors.InvalidArgumentError(None, None, text)
-    if numbers.size and numbers.min() < 0:
-        text = f"{name}: negative numbers in {numbers.tolist()}{at(user_origin())}"
+    flat = _numbers(name, numbers)
+    if any(isinstance(n, int) and n < 0 for n in flat):
+        text = f"{name}: negative numbers in {flat}{at(user_origin())}"
         raise errors.InvalidArgumentError(None, None, text)
-    return block, numbers.tolist()
+    return block, list(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _divide(name: str, x: Tensor, axis: int, size: int) -> Dim:
+def _numbers(name: str, value: Any) -> list[Dim]:
+    """The numbers of an array, or those that a run knows of a tensor."""
+    if isinstance(value, np.ndarray):
+        found: list[Dim] = value.reshape(-1).tolist()
+        return found
+    return list(sizes_of(reshape(value, [-1]), name))
+
+
+def _divide(name: str, x: Tensor, axis: int, size: Dim) -> Dim:
     dim = x.dims[axis]
-    if isinstance(dim, int) and dim % size:
+    if isinstance(dim, int) and isinstance(size, int) and dim % size:
         text = f"{name}: {dim} elements of axis {axis} in blocks of {size}{at(user_origin())}"
         raise errors.InvalidArgumentError(None, None, text)
     return dim // size

@@ -17,7 +17,7 @@ from treadle.kernel.ir import Axis, Expr, Index, Reduce, apply, as_index, cast, 
 from treadle.kernel.reference import neutral
 from treadle.ops.axes import normalize_axes, normalize_axis, reduced_dims
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.conversion import convert_to_tensor, truths
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.arithmetic import squared_difference
 from treadle.ops.elementwise.casting import cast as cast_tensor
@@ -251,7 +251,8 @@ def _public(op: Op, doc: str) -> Callable[..., Tensor]:
     def reduce(
         input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
     ) -> Tensor:
-        x = convert_to_tensor(input_tensor)
+        of_truths = op is REDUCE_ANY or op is REDUCE_ALL
+        x = truths(input_tensor) if of_truths else convert_to_tensor(input_tensor)
         return run(op, x, axis=axes_of(op.name, axis, x), keepdims=bool(keepdims))  # type: ignore[no-any-return]
 
     reduce.__name__ = reduce.__qualname__ = op.name

@@ -119,7 +119,11 @@ def fill_in(x: Tensor, dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
             raise errors.InvalidArgumentError(None, None, text)
     if not open_dims:
         return dims
-    total, rest = product(x.dims), product(d for d in dims if d != -1)
+    given = [d for d in dims if d != -1]
+    if 0 in given:  # what is left is that of the other axes
+        total, rest = (product(d for d in part if d != 0) for part in (x.dims, given))
+    else:
+        total, rest = product(x.dims), product(given)
     both = isinstance(total, int) and isinstance(rest, int)
     if len(open_dims) > 1:
         problem = "only one dim may be -1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,3 +91,38 @@ def unique_with_counts(
         text = f"unique: out_idx must be int32 or int64, not {kind.name}{at(user_origin())}"
         raise errors.DtypeError(None, None, text)
     return UniqueWithCounts(*run(UNIQUE, value, out_idx=kind))
+
+
+def _infer_along(x: TensorSpec, *, axis: int, out_idx: DType) -> tuple[TensorSpec, ...]:
+    count = fresh_symbol("unique")
+    return (
+        TensorSpec((*x.dims[:axis], count, *x.dims[axis + 1 :]), x.dtype),
+        TensorSpec((x.dims[axis],), out_idx), TensorSpec((count,), out_idx),
+    )  # fmt: skip
+
+
+def _eager_along(x: NDArray, *, axis: int, out_idx: DType) -> tuple[NDArray, NDArray, NDArray]:
+    parts = np.moveaxis(x, axis, 0)
+    rows = parts.reshape(len(parts), math.prod(parts.shape[1:])).tolist()
+    numbers: dict[tuple[Any, ...], int] = {}
+    places = [numbers.setdefault(tuple(row), len(numbers)) for row in rows]
+    idx = np.array(places, out_idx.np_dtype)
+    first = np.unique(idx, return_index=True)[1]
+    counts = np.bincount(idx, minlength=len(numbers)).astype(out_idx.np_dtype)
+    return np.take(x, first, axis), idx, counts
+
+
+UNIQUE_ALONG = register(
+    Op(
+        "unique_along", _infer_along, _eager_along,
+        tags=frozenset({"dynamic", "strings"}),
+        callback="it needs a table of the parts that were seen",
+        no_gradient="a part that changes ever so little is another one",
+    )
+)  # fmt: skip
+
+
+def unique_along(x: Tensor, axis: int, out_idx: DType) -> tuple[Tensor, Tensor, Tensor]:
+    """The different parts of a tensor along an axis in the order in which they come, for each part
+    the position of its equal among them, and how often each of them occurs."""
+    return run(UNIQUE_ALONG, x, axis=axis, out_idx=out_idx)  # type: ignore[no-any-return]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def _row(row: Any) -> bytes:
 def _eager(x: NDArray) -> NDArray:
     if not x.ndim:
         raise ValueError("a scalar")  # the shape rule says it
-    rows = [list(_row(row)) for row in x.reshape(len(x), -1)]
+    rows = [list(_row(row)) for row in x.reshape(len(x), math.prod(x.shape[1:]))]
     return np.array(rows, np.uint8).reshape(len(x), _BYTES)
 
 

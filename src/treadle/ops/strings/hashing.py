@@ -125,6 +125,13 @@ def _longer(s: bytes, n: int) -> int:
     )
 
 
+def concatenated(a: int, b: int) -> int:
+    """The fingerprint of two fingerprints, TensorFlow's FingerprintCat64."""
+    factor = 0xC6A4A7935BD1E995
+    both = ((a ^ factor) ^ (_mixed(b * factor) * factor & _WORD)) * factor & _WORD
+    return _mixed(_mixed(both) * factor)
+
+
 def murmur(s: bytes, seed: int = 0xDECAFCAFFE) -> int:
     """MurmurHash64A with TensorFlow's seed."""
     multiplier, n = 0xC6A4A7935BD1E995, len(s)

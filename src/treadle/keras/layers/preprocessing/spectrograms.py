@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import treadle as td
 from treadle.keras import initializers
 from treadle.keras.config import epsilon
-from treadle.keras.layers.base import InputSpec, Layer
+from treadle.keras.layers.base import Layer
+from treadle.keras.layers.input_spec import InputSpec
 from treadle.keras.layers.spatial import format_name, padding_name
 
 _MODES = ("log", "magnitude", "psd", "real", "imag", "angle", "stft")

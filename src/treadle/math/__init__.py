@@ -120,6 +120,7 @@ from treadle.ops.reductions.scan import (
 )
 
 if TYPE_CHECKING:
+    from treadle.math import special
     from treadle.ops.indexing.segments import (
         segment_max,
         segment_mean,
@@ -301,6 +302,7 @@ __all__ = [
     "softmax",
     "softplus",
     "softsign",
+    "special",
     "sqrt",
     "square",
     "squared_difference",
@@ -326,6 +328,7 @@ __all__ = [
 
 explain_errors(__name__)
 __getattr__ = provided(__name__, {
+    "treadle.math": "special",
     "treadle.ops.indexing.segments": """
         segment_max segment_mean segment_min segment_prod segment_sum unsorted_segment_max
         unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n

@@ -1,5 +1,6 @@
 """``td.lookup``: tables from keys to values, for strings and numbers."""
 
+from treadle.lookup import experimental
 from treadle.names import missing_in
 from treadle.ops.collections.table_contents import (
     KeyValueTensorInitializer,
@@ -14,6 +15,7 @@ __all__ = [
     "StaticVocabularyTable",
     "TextFileIndex",
     "TextFileInitializer",
+    "experimental",
 ]
 
 __getattr__ = missing_in(__name__)
