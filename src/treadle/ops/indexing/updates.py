@@ -72,8 +72,8 @@ def _part_and_positions(
     x: Tensor, items: list[Any], value: Any
 ) -> tuple[list[Any] | None, list[Any]]:
     """A key with arrays as the key of a part, and that of the arrays in this part: the elements
-    ``x[mask, j, 1:]`` are ``[mask, :]`` of ``x[:, j, 1:]``. No part where arrays and numbers are
-    positions that belong together, or where the part would order its axes otherwise."""
+    ``x[mask, j, 1:]`` are ``[mask, :]`` of ``x[:, j, 1:]``. No part where the arrays and numbers
+    are all positions that belong together, or where the part would order its axes otherwise."""
     arrays = [is_array(i) for i in items]
     numbers = [not a and _is_number(i) for i, a in zip(items, arrays, strict=True)]
     has_mask = any(a and _rank_of(i)[1] for i, a in zip(items, arrays, strict=True))
