@@ -172,8 +172,8 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "config learning_phase masks naming progress promotion replicas serialization stateless "
-        "tree",
+        "config float8 learning_phase masks naming progress promotion replicas serialization "
+        "stateless tree",
         "quantizers",
         "dtype_policies random",
         "activations constraints datasets initializers regularizers utils",

@@ -27,6 +27,7 @@ from treadle.ops.conversion import is_symbolic
 from treadle.ops.python_functions import call_user
 from treadle.ops.random.state import Stream, check_seed, drawing_from, streams
 from treadle.ops.shaping.unknown_rank import of_parts, specs_of_parts
+from treadle.sparse.tensor import SparseTensorValue
 
 
 def global_seed() -> int | None:
@@ -49,6 +50,7 @@ __all__ = [
     "NDArray",
     "Optional",
     "Slot",
+    "SparseTensorValue",
     "Stream",
     "SymbolicTensor",
     "at",

@@ -155,11 +155,9 @@ _INSTEAD = {
     **dict.fromkeys(
         (
             "AWQConfig", "AWQDTypePolicy", "GPTQConfig", "GPTQDTypePolicy",
-            "Float8QuantizationConfig", "QuantizedFloat8DTypePolicy", "compute_float8_amax_history",
-            "compute_float8_scale",
         ),
         "Use model.quantize('int8') or model.quantize('int4'), which keep tables of weights in "
-        "fewer bits, or the dtypes float16 and bfloat16",
+        "fewer bits",
     ),
     "DTypePolicyMap": "Give each layer its dtype, or use keras.config.set_dtype_policy",
     "SymbolicScope": "It belongs to the JAX backend of Keras: use td.function",
@@ -184,17 +182,10 @@ _INSTEAD = {
     "audio_dataset_from_directory": "Sound files are not read: use the module wave, and "
     "td.data.Dataset.from_tensor_slices",
     **dict.fromkeys(
-        ("bounding_boxes", "MaxNumBoundingBoxes"),
-        "Boxes are not changed with images: use td.image.crop_and_resize and "
-        "td.image.non_max_suppression",
-    ),
-    **dict.fromkeys(
         ("to_variant", "from_variant", "get_model_proto"),
         "Datasets are no tensors: give them to functions as they are, and keep their elements with "
         "Dataset.save",
     ),
-    "enable_debug_mode": "Use td.config.run_functions_eagerly(True), or Dataset.from_generator for "
-    "functions that are to run as Python",
     "data.experimental.service": "Elements are made by the process that uses them: use "
     "Dataset.shard for workers, and num_parallel_calls for threads",
     "distributed_save": "Use Dataset.shard and Dataset.save in each worker",

@@ -325,3 +325,21 @@ def test_functions_that_must_know_the_rank_of_elements() -> None:
     wide = data.map(lambda x: td.expand_dims(x, 0) * 2)
     assert wide.element_spec.shape.rank is None
     assert [x.numpy().tolist() for x in wide.take(2)] == [[[0, 2]], [[2, 4]]]
+
+
+class TestErrorsWithinPasses(td.test.TestCase):
+    """`assertRaises` clears the frames of an error; the pass goes on behind it all the same."""
+
+    def test_passes_go_on(self) -> None:
+        numbers = Dataset.from_tensor_slices([1.0, np.nan, 3.0])
+        mapped = numbers.map(lambda x: td.debugging.check_numerics(x, "wrong"))
+        given = Dataset.from_generator(lambda: [1.0, "no", 3.0], td.float32, [])
+        for dataset in (
+            mapped, mapped.map(lambda x: x, num_parallel_calls=2), mapped.take(3), given,
+            mapped.prefetch(1), Dataset.zip((mapped,)).map(lambda x: x), mapped.batch(1).unbatch(),
+        ):  # fmt: skip
+            iterator = iter(dataset)
+            assert float(next(iterator)) == 1.0
+            with self.assertRaises(td.errors.InvalidArgumentError):
+                next(iterator)
+            assert float(next(iterator)) == 3.0

@@ -31,7 +31,7 @@ _REFUSED += [
 # What is missing, by the reason: the module or class, and its names.
 MISSING = {
     "TensorFlow's data service and its graphs of pipelines": {
-        "data.experimental": "distributed_save enable_debug_mode from_variant get_model_proto "
+        "data.experimental": "distributed_save from_variant get_model_proto "
         "make_saveable_from_iterator service to_variant",
         "data.Dataset": "fingerprint",
     },

@@ -253,3 +253,24 @@ def test_unlike_elements_at_a_computed_position():
 
     with pytest.raises(TypeError, match="read at a position that only the run knows"):
         td.jit(mixed)(np.zeros(2))
+
+
+def test_conditions_in_comprehensions_of_two_loops():
+    def both(a, n):
+        return [(i, j) for i in range(len(a)) for j in range(3) if a[i] > 0.1 * j + n]
+
+    def outer_too(table, n):
+        return [2 * v for row in table if row[0] > n for v in row if v > 0.5]
+
+    def known(a, n):
+        return [(i, j) for i in range(n) for j in range(i) if (i + j) % 2]
+
+    def unlike(table, n):
+        return sum([x for i in range(3) for x in table[i, : i + 1] if x > n])
+
+    for function, array, number in (
+        (both, LONG, 0.25), (both, LONG, 9.0), (outer_too, TABLE, 0.5), (known, SHORT, 5),
+    ):  # fmt: skip
+        assert td.jit(function)(array, number) == function(array, number)
+    with pytest.raises(TypeError, match="the inner loops differ in their length"):
+        td.jit(unlike)(TABLE, 0.5)

@@ -219,3 +219,70 @@ def test_another_name_of_a_list_that_grew():
 
     with pytest.raises(Exception, match="grew in a loop or branch"):
         td.jit(reads)(X)
+
+
+def test_lists_of_comprehensions_that_grow():
+    def percolates(a):
+        n = len(a)
+        free, seen = a > 0.45, np.zeros(n)
+        stack = [i for i in range(3) if free[i]]
+        while stack:
+            i = stack.pop()
+            seen[i] = 1.0
+            for j in (i - 2, i + 1, i + 3):
+                if 0 <= j < n and free[j] and seen[j] == 0.0:
+                    stack.append(j)
+        return seen
+
+    def in_order(a):
+        queue, head = [i for i in range(len(a)) if a[i] > 0.9], 0
+        while head < len(queue):
+            u = queue[head]
+            head += 1
+            if u % 7 == 0:
+                queue.append(u + 1)
+        return queue, queue[-1], queue[head - len(queue) - 2]
+
+    def all_taken(a):
+        kept = [2.0 * x for x in a]
+        while len(kept) > 1 and kept[-1] > 0.3:
+            kept.pop()
+        return kept
+
+    def another_name(a):
+        stack = [i for i in range(len(a)) if a[i] > 0.9]
+        other = stack
+        while stack:
+            stack.pop()
+        return len(other)
+
+    for function in (percolates, in_order, all_taken):
+        for _ in range(2):
+            wanted, found = function(X), td.jit(function)(X)
+            if isinstance(wanted, np.ndarray):
+                np.testing.assert_array_equal(found, wanted)
+            else:
+                assert found == wanted
+    with pytest.raises(Exception, match="grew in a loop or branch"):
+        td.jit(another_name)(X)
+
+
+def test_a_variable_that_only_the_first_iteration_gives_a_value():
+    def recurrence(a):
+        out = np.zeros_like(a)
+        for i in range(len(a)):
+            if i == 0:
+                z = a[0]
+            elif i == 1:
+                z = z - 0.5 * a[1]
+            else:
+                z = 0.5 * z + 0.25 * out[i - 2]
+            steps = 0
+            while steps < 3 and z > 0.1:
+                z -= 0.1
+                steps += 1
+            out[i] = z
+        return out
+
+    for a in (X, SHORT, np.tile(X, 10)):
+        np.testing.assert_allclose(td.jit(recurrence)(a), recurrence(a), rtol=1e-12)

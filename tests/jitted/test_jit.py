@@ -543,3 +543,22 @@ def test_an_array_of_another_dtype_after_the_first_iteration():
         return v, v.dtype == x.dtype
 
     agree(f, np.arange(4, dtype=np.float32), 3)
+
+
+def test_functions_that_numba_has_compiled_are_traced():
+    """Numba's objects keep the function as ``py_func``."""
+    dispatcher = type("CPUDispatcher", (), {"__module__": "numba.core.registry"})
+
+    def plain(x):
+        return x.sum() if x[0] > 0 else x.max()
+
+    compiled = dispatcher()
+    compiled.py_func = plain
+
+    @td.jit
+    def outer(x):
+        return compiled(x) + compiled(-x)
+
+    x = np.array([1.0, 2.0])
+    assert outer(x) == plain(x) + plain(-x)
+    assert td.jit(compiled)(x) == plain(x)

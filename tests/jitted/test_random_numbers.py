@@ -82,8 +82,15 @@ def _seed() -> None:
     _own.seed(3)
 
 
-@pytest.mark.parametrize("function", [walk, arrays, orders, seeded, own, of_python])
-def test_numbers_are_those_of_python(function: Any) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "walk", "arrays", "orders", "seeded", "own", "of_python", "by_numpy", "modern",
+        "made_inside", "of_python_with_a_seed",
+    ],
+)
+def test_numbers_are_those_of_python(name: str) -> None:
+    function = globals()[name]
     jitted = td.jit(function)
     wanted, found = [], []
     for run, into in ((function, wanted), (jitted, found)):
@@ -127,23 +134,79 @@ def test_generators_are_arguments_and_in_other_functions() -> None:
 
 def test_what_is_not_drawn_is_refused() -> None:
     @td.jit
-    def poisson(n: Any) -> Any:
-        return np.random.poisson(3.0, n)
-
-    rng = np.random.default_rng(0)
-
-    @td.jit
-    def modern(n: Any) -> Any:
-        return rng.normal(size=n)
-
-    with pytest.raises(TypeError, match="np.random.poisson draws .* .np.random has choice"):
-        poisson(3)
-    with pytest.raises(TypeError, match="Generator.normal draws its numbers when Python runs"):
-        modern(3)
+    def gauss(n: Any) -> Any:
+        return random.gauss(0.0, 1.0) + n
 
     @td.jit
     def given(generator: Any) -> Any:
         return generator.normal()
 
+    with pytest.raises(TypeError, match="random.gauss draws .* .random has choice"):
+        gauss(3)
     with pytest.raises(TypeError, match="Generator.normal draws its numbers when Python runs"):
-        given(rng)
+        given(np.random.Generator(np.random.SFC64(0)))
+
+
+def by_numpy(n: Any) -> Any:
+    """Distributions that NumPy draws when the program runs, between those of the program."""
+    total = np.random.random()
+    for i in range(n):
+        if np.random.random() < 0.5:
+            total += np.random.gamma(2.0 + i) - np.random.poisson(3.0)
+    return (
+        total, np.random.beta(2.0, 3.0, n), np.random.binomial(10, 0.5), np.random.normal(),
+        np.random.multinomial(20, [0.2, 0.3, 0.5], size=2), np.random.dirichlet(np.ones(3)),
+        np.random.triangular(-1.0, 0.0, 1.0, (n, 2)), np.random.choice(n + 9, 3, replace=False),
+    )  # fmt: skip
+
+
+def modern(n: Any) -> Any:
+    rng = np.random.default_rng(n)
+    grid = rng.random((n, 2))
+    order = rng.permutation(grid)
+    return (
+        grid, order, rng.normal(grid), rng.uniform(-1.0, 1.0), rng.integers(3, 9, (2, n)),
+        rng.integers(1 << 40), rng.exponential(2.0, n), rng.standard_normal(), rng.choice(7),
+        rng.choice(grid[:, 0], 2), rng.lognormal(0.0, 0.5), rng.poisson(2.0, n),
+        rng.standard_gamma(3.0), rng.random(3, dtype=np.float32), rng.permuted(order[:, 0]),
+        rng.integers(5, endpoint=True), rng.choice(4, p=np.array([0.1, 0.2, 0.3, 0.4])),
+    )  # fmt: skip
+
+
+def made_inside(n: Any) -> Any:
+    """Generators that the function makes begin anew in each call."""
+    old, own = np.random.RandomState(n), random.Random(5)
+    return old.normal(size=2), old.randint(9), own.random(), own.choices([1.0, 2.0], [1, 3], k=3)
+
+
+def of_python_with_a_seed(n: Any) -> Any:
+    random.seed(n)
+    found = random.random()
+    random.seed(n + (1 << 40))
+    return (
+        found, random.getrandbits(40), random.sample([1, 2, 3, 4], 3), random.triangular(0.0, 2.0),
+        random.choices([1, 2, 3], k=4), random.lognormvariate(0.0, 1.0),
+        random.weibullvariate(1.0, 2.0), random.paretovariate(3.0),
+    )  # fmt: skip
+
+
+def test_a_generator_of_the_callers_goes_on() -> None:
+    @td.jit
+    def draw(rng: Any, n: Any) -> Any:
+        total = 0.0
+        for _ in range(n):
+            total += rng.normal() if rng.random() < 0.5 else rng.integers(10)
+        return total, rng.gamma(2.0)
+
+    plain, generator = np.random.default_rng(2), np.random.default_rng(2)
+    for n in (3, 50, 50):
+        np.testing.assert_allclose(draw(generator, n), draw.python_function(plain, n), 1e-13)
+    assert plain.random() == generator.random()
+
+
+def test_a_generator_without_a_seed_is_another_one_in_each_call() -> None:
+    @td.jit
+    def fresh() -> Any:
+        return np.random.default_rng().random()
+
+    assert len({fresh() for _ in range(4)}) == 4

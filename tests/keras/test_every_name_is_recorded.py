@@ -18,7 +18,7 @@ NAMES = json.loads((Path(__file__).parent / "names.json").read_text())
 # Layers whose losses are not recorded, by the reason.
 WITHOUT_LOSSES = {
     "a base that computes nothing, or what the layers in it do": {
-        "Layer", "Wrapper", "InputLayer", "Pipeline",
+        "Layer", "Wrapper", "InputLayer", "MaxNumBoundingBoxes", "Pipeline",
     },
     "computes what the program's function does": {"Lambda"},
     "computes a function of a saved model": {"TFSMLayer"},
@@ -49,13 +49,10 @@ MISSING = {
         "layers": "FlaxLayer JaxLayer TorchModuleWrapper", "callbacks": "OrbaxCheckpoint",
         "": "wrappers",
     },
-    "floats of 8 bits, and numbers of 4 bits that are fitted to examples": {
-        "quantizers": "AWQConfig Float8QuantizationConfig GPTQConfig compute_float8_amax_history "
-        "compute_float8_scale quantize_and_dequantize",
-        "dtype_policies": "AWQDTypePolicy GPTQDTypePolicy QuantizedFloat8DTypePolicy",
+    "numbers of 4 bits that are fitted to examples": {
+        "quantizers": "AWQConfig GPTQConfig", "dtype_policies": "AWQDTypePolicy GPTQDTypePolicy",
     },
     "of Keras's other backends": {"": "RematScope SymbolicScope distribution"},
-    "boxes that change with images": {"layers": "MaxNumBoundingBoxes", "utils": "bounding_boxes"},
     "sounds are not read, pictures not drawn": {
         "utils": "audio_dataset_from_directory", "": "visualization",
     },

@@ -93,8 +93,9 @@ def test_dicts_of_images_and_labels():
     given = {"images": wave(2, 4, 4, 1), "labels": np.array([0, 1])}
     found = layers.Resizing(2, 2)(given)
     assert found["images"].shape == (2, 2, 2, 1) and list(found["labels"]) == [0, 1]
-    with pytest.raises(ValueError, match="bounding_boxes"):
-        layers.Resizing(2, 2)({**given, "bounding_boxes": np.zeros((2, 4))})
+    boxes = {"boxes": np.zeros((2, 1, 4)), "labels": np.zeros((2, 1))}
+    with pytest.raises(ValueError, match="bounding_box_format"):
+        layers.Resizing(2, 2)({**given, "bounding_boxes": boxes})
 
 
 def test_datasets_are_adapted_to_and_mapped():

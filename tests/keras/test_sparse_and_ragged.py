@@ -211,3 +211,11 @@ def test_operations_give_sparse_results() -> None:
     assert plain(counts) == ([[0, 1], [0, 2], [1, 0], [1, 5]], [2, 1, 2, 1], [2, 6])
     dense = keras.ops.convert_to_tensor(matrix(), sparse=False)
     assert dense.numpy()[1].tolist() == [0, 1, 0, 1]
+
+
+def test_places_that_sparse_numbers_leave_out_have_the_first_vector() -> None:
+    embedding = layers.Embedding(3, 2, weights=[np.array([[7.0, 8.0], [2.0, 2.0], [3.0, 3.0]])])
+    x = td.SparseTensor([[0, 0], [1, 2]], [2, 1], (2, 3))
+    known = [[[3, 3], [7, 8], [7, 8]], [[7, 8], [7, 8], [2, 2]]]
+    for call in (embedding, td.function(embedding)):
+        np.testing.assert_array_equal(call(x), known)

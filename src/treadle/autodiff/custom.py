@@ -146,6 +146,11 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def recomputed(*args: Any, **kwargs: Any) -> Any:
+        try:
+            tensors = [convert_to_tensor(x) for x in nest.flatten(args)]
+        except Claimed as claimed:  # tensors of graphs of TensorFlow 1
+            return claimed.take(recomputed, args, kwargs)
+
         @custom_gradient
         def inner(*flat: Any) -> Any:
             with taping(tuple(t for t in context.tapes if isinstance(t, _VariableWatcher))):
@@ -164,7 +169,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
             return result, grad_fn
 
-        return inner(*(convert_to_tensor(x) for x in nest.flatten(args)))
+        return inner(*tensors)
 
     return recomputed
 

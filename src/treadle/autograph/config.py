@@ -16,7 +16,8 @@ NEVER_CONVERTED = {
 # Modules and packages of treadle that are written as users write.
 _PROGRAMS = (
     "treadle.examples.", "treadle.io.checksums", "treadle.jitted.array_functions",
-    "treadle.jitted.math_functions", "treadle.jitted.twister",
+    "treadle.jitted.math_functions", "treadle.jitted.pcg",
+    "treadle.jitted.twister",
 )  # fmt: skip
 MARK = "__treadle_do_not_convert__"  # holds the code of functions that are marked so
 _STANDARD = sys.stdlib_module_names
@@ -46,7 +47,14 @@ def is_library_object(value: Any) -> bool:
         is_library_module(type(value).__module__)
         and type(value).__module__ != "functools"
         and (type(value).__module__.partition(".")[0] != "treadle")
+        and numba_function(value) is None
     )
+
+
+def numba_function(value: Any) -> Any:
+    """The Python function that Numba's ``@jit`` was given, whose result `value` is; else None."""
+    is_numbas = type(value).__module__.partition(".")[0] == "numba"
+    return getattr(value, "py_func", None) if is_numbas else None
 
 
 def gives_library_object(value: Any) -> bool:

@@ -15,6 +15,7 @@ from treadle.autograph.analysis.definedness import definedness
 from treadle.autograph.analysis.jumps import statements
 from treadle.autograph.analysis.liveness import liveness
 from treadle.autograph.analysis.walking import walk
+from treadle.autograph.converters.comparisons import Comparisons
 from treadle.autograph.converters.deletions import mark_deletions
 from treadle.autograph.converters.expressions import Expressions
 from treadle.autograph.converters.functional import Functional
@@ -35,8 +36,13 @@ from treadle.autograph.printing import print_function
 from treadle.autograph.template import Template
 
 
-def convert(function: types.FunctionType, recursive: bool, filename: str) -> Template:
+def convert(
+    function: types.FunctionType, recursive: bool, optional: bool, filename: str
+) -> Template:
     """The converted form of a function, its code compiled under a file name.
+
+    Args:
+        optional: whether variables may be None in some runs.
 
     Raises:
         ConversionError: there is no source, or it has a statement that cannot be converted, or
@@ -44,7 +50,7 @@ def convert(function: types.FunctionType, recursive: bool, filename: str) -> Tem
     """
     source = parsing.find(function)
     try:
-        return _template(function, source, recursive, filename)
+        return _template(function, source, recursive, optional, filename)
     except RecursionError:
         code = function.__code__
         raise ConversionError(
@@ -54,11 +60,12 @@ def convert(function: types.FunctionType, recursive: bool, filename: str) -> Tem
 
 
 def _template(
-    function: types.FunctionType, source: parsing.Source, recursive: bool, filename: str
-) -> Template:
+    function: types.FunctionType, source: parsing.Source, recursive: bool, optional: bool,
+    filename: str,
+) -> Template:  # fmt: skip
     checks.check(source)
     root = gast.ast_to_gast(source.node)
-    root, asked = _convert(root, function, source, recursive)
+    root, asked = _convert(root, function, source, recursive, optional)
     printed = print_function(root, source.lines)
     lines = [line + "\n" for line in printed.lines]
     if f"{build.AG}." not in printed.text:
@@ -79,8 +86,9 @@ def _template(
 
 
 def _convert(
-    root: Any, function: types.FunctionType, source: parsing.Source, recursive: bool
-) -> tuple[Any, dict[str, Facts]]:
+    root: Any, function: types.FunctionType, source: parsing.Source, recursive: bool,
+    optional: bool,
+) -> tuple[Any, dict[str, Facts]]:  # fmt: skip
     """The pipeline for a function and those defined inside it. Gives the new tree, and the facts
     about names that were asked for."""
     nodes = list(walk(root))
@@ -89,6 +97,8 @@ def _convert(
     names = Names(used | {build.AG})
     if not isinstance(root, gast.Lambda):
         comments.attach(root, source.lines)  # first: the tree is still as in the source
+    if optional:
+        root = Comparisons().visit(root)
     if source.class_name is not None:
         mangle(root, source.class_name)
     resolver = resolution.Resolver(function, root)

@@ -26,7 +26,7 @@ from treadle.core.sources import sources
 KIND = "conversion"  # of objects on disk
 
 
-def key_of(function: types.FunctionType, recursive: bool) -> str | None:
+def key_of(function: types.FunctionType, recursive: bool, optional: bool) -> str | None:
     """Names the conversion of a function; None for functions that are not in a file as it was when
     this process began, and where nothing is kept."""
     code = function.__code__
@@ -38,7 +38,7 @@ def key_of(function: types.FunctionType, recursive: bool) -> str | None:
     if not lines:
         return None
     place = code.co_qualname, code.co_firstlineno, code.co_flags, code.co_freevars
-    words = [repr((*_versions(), name, place, recursive)), "".join(lines)]
+    words = [repr((*_versions(), name, place, recursive, optional)), "".join(lines)]
     digest = hashlib.sha256("\n".join(words).encode("utf-8", "surrogatepass"))
     digest.update(code.co_code + code.co_linetable)
     return digest.hexdigest()[:40]

@@ -35,28 +35,34 @@ def twin(function: types.FunctionType, operators: types.ModuleType) -> types.Fun
     return function if made is None else made
 
 
-def template_of(function: types.FunctionType, recursive: bool = True) -> Template:
-    """The generated text and code for a function, made once per code object and set of facts."""
+def template_of(
+    function: types.FunctionType, recursive: bool = True, optional: bool = False
+) -> Template:
+    """The generated text and code for a function, made once per code object and set of facts.
+
+    Args:
+        optional: whether variables may be None in some runs (`converters.comparisons`).
+    """
     of_code = _templates.setdefault(function.__code__, {})
-    key = (function.__code__.co_filename, id(function.__globals__), recursive)
+    key = (function.__code__.co_filename, id(function.__globals__), recursive, optional)
     made: list[Template] = of_code.setdefault(key, [])
     for template in made:
         if facts.hold(function, template.asked):
             return template
-    made.append(_make_template(function, recursive))
+    made.append(_make_template(function, recursive, optional))
     return made[-1]
 
 
-def _make_template(function: types.FunctionType, recursive: bool) -> Template:
+def _make_template(function: types.FunctionType, recursive: bool, optional: bool) -> Template:
     code = function.__code__
-    key = stored.key_of(function, recursive)
+    key = stored.key_of(function, recursive, optional)
     known = None if key is None else stored.load(key, function, _filename(code))
     if known is not None:
         template = known
     else:
         from treadle.autograph.conversion import convert
 
-        template = convert(function, recursive, _filename(code))
+        template = convert(function, recursive, optional, _filename(code))
         if key is not None:
             stored.keep(key, template)
     logs.tell_conversion(code, None if template.code is None else template.text)

@@ -163,7 +163,8 @@ def rebuild(like: Any, parts: list[Any]) -> Any:
     if type(like) in _registered:
         return _registered[type(like)][1](like, parts)
     if _says_its_parts(type(like)):
-        return type(like).__tf_unflatten__(like.__tf_flatten__()[0], tuple(parts))
+        # A method of the class, or one of its objects.
+        return like.__tf_unflatten__(like.__tf_flatten__()[0], tuple(parts))
     return _with_fields(like, dict(zip(field_names(like) or (), parts, strict=True)))
 
 

@@ -13,6 +13,7 @@ import treadle as td
 from treadle.data import graph
 from treadle.data.elements import (
     DatasetSpec,
+    UserStructure,
     as_structure,
     as_value,
     holds_composites,
@@ -20,6 +21,7 @@ from treadle.data.elements import (
     leaves_of,
     on_host,
     packer,
+    relaxed,
     spec_of,
 )
 from treadle.data.iterator import Cursor, NumpyIterator, OwnedIterator
@@ -65,6 +67,11 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
                 "Datasets are made by Dataset.from_tensor_slices, Dataset.range and the like"
                 f"{at(user_origin())}"
             )
+        if not leaves_of(stage.spec):
+            raise td.errors.InvalidArgumentError(
+                None, None, "the elements of a dataset must hold a tensor at least, not "
+                f"{stage.spec!r} alone{at(user_origin())}"
+            )  # fmt: skip
         devices.check_last(stage)
         self._stage, self._options = stage, options or Options()
         if stage.origin is None:
@@ -88,11 +95,14 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
 
         Args:
             tensors: an array or tensor, a ragged or sparse one, or tuples and dicts of them, with
-                equal first dimensions.
+                equal first dimensions; or a list of datasets, which are the elements then.
 
         Raises:
+            TypeError: datasets whose elements are of different types.
             ValueError: a scalar, or different first dimensions.
         """
+        if isinstance(tensors, list) and tensors and all(isinstance(t, Dataset) for t in tensors):
+            return Dataset(_listed(tensors))
         value = as_structure(tensors)
         if holds_composites(value):
             return Dataset(batching.SlicesOfComposites(sources.FromTensors(value)))
@@ -200,8 +210,8 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = True
     ) -> Dataset:
         """From the dataset whose number (int64) is the next element of `choice_dataset`."""
-        combining.check_numbers(choice_dataset._stage)
         datasets = _some(datasets, "choose_from_datasets")
+        combining.check_numbers(choice_dataset._stage)
         parts = [d._stage for d in datasets]
         stage = combining.Choose(parts, choice_dataset._stage, stop_on_empty_dataset)
         return Dataset(stage, _options_of([*datasets, choice_dataset]))
@@ -293,7 +303,9 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         """`block_length` elements of each of `cycle_length` datasets of `map_func` in turn."""
         cycle = -1 if cycle_length is None else cycle_length
         block = 1 if block_length is None else block_length
-        return self._then(nesting.Interleave(self._stage, map_func, cycle, block))
+        return self._then(
+            nesting.Interleave(self._stage, map_func, cycle, block, num_parallel_calls)
+        )
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """(number, element), the numbers int64 from `start`."""
@@ -687,6 +699,8 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         Raises:
             InvalidArgumentError: there is none, or more than one.
         """
+        if context.recorder is not None:
+            return self._single_element_in_graph()
         iterator = OwnedIterator(self._stage)
         first, second = iterator.get_next_as_optional(), iterator.get_next_as_optional()
         if not first.has_value() or second.has_value():
@@ -695,6 +709,15 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
                 None, None, f"get_single_element: the dataset has {count}{at(user_origin())}"
             )
         return first.get_value()
+
+    def _single_element_in_graph(self) -> Any:
+        elements = self.in_graph()
+        td.Assert(elements.has_next(), ["get_single_element: the dataset has no element"])
+        element = elements.get_next()
+        ended = td.logical_not(elements.has_next())
+        td.Assert(ended, ["get_single_element: the dataset has more than one element"])
+        elements.close()
+        return element
 
     def __iter__(self) -> Any:
         if context.recorder is not None:
@@ -759,8 +782,9 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         """Nothing: a dataset holds nothing open (what is open in a function is closed)."""
 
     def options(self) -> Options:
-        """The options it was given."""
-        return self._options
+        """The options it was given, which cannot be changed here: see `with_options`."""
+        told: Options = self._options._as_told()
+        return told
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
         """The same elements with `options` set."""
@@ -805,6 +829,14 @@ def _some(datasets: Any, what: str) -> list[Dataset]:
     return found
 
 
+def _listed(datasets: list[Dataset]) -> Stage:
+    """The stage whose elements are these datasets."""
+    spec = datasets[0].element_spec
+    for dataset in datasets[1:]:
+        spec = relaxed(spec, dataset.element_spec, "from_tensor_slices")
+    return batching.Listed(DatasetSpec(spec), [(dataset,) for dataset in datasets])
+
+
 def _path(path: Any) -> str:
     """The name of a file, of a str, bytes, a path or an eager tensor."""
     given = path.numpy() if isinstance(path, td.Tensor) else path
@@ -840,7 +872,8 @@ def spec_of_signature(signature: Any) -> Any:
         return {k: spec_of_signature(v) for k, v in signature.items()}
     if isinstance(signature, tuple):
         return signature
-    if not isinstance(signature, td.TensorSpec | ExtensionTypeSpec | CompositeTensorSpec):
+    kinds = td.TensorSpec | ExtensionTypeSpec | CompositeTensorSpec | UserStructure
+    if signature is not None and not isinstance(signature, kinds):
         raise TypeError(
             f"output_signature must hold TensorSpecs, got {signature!r}{at(user_origin())}"
         )

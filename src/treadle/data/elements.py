@@ -1,8 +1,9 @@
 """Elements of datasets: their structures, their specs, and arrays to and from tensors.
 
 Inside a pipeline an element is a tuple of leaves, in the order of `leaves_of`: arrays, and datasets
-where elements hold those (`Dataset.window`). Tuples, mappings, extension types, ragged and sparse
-tensors are structure; lists are not: they become tensors. What ragged and sparse tensors are in a
+where elements hold those (`Dataset.window`). Tuples, mappings, extension types, `UserStructure`s,
+ragged and sparse tensors are structure, and so is None, which has no leaves and is its own spec;
+lists are not: they become tensors. What ragged and sparse tensors are in a
 batch their specs say, so stages that batch take them as the whole *components* that they are.
 """
 
@@ -20,6 +21,7 @@ from treadle.iteration import (
     CompositeTensor,
     CompositeTensorSpec,
     NDArray,
+    SparseTensorValue,
     at,
     children,
     context,
@@ -34,10 +36,23 @@ from treadle.iteration import (
 
 Leaves: TypeAlias = tuple[Any, ...]
 
+
+class _OfUsers(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        kind = type(value)
+        return hasattr(kind, "__attrs_attrs__") or hasattr(kind, "__tf_flatten__")
+
+
+class UserStructure(metaclass=_OfUsers):
+    """Objects of classes of attrs, and of classes that say their parts by ``__tf_flatten__``. Their
+    specs are objects of the same classes."""
+
+
 _COMPOSITE = CompositeTensor | CompositeTensorSpec
-_EXTENSION = ExtensionType | ExtensionTypeSpec | _COMPOSITE
+_EXTENSION = ExtensionType | ExtensionTypeSpec | UserStructure | _COMPOSITE
 _STRUCTURES = (
-    tuple, Mapping, ExtensionType, ExtensionTypeSpec, CompositeTensor, CompositeTensorSpec
+    tuple, Mapping, ExtensionType, ExtensionTypeSpec, UserStructure, CompositeTensor,
+    CompositeTensorSpec, type(None),
 )  # fmt: skip
 
 
@@ -83,13 +98,15 @@ def as_structure(value: Any) -> Any:
     """The value with tensors as its leaves; lists and numbers are converted."""
     if isinstance(value, Mapping):
         return mapping_like(value, {k: as_structure(v) for k, v in value.items()})
+    if isinstance(value, SparseTensorValue):
+        return sparse_tensor(value)
     if isinstance(value, tuple):
         parts = [as_structure(v) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if value is None:
-        raise TypeError(f"None cannot be an element of a dataset{at(user_origin())}")
-    if is_element(value):
+    if value is None or is_element(value):
         return value
+    if isinstance(value, UserStructure):
+        return rebuild(value, [as_structure(part) for _, part in children(value) or ()])
     return host_tensor(value)
 
 
@@ -99,6 +116,14 @@ def host_tensor(value: Any) -> td.Tensor:
         return td.convert_to_tensor(value)
     with td.device("CPU:0"):
         return td.convert_to_tensor(value)
+
+
+def sparse_tensor(value: SparseTensorValue) -> Any:
+    """A sparse tensor of the host of the arrays of one."""
+    if context.recorder is not None:
+        return td.SparseTensor.from_value(value)
+    with td.device("CPU:0"):
+        return td.SparseTensor.from_value(value)
 
 
 def is_element(value: Any) -> bool:
@@ -121,7 +146,7 @@ def leaves_of(value: Any, whole: bool = False) -> list[Any]:
         return [leaf for key in sorted(value) for leaf in leaves_of(value[key], whole)]
     if isinstance(value, _EXTENSION) and not (whole and isinstance(value, _COMPOSITE)):
         return [leaf for _, part in children(value) or () for leaf in leaves_of(part, whole)]
-    return [value]
+    return [] if value is None else [value]
 
 
 def packed(structure: Any, leaves: Iterable[Any], whole: bool = False) -> Any:
@@ -139,7 +164,7 @@ def _packed(structure: Any, leaves: Iterator[Any], whole: bool) -> Any:
     if isinstance(structure, _EXTENSION) and not (whole and isinstance(structure, _COMPOSITE)):
         parts = [_packed(p, leaves, whole) for _, p in children(structure) or ()]
         return rebuild(structure, parts)
-    return next(leaves)
+    return None if structure is None else next(leaves)
 
 
 def holds_composites(structure: Any) -> bool:
@@ -150,6 +175,9 @@ def holds_composites(structure: Any) -> bool:
 def map_components(fn: Callable[[Any], Any], structure: Any) -> Any:
     """`fn` of each tensor or composite tensor, or of each of their specs."""
     return packed(structure, map(fn, leaves_of(structure, whole=True)), whole=True)
+
+
+_WITH_PARTS = (tuple, ExtensionTypeSpec, UserStructure)
 
 
 def map_types(leaf: Callable[[Any], Any], extension: tuple[Any, ...], structure: Any) -> Any:
@@ -174,9 +202,9 @@ def map_types(leaf: Callable[[Any], Any], extension: tuple[Any, ...], structure:
     if isinstance(structure, Mapping):
         found = {key: map_types(leaf, extension, structure[key]) for key in structure}
         return mapping_like(structure, found)
-    parts = children(structure) if isinstance(structure, tuple | ExtensionTypeSpec) else None
+    parts = children(structure) if isinstance(structure, _WITH_PARTS) else None
     if parts is None:
-        return leaf(structure)
+        return None if structure is None else leaf(structure)
     return rebuild(structure, [map_types(leaf, extension, part) for _, part in parts])
 
 
@@ -203,7 +231,7 @@ def form_of(structure: Any) -> Any:
     if isinstance(structure, _EXTENSION):
         parts = (form_of(p) for _, p in children(structure) or ())
         return (seen_as(structure), static_part(structure), *parts)
-    return None
+    return "none" if structure is None else None
 
 
 def spec_of(value: Any) -> Any:

@@ -23,9 +23,10 @@ from treadle.data.stages.parallel import AUTOTUNE
 from treadle.data.stages.sources import FromList
 from treadle.data.stages.stage import INFINITE as INFINITE_CARDINALITY
 from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
-from treadle.data.stages.stage import Stage
+from treadle.data.stages.stage import Stage, debugging
 from treadle.data.tables import CsvDataset, make_csv_dataset
-from treadle.iteration import Optional
+from treadle.iteration import Optional, context, user_origin
+from treadle.iteration import at as place
 from treadle.names import provided
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ __all__ = [
     "copy_to_device",
     "dense_to_ragged_batch",
     "dense_to_sparse_batch",
+    "enable_debug_mode",
     "enumerate_dataset",
     "from_list",
     "get_next_as_optional",
@@ -98,6 +100,19 @@ __all__ = [
 def Counter(start: Any = 0, step: Any = 1, dtype: Any = td.int64) -> Dataset:
     """See `Dataset.counter`."""
     return Dataset.counter(start, step, dtype)
+
+
+def enable_debug_mode() -> None:
+    """Let functions of datasets that are made from now on run in Python, eagerly: for each element
+    and in the thread that takes it, so that a debugger stops in them. Nothing is prefetched or
+    called in parallel meanwhile. It is slow, and stays on.
+
+    Raises:
+        ValueError: inside a function.
+    """
+    if context.recorder is not None:
+        raise ValueError(f"enable_debug_mode: call it outside of functions{place(user_origin())}")
+    debugging.on = True
 
 
 def dense_to_ragged_batch(

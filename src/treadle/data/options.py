@@ -6,6 +6,8 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import Any, ClassVar
 
+from treadle.iteration import at, user_origin
+
 
 class AutoShardPolicy(IntEnum):
     """Which part of the data a worker gets from `Strategy.experimental_distribute_dataset`: its
@@ -42,10 +44,12 @@ class _Group:
     Raises:
         AttributeError: there is no option of a name.
         TypeError: a value of another class.
+        ValueError: an option is set of those that a dataset told: it would not be the dataset's.
     """
 
     _kinds: ClassVar[dict[str, type]] = {}
     _defaults: ClassVar[dict[str, Any]] = {}
+    _told = False
 
     def __init__(self) -> None:
         for name, kind in self._kinds.items():
@@ -60,7 +64,22 @@ class _Group:
             raise TypeError(
                 f'Property "{name}" must be of type {kind}, got: {value} (type: {type(value)})'
             )
+        if self._told:
+            raise ValueError(
+                "Options that dataset.options() gave cannot be changed: a dataset with others is "
+                f"dataset.with_options(options){at(user_origin())}"
+            )
         object.__setattr__(self, name, value)
+
+    def _as_told(self) -> Any:
+        """Equal options that cannot be changed."""
+        made = type(self)()
+        for name, kind in self._kinds.items():
+            value = getattr(self, name)
+            own = value._as_told() if issubclass(kind, _Group) else value
+            object.__setattr__(made, name, own)
+        object.__setattr__(made, "_told", True)
+        return made
 
     def _merged(self, other: Any) -> Any:
         """These options with those that `other` sets."""
@@ -75,7 +94,9 @@ class _Group:
         return made
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and vars(other) == vars(self)
+        return type(other) is type(self) and all(
+            getattr(self, name) == getattr(other, name) for name in self._kinds
+        )
 
     __hash__ = None  # type: ignore[assignment]
 

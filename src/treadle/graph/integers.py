@@ -164,6 +164,7 @@ class Integers:
     def _is_exact(self, value: Value) -> bool:
         """Whether a scalar is its dim: no product on the way to it may have wrapped around."""
         if value not in self._exact:
+            self._exact[value] = False  # what is made of itself, by an outer loop, is not proved
             self._exact[value] = self._find_exact(value)
         return self._exact[value]
 

@@ -143,6 +143,22 @@ class TracedSequence:
         raise NotImplementedError
 
 
+class Indirect:
+    """Stands for a value that is asked for, which may add something to the program."""
+
+    __slots__ = ()
+    __array_ufunc__ = None
+
+    def get(self) -> Any:
+        """The value."""
+        raise NotImplementedError
+
+
+def direct(value: Any) -> Any:
+    """The value that one of a variable stands for."""
+    return value.get() if isinstance(value, Indirect) else value
+
+
 class ConcreteValueError(TypeError):
     """Python needs a value that is only known when the program runs."""
 
@@ -607,6 +623,7 @@ def wrapped(value: Any) -> Any:
 
 def unwrapped(value: Any) -> Any:
     """The tensors behind arrays and scalars, in structures too; other values as they are."""
+    value = direct(value)
     if isinstance(value, Traced):
         return value.tensor
     if isinstance(value, TracedSequence):
@@ -622,6 +639,7 @@ def unwrapped(value: Any) -> Any:
 
 def unwrapped_bound(value: Any) -> Any:
     """A position or bound: an int, None or a scalar tensor."""
+    value = direct(value)
     if type(value) is SymbolicNumber:
         return value.tensor()
     if isinstance(value, Traced):
@@ -635,7 +653,7 @@ def is_traced(value: Any) -> bool:
         return any(is_traced(v) for v in value)
     if isinstance(value, slice):
         return any(is_traced(v) for v in (value.start, value.stop, value.step))
-    return type(value) is SymbolicNumber or isinstance(value, Traced | TracedSequence)
+    return type(value) is SymbolicNumber or isinstance(value, Traced | TracedSequence | Indirect)
 
 
 def number_of(dim: Dim) -> Any:
@@ -647,6 +665,7 @@ def number_of(dim: Dim) -> Any:
 
 def as_number(scalar: Any) -> Any:
     """``scalar.item()``: a Python number."""
+    scalar = direct(scalar)
     if not isinstance(scalar, Traced):
         return scalar.item() if isinstance(scalar, np.generic) else scalar
     tensor = scalar.tensor

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from treadle.autograph.operators.journal import changes
-from treadle.autograph.operators.undefined import PartlyDefined, Undefined
+from treadle.autograph.operators.undefined import RETURN_VALUE, PartlyDefined, Undefined
 from treadle.core import nest
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
@@ -26,6 +26,7 @@ from treadle.jitted.grown_lists import (
     template_of,
 )
 from treadle.jitted.merged_arrays import MergedArray
+from treadle.jitted.optional_values import MaybeNone, maybe_none, taking
 from treadle.jitted.storage import Scope, scope
 from treadle.ops.control import control_flow
 from treadle.ops.control.raising import Raised, is_raised_by_user, marks, raise_unless
@@ -114,11 +115,13 @@ def _arrays(result: Any) -> Iterator[Array]:
 def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], state: Any) -> Any:
     """The result of ``then()`` or ``otherwise()``, by a bool of the graph, as a ``cond`` node."""
     builder: Any = context.recorder
-    first = Branch(then, state)
+    with taking(test, True):
+        first = Branch(then, state)
     if first.raised is not None:
         first.raise_unless(logical_not(test))
         return otherwise()
-    second = Branch(otherwise, state)
+    with taking(test, False):
+        second = Branch(otherwise, state)
     if second.raised is not None:
         second.raise_unless(test)
         return then()
@@ -209,6 +212,8 @@ class Merge:
         a, b = (v.value if isinstance(v, PartlyDefined) else v for v in (a, b))
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self.half_defined(a, b)
+        if a is None or b is None or isinstance(a, MaybeNone) or isinstance(b, MaybeNone):
+            return self.maybe_none(a, b)
         if nest.is_nested(a) and nest.is_nested(b):
             return self.structure(*self.alike(a, b))
         first, second = self.sides[0].form_of(a), self.sides[1].form_of(b)
@@ -253,10 +258,28 @@ class Merge:
         parts = [self.value(x, y) for x, y in zip(a, b, strict=True)]
         return lambda out: type(a)([p(out) for p in parts])
 
+    def maybe_none(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        """A variable that is None, or may be, after one of the branches."""
+        first, second = map(maybe_none, (a, b))
+        if first.value is second.value and isinstance(first.value, Undefined):
+            raise self.mismatch(a, b, "there is no value in either")
+        present = self.value(first.present, second.present)
+        value = self.value(first.value, second.value)
+
+        def made(out: list[Tensor]) -> MaybeNone:
+            found = value(out)
+            if any(isinstance(leaf, Undefined) for leaf in nest.flatten(found)):
+                raise self.mismatch(a, b, "the value is no number and no array of a known shape")
+            return MaybeNone(present(out), found)
+
+        return made
+
     def half_defined(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
         """A variable that one branch assigns: zeros on the other path, where Python has no value
         and correct programs do not read it."""
         missing, value = (a, b) if isinstance(a, Undefined) else (b, a)
+        if value is None and missing.name == RETURN_VALUE:
+            return lambda out: None  # a `return` that has not happened is not asked for its value
         if nest.is_nested(value):
             parts = [
                 self.half_defined(missing, v) if missing is a else self.half_defined(v, missing)

@@ -16,6 +16,7 @@ from treadle.jitted.arrays import (
     ConcreteValueError,
     TracedSequence,
     as_number,
+    direct,
     is_traced,
     number_of,
 )
@@ -30,6 +31,7 @@ from treadle.jitted.comprehensions import (
 )
 from treadle.jitted.conversion import call
 from treadle.jitted.forms import form_of, joined
+from treadle.jitted.grown_lists import is_left
 from treadle.jitted.iteration import Counted, as_counted, enumerate, range, reversed, zip
 from treadle.jitted.operations import call_function
 from treadle.jitted.stacked_lists import StackedList
@@ -67,10 +69,13 @@ def bool(value: Any = False) -> Any:
 
 
 def len(value: Any) -> Any:
+    value = direct(value)
     if isinstance(value, Array) and value.ndim:
         return number_of(value.dims[0])
     if isinstance(value, TracedSequence):
         return value.length
+    if is_left(value):
+        value[0].fail()
     if isinstance(value, Counted):
         return extreme(builtins.max, 0, value.length) if value.size is None else value.size
     return builtins.len(value)
@@ -152,7 +157,7 @@ _FEWEST = 16
 
 def _chosen(test: Any, a: Any, b: Any) -> Any:
     """``a if test else b`` of two numbers."""
-    found = truth(test)
+    found, a, b = truth(test), direct(a), direct(b)
     if not isinstance(found, Tensor):
         return a if found else b
     first, second = form_of(a), form_of(b)

@@ -103,6 +103,44 @@ def _product(element: Element, counted: Counted) -> Counted | None:
     return Counted(counted.size * size, item)
 
 
+def _selected_product(
+    element: Element, counted: Counted, conditions: tuple[Element, ...]
+) -> Selected | None:
+    """The elements of generator expressions with conditions, one after the other, by the position
+    among all that may be taken; None where the inner ones are not known to be of one length."""
+    if not counted.size:
+        return None
+    size = _inner(element(counted.item(0))).size
+    if not size:
+        return None
+
+    def parts(index: Any) -> tuple[Any, Any, Any]:
+        outer = counted.item(index // size)
+        inner = element(outer)
+        source = _inner(inner)
+        if source.size != size:
+            raise NotStaged(f"the inner loops differ in their length{at(user_origin())}")
+        return outer, inner, source.item(index % size)
+
+    def made(index: Any) -> Any:
+        _, inner, item = parts(index)
+        return inner.element(item) if isinstance(inner, Selected) else item
+
+    def holds(index: Any) -> Any:
+        outer, inner, item = parts(index)
+        own = (lambda: inner.holds(item),) if isinstance(inner, Selected) else ()
+        return and_(lambda: True, *(_asked(c, outer) for c in conditions), *own)
+
+    return Selected(made, Counted(counted.size * size, lambda i: i), (holds,))
+
+
+def _inner(generated: Any) -> Counted:
+    """The source of an inner generator expression; one without a size for anything else."""
+    if isinstance(generated, Selected):
+        return generated.source
+    return generated if isinstance(generated, Generated) else Counted(None, lambda i: i)
+
+
 def _flattened(element: Element, counted: Counted, conditions: tuple[Element, ...]) -> Any:
     for item in counted.items():
         if all(known(condition(item)) for condition in conditions):
@@ -125,6 +163,8 @@ def list_comp(element: Element, source: Any, *conditions: Element, flat: bool = 
         except UNSTAGED:
             if product.length > _MOST_WRITTEN_OUT:
                 raise
+    elif counted is not None and (choice := _selected_product(element, counted, conditions)):
+        return selected(choice)
     found: list[Any] = []
     for one in _iterable(source):
         if all(known(c(one)) for c in conditions):

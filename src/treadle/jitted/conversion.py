@@ -36,7 +36,7 @@ def set_operators(module: types.ModuleType) -> None:
 def call(target: Any) -> Any:
     """The function that is called in place of `target`: the user's are converted, too."""
     target = stand_in(target)
-    inner = getattr(target, "__treadle_jitted__", None)
+    inner = getattr(target, "__treadle_jitted__", None) or config.numba_function(target)
     if inner is not None:
         return call(inner)
     if isinstance(target, types.FunctionType):
@@ -76,7 +76,7 @@ def convert(function: types.FunctionType) -> Callable[..., Any]:
 
 def _instantiated(function: types.FunctionType) -> types.FunctionType:
     _check_globals(function.__code__)
-    template = template_of(function)
+    template = template_of(function, optional=True)
     code = template.code or function.__code__
     original = function.__code__
     cells = {

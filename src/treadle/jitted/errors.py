@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class NotStaged(TypeError):
     """A loop or branch cannot be one of the graph: its variables do not keep their structure."""
@@ -9,3 +11,16 @@ class NotStaged(TypeError):
 
 class NoForm(TypeError):
     """A value that the graph cannot hold, or two that it cannot hold in one variable."""
+
+
+class ChangesLength(NotStaged):
+    """A list that a comprehension made changes its length in a loop or branch of the graph, or has
+    a length that only the run knows: it must be one of the graph before.
+
+    Attributes:
+        owner: the list.
+    """
+
+    def __init__(self, owner: Any, why: str) -> None:
+        super().__init__(why)
+        self.owner = owner

@@ -17,7 +17,7 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
-from treadle.jitted.arrays import Array, Scalar
+from treadle.jitted.arrays import Array, Indirect, Scalar
 from treadle.jitted.errors import NoForm
 from treadle.jitted.storage import Storage
 from treadle.ops.conversion import convert_to_tensor
@@ -140,12 +140,20 @@ def same(a: Any, b: Any) -> bool:
         return True
     if isinstance(a, Array | Scalar) or isinstance(b, Array | Scalar):
         return _same_tensor(a, b)
+    if isinstance(a, Indirect) or isinstance(b, Indirect):
+        return False
     if type(a) is SymbolicNumber or type(b) is SymbolicNumber:
         return type(a) is type(b) and a.key == b.key
     if isinstance(a, Undefined) or isinstance(b, Undefined):
         return isinstance(a, Undefined) and isinstance(b, Undefined)
+    if type(a) is not type(b):
+        return False
+    if type(a) in (list, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if type(a) is dict:
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
     try:
-        return type(a) is type(b) and bool(a == b)
+        return bool(a == b)
     except Exception:  # a comparison of the user's
         return False
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treadle.autograph.config import numba_function
 from treadle.core import errors, nest
 from treadle.core.context import beginning, context, placing, ran, tell_watchers, watched
 from treadle.core.devices import HOST
@@ -373,6 +374,7 @@ def jit(func: Callable[..., Any] | None = None) -> Any:
             return fn
         if isinstance(fn, Function):
             fn = fn.python_function
+        fn = numba_function(fn) or fn
         if not callable(fn):
             raise TypeError(f"jit() needs a callable, got {fn!r}{at(user_origin())}")
         return Jitted(fn)

@@ -23,18 +23,20 @@ from treadle.jitted.arrays import (
     ConcreteValueError,
     CopiedStorage,
     TracedSequence,
+    as_number,
     check_kept,
     unwrapped_bound,
 )
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, ListPart, form_of, joined
 from treadle.jitted.iteration import Counted
+from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.stacked_lists import StackedList, structure_key
 from treadle.jitted.storage import Storage, listed
 from treadle.ops.collections import lists
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.numbers.python_numbers import symbolic_number
+from treadle.ops.numbers.python_numbers import select, symbolic_number
 
 
 class Template:
@@ -68,6 +70,14 @@ class Template:
                 f"that only the run knows{at(user_origin())}"
             )
 
+    @classmethod
+    def of_stacked(cls, values: StackedList) -> Template:
+        """The form of the elements of a list that a comprehension made."""
+        made = cls.__new__(cls)
+        made.element, made.forms = values.element, values.forms
+        made.dims = [column.dims[1:] for column in values.columns]
+        return made
+
     def tensors(self, value: Any) -> list[Tensor]:
         """The leaves of an element as tensors.
 
@@ -76,7 +86,7 @@ class Template:
         """
         leaves = nest.flatten(value)
         wide = self.joined(Template(value))
-        if wide.forms != self.forms:
+        if any(f.dtype is not w.dtype for f, w in zip(self.forms, wide.forms, strict=True)):
             raise self.unlike(value)
         check_kept(leaves)
         for leaf in leaves:
@@ -129,6 +139,12 @@ class GrownList(TracedSequence):
         made.extend(values)
         return made
 
+    @classmethod
+    def of_stacked(cls, values: StackedList) -> GrownList:
+        """A list with the elements of one that a comprehension made."""
+        template = Template.of_stacked(values)
+        return cls(template, [ListPart(lists.list_unstack(c.tensor)) for c in values.columns])
+
     # -- reading ---------------------------------------------------------------------------------
 
     @property
@@ -138,9 +154,7 @@ class GrownList(TracedSequence):
         )
 
     def at(self, index: Any) -> Any:
-        if isinstance(index, int) and index < 0:
-            index = self.length + index
-        position = convert_to_tensor(unwrapped_bound(index))
+        position = self._position(index)
         leaves = [
             _element(form, lists.list_get(part.tensor, position))
             for form, part in zip(self.template.forms, self.parts, strict=True)
@@ -199,10 +213,13 @@ class GrownList(TracedSequence):
     def clear(self) -> None:
         self.parts = [ListPart(lists.list_truncate(part.tensor, 0)) for part in self.parts]
 
+    def _position(self, index: Any) -> Tensor:
+        """A position from the begin; negative ones are from the end."""
+        index = as_number(index)
+        return convert_to_tensor(unwrapped_bound(select(index < 0, self.length + index, index)))
+
     def __setitem__(self, index: Any, value: Any) -> None:
-        if isinstance(index, int) and index < 0:
-            index = self.length + index
-        position = convert_to_tensor(unwrapped_bound(index))
+        position = self._position(index)
         leaves = self.template.tensors(value)
         self.parts = [
             ListPart(lists.list_set(part.tensor, position, leaf))
@@ -275,9 +292,12 @@ class Left(Undefined):
         )
 
 
-def leave(values: list[Any]) -> None:
+def leave(values: Any) -> None:
     """Make a list unusable that became one of the graph: it would miss new elements."""
-    values[:] = [Left()]
+    if isinstance(values, StackedList):
+        values.items = [Left()]
+    else:
+        values[:] = [Left()]
 
 
 def is_left(values: Any) -> bool:
@@ -298,6 +318,8 @@ def readable(value: Any) -> Any:
         return type(value)(readable(v) for v in value)
     if type(value) is dict:
         return {k: readable(v) for k, v in value.items()}
+    if isinstance(value, MaybeNone):
+        return MaybeNone(value.present, readable(value.value))
     return value
 
 

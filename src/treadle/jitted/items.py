@@ -15,16 +15,19 @@ from treadle.jitted.arrays import (
     Array,
     ConcreteValueError,
     TracedSequence,
+    direct,
     element_of,
     is_traced,
     wrapped,
 )
 from treadle.jitted.list_positions import element_at, set_element
+from treadle.jitted.optional_values import MaybeNone
 from treadle.ops.elementwise.selection import where as select
 
 
 def get_item(target: Any, key: Any) -> Any:
     """``target[key]``; a list or tuple is read at a position that only the run knows."""
+    target = direct(target)
     if type(target) in (list, tuple) and is_traced(key) and not isinstance(key, slice):
         return element_at(target, key)
     return target[key]
@@ -32,6 +35,9 @@ def get_item(target: Any, key: Any) -> Any:
 
 def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
     """``target[key] = value``; gives the target, which is the same object."""
+    if isinstance(target, MaybeNone):
+        set_item(target.get(), key, value)
+        return target
     if isinstance(key, Path):
         holder = target
         for inner in key[:-1]:
@@ -66,6 +72,9 @@ def _check_container(target: Any, key: Any, value: Any) -> None:
 
 def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Any = None) -> Any:
     """``target[key] += value`` or another assigning operator; gives the target."""
+    if isinstance(target, MaybeNone):
+        update_item(target.get(), key, symbol, value)
+        return target
     holder, last = target, key
     if isinstance(key, Path):
         for inner in key[:-1]:

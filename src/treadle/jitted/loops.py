@@ -29,6 +29,7 @@ from treadle.jitted.grown_lists import (
     leave,
     template_of,
 )
+from treadle.jitted.optional_values import MaybeNone, like, maybe_none
 from treadle.jitted.replaced import Replaced
 from treadle.jitted.storage import Scope, Storage, listed, scope, scopes, states
 from treadle.ops.control import control_flow
@@ -190,7 +191,7 @@ class Loop:
             before = self.inside(numbers, flat)
             begun = nest.flatten(before)
             after = self.body(before)
-            after = tuple(grown_like(x, y) for x, y in zip(after, before, strict=True))
+            after = tuple(like(grown_like(x, y), y) for x, y in zip(after, before, strict=True))
             self.settle(before, begun, after, found)
             leaves = nest.flatten(after)
             check_kept(leaves)
@@ -209,6 +210,7 @@ class Loop:
         """
         expected = self.storages if self.expecting else []
         self.storages = self.storages[len(expected) :]
+        self.open_none(state, after)
         try:
             nest.assert_same_structure(self.structure, nest.map_structure(lambda _: None, after))
         except (TypeError, ValueError) as error:
@@ -236,6 +238,43 @@ class Loop:
                     self.storages.append(storage)
         if changed or written or expected:
             raise _Again
+
+    def open_none(self, before: State, after: State) -> None:
+        """Have a variable be one that may be None, which is None before an iteration or behind it.
+
+        Raises:
+            _Again: there is one.
+            NotStaged: it is None before the first iteration only, which may be taken out.
+        """
+        found = [i for i, pair in enumerate(zip(before, after, strict=True)) if _opens(*pair)]
+        if not found:
+            return
+        if self.peels and not any(isinstance(after[i], MaybeNone) for i in found):
+            raise NotStaged(
+                f"A variable begins as None and becomes a value in a loop in the graph"
+                f"{at(user_origin())}"
+            )
+        state = list(self.state)
+        for i in found:
+            value = after[i].value if isinstance(after[i], MaybeNone) else after[i]
+            filler = nest.map_structure(self.blank_like, value)
+            with recording(self.outside):
+                state[i] = maybe_none(state[i], filler)
+        self.restart(tuple(state))
+        raise _Again
+
+    def blank_like(self, leaf: Any) -> Any:
+        """What stands for a value of an iteration before the loop, where there is none."""
+        form = form_of(leaf)
+        return leaf if form is None else self.blank(form, form.tensor(leaf).spec)
+
+    def blank(self, form: Form, spec: Any) -> Any:
+        """Zeros of a form before the loop."""
+        with recording(self.outside):
+            blank = form.value(form.blank(spec))
+        if isinstance(blank, Array):
+            blank.storage.home = self.home
+        return blank
 
     def open_undefined(self, after: State) -> None:
         """Have a variable that has no value before the loop be as many as the body gives it.
@@ -281,12 +320,8 @@ class Loop:
             )
         if isinstance(old, Undefined) and form is None:
             # Zeros, which no program reads, of the shape that the body gives.
-            self.forms[number], spec = found, found.tensor(new).spec
-            with recording(self.outside):
-                blank = found.value(found.blank(spec))
-            if isinstance(blank, Array):
-                blank.storage.home = self.home
-            self.blanks[number] = blank
+            self.forms[number] = found
+            self.blanks[number] = self.blank(found, found.tensor(new).spec)
             return True
         known = form or self.form_before(old)
         if self.peels and known.kind == found.kind == ARRAY and known.dtype is not found.dtype:
@@ -344,6 +379,14 @@ def _differ(a: Any, b: Any) -> bool:
     return False
 
 
+def _opens(before: Any, after: Any) -> bool:
+    """Whether a variable has a value on one side of an iteration and is, or may be, None on the
+    other one, and is no variable that may be None yet."""
+    if isinstance(before, MaybeNone | Undefined) or isinstance(after, Undefined):
+        return False
+    return isinstance(after, MaybeNone) or (before is None) is not (after is None)
+
+
 def _forms_of_numbers(leaves: Sequence[Any]) -> dict[int, Form]:
     forms = {i: form_of(leaf) for i, leaf in enumerate(leaves) if not isinstance(leaf, Array)}
     return {i: form for i, form in forms.items() if form is not None}
@@ -353,6 +396,9 @@ def _with_structure(before: Any, after: Any) -> Any:
     """The values before a loop, where one that is undefined is as many as it becomes."""
     if isinstance(before, Undefined) and nest.is_nested(after):
         return nest.pack(after, [before] * len(nest.flatten(after)))
+    if isinstance(before, MaybeNone):
+        value = after.value if isinstance(after, MaybeNone) else after
+        return MaybeNone(before.present, _with_structure(before.value, value))
     if type(before) is type(after) and type(before) in (tuple, list) and len(before) == len(after):
         return type(before)([_with_structure(x, y) for x, y in zip(before, after, strict=True)])
     return before

@@ -39,7 +39,7 @@ from treadle.jitted.arrays import (
     wrapped,
 )
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
-from treadle.jitted.random_numbers import GENERATORS, Drawing, drawing
+from treadle.jitted.random_numbers import CONSTRUCTORS, GENERATORS, Drawing, drawing
 from treadle.jitted.storage import captured_storage
 from treadle.jitted.written import traced
 from treadle.numpy_staging import ufuncs
@@ -67,6 +67,8 @@ def stand_in(value: Any) -> Any:
     """What a jitted function works with in place of a value that it finds by name."""
     if isinstance(value, types.ModuleType):
         return Namespace(value) if value.__name__ in _MODULES else value
+    if id(value) in _stand_ins:
+        return _stand_ins[id(value)]
     if isinstance(value, GENERATORS):
         return drawing(value)
     if isinstance(getattr(value, "__self__", None), GENERATORS):
@@ -81,8 +83,6 @@ def stand_in(value: Any) -> Any:
         return functools.partial(
             traced, array_functions.vectorized, value.pyfunc, value.otypes or None
         )
-    if id(value) in _stand_ins:
-        return _stand_ins[id(value)]
     if isinstance(value, type) and issubclass(value, np.generic):
         return ScalarType(value)
     if callable(value) and not isinstance(value, type) and _is_numpys(value):
@@ -107,7 +107,7 @@ def add_stand_in(value: Any, made: Any) -> None:
 
 _MODULES = {
     "cmath", "functools", "itertools", "math", "random",
-    "numpy", "numpy.fft", "numpy.linalg", "numpy.random",
+    "numpy", "numpy.fft", "numpy.lib", "numpy.lib.stride_tricks", "numpy.linalg", "numpy.random",
 }  # fmt: skip
 
 
@@ -154,7 +154,7 @@ class Namespace:
         value = getattr(self._module, name)
         found = stand_in(value)
         if self._module in (np.random, random) and found is value and callable(value):
-            found = getattr(Drawing(None, self._module.__name__, {}), name)
+            found = getattr(Drawing(self._module.__name__, None, None), name)
         setattr(self, name, found)
         return found
 
@@ -305,6 +305,9 @@ class _Grid:
             return function_of(np.column_stack)(items)
         return function_of(np.concatenate)([function_of(np.atleast_1d)(i) for i in items])
 
+
+for _constructor, _made in CONSTRUCTORS.items():
+    add_stand_in(_constructor, _made)
 
 for _grid in (np.mgrid, np.ogrid, np.r_, np.c_):
     add_stand_in(_grid, _Grid(_grid))

@@ -17,6 +17,7 @@ from treadle.jitted.containers import Contents, put, received
 from treadle.jitted.conversion import call as converted
 from treadle.jitted.namespace import stand_in
 from treadle.jitted.operations import call_ufunc
+from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.random_numbers import GENERATORS
 from treadle.jitted.storage import Storage, assign_states, own_trace
 from treadle.ops.conversion import convert_to_tensor
@@ -69,9 +70,22 @@ def _spliced(jitted: Any, bound: Bound) -> Any:
             raise _changes(jitted, bound, i)
     assign_states()
     changed = before.changed()
+    _check_values(result)
     contents = nest.map_structure(_tensor_of, [holder for _, holder in changed])
     put((bound.args, bound.kwargs), [path for path, _ in changed], contents)
     return nest.map_structure(_tensor_of, result)
+
+
+def _check_values(result: Any) -> None:
+    """Raise TypeError for a result that is None in some runs, which no tensor is."""
+    if isinstance(result, MaybeNone):
+        raise TypeError(
+            "A jitted function gives a value in some runs and None in others, which a function of "
+            f"tensors that calls it cannot do: give a number for None{at(user_origin())}"
+        )
+    if isinstance(result, list | tuple | dict):
+        for part in result.values() if isinstance(result, dict) else result:
+            _check_values(part)
 
 
 def _tensor_of(value: Any) -> Any:

@@ -19,6 +19,7 @@ from treadle.core.shapes import broadcast
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import (
     Array,
+    Indirect,
     Traced,
     TracedSequence,
     broadcast_to_dims,
@@ -37,6 +38,7 @@ from treadle.ops.elementwise.selection import where as select
 _STORAGE = frozenset({"order", "subok", "like", "device", "kind"})
 _OPERANDS = (
     bool, int, float, complex, list, tuple, np.ndarray, np.generic, Traced, TracedSequence,
+    Indirect,
 )  # fmt: skip
 
 

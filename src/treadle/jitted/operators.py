@@ -48,9 +48,11 @@ from treadle.jitted.items import (
     update_attribute_item,
     update_item,
 )
+from treadle.jitted.optional_values import is_none
 from treadle.jitted.statements import (
     and_,
     assert_stmt,
+    equal,
     for_stmt,
     if_exp,
     if_stmt,
@@ -68,9 +70,9 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined", "enumerate",
-    "filter", "float", "for_stmt", "generator", "get_item", "if_exp", "if_stmt", "in_", "int",
-    "item", "iter", "iterable", "len", "list", "list_comp", "map", "max", "min", "not_", "or_",
-    "outer", "path", "python_bool", "python_iterable", "range", "reversed", "set_attribute_item",
-    "set_item", "sorted", "sum", "tuple", "undefined", "update_attribute_item", "update_item",
-    "while_stmt", "zip",
+    "equal", "filter", "float", "for_stmt", "generator", "get_item", "if_exp", "if_stmt", "in_",
+    "int", "is_none", "item", "iter", "iterable", "len", "list", "list_comp", "map", "max", "min",
+    "not_", "or_", "outer", "path", "python_bool", "python_iterable", "range", "reversed",
+    "set_attribute_item", "set_item", "sorted", "sum", "tuple", "undefined",
+    "update_attribute_item", "update_item", "while_stmt", "zip",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.autograph.operators.undefined import Undefined
 from treadle.core import nest
 from treadle.core.origin import at, user_origin
 from treadle.jitted import making
@@ -23,6 +24,7 @@ from treadle.jitted.arrays import (
     number_of,
     unwrapped_bound,
 )
+from treadle.jitted.errors import ChangesLength
 from treadle.jitted.forms import ARRAY, NUMBER, Form, form_of
 from treadle.jitted.iteration import Counted
 from treadle.jitted.storage import Storage, scopes
@@ -40,14 +42,16 @@ class StackedList(TracedSequence):
         forms: the forms of the leaves of an element.
         columns: for each leaf the array of all elements'.
         scope: the branch or loop body in which it was made.
+        origin: the list that it is, for the one that a variable is in an iteration of a loop.
     """
 
-    __slots__ = ("columns", "element", "forms", "items", "scope")
+    __slots__ = ("columns", "element", "forms", "items", "origin", "scope")
 
     def __init__(self, element: Any, forms: Sequence[Form], columns: Sequence[Array]) -> None:
         self.element, self.forms, self.columns = element, tuple(forms), list(columns)
         self.items: list[Any] | None = None  # once it is a list of Python's again
         self.scope = scopes.innermost
+        self.origin: StackedList = self
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -55,6 +59,8 @@ class StackedList(TracedSequence):
     def length(self) -> Any:
         """The number of elements, a Python int or a symbolic one."""
         if self.items is not None:
+            if self.items and isinstance(self.items[0], Undefined):  # another list by now
+                self.items[0].fail()
             return len(self.items)
         return number_of(self.columns[0].dims[0])
 
@@ -126,20 +132,28 @@ class StackedList(TracedSequence):
         """The elements as a list of Python's, which this one is from now on.
 
         Raises:
-            ConcreteValueError: there are too many, or only the run knows how many.
+            ConcreteValueError: there are too many.
+            ChangesLength: only the run knows how many, or which they are after a branch or loop.
         """
         found: list[Any] | None = self.items
         if found is None:
-            size = len(self)
+            size = self.length
+            if type(size) is not int:
+                raise ChangesLength(
+                    self.origin,
+                    "a list that a comprehension made, of a length that only the run knows, "
+                    f"changes its length outside of a loop: make it an array{at(user_origin())}",
+                )
             if size > _MOST:
                 raise ConcreteValueError(
                     f"a list of {size} elements that a comprehension made changes its length or "
                     f"takes another kind of element: make it an array{at(user_origin())}"
                 )
             if self.scope is not scopes.innermost:
-                raise ConcreteValueError(
+                raise ChangesLength(
+                    self.origin,
                     "a list that a comprehension made changes in a branch or loop that depends on "
-                    f"array values: make it an array{at(user_origin())}"
+                    f"array values: make it an array{at(user_origin())}",
                 )
             found = self.items = list(self.counted().items())
         return found
@@ -229,7 +243,7 @@ def _built(like: StackedList, columns: list[Any]) -> Any:
         ]
         return [nest.pack(like.element, list(leaves)) for leaves in zip(*rows, strict=True)]
     made = StackedList(like.element, like.forms, columns)
-    made.scope = like.scope
+    made.scope, made.origin = like.scope, like.origin
     return made
 
 

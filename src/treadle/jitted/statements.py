@@ -3,10 +3,12 @@ decide."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from treadle.autograph.errors import UndefinedVariableError
 from treadle.autograph.operators.rolled_items import use_up
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
@@ -18,14 +20,17 @@ from treadle.jitted.arrays import (
     Traced,
     TracedSequence,
     as_number,
+    direct,
     is_traced,
 )
 from treadle.jitted.branches import branch, raise_in_branch
 from treadle.jitted.effects import left_alone
-from treadle.jitted.errors import NotStaged
+from treadle.jitted.errors import ChangesLength, NotStaged
 from treadle.jitted.grown_lists import GrownList, Grows, leave, own_copy
 from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.jitted.loops import Loop
+from treadle.jitted.optional_values import MaybeNone
+from treadle.jitted.storage import scopes
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.logic import logical_not
@@ -39,6 +44,9 @@ NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 UNSTAGED = (
     ConcreteValueError, ValueNeededError, NotStaged, errors.OperatorNotAllowedInGraphError,
 )  # fmt: skip
+# What a variable is that only the first iteration gives a value, as far as a trace of any iteration
+# can tell.
+_FIRST_ONLY = (NotStaged, UndefinedVariableError)
 
 
 # -- truth ---------------------------------------------------------------------------------------
@@ -50,6 +58,8 @@ def truth(value: Any) -> Any:
         return value
     if isinstance(value, TracedSequence):
         return truth(value.length != 0)
+    if isinstance(value, MaybeNone):
+        return truth(and_(lambda: not_(value.is_none()), lambda: value.get()))
     if type(value) is SymbolicNumber:
         tensor = value.tensor()
     elif isinstance(value, Traced):
@@ -106,6 +116,7 @@ def truth_value(value: Any) -> Any:
 
 
 def in_(item: Any, container: Any) -> Any:
+    container = direct(container)
     if isinstance(container, TracedSequence) and not isinstance(item, Array):
         container = container.array()
     if isinstance(container, Array):
@@ -115,8 +126,22 @@ def in_(item: Any, container: Any) -> Any:
     return item in container
 
 
+def equal(a: Any, b: Any) -> Any:
+    """``a == b``, of which one is a tuple: part by part where only the run knows some."""
+    a, b = direct(a), direct(b)
+    if type(a) is tuple and type(b) is tuple and is_traced([a, b]):
+        if len(a) != len(b):
+            return False
+        return and_(lambda: True, *(_equality(x, y) for x, y in zip(a, b, strict=True)))
+    return a == b
+
+
+def _equality(a: Any, b: Any) -> Callable[[], Any]:
+    return lambda: truth_value(equal(a, b))
+
+
 def _equal_to(item: Any, element: Any) -> Callable[[], Any]:
-    return lambda: element == item
+    return lambda: equal(element, item)
 
 
 def assert_stmt(test: Any, message: Callable[[], Any] | None = None) -> None:
@@ -133,9 +158,33 @@ def assert_stmt(test: Any, message: Callable[[], Any] | None = None) -> None:
     raise_in_branch(logical_not(found), fail)
 
 
+# -- lists that change their length --------------------------------------------------------------
+
+
+def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
+    """A statement before which a list becomes one of the graph that a comprehension made, where it
+    changes its length in the statement."""
+
+    @functools.wraps(statement)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return statement(*args, **options)
+        except ChangesLength as problem:
+            owner = problem.owner
+            if owner.scope is not scopes.innermost or not any(a is owner for a in args):
+                raise
+        grown = GrownList.of_stacked(owner)
+        result = call(*(grown if a is owner else a for a in args), **options)
+        leave(owner)
+        return result
+
+    return call
+
+
 # -- branches ------------------------------------------------------------------------------------
 
 
+@_growing_lists
 def if_stmt(
     test: Any, then: Callable[..., Any], otherwise: Callable[..., Any], *state: Any,
     places: Sequence[Any] = (), filled: bool = False,
@@ -221,6 +270,7 @@ class _Body:
         return state[0] if self.count == 1 else tuple(state[: self.count])
 
 
+@_growing_lists
 def while_stmt(
     test: Callable[..., Any], body: Callable[..., Any], *state: Any,
     until: Callable[..., Any] | None = None, places: Sequence[Any] = (),
@@ -264,13 +314,14 @@ def _staged(
     return Loop(lambda s: convert_to_tensor(proceed(s)), step, values, peels, grows).run()
 
 
+@_growing_lists
 def for_stmt(
     iterable: Any, body: Callable[..., Any], *state: Any,
     until: Callable[..., Any] | None = None, places: Sequence[Any] = (),
     options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Any:  # fmt: skip
     """``state = body(item, *state)`` for each item, until ``until(*state)``."""
-    loop = _Body(body, 1, places)
+    iterable, loop = direct(iterable), _Body(body, 1, places)
     values = loop.begin(state)
     counted, live = as_counted(iterable), None
     if counted is None and (until is None or iter(iterable) is not iterable):
@@ -290,12 +341,13 @@ def for_stmt(
             if live is not None:
                 use_up(iterable, None)
             return loop.end(ended)
-        except UNSTAGED as problem:
+        except (*UNSTAGED, UndefinedVariableError) as problem:
             if size is None:
                 raise _explained(problem) from None
-            if size > _MOST_UNROLLED:
-                raise _too_long() from problem
-            if not peels or not isinstance(problem, NotStaged):
+            if not peels or not isinstance(problem, _FIRST_ONLY):
+                if size > _MOST_UNROLLED:
+                    own = isinstance(problem, ChangesLength | UndefinedVariableError)
+                    raise (problem if own else _too_long()) from problem
                 break
         # The first iteration may be the one that is unlike the others.
         first = counted.item(0) if live is None else next(live)
@@ -366,6 +418,8 @@ def _unless(stop: Tensor, loop: _Body, values: State, one: Any) -> State:
 
 
 def _explained(problem: Exception) -> Exception:
+    if isinstance(problem, ChangesLength | UndefinedVariableError):
+        return problem
     return NotStaged(
         f"A loop that depends on array values cannot become one of the graph: {problem}"
     )

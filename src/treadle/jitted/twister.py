@@ -113,28 +113,28 @@ def _up_to(state: Any, most: Any) -> Any:
     return value
 
 
-def _filled(state: Any, draw: Any, size: Any) -> Any:
+def filled(state: Any, draw: Any, size: Any, dtype: Any = np.float64) -> Any:
     """One number that `draw` gives, or an array of them."""
     if size is None:
         return draw(state)
-    made = np.empty(size)
+    made = np.empty(size, dtype)
     flat = made.reshape(-1)
     for i in range(len(flat)):
         flat[i] = draw(state)
     return made
 
 
-def _shape_of(size: Any, *parameters: Any) -> Any:
+def shape_of(size: Any, *parameters: Any) -> Any:
     """The shape of a result for parameters that may be arrays."""
     if size is not None or all(np.ndim(p) == 0 for p in parameters):
         return size
     return np.broadcast_shapes(*(np.shape(p) for p in parameters))
 
 
-def _mixed(array: Any, state: Any) -> None:
-    """Shuffle an array along its first axis."""
+def mixed(array: Any, state: Any, up_to: Any) -> None:
+    """Shuffle an array along its first axis; `up_to` draws an int from 0 to another one."""
     for i in range(len(array) - 1, 0, -1):
-        j = _up_to(state, i)
+        j = up_to(state, i)
         held = array[i].copy()
         array[i] = array[j]
         array[j] = held
@@ -144,35 +144,35 @@ def _mixed(array: Any, state: Any) -> None:
 
 
 def random_sample(state: Any, size: Any = None) -> Any:
-    return _filled(state, _double, size)
+    return filled(state, _double, size)
 
 
 def rand(state: Any, *dims: Any) -> Any:
-    return _filled(state, _double, dims if dims else None)
+    return filled(state, _double, dims if dims else None)
 
 
 def randn(state: Any, *dims: Any) -> Any:
-    return _filled(state, _normal, dims if dims else None)
+    return filled(state, _normal, dims if dims else None)
 
 
 def standard_normal(state: Any, size: Any = None) -> Any:
-    return _filled(state, _normal, size)
+    return filled(state, _normal, size)
 
 
 def standard_exponential(state: Any, size: Any = None) -> Any:
-    return _filled(state, _exponential, size)
+    return filled(state, _exponential, size)
 
 
 def uniform(state: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
-    return low + (high - low) * _filled(state, _double, _shape_of(size, low, high))
+    return low + (high - low) * filled(state, _double, shape_of(size, low, high))
 
 
 def normal(state: Any, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-    return loc + scale * _filled(state, _normal, _shape_of(size, loc, scale))
+    return loc + scale * filled(state, _normal, shape_of(size, loc, scale))
 
 
 def exponential(state: Any, scale: Any = 1.0, size: Any = None) -> Any:
-    return scale * _filled(state, _exponential, _shape_of(size, scale))
+    return scale * filled(state, _exponential, shape_of(size, scale))
 
 
 def lognormal(state: Any, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
@@ -198,7 +198,7 @@ def randint(state: Any, low: Any, high: Any = None, size: Any = None, dtype: Any
 
 def shuffle(state: Any, x: Any) -> None:
     if isinstance(x, np.ndarray):
-        _mixed(x, state)
+        mixed(x, state, _up_to)
     else:
         items = [*x]
         for i in range(len(items) - 1, 0, -1):
@@ -210,10 +210,10 @@ def shuffle(state: Any, x: Any) -> None:
 def permutation(state: Any, x: Any) -> Any:
     if np.ndim(x) == 1:
         made = np.array(x)
-        _mixed(made, state)
+        mixed(made, state, _up_to)
         return made
     order = np.arange(len(x) if np.ndim(x) else x)
-    _mixed(order, state)
+    mixed(order, state, _up_to)
     return np.asarray(x)[order] if np.ndim(x) else order
 
 
@@ -231,7 +231,8 @@ def choice(state: Any, a: Any, size: Any = None, replace: Any = True, p: Any = N
         places = randint(state, 0, count, size)
     else:
         shares = np.cumsum(np.asarray(p))
-        places = np.searchsorted(shares / shares[-1], _filled(state, _double, size), side="right")
+        places = np.searchsorted(shares / shares[-1], filled(state, _double, size), side="right")
+        places = int(places) if size is None else places
     return np.asarray(a)[places] if np.ndim(a) else places
 
 
@@ -325,8 +326,104 @@ def normalvariate(state: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
     return mu + z * sigma
 
 
+def getrandbits(state: Any, k: Any) -> Any:
+    if k > 62:
+        raise OverflowError("random ints of more than 62 bits are not drawn in jitted functions")
+    if k <= 32:
+        return _word(state) >> (32 - k)
+    low = _word(state)
+    return low | ((_word(state) >> (64 - k)) << 32)
+
+
+def choices(
+    state: Any, population: Any, weights: Any = None, *, cum_weights: Any = None, k: Any = 1
+) -> Any:
+    items, found = [*population], []
+    if weights is None and cum_weights is None:
+        for _ in range(k):
+            found.append(items[int(_double(state) * len(items))])
+    else:
+        sums = np.cumsum(np.array(weights)) if cum_weights is None else np.array(cum_weights)
+        for _ in range(k):
+            place = np.searchsorted(sums, _double(state) * float(sums[-1]), side="right")
+            found.append(items[min(int(place), len(items) - 1)])
+    return found
+
+
+def sample(state: Any, population: Any, k: Any) -> Any:
+    items = [*population]
+    count, few = len(items), 21
+    if k > 5:
+        few += 4 ** math.ceil(math.log(k * 3, 4))
+    if count > few:
+        raise NotImplementedError("random.sample of few of many items: use np.random.choice")
+    found = []
+    for i in range(k):
+        j = _below(state, count - i)
+        found.append(items[j])
+        items[j] = items[count - i - 1]
+    return found
+
+
+def triangular(state: Any, low: Any = 0.0, high: Any = 1.0, mode: Any = None) -> Any:
+    u, c = _double(state), 0.5
+    if high == low:
+        return low
+    if mode is not None:
+        c = (mode - low) / (high - low)
+    if u > c:
+        u, c, low, high = 1.0 - u, 1.0 - c, high, low
+    return low + (high - low) * math.sqrt(u * c)
+
+
+def lognormvariate(state: Any, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+    return math.exp(normalvariate(state, mu, sigma))
+
+
+def paretovariate(state: Any, alpha: Any) -> Any:
+    return (1.0 - _double(state)) ** (-1.0 / alpha)
+
+
+def weibullvariate(state: Any, alpha: Any, beta: Any) -> Any:
+    return alpha * (-math.log(1.0 - _double(state))) ** (1.0 / beta)
+
+
+def python_seed(state: Any, a: Any) -> None:
+    """The words that Python makes of an int: Matsumoto's and Nishimura's, of an array of words."""
+    words, first = state.words, state.first
+    size = abs(int(a))
+    low, high = size & _ALL, size >> 32
+    word = 19650218
+    for i in range(_WORDS):
+        words[first + i] = word
+        word = (1812433253 * (word ^ (word >> 30)) + i + 1) & _ALL
+    i, j = 1, 0
+    for _ in range(_WORDS):
+        before = int(words[first + i - 1])
+        key = high + 1 if j == 1 else low
+        mixed_in = ((before ^ (before >> 30)) * 1664525) & _ALL
+        words[first + i] = ((int(words[first + i]) ^ mixed_in) + key) & _ALL
+        i, j = i + 1, 1 - j if high > 0 else 0
+        if i >= _WORDS:
+            words[first] = words[first + _WORDS - 1]
+            i = 1
+    for _ in range(_WORDS - 1):
+        before = int(words[first + i - 1])
+        mixed_in = ((before ^ (before >> 30)) * 1566083941) & _ALL
+        words[first + i] = ((int(words[first + i]) ^ mixed_in) - i) & _ALL
+        i += 1
+        if i >= _WORDS:
+            words[first] = words[first + _WORDS - 1]
+            i = 1
+    words[first] = _UPPER
+    words[state.place] = _WORDS
+
+
 OF_PYTHON: dict[str, Callable[..., Any]] = {
     "random": python_random, "uniform": python_uniform, "randrange": randrange,
     "randint": python_randint, "choice": python_choice, "shuffle": python_shuffle,
-    "expovariate": expovariate, "normalvariate": normalvariate,
+    "expovariate": expovariate, "normalvariate": normalvariate, "seed": python_seed,
+    "getrandbits": getrandbits, "choices": choices, "sample": sample, "triangular": triangular,
+    "lognormvariate": lognormvariate, "paretovariate": paretovariate,
+    "weibullvariate": weibullvariate,
 }  # fmt: skip

@@ -85,7 +85,7 @@ class QuantizedDTypePolicy(DTypePolicy):
     """What a layer computes in whose table is kept in fewer bits.
 
     Args:
-        mode: "int8" or "int4".
+        mode: "int8", "int4" or "float8".
         source_name: the policy of the computation and of the other weights; that of the global
             policy when omitted.
 
@@ -151,6 +151,51 @@ class Int4DTypePolicy(QuantizedDTypePolicy):
         return super().get_config() | {"mode": f"int4/{self.block_size}"}
 
 
+class QuantizedFloat8DTypePolicy(QuantizedDTypePolicy):
+    """What a layer computes in whose products are of floats of 8 bits.
+
+    Args:
+        mode: "float8".
+        source_name: the policy of the computation and of the weights; that of the global policy
+            when omitted.
+        amax_history_length: of how many calls the largest numbers are known, which decide the
+            scales.
+
+    Raises:
+        TypeError: the length is no int.
+    """
+
+    default_amax_history_length = 1024
+
+    def __init__(
+        self, mode: str, source_name: str | None = None, amax_history_length: int = 1024
+    ) -> None:
+        super().__init__(mode, source_name)
+        if not isinstance(amax_history_length, int):
+            raise TypeError(
+                "`amax_history_length` must be an integer. Received: amax_history_length="
+                f"{amax_history_length}"
+            )
+        self.amax_history_length = amax_history_length
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, QuantizedFloat8DTypePolicy) and super().__eq__(other)
+        return same and self.amax_history_length == other.amax_history_length  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.amax_history_length))
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"amax_history_length": self.amax_history_length}
+
+
+def _class_of(mode: str) -> type[QuantizedDTypePolicy]:
+    """The class of policies of a mode."""
+    if "/" in mode:
+        return Int4DTypePolicy
+    return QuantizedFloat8DTypePolicy if mode == "float8" else QuantizedDTypePolicy
+
+
 def quantized(mode: str, source: str, block_size: int | None) -> QuantizedDTypePolicy:
     """The policy of a layer that is quantized.
 
@@ -159,7 +204,7 @@ def quantized(mode: str, source: str, block_size: int | None) -> QuantizedDTypeP
         block_size: of 4 bits; None: it has no blocks.
     """
     if mode != "int4":
-        return QuantizedDTypePolicy(mode, source)
+        return _class_of(mode)(mode, source)
     return Int4DTypePolicy(f"{mode}/{-1 if block_size is None else block_size}", source)
 
 
@@ -200,7 +245,7 @@ def get(identifier: Any) -> DTypePolicy:
         mode, of, source = identifier.partition("_from_")
         if not of:
             return DTypePolicy(identifier)
-        return (Int4DTypePolicy if "/" in mode else QuantizedDTypePolicy)(mode, source)
+        return _class_of(mode)(mode, source)
     try:
         return DTypePolicy(standardize_dtype(identifier))
     except ValueError:
@@ -264,7 +309,8 @@ class CastVariable(td.Variable):
 
 __all__ = [
     "CastVariable", "DTypePolicy", "FloatDTypePolicy", "Int4DTypePolicy", "Policy",
-    "QuantizedDTypePolicy", "deserialize", "dtype_policy", "get", "serialize", "set_dtype_policy",
+    "QuantizedDTypePolicy", "QuantizedFloat8DTypePolicy", "deserialize", "dtype_policy", "get",
+    "serialize", "set_dtype_policy",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

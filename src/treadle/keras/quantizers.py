@@ -14,10 +14,15 @@ import numpy as np
 import treadle as td
 from treadle.keras import config as settings
 from treadle.keras import serialization
+from treadle.keras.float8 import (
+    compute_float8_amax_history,
+    compute_float8_scale,
+    quantize_and_dequantize,
+)
 from treadle.names import missing_in
 
-MODES = ("int8", "int4")
-_OTHER_MODES = ("float8", "gptq", "awq")  # that Keras has, too
+MODES = ("int8", "int4", "float8")
+_OTHER_MODES = ("gptq", "awq")  # that Keras has, too
 IN_4_BITS = (-8, 7)
 
 
@@ -360,6 +365,20 @@ class Int4QuantizationConfig(QuantizationConfig):
         return super().from_config({"block_size": None} | config)
 
 
+class Float8QuantizationConfig(QuantizationConfig):
+    """Training whose products are of floats of 8 bits; the weights stay in more bits."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None)
+
+    @property
+    def mode(self) -> str:
+        return "float8"
+
+    def get_config(self) -> dict[str, Any]:
+        return {}
+
+
 def in_blocks(block_size: int | None) -> bool:
     """Whether groups of so many neighbours have scales of their own."""
     return block_size is not None and block_size != -1
@@ -374,7 +393,10 @@ def _check_output(config: QuantizationConfig) -> None:
         )
 
 
-_CONFIGS: dict[str, Any] = {"int8": Int8QuantizationConfig, "int4": Int4QuantizationConfig}
+_CONFIGS: dict[str, Any] = {
+    "int8": Int8QuantizationConfig, "int4": Int4QuantizationConfig,
+    "float8": Float8QuantizationConfig,
+}  # fmt: skip
 
 
 def check_mode(mode: Any) -> None:
@@ -386,8 +408,8 @@ def check_mode(mode: Any) -> None:
     """
     if mode in _OTHER_MODES:
         raise NotImplementedError(
-            f"quantize: mode {mode!r} is not provided: use 'int8' or 'int4', or the dtypes float16 "
-            "and bfloat16"
+            f"quantize: mode {mode!r} is not provided: use 'int8', 'int4' or 'float8', or the "
+            "dtypes float16 and bfloat16"
         )
     if mode not in MODES:
         raise ValueError(f"Invalid quantization mode. Expected one of {MODES}. Received: {mode=}")
@@ -420,6 +442,7 @@ def resolved(mode: Any, config: Any) -> QuantizationConfig:
 
 _CLASSES = (
     Quantizer, AbsMaxQuantizer, QuantizationConfig, Int8QuantizationConfig, Int4QuantizationConfig,
+    Float8QuantizationConfig,
 )  # fmt: skip
 
 
@@ -454,9 +477,11 @@ def deserialize(config: Any, custom_objects: Any = None) -> Any:
 
 
 __all__ = [
-    "AbsMaxQuantizer", "Int4QuantizationConfig", "Int8QuantizationConfig", "QuantizationConfig",
-    "Quantizer", "abs_max_quantize", "abs_max_quantize_grouped_with_zero_point", "deserialize",
-    "fake_quant_with_min_max_vars", "get", "pack_int4", "serialize", "unpack_int4",
+    "AbsMaxQuantizer", "Float8QuantizationConfig", "Int4QuantizationConfig",
+    "Int8QuantizationConfig", "QuantizationConfig", "Quantizer", "abs_max_quantize",
+    "abs_max_quantize_grouped_with_zero_point", "compute_float8_amax_history",
+    "compute_float8_scale", "deserialize", "fake_quant_with_min_max_vars", "get", "pack_int4",
+    "quantize_and_dequantize", "serialize", "unpack_int4",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

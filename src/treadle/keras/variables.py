@@ -94,6 +94,20 @@ class Variable(td.Variable, metaclass=_OfKeras):
         with_path(self, path)
 
 
+class OverwrittenVariable(td.Variable):
+    """A weight that optimizers replace by its gradient: states whose new values are computed where
+    gradients are (`keras.float8`)."""
+
+    __slots__ = ()
+
+    overwrite_with_gradient = True
+
+
+def is_overwritten(variable: Any) -> bool:
+    """Whether optimizers put the gradient of a variable in its place."""
+    return bool(getattr(variable.identity(), "overwrite_with_gradient", False))
+
+
 def _unnamed() -> str:
     return naming.unique_name("Variable")
 

@@ -184,8 +184,8 @@ class _Circulant(LinearOperator):
         )  # fmt: skip
 
     def _times(self, other: LinearOperator) -> LinearOperator:
-        alike = isinstance(other, _Circulant) and other.depth == self.depth
-        if alike and self.dtype.is_complex:  # real parts of products are no products of real parts
+        # The real parts of a product are no product of real parts.
+        if isinstance(other, _Circulant) and other.depth == self.depth and self.dtype.is_complex:
             product_of_both = self._complex_spectrum() * other._complex_spectrum()
             return type(self)(product_of_both, self.dtype)
         return super()._times(other)

@@ -82,7 +82,7 @@ class LinearOperatorHouseholder(_Unitary):
         return convert_to_tensor(self._held)
 
     def _unit(self) -> Tensor:
-        return normalize(self._vector(), axis=-1)[0]  # type: ignore[no-any-return]
+        return normalize(self._vector(), axis=-1)[0]
 
     def _matmul(self, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
         operand = matrices.adjoint(x) if adjoint_arg else x

@@ -22,6 +22,7 @@ from treadle.ops.dims import dims_tensor, size_of
 from treadle.ops.elementwise import selection, unary
 from treadle.ops.elementwise.arithmetic import maximum, minimum
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.logic import logical_and, logical_not
 from treadle.ops.indexing.gather import gathered, unsorted_segment_sum
 from treadle.ops.reductions import reduction
 from treadle.ops.registry import Op, register, run
@@ -43,11 +44,16 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     """Bins that rise or fall; which of them is decided when the function runs."""
     edges, values = promoted([as_array(bins), as_array(x)])
-    sides = ("left", "right") if right else ("right", "left")
-    rising = searchsorted(edges, values, sides[0])
+    side = "left" if right else "right"
+    rising = searchsorted(edges, values, side)
     count = cast(reduction.reduce_sum(_like(edges, 1)), dtypes.int64)
-    falling = count - searchsorted(reverse(edges, [0]), values, sides[1])
-    return selection.where(edges[0] <= edges[-1], rising, falling)
+    falling = count - searchsorted(reverse(edges, [0]), values, side)
+    # The first edge that differs from the one before it tells; a NaN is no lesser one.
+    differs = edges[1:] != edges[:-1]
+    first = reduction.argmax(cast(differs, dtypes.int32))
+    rises = gathered(edges, first) < gathered(edges, first + 1)
+    falls = logical_and(logical_not(rises), reduction.reduce_any(differs))
+    return selection.where(falls, falling, rising)
 
 
 def _like(x: Tensor, value: int) -> Tensor:

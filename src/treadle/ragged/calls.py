@@ -18,16 +18,18 @@ from treadle.core.tensor import Tensor
 from treadle.ops import dims
 from treadle.ops.control import io
 from treadle.ops.conversion import convert_to_tensor, register_converter
-from treadle.ops.elementwise import arithmetic, selection, unary
+from treadle.ops.elementwise import arithmetic, bitcast, selection, unary
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.function_names import BINARY, UNARY
 from treadle.ops.indexing import common_shapes, gather, scatter
+from treadle.ops.linalg import matrices
 from treadle.ops.nn import compositions, softmax
-from treadle.ops.reductions import reduction
-from treadle.ops.shaping import creation, joining, permuting, reshaping
-from treadle.ops.statistics import histograms, sequences
-from treadle.ops.strings import parts, texts, unicode
-from treadle.ragged import dynamic_shape, reductions, rows, shaping, strings
+from treadle.ops.reductions import reduction, scan
+from treadle.ops.shaping import creation, joining, permuting, reshaping, splitting
+from treadle.ops.statistics import histograms, partitions, sequences
+from treadle.ops.strings import parts, pieces, texts, unicode
+from treadle.ragged import dynamic_shape, products, reductions, rows, shaping, strings
+from treadle.ragged.creation import stack_dynamic_partitions
 from treadle.ragged.dynamic_shape import DynamicRaggedShape
 from treadle.ragged.elementwise import binary, broadcast_like, map_flat_values
 from treadle.ragged.tensor import RaggedTensor
@@ -42,6 +44,8 @@ _FORMS: dict[Any, Callable[..., Any]] = {
     reshaping.squeeze: shaping.squeeze,
     reshaping.tile: shaping.tile,
     permuting.reverse: shaping.reverse,
+    splitting.split: shaping.split,
+    matrices.matmul: products.matmul,
     reduction.reduce_sum: reductions.reduce_sum,
     reduction.reduce_prod: reductions.reduce_prod,
     reduction.reduce_max: reductions.reduce_max,
@@ -52,7 +56,9 @@ _FORMS: dict[Any, Callable[..., Any]] = {
     reduction.reduce_variance: reductions.reduce_variance,
     reduction.reduce_std: reductions.reduce_std,
     reduction.reduce_logsumexp: reductions.reduce_logsumexp,
+    scan.cumsum: reductions.cumsum,
     parts.reduce_join: strings.reduce_join,
+    pieces.ngrams: strings.ngrams,
     unicode.unicode_encode: strings.unicode_encode,
 }
 
@@ -296,6 +302,20 @@ def _sequence_mask(lengths: Any, *args: Any, **kwargs: Any) -> Any:
 def _print(*inputs: Any, **kwargs: Any) -> None:
     shown = [str(v) if isinstance(v, RaggedTensor) and not v.is_symbolic else v for v in inputs]
     io.print(*(v.flat_values if isinstance(v, RaggedTensor) else v for v in shown), **kwargs)
+
+
+@form_of(partitions.dynamic_partition)
+def _partitioned(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> Any:
+    rows_of = stack_dynamic_partitions(data, partitions, num_partitions)
+    return [rows_of[i] for i in range(num_partitions)]
+
+
+@form_of(bitcast.bitcast)
+def _bitcast(input: RaggedTensor, type: Any, name: str | None = None) -> Any:
+    found = bitcast.bitcast(input.flat_values, type)
+    if found.ndim < input.flat_values.ndim and input.flat_values.ndim == 1:
+        raise ValueError(f"bitcast: the rows of ragged axes are no bytes{at(user_origin())}")
+    return input.with_flat_values(found)
 
 
 @form_of(histograms.bincount)

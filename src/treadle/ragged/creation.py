@@ -21,6 +21,8 @@ from treadle.ops.shaping.ranges import range as range_
 from treadle.ops.shaping.reshaping import broadcast_to, reshape
 from treadle.ops.statistics.sorting import argsort
 from treadle.ragged import partitions
+from treadle.ragged.partitions import same_splits
+from treadle.ragged.rows import gather_rows
 from treadle.ragged.tensor import RaggedTensor
 
 
@@ -202,8 +204,34 @@ def segment_ids_to_row_splits(
 def stack_dynamic_partitions(
     data: Any, partitions: Any, num_partitions: Any, name: str | None = None
 ) -> RaggedTensor:
-    """The rows of `data` with the number 0, 1, ... in `partitions`, each group as a row."""
+    """The rows of `data` with the number 0, 1, ... in `partitions`, each group as a row.
+
+    Args:
+        data: a tensor, whose first axes are those of `partitions`, or a ragged tensor.
+        partitions: integers; ragged ones number the elements of ragged data of the same rows.
+        num_partitions: how many groups there are.
+
+    Raises:
+        ValueError: ragged data and numbers that do not fit it.
+    """
+    if isinstance(partitions, RaggedTensor):
+        if not isinstance(data, RaggedTensor):
+            raise ValueError(
+                "stack_dynamic_partitions: ragged numbers are for ragged data of the same rows"
+                f"{at(user_origin())}"
+            )
+        same_splits(data.row_splits, partitions.row_splits)
+        return stack_dynamic_partitions(data.values, partitions.values, num_partitions)
     numbers = convert_to_tensor(partitions)
+    if isinstance(data, RaggedTensor):
+        if numbers.ndim != 1:
+            raise ValueError(
+                "stack_dynamic_partitions: the numbers of ragged rows are a vector, not of shape "
+                f"{numbers.shape}{at(user_origin())}"
+            )
+        order = argsort(numbers, stable=True)
+        ids = cast(gather(numbers, order), data.row_splits.dtype)
+        return RaggedTensor.from_value_rowids(gather_rows(data, order), ids, num_partitions)
     tensor = convert_to_tensor(data)
     if numbers.ndim != 1:
         inner = [dims_tensor(d, dtypes.int64) for d in tensor.dims[numbers.ndim :]]

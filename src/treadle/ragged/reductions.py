@@ -18,7 +18,7 @@ from treadle.ops.indexing.segments import (
     unsorted_segment_min,
     unsorted_segment_prod,
 )
-from treadle.ops.reductions import reduction
+from treadle.ops.reductions import reduction, scan
 from treadle.ops.shaping.creation import ones_like
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.reshaping import reshape
@@ -151,3 +151,34 @@ def _each(function: Callable[[Any], Any], x: Any) -> Any:
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(function(x.flat_values))
     return function(convert_to_tensor(x))
+
+
+def cumsum(
+    x: RaggedTensor, axis: Any = 0, exclusive: bool = False, reverse: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Running sums along an axis; `exclusive` leaves each element itself out.
+
+    Raises:
+        ValueError: the axis is out of bounds.
+    """
+    rank, number = len(x.shape), int(axis)
+    if not -rank <= number < rank:
+        raise ValueError(f"axis={number} is out of bounds for a rank of {rank}{at(user_origin())}")
+    number %= rank
+    if number > x.ragged_rank:
+        found = scan.cumsum(x.flat_values, number - x.ragged_rank, exclusive, reverse)
+        return x.with_flat_values(found)
+    if number < x.ragged_rank:
+        found = scan.cumsum(x.to_tensor(), number, exclusive, reverse)
+        splits = x.row_splits.dtype
+        return RaggedTensor.from_tensor(found, x.nested_row_lengths(), row_splits_dtype=splits)
+    inner: Any = x
+    while isinstance(inner.values, RaggedTensor):
+        inner = inner.values
+    # The sums of all rows together, without those of the rows before.
+    sums = scan.cumsum(inner.values, 0, exclusive=True, reverse=reverse)
+    row = inner.value_rowids()
+    first = gather(inner.row_splits, row + 1) - 1 if reverse else gather(inner.row_splits, row)
+    found = sums - gather(sums, first)
+    return x.with_flat_values(found if exclusive else found + inner.values)

@@ -200,6 +200,63 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     return x
 
 
+def split(
+    value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: int | None = None,
+    name: str | None = None,
+) -> list[Any]:  # fmt: skip
+    """A ragged tensor cut along an axis that is not ragged: into a number of equal parts, or into
+    parts of given sizes.
+
+    Raises:
+        ValueError: the axis is ragged, or the number of parts is not positive or not known.
+        TypeError: sizes that are no integers, or no vector of them.
+        InvalidArgumentError: the parts do not fit the axis, or a negative size.
+    """
+    number = _axis(axis, len(value.shape))
+    given = convert_to_tensor(num_or_size_splits)
+    if not given.dtype.is_integer or given.ndim > 1:
+        raise TypeError(
+            "split: num_or_size_splits must be an integer, or a vector of integers, not "
+            f"{num_or_size_splits!r}{at(user_origin())}"
+        )
+    size = _size_of_axis(value, number)
+    if given.ndim:
+        count = given.shape[0] if num is None else num
+        if count is None or given.shape[0] not in (None, count):
+            raise ValueError(
+                f"split: num={num} for sizes of shape {given.shape}: it must be their number"
+                f"{at(user_origin())}"
+            )
+        sizes = [given[i] for i in range(count)]
+        partitions.require(~reduce_any(given < 0), "split: num_or_size_splits must be non-negative")
+    else:
+        count = int(num_or_size_splits)
+        if count < 1:
+            raise ValueError(
+                f"split: num_or_size_splits must be at least 1, not {count}{at(user_origin())}"
+            )
+        sizes = [size // cast(count, size.dtype)] * count
+    ends = [cast(0, size.dtype)]
+    for part in sizes:
+        ends.append(ends[-1] + cast(part, size.dtype))
+    partitions.require(ends[-1] == size, f"split: the parts do not fill axis {number}")
+    before = [slice(None)] * number
+    return [value[(*before, slice(*place))] for place in zip(ends, ends[1:], strict=False)]
+
+
+def _size_of_axis(x: Any, axis: int) -> Tensor:
+    """The size of an axis that is not ragged; ValueError for others."""
+    if isinstance(x, Tensor):
+        return dims_tensor(x.dims[axis], dtypes.int64)
+    if axis == 0:
+        return cast(x.nrows(), dtypes.int64)
+    if axis > 1:
+        return _size_of_axis(x.values, axis - 1)
+    if x.uniform_row_length is None:
+        raise ValueError(f"split: the axis is ragged, its rows differ in length{at(user_origin())}")
+    return cast(x.uniform_row_length, dtypes.int64)
+
+
 def unstack(x: RaggedTensor) -> list[Any]:
     """The rows of an eager ragged tensor."""
     return [x[i] for i in range(int(x.nrows()))]

@@ -9,10 +9,15 @@ from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.dims import dims_tensor
+from treadle.ops.elementwise.arithmetic import add_n
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.indexing.masks import boolean_mask
+from treadle.ops.shaping.creation import fill
+from treadle.ops.shaping.ranges import range as range_
 from treadle.ops.shaping.reshaping import reshape
 from treadle.ops.strings import parts, pieces, unicode
 from treadle.ops.strings.texts import string_tensor
-from treadle.ragged import partitions
+from treadle.ragged import partitions, shaping
 from treadle.ragged.tensor import RaggedTensor
 
 
@@ -159,3 +164,54 @@ def reduce_join(
     return pieces.unsorted_segment_join(
         inputs.values, inputs.value_rowids(), inputs.nrows(), separator
     )
+
+
+def ngrams(
+    data: RaggedTensor, ngram_width: Any, separator: Any = " ", pad_values: Any = None,
+    padding_width: int | None = None, preserve_short_sequences: bool = False,
+    name: str | None = None,
+) -> RaggedTensor:  # fmt: skip
+    """Every run of neighbours in each row, joined to one string; see `td.strings.ngrams`.
+
+    Raises:
+        ValueError, TypeError: as of `td.strings.ngrams`.
+    """
+    widths, pads = pieces.widths_and_pads(ngram_width, pad_values, padding_width)
+    if data.ragged_rank > 1 or not isinstance(data.values, Tensor) or data.values.ndim > 1:
+        inner = data.values
+        call = ngrams if isinstance(inner, RaggedTensor) else pieces.ngrams
+        found = call(
+            inner, ngram_width, separator, pad_values, padding_width, preserve_short_sequences
+        )
+        return data.with_values(found)
+    padded, runs = data, []
+    for width in widths:
+        padded = _padded(data, pads, pieces.padding_of(width, pads, padding_width))
+        parts_ = [padded[:, i : i - width + 1 or None] for i in range(width)]
+        joined = parts.join([part.values for part in parts_], separator)
+        runs.append(parts_[0].with_values(joined))
+    if preserve_short_sequences:
+        runs.append(_short_rows(data, padded, runs, separator))
+    found = shaping.concat(runs, 1)
+    return found  # type: ignore[no-any-return]
+
+
+def _padded(data: RaggedTensor, pads: tuple[bytes, bytes] | None, count: int) -> RaggedTensor:
+    """The rows with `count` pads before and behind each."""
+    if pads is None or not count:
+        return data
+    splits = range_(data.nrows() + 1) * count
+    before, behind = (RaggedTensor(fill([splits[-1]], pad), splits, count) for pad in pads)
+    found = shaping.concat([before, data, behind], 1)
+    return found  # type: ignore[no-any-return]
+
+
+def _short_rows(
+    data: RaggedTensor, padded: RaggedTensor, runs: list[RaggedTensor], separator: Any
+) -> RaggedTensor:
+    """The whole of each row that has elements and no run."""
+    count = add_n([partitions.lengths_of(run.row_splits) for run in runs])
+    short = (count == 0) & (partitions.lengths_of(data.row_splits) > 0)
+    whole = reduce_join(padded, -1, separator=separator)
+    lengths = cast(short, data.row_splits.dtype)
+    return RaggedTensor(boolean_mask(whole, short), partitions.splits_of_lengths(lengths))

@@ -22,7 +22,9 @@ from typing import Any
 
 PRIVATE = "tensorflow.python."
 # Modules that tests share. The one of all tests is `test_util`, beside this file.
-_HELPER = re.compile(r"kernel_tests(\.|$)|(test_utils?|test_base|_test_lib|_base)$")
+_HELPER = re.compile(
+    r"kernel_tests(\.|$)|(test_utils?|test_base|_test_lib|_base)$|^framework\.(test_)?combinations$"
+)
 
 
 class Helpers(importlib.abc.MetaPathFinder):
@@ -141,7 +143,7 @@ class Table:
 
 def install(table: Path, checkout: Path) -> None:
     """Let the private modules have these names, before those that libraries import."""
-    from tests.strangers.tensorflow_own import test_util, unexported
+    from tests.strangers.tensorflow_own import test_util, unexported, unexported_data
     from treadle.compat.replacement import private
     from treadle.compat.replacement.absent import absent
 
@@ -153,6 +155,7 @@ def install(table: Path, checkout: Path) -> None:
         if name.startswith("gen_"):
             return importlib.import_module(f"{PRIVATE}ops.{name}")
         own = unexported.NAMES.get(inside, {}).get(name)
+        own = unexported_data.NAMES.get(inside, {}).get(name) if own is None else own
         own = names.found(inside, name) if own is None else own
         own = others(inside, name) if own is None else own
         missing = names.missing(inside, name) if own is None else None

@@ -1,12 +1,15 @@
 """Runs TensorFlow's own tests of its operations on treadle, and says what became of them.
 
     python -m tests.strangers.tensorflow_own.run CHECKOUT PATH ... --tensorflow PYTHON
-        [--kept FOLDER] [--limit 150] [--each 20] [--list] [--write RESULTS.json]
+        [--kept FOLDER] [--limit 150] [--each 20] [--only EXPRESSION] [--list]
+        [--write RESULTS.json]
 
 CHECKOUT has ``tensorflow/python``; the paths are files and folders of tests below that. Each file
 is a process of pytest, on treadle and with the TensorFlow of the interpreter. What TensorFlow gave
 is kept in a folder, since it stays as it is; so is the table of names. Tests count that pass there.
-``--list`` prints the errors of tests that fail only here; ``--write`` puts counts into a file.
+``--only`` chooses tests by their names, as ``pytest -k``: ``not mode_graph`` leaves out those of
+datasets in graphs. ``--list`` prints the errors of tests that fail only here; ``--write`` puts
+counts into a file.
 """
 
 from __future__ import annotations
@@ -77,7 +80,7 @@ def _run(file: Path, options: argparse.Namespace, python: str | None) -> Suite:
             "--tb=short",
             "--import-mode=importlib", f"--rootdir={own}", "-o", "addopts=",
             "-o", "junit_logging=no",
-            f"--timeout={options.each}", f"--junitxml={report}", str(copy),
+            f"--timeout={options.each}", f"--junitxml={report}", "-k", options.only, str(copy),
         ]  # fmt: skip
         output = None if options.show else subprocess.DEVNULL
         process = subprocess.Popen(command, cwd=own, env=environment, stdout=output, stderr=output)
@@ -141,6 +144,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kept", type=Path, default=Path(tempfile.gettempdir(), "tensorflow_own"))
     parser.add_argument("--limit", type=int, default=150, help="seconds for a file")
     parser.add_argument("--each", type=int, default=20, help="seconds for a test")
+    parser.add_argument("--only", default="", help="an expression on the names of tests")
     parser.add_argument("--only-here", action="store_true", help="leave TensorFlow out")
     parser.add_argument("--only-there", action="store_true", help="only keep what TensorFlow gives")
     parser.add_argument("--packages", nargs="*", default=[], help="folders of what tests import")

@@ -383,6 +383,8 @@ def _value(x: Any) -> Any:
     if isinstance(x, td.SparseTensor):
         parts = (_value(x.indices), _value(x.values), _value(x.dense_shape))
         return v1.SparseTensorValue(*parts)
+    if isinstance(x, td.RaggedTensor):  # TensorFlow has a class for the arrays of one
+        return x
     if callable(x) and not hasattr(x, "numpy"):
         return _value(x())
     return x.numpy() if hasattr(x, "numpy") else x

@@ -52,11 +52,11 @@ class Dataset:
 
     @property
     def output_types(self) -> Any:
-        return td.nest.map_structure(lambda s: s.dtype, self.element_spec)
+        return get_output_types(self)
 
     @property
     def output_shapes(self) -> Any:
-        return td.nest.map_structure(lambda s: TensorShape(s.shape), self.element_spec)
+        return get_output_shapes(self)
 
     @property
     def output_classes(self) -> Any:
@@ -201,7 +201,10 @@ class _EagerIterator:
     """An iterator where calls are made at once."""
 
     def __init__(self, iterator: Any) -> None:
-        self._iterator = iterator
+        self._iterator, self.element_spec = iterator, iterator.element_spec
+
+    def get_next_as_optional(self) -> Any:
+        return self._iterator.get_next_as_optional()
 
     def get_next(self, name: str | None = None) -> Any:
         try:
@@ -255,11 +258,11 @@ class Iterator:
 
     @property
     def output_types(self) -> Any:
-        return td.nest.map_structure(lambda s: s.dtype, self._spec)
+        return get_output_types(self)
 
     @property
     def output_shapes(self) -> Any:
-        return td.nest.map_structure(lambda s: TensorShape(s.shape), self._spec)
+        return get_output_shapes(self)
 
     element_spec = property(lambda self: self._spec)
 
@@ -357,14 +360,31 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
     return dataset.make_initializable_iterator(shared_name)
 
 
+def _told(dataset_or_iterator: Any, of_tensors: Callable[[Any], Any]) -> Any:
+    """What is told of the elements; None and datasets among them are told as they are."""
+
+    def of(spec: Any) -> Any:
+        return of_tensors(spec) if hasattr(spec, "dtype") else spec
+
+    return td.nest.map_structure(of, dataset_or_iterator.element_spec)
+
+
 def get_output_types(dataset_or_iterator: Any) -> Any:
-    """The dtypes of elements."""
-    return dataset_or_iterator.output_types
+    """The dtypes of elements, of datasets and iterators of `td.data`, too."""
+    return _told(dataset_or_iterator, lambda spec: spec.dtype)
 
 
 def get_output_shapes(dataset_or_iterator: Any) -> Any:
-    """The shapes of elements."""
-    return dataset_or_iterator.output_shapes
+    """The shapes of elements, of datasets and iterators of `td.data`, too."""
+    return _told(dataset_or_iterator, lambda spec: TensorShape(spec.shape))
+
+
+def get_output_classes(dataset_or_iterator: Any) -> Any:
+    """The classes of elements, of datasets and iterators of `td.data`, too."""
+    return _told(
+        dataset_or_iterator,
+        lambda spec: td.Tensor if isinstance(spec, td.TensorSpec) else spec.value_type,
+    )
 
 
 def TFRecordDataset(filenames: Any, *args: Any, **kwargs: Any) -> Dataset:

@@ -262,7 +262,6 @@ _ELSEWHERE = {
     ),
     "data.experimental.SqlDataset": "Read databases with sqlite3, in Dataset.from_generator",
     "data.experimental.dense_to_sparse_batch": "Use ragged batches, or td.sparse.from_dense in map",
-    "data.experimental.enable_debug_mode": "Use td.config.run_functions_eagerly",
     **dict.fromkeys(
         ("data.experimental.from_variant", "data.experimental.to_variant"),
         "Pipelines are objects of Python, not tensors",
@@ -271,7 +270,6 @@ _ELSEWHERE = {
     "data.experimental.make_saveable_from_iterator": "Use td.train.Checkpoint(iterator=...)",
     "data.experimental.map_and_batch_with_legacy_function": "Use Dataset.map and Dataset.batch",
     "data.experimental.pad_to_cardinality": "Use Dataset.repeat and Dataset.take",
-    "compat.v1.data.get_output_classes": "Use dataset.element_spec",
     "distribute.get_loss_reduction": "Say in the loss how it is reduced: td.keras.losses.Reduction",
     **dict.fromkeys(
         (

@@ -23,9 +23,17 @@ from treadle.data.elements import (
 )
 from treadle.data.rows import Block, Rows, Store, regrouped, skipped
 from treadle.data.stages.failures import Failure, carried, released
+from treadle.data.stages.functions import Map
 from treadle.data.stages.places import apart, joined
 from treadle.data.stages.stage import UNKNOWN, Stage, integer, invalid, known, scaled
-from treadle.iteration import CompositeTensorSpec, NDArray, at, recording, user_origin
+from treadle.iteration import (
+    CompositeTensorSpec,
+    NDArray,
+    at,
+    is_symbolic,
+    recording,
+    user_origin,
+)
 
 
 def batch_size(size: Any, what: str) -> Any:
@@ -36,12 +44,21 @@ def batch_size(size: Any, what: str) -> Any:
 
 
 def batches_of(
-    items: Iterator[Leaves], size: int, drop: bool, joined: Callable[[list[Leaves]], Leaves]
-) -> Iterator[Leaves]:
-    """Groups of elements, joined. An error loses the group that it is in."""
+    items: Iterator[Leaves], size: int, drop: bool, joined: Callable[[list[Leaves]], Leaves],
+    aligned: bool = False,
+) -> Iterator[Leaves]:  # fmt: skip
+    """Groups of elements, joined. An error loses the elements of its group that came before it.
+
+    Args:
+        aligned: it loses all elements of its group, so that groups begin at multiples of `size`.
+    """
+    items = carried(items) if aligned else items
 
     def step() -> Leaves | None:
-        group = list(islice(items, size))
+        group: list[Any] = list(islice(items, size))
+        failed = next((item for item in group if type(item) is Failure), None) if aligned else None
+        if failed is not None:
+            raise failed.error
         return joined(group) if len(group) == size or (group and not drop) else None
 
     return iter(step, None)
@@ -81,7 +98,10 @@ class Batch(Stage):
             found = joined(group, size)
             return self.stacked([apart(element) for element in group]) if found is None else found
 
-        return batches_of(self.inner.placed(skip, size), size, self.drop, put_together)
+        # TensorFlow makes one step of a map and a batch, which fails as a whole.
+        aligned = isinstance(self.inner, Map)
+        items = self.inner.placed(skip, size)
+        return batches_of(items, size, self.drop, put_together, aligned)
 
     def _gathered(self, rows: Rows) -> Iterator[Leaves]:
         size, gather = int(self.size), rows.store.gather
@@ -122,17 +142,18 @@ class PaddedBatch(Stage):
     def __init__(self, inner: Stage, size: Any, shapes: Any, values: Any, drop: bool) -> None:
         self.inner, self.drop = inner, drop
         self.size = batch_size(size, "padded_batch")
-        if holds_composites(inner.spec):
+        parts = [*leaves_of(inner.spec, whole=True), *td.nest.flatten(inner.spec)]
+        if any(not isinstance(part, td.TensorSpec) for part in parts):  # None is no leaf here
             raise TypeError(
-                "padded_batch: ragged and sparse tensors are not padded: use batch, or make tensors"
-                f" of them in a map{at(user_origin())}"
+                "padded_batch: elements must be tensors; ragged and sparse ones are not padded: use"
+                f" batch, or make tensors of them in a map. Got {inner.spec!r}{at(user_origin())}"
             )
         specs = leaves_of(inner.spec)
         self.shapes = _padded_shapes(inner.spec, specs, shapes)
         self.values = _padding_values(inner.spec, specs, values)
         first = self.size if drop and known(self.size) else None
         padded = [
-            td.TensorSpec([first, *shape], s.dtype)
+            td.TensorSpec([first, *_dims(shape)], s.dtype)
             for s, shape in zip(specs, self.shapes, strict=True)
         ]
         self.spec = packed(inner.spec, padded)
@@ -145,7 +166,8 @@ class PaddedBatch(Stage):
         return batches_of(self.inner.resume(count * size), size, self.drop, self._stacked)
 
     def _stacked(self, group: list[Leaves]) -> Leaves:
-        columns = zip(zip(*group, strict=True), self.shapes, self.values, strict=True)
+        shapes = [_known_dims(shape) for shape in self.shapes]
+        columns = zip(zip(*group, strict=True), shapes, self.values, strict=True)
         return tuple([_padded(leaves, shape, value) for leaves, shape, value in columns])
 
     def cardinality(self) -> int:
@@ -170,7 +192,20 @@ def _padded(leaves: tuple[NDArray, ...], shape: tuple[Any, ...], value: Any) -> 
     return out
 
 
-def _padded_shapes(structure: Any, specs: list[Any], shapes: Any) -> list[tuple[Any, ...]]:
+def _dims(shape: Any) -> tuple[Any, ...]:
+    """The dims of a shape; those of a vector that a function will know are open."""
+    return (None,) * int(shape.shape[0]) if is_symbolic(shape) else shape
+
+
+def _known_dims(shape: Any) -> tuple[Any, ...]:
+    """The dims of a shape, or of the vector that a symbolic one turned out to be."""
+    if isinstance(shape, tuple):
+        return shape
+    return tuple(None if d < 0 else d for d in np.asarray(shape).tolist())
+
+
+def _padded_shapes(structure: Any, specs: list[Any], shapes: Any) -> list[Any]:
+    """The shape for each leaf: a tuple, or a symbolic vector."""
     if shapes is None:
         return [tuple(s.shape) for s in specs]
     given = _leaves_for(structure, shapes)
@@ -178,11 +213,24 @@ def _padded_shapes(structure: Any, specs: list[Any], shapes: Any) -> list[tuple[
     for spec, shape in zip(specs, given, strict=True):
         if isinstance(shape, int):
             shape = [shape]
-        dims = tuple(None if d == -1 else d for d in td.TensorShape(shape))
+        if is_symbolic(shape):
+            result.append(shape)
+            continue
+        if isinstance(shape, td.Tensor | np.ndarray):
+            shape = _known_dims(shape)
+        elif isinstance(shape, list | tuple):
+            shape = [None if d is None or d == -1 else d for d in shape]
+        dims = tuple(td.TensorShape(shape))
         if spec.shape.rank not in (None, len(dims)):
             raise ValueError(
                 f"padded_batch: padded_shapes {dims} for elements of shape {spec.shape}: the "
                 f"ranks differ{at(user_origin())}"
+            )
+        sizes = zip(dims, spec.shape if spec.has_rank else (), strict=False)
+        if any(None not in (d, size) and d < size for d, size in sizes):
+            raise ValueError(
+                f"padded_batch: padded_shapes {dims} are smaller than elements of shape "
+                f"{spec.shape}{at(user_origin())}"
             )
         result.append(dims)
     return result
@@ -212,7 +260,10 @@ def _padding_values(structure: Any, specs: list[Any], values: Any) -> list[Any]:
 
 
 def _leaves_for(structure: Any, given: Any) -> list[Any]:
-    """The part of `given` for each leaf of the structure; lists and shapes are such parts."""
+    """The part of `given` for each leaf of the structure; lists and shapes are such parts. None
+    stands for None in all places of a part."""
+    if given is None:
+        return [None] * len(leaves_of(structure))
     if isinstance(structure, tuple):
         if not isinstance(given, list | tuple) or len(given) != len(structure):
             return [given]
@@ -220,7 +271,7 @@ def _leaves_for(structure: Any, given: Any) -> list[Any]:
         return [leaf for s, g in pairs for leaf in _leaves_for(s, g)]
     if isinstance(structure, dict):
         return [leaf for k in sorted(structure) for leaf in _leaves_for(structure[k], given[k])]
-    return [given]
+    return [] if structure is None else [given]
 
 
 class Unbatch(Stage):
@@ -232,6 +283,11 @@ class Unbatch(Stage):
         if any(isinstance(s, DatasetSpec) or s.shape.rank == 0 for s in parts):
             raise ValueError(
                 f"unbatch: elements with scalar components cannot be unbatched{at(user_origin())}"
+            )
+        sizes = {s.shape[0] for s in parts if s.shape.rank is not None} - {None}
+        if len(sizes) > 1:
+            raise ValueError(
+                f"unbatch: the components have {sorted(sizes)} slices{at(user_origin())}"
             )
         self.spec = map_types(_unbatched, ("unbatch",), inner.spec)
 
@@ -409,15 +465,20 @@ class Window(Stage):
         self.spec = map_components(DatasetSpec, inner.spec)
 
     def open(self) -> Iterator[Leaves]:
+        return released(self._windows())
+
+    def _windows(self) -> Iterator[Any]:
+        """The windows; one with an element that failed is a failure."""
         size, shift, stride = map(int, self.numbers)
         span = (size - 1) * stride + 1
-        source, buffer = self.inner.open(), list[Leaves]()
+        source, buffer = carried(self.inner.open()), list[Any]()
         while True:
             buffer += islice(source, max(0, span - len(buffer)))
             chosen = buffer[:span:stride]
             if not chosen or (self.drop and len(chosen) < size):
                 return
-            yield self._datasets(chosen)
+            failed = next((leaves for leaves in chosen if type(leaves) is Failure), None)
+            yield self._datasets(chosen) if failed is None else failed
             missing = shift - len(buffer)
             buffer = buffer[shift:]
             if missing > 0:

@@ -16,7 +16,7 @@ from treadle.data.elements import (
 from treadle.data.rows import Block, Rows, Store, all_rows
 from treadle.data.stages.failures import Failure, carried, released
 from treadle.data.stages.randomness import Randomness
-from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage
+from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage, infinite_or_unknown
 from treadle.iteration import NDArray
 
 
@@ -50,10 +50,18 @@ class Zip(Stage):
 
 
 def _side_by_side(sources: list[Iterator[Leaves]]) -> Iterator[Any]:
-    """An error in one of the elements stands for all of them."""
-    for parts in zip(*map(carried, sources), strict=False):
+    """An error in one of the elements stands for all of them. Where one source has ended, the
+    others are asked once more, too: caches among them are whole then."""
+    items = list(map(carried, sources))
+    while True:
+        parts = [next(source, _END) for source in items]
+        if any(part is _END for part in parts):
+            return
         failed = [part for part in parts if type(part) is Failure]
         yield failed[0] if failed else tuple([leaf for part in parts for leaf in part])
+
+
+_END: Any = object()
 
 
 class _Joined(Store):
@@ -108,14 +116,22 @@ class Choose(Stage):
             self.spec = relaxed(self.spec, part.spec, "choose_from_datasets")
 
     def open(self) -> Iterator[Leaves]:
-        sources = [p.open() for p in self.parts]
+        return released(self._elements())
+
+    def _elements(self) -> Iterator[Any]:
+        sources = [carried(p.open()) for p in self.parts]
         ended: set[int] = set()
-        for (number,) in self.choice.open():
-            place = int(number)
+        for found in carried(self.choice.open()):
+            if type(found) is Failure:
+                yield found
+                continue
+            place = int(found[0])
             if not 0 <= place < len(sources):
-                raise td.errors.InvalidArgumentError(
+                error = td.errors.InvalidArgumentError(
                     None, None, f"choice {place} of {len(sources)} datasets"
                 )
+                yield Failure(error)
+                continue
             leaves = next(sources[place], None)
             if leaves is not None:
                 yield leaves
@@ -123,6 +139,9 @@ class Choose(Stage):
             ended.add(place)
             if self.stop or len(ended) == len(sources):
                 return
+
+    def cardinality(self) -> int:
+        return infinite_or_unknown(self.parts)
 
 
 class Sample(Stage):
@@ -141,10 +160,16 @@ class Sample(Stage):
             self.spec = relaxed(self.spec, part.spec, "sample_from_datasets")
 
     def open(self) -> Iterator[Leaves]:
+        return released(self._elements())
+
+    def _elements(self) -> Iterator[Any]:
         random = self.randomness.generator()
-        sources = [p.open() for p in self.parts]
+        sources = [carried(p.open()) for p in self.parts]
         alive = np.ones(len(sources), bool)
         for weights in self._weights():
+            if type(weights) is Failure:
+                yield weights
+                continue
             chances = np.where(alive, weights, 0.0)
             if chances.sum() <= 0:
                 return
@@ -157,9 +182,14 @@ class Sample(Stage):
             if self.stop or not alive.any():
                 return
 
-    def _weights(self) -> Iterator[NDArray]:
+    def cardinality(self) -> int:
+        return infinite_or_unknown(self.parts)
+
+    def _weights(self) -> Iterator[Any]:
+        """Arrays, and failures."""
         if isinstance(self.weights, Stage):
-            yield from (np.asarray(w, np.float64) for (w,) in self.weights.open())
+            for found in carried(self.weights.open()):
+                yield found if type(found) is Failure else np.asarray(found[0], np.float64)
             return
         while True:
             yield np.asarray(self.weights, np.float64)

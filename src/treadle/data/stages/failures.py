@@ -29,8 +29,19 @@ def carried(source: Iterable[Any]) -> Iterator[Any]:
         except StopIteration:
             return
         except Exception as error:
-            item = Failure(error)
+            # `assertRaises` clears the frames of an error, which ends generators among them.
+            own = error.__traceback__
+            item = Failure(error.with_traceback(None if own is None else own.tb_next))
         yield item
+
+
+def attempted(call: Callable[[Any], Iterable[Any]], item: Any) -> Any:
+    """An iterator over the elements of ``call(item)`` and the errors between them; for an error of
+    its own a failure."""
+    try:
+        return carried(call(item))
+    except Exception as error:
+        return Failure(error)
 
 
 def paired(call: Callable[[Any], Any], source: Iterable[Any]) -> Iterator[Any]:

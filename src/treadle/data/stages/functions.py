@@ -14,6 +14,7 @@ import treadle as td
 from treadle.data.elements import (
     DatasetSpec,
     Leaves,
+    UserStructure,
     as_structure,
     as_value,
     call_arguments,
@@ -25,19 +26,27 @@ from treadle.data.elements import (
     packed,
     packer,
     relaxed,
+    sparse_tensor,
     spec_of,
 )
+from treadle.data.seeds import seeds_for
 from treadle.data.stages.failures import Failure, paired, released
 from treadle.data.stages.handles import dataset_of_spec
+from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.sources import leaf_value
-from treadle.data.stages.stage import Stage, in_stage
+from treadle.data.stages.stage import Stage, debugging, in_stage, no_end
 from treadle.iteration import (
+    NDArray,
+    SparseTensorValue,
     Stream,
     at,
+    children,
     drawing_from,
     from_array,
+    global_seed,
     is_symbolic,
     of_parts,
+    rebuild,
     recording,
     specs_of_parts,
     taping,
@@ -45,6 +54,7 @@ from treadle.iteration import (
 )
 
 STATE = 3  # numbers of the state of a random stream
+_STATES = 64  # that are drawn at once
 
 
 def as_result(value: Any, top: bool = True) -> Any:
@@ -53,14 +63,19 @@ def as_result(value: Any, top: bool = True) -> Any:
         value = tuple(value)
     if isinstance(value, Mapping):
         return mapping_like(value, {k: as_result(v, False) for k, v in value.items()})
+    if isinstance(value, SparseTensorValue):
+        return sparse_tensor(value)
     if isinstance(value, tuple):
         parts = [as_result(v, False) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if value is None:
-        raise td.errors.InvalidArgumentError(
-            None, None, "a function of a dataset must return tensors, not None"
-        )
-    return value if is_element(value) else td.convert_to_tensor(value)
+    if value is None or is_element(value):
+        return value
+    if isinstance(value, UserStructure):
+        return rebuild(value, [as_result(part, False) for _, part in children(value) or ()])
+    try:
+        return td.convert_to_tensor(value)
+    except ValueError as error:
+        raise TypeError(str(error)) from error  # as TensorFlow has it for functions of datasets
 
 
 class Mapped:
@@ -84,7 +99,7 @@ class Mapped:
         self, fn: Callable[..., Any], specs: tuple[Any, ...], private: tuple[int | None, ...] = ()
     ) -> None:
         self.fn, self.pack = fn, packer(specs, as_value)
-        self.eager = holds_datasets(specs)
+        self.eager = debugging.on or holds_datasets(specs)
         self.captures: tuple[Any, ...] = ()
         if self.eager:
             self.spec = result_spec(fn, specs)
@@ -298,24 +313,55 @@ def argument_specs(spec: Any) -> tuple[Any, ...]:
 
 
 class Map(Stage):
+    """The function's results for all elements.
+
+    A random function with seeds begins anew with every iterator, as TensorFlow's does, and goes on
+    in the passes of a `repeat`: each element has streams of its own.
+    """
+
+    own_streams = False  # whether each element has streams of its own without seeds, too
+
     def __init__(self, inner: Stage, fn: Callable[..., Any]) -> None:
         self.inner = inner
         self.function = Mapped(fn, argument_specs(inner.spec))
+        seeds = self.function.seeds
+        restarts = [seed is not None or global_seed() is not None for seed in seeds]
+        if seeds and (self.own_streams or any(restarts)):
+            self.function = Mapped(fn, argument_specs(inner.spec), seeds)
+        else:
+            seeds = ()
+        self.randomness = [
+            Randomness(seeds_for(seed), True, restarts=again)
+            for seed, again in zip(seeds, restarts, strict=False)
+        ]
         self.captures = self.function.captures
         self.spec = self.function.spec
 
     def open(self) -> Iterator[Leaves]:
-        return map(self.call(), self.inner.open())
+        return self.resume(0)
 
     def resume(self, count: int) -> Iterator[Leaves]:
-        return map(self.call(), self.inner.resume(count))
+        return map(*self.call_and_items(count))
 
-    def call(self) -> Callable[[Leaves], Leaves]:
-        """The function to call; its errors name this stage."""
-        return in_stage(self, self.function.bound_to(self.captures))
+    def call_and_items(self, skip: int) -> tuple[Callable[[Any], Leaves], Iterator[Any]]:
+        """The function, whose errors name this stage, and what it is called with: an element, or an
+        element with the states of its streams, for those after the first `skip`."""
+        source: Iterator[Any] = self.inner.resume(skip) if skip else self.inner.open()
+        if not self.randomness:
+            return in_stage(self, self.function.bound_to(self.captures)), source
+        states = [_drawn(randomness.generator(), skip) for randomness in self.randomness]
+        call = in_stage(self, self.function.with_states(self.captures))
+        return call, zip(source, zip(*states, strict=False), strict=False)
 
     def cardinality(self) -> int:
         return self.inner.cardinality()
+
+
+def _drawn(generator: np.random.Generator, skip: int) -> Iterator[NDArray]:
+    """States for one element after another, but for those of the first `skip`."""
+    generator.integers(0, 1 << 63, (skip, STATE))
+    while True:
+        yield from generator.integers(0, 1 << 63, (_STATES, STATE))
 
 
 class _Test(Stage):
@@ -441,7 +487,10 @@ class DatasetFunction:
 
         def call(leaves: Leaves) -> Iterator[Leaves]:
             with recording(None), taping(()):
-                result = fn(*self.arguments(self.pack(leaves)))
+                try:
+                    result = fn(*self.arguments(self.pack(leaves)))
+                except td.errors.OutOfRangeError as error:
+                    raise no_end(self.what, error) from error
             relaxed(result.element_spec, self.spec, self.what)
             opened: Iterator[Leaves] = result._stage.open()
             return opened

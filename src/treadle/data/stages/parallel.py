@@ -9,29 +9,23 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from treadle.config.threading import occupied
 from treadle.data.elements import Leaves
-from treadle.data.seeds import seeds_for
 from treadle.data.stages.failures import Failure, carried, released
-from treadle.data.stages.functions import STATE, Map, Mapped, argument_specs
+from treadle.data.stages.functions import Map
 from treadle.data.stages.places import Places
-from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import (
     Stage,
     available_processors,
-    in_stage,
+    debugging,
     integer,
     invalid,
     known,
 )
-from treadle.iteration import NDArray
 
 AUTOTUNE = -1
 _AUTO_BUFFER = 8
 _TRIALS = 16
-_STATES = 64  # that are drawn at once
 _WORTH_A_THREAD = 300e-6  # seconds a call; a hand-over between threads costs about 30 µs
 
 
@@ -46,14 +40,14 @@ class Prefetch(Stage):
 
     def open(self) -> Iterator[Leaves]:
         size = int(self.size)
-        if size == 0:
+        if size == 0 or debugging.on:
             return self.inner.open()
         ahead = _AUTO_BUFFER if size < 0 else size
         return released(prefetched(self.inner.open, ahead))
 
     def resume(self, count: int) -> Iterator[Leaves]:
         size = int(self.size)
-        if size == 0:
+        if size == 0 or debugging.on:
             return self.inner.resume(count)
         ahead = _AUTO_BUFFER if size < 0 else size
         return released(prefetched(lambda: self.inner.resume(count), ahead))
@@ -144,20 +138,14 @@ class ParallelMap(Map):
         ordered: results come in the order of the elements; otherwise as they are ready.
     """
 
+    own_streams = True
+
     def __init__(self, inner: Stage, fn: Callable[..., Any], calls: Any, ordered: bool) -> None:
         super().__init__(inner, fn)
         self.calls, self.ordered = integer(calls, "map: num_parallel_calls"), ordered
         if known(self.calls) and self.calls < 1 and self.calls != AUTOTUNE:
             raise invalid(f"map: num_parallel_calls must be greater than zero, got {self.calls}")
-        seeds = self.function.seeds
-        if seeds:
-            self.function = Mapped(fn, argument_specs(inner.spec), seeds)
-            self.captures = self.function.captures
-        self.randomness = [Randomness(seeds_for(seed), True) for seed in seeds]
         self.slow: deque[float] = deque(maxlen=1)  # seconds of a call that is worth a thread
-
-    def open(self) -> Iterator[Leaves]:
-        return self.calls_from(0)
 
     def resume(self, count: int) -> Iterator[Leaves]:
         return self.calls_from(count)
@@ -165,12 +153,7 @@ class ParallelMap(Map):
     def calls_from(self, skip: int, places: Places | None = None) -> Iterator[Any]:
         """The results for the elements after the first `skip`, in batches where there are `places`
         for them."""
-        source: Iterator[Any] = self.inner.resume(skip) if skip else self.inner.open()
-        if not self.randomness:
-            return self.in_parallel(self.call(), source, places)
-        states = [_drawn(randomness.generator(), skip) for randomness in self.randomness]
-        call = in_stage(self, self.function.with_states(self.captures))
-        return self.in_parallel(call, zip(source, zip(*states, strict=False), strict=False), places)
+        return self.in_parallel(*self.call_and_items(skip), places)
 
     def placed(self, skip: int, size: int) -> Iterator[Any]:
         if not self.ordered:
@@ -181,7 +164,7 @@ class ParallelMap(Map):
         self, call: Callable[[Any], Leaves], source: Iterator[Any], places: Places | None
     ) -> Iterator[Any]:
         calls = int(self.calls)
-        if calls == 1:
+        if calls == 1 or debugging.on:
             return map(call, source)
         items = carried(source)
         if calls != AUTOTUNE:
@@ -205,13 +188,6 @@ class ParallelMap(Map):
         else:
             for item in source:
                 yield _result(call, item)
-
-
-def _drawn(generator: np.random.Generator, skip: int) -> Iterator[NDArray]:
-    """States for one element after another, but for those of the first `skip`."""
-    generator.integers(0, 1 << 63, (skip, STATE))
-    while True:
-        yield from generator.integers(0, 1 << 63, (_STATES, STATE))
 
 
 def _result(call: Any, item: Any) -> Any:

@@ -17,10 +17,15 @@ class Randomness:
         seeds: two numbers that decide all streams.
         again: each pass has a stream of its own; otherwise all have the same.
         iterator: the number of the iterator that this belongs to; 0 for the dataset itself.
+        restarts: every iterator has the same streams.
     """
 
-    def __init__(self, seeds: tuple[int, int], again: bool = False, iterator: int = 0) -> None:
+    def __init__(
+        self, seeds: tuple[int, int], again: bool = False, iterator: int = 0,
+        restarts: bool = False,
+    ) -> None:  # fmt: skip
         self.seeds, self.again, self.iterator = seeds, again, iterator
+        self.restarts = restarts
         self._lock, self._count = threading.Lock(), 0
 
     def _next(self) -> int:
@@ -30,7 +35,8 @@ class Randomness:
 
     def fork(self) -> Randomness:
         """The streams of a new iterator."""
-        return Randomness(self.seeds, self.again, self._next())
+        number = 0 if self.restarts else self._next()
+        return Randomness(self.seeds, self.again, number, self.restarts)
 
     def generator(self) -> np.random.Generator:
         """The stream of the next pass."""
@@ -50,4 +56,4 @@ class Randomness:
 
     def restored(self, state: list[int]) -> Randomness:
         first, second, iterator = state
-        return Randomness((first, second), self.again, iterator)
+        return Randomness((first, second), self.again, iterator, self.restarts)

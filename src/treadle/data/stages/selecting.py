@@ -31,6 +31,7 @@ from treadle.data.stages.stage import (
     Stage,
     counted,
     in_stage,
+    infinite_or_unknown,
     integer,
     invalid,
     known,
@@ -283,11 +284,14 @@ class Cache(Stage):
         return released(self._kept())
 
     def _kept(self) -> Iterator[Any]:
-        """The elements, which are kept where all came without an error."""
-        found, whole = [], True
+        """The elements, which are kept where all came without an error: with the last one, where it
+        is known to be the last."""
+        found, whole, size = [], True, self.inner.cardinality()
         for leaves in carried(self.inner.open()):
             whole = whole and type(leaves) is not Failure
             found.append(leaves)
+            if whole and len(found) == size:
+                self.memory.elements = found
             yield leaves
         if whole:
             self.memory.elements = found
@@ -344,6 +348,9 @@ class RejectionResample(Stage):
             ratios = np.divide(self.target, shares, out=np.zeros(len(seen)), where=there)
             if random.random() * ratios.max() < ratios[number]:
                 yield (number, *leaves)
+
+    def cardinality(self) -> int:
+        return infinite_or_unknown([self.inner])
 
 
 class IgnoreErrors(Stage):

@@ -10,6 +10,7 @@ import numpy as np
 import treadle as td
 from treadle.data.elements import (
     Leaves,
+    UserStructure,
     as_structure,
     leaves_of,
     map_types,
@@ -18,6 +19,7 @@ from treadle.data.elements import (
     spec_of,
 )
 from treadle.data.rows import Rows, Store, all_rows
+from treadle.data.stages.failures import carried, released
 from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage, integer, known
 from treadle.experimental import ExtensionTypeSpec
@@ -26,6 +28,7 @@ from treadle.iteration import (
     NDArray,
     at,
     call_user,
+    children,
     is_symbolic,
     static_part,
     user_origin,
@@ -195,17 +198,36 @@ class FromGenerator(Stage):
         self.generator, self.args, self.spec = generator, args, spec
 
     def open(self) -> Iterator[Leaves]:
-        convert = _Conversion(self.spec)
+        return released(self._elements())
+
+    def _elements(self) -> Iterator[Any]:
         args = [np.asarray(a) if isinstance(a, td.Tensor) else a for a in self.args]
         source = call_user(lambda: iter(self.generator(*args)))
-        nothing = object()
         try:
-            while (value := call_user(lambda: next(source, nothing))) is not nothing:
-                yield convert(value)
+            yield from carried(_Yielded(source, self.spec))
         finally:
             close = getattr(source, "close", None)
             if close is not None:
                 close()
+
+
+class _Yielded:
+    """What an iterator of the user gives, as elements. It goes on behind one that does not fit."""
+
+    def __init__(self, source: Iterator[Any], spec: Any) -> None:
+        self.source, self.convert = source, _Conversion(spec)
+
+    def __iter__(self) -> Iterator[Leaves]:
+        return self
+
+    def __next__(self) -> Leaves:
+        value = call_user(next, self.source, _NOTHING)
+        if value is _NOTHING:
+            raise StopIteration
+        return self.convert(value)
+
+
+_NOTHING = object()
 
 
 class _Conversion:
@@ -252,9 +274,16 @@ def _flatten_like(spec: Any, value: Any, out: list[Any]) -> bool:
         found = leaves_of(value)
         out += found
         return len(found) == len(leaves_of(spec))
+    if isinstance(spec, UserStructure):
+        pairs = zip(children(spec) or (), children(value) or (), strict=True)
+        return type(value) is type(spec) and all(
+            _flatten_like(s, v, out) for (_, s), (_, v) in pairs
+        )
     if isinstance(spec, ExtensionTypeSpec):
         out += leaves_of(value)
         return bool(static_part(value) == static_part(spec))
+    if spec is None:
+        return value is None
     out.append(value)
     return True
 

@@ -19,6 +19,15 @@ INFINITE, UNKNOWN = -1, -2
 _DESCRIPTIONS = {"spec", "origin"}  # attributes of stages that are no parts of the pipeline
 
 
+class _Debugging:
+    """Whether functions of the user run in Python, element by element in the thread that asks."""
+
+    on = False
+
+
+debugging = _Debugging()
+
+
 class Stage:
     """A recipe for elements: iterating does not change it.
 
@@ -182,12 +191,22 @@ def restored(stage: Stage, states: list[list[int]]) -> Stage:
 # -- errors ----------------------------------------------------------------------------------------
 
 
+def no_end(stage: str, error: td.errors.OutOfRangeError) -> Exception:
+    """The error for a function of the user that came to an end, which is not that of the stage."""
+    return td.errors.InvalidArgumentError(
+        None, None, f"A function of the stage {stage} came to an end: {error.message}"
+    )
+
+
 def in_stage(stage: Stage, call: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function that a stage calls; errors of ops name the stage, and where it was made."""
+    """A function that a stage calls; errors of ops name the stage, and where it was made. One that
+    means the end of a sequence is another here: the end is not that of the stage."""
 
     def named(leaves: Any) -> Any:
         try:
             return call(leaves)
+        except td.errors.OutOfRangeError as error:
+            raise no_end(type(stage).__name__, error) from error
         except td.errors.OpError as error:
             place = f" made at {stage.origin}" if stage.origin is not None else ""
             text = f"{error.message}\n  in the stage {type(stage).__name__}{place}"
@@ -203,6 +222,8 @@ def integer(value: Any, what: str) -> Any:
     Raises:
         TypeError: it is none.
     """
+    if isinstance(value, td.Variable):
+        value = value.read_value()
     if is_symbolic(value):
         if value.ndim or not value.dtype.is_integer:
             raise TypeError(f"{what} must be an integer scalar, got {value!r}{at(user_origin())}")
@@ -225,6 +246,11 @@ def known(value: Any) -> bool:
 def scaled(count: int, change: Any) -> int:
     """``change(count)``, where there is a count."""
     return int(change(count)) if count >= 0 else count
+
+
+def infinite_or_unknown(stages: Iterable[Stage]) -> int:
+    """The cardinality of what has no end where one of the stages has none."""
+    return INFINITE if any(stage.cardinality() == INFINITE for stage in stages) else UNKNOWN
 
 
 def counted(items: Iterator[Any]) -> Generator[Any, None, int]:

@@ -48,6 +48,8 @@ def spec_as_json(spec: Any) -> Any:
                 "offsets": offsets}  # fmt: skip
     if isinstance(spec, td.SparseTensorSpec):
         return {"sparse": spec_text([(_dims(spec), spec.dtype)])[0]}
+    if spec is None:
+        return None
     raise TypeError(f"elements with {spec!r} cannot be kept in files{at(user_origin())}")
 
 
@@ -58,6 +60,8 @@ def _dims(spec: Any) -> Any:
 
 def spec_of_json(text: Any) -> Any:
     """The structure that `spec_as_json` was given; named tuples are tuples."""
+    if text is None:
+        return None
     if "leaf" in text:
         ((shape, dtype),) = leaf_specs([text["leaf"]])
         return td.TensorSpec(shape, dtype)

@@ -162,7 +162,7 @@ from treadle.keras.layers.preprocessing.histograms import (
     ContrastLimitedAdaptiveHistogramEqualization,
     Equalization,
 )
-from treadle.keras.layers.preprocessing.images import CenterCrop, Resizing
+from treadle.keras.layers.preprocessing.images import CenterCrop, MaxNumBoundingBoxes, Resizing
 from treadle.keras.layers.preprocessing.mixing import CutMix, MixUp
 from treadle.keras.layers.preprocessing.pipeline import Pipeline
 from treadle.keras.layers.preprocessing.scaling import Normalization, Rescaling
@@ -223,7 +223,8 @@ __all__ = [
     "GlobalMaxPool3D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D",
     "GroupNormalization", "GroupQueryAttention", "HashedCrossing", "Hashing", "Identity", "Input",
     "InputLayer", "InputSpec", "IntegerLookup", "LSTMCell", "Lambda", "Layer", "LayerNormalization",
-    "LeakyReLU", "Masking", "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D",
+    "LeakyReLU", "Masking", "MaxNumBoundingBoxes", "MaxPool1D", "MaxPool2D", "MaxPool3D",
+    "MaxPooling1D", "MaxPooling2D",
     "MaxPooling3D", "Maximum", "MelSpectrogram", "Minimum", "MixUp", "MultiHeadAttention",
     "Multiply", "Normalization", "PReLU", "Permute", "Pipeline", "RMSNormalization", "RandAugment",
     "RandomBrightness", "RandomColorDegeneration", "RandomColorJitter", "RandomContrast",

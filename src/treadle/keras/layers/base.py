@@ -254,6 +254,7 @@ class Layer(td.Module):
             name: the weight's name.
             synchronization, aggregation: how replicas (`td.distribute`) see and change it; members
                 of `td.VariableSynchronization` and `td.VariableAggregation`, or their names.
+            overwrite_with_gradient: True: optimizers put the gradient in its place.
         """
         if args and isinstance(args[0], str):
             given = dict(zip(("name", "shape", "dtype", "initializer"), args, strict=False))
@@ -330,6 +331,7 @@ class Layer(td.Module):
         autocast: bool = True,
         synchronization: Any = "auto",
         aggregation: Any = "none",
+        overwrite_with_gradient: bool = False,
         **kwargs: Any,
     ) -> td.Variable:
         sizes = (shape,) if isinstance(shape, int) else shape or ()
@@ -340,7 +342,8 @@ class Layer(td.Module):
             make = initializers.GlorotUniform() if kind.is_floating else initializers.Zeros()
         mixed = autocast and kind.is_floating and self.compute_dtype != self.variable_dtype
         path = f"{naming.path_of(naming.opened(self))}/{name or naming.unique_name('variable')}"
-        variable = (dtype_policies.CastVariable if mixed else td.Variable)(
+        own = variables.OverwrittenVariable if overwrite_with_gradient else td.Variable
+        variable = (dtype_policies.CastVariable if mixed else own)(
             lambda: make(dims, dtype=kind), trainable=trainable, name=path,
             constraint=constraints.get(constraint),
             synchronization=_of_names(td.VariableSynchronization, synchronization),

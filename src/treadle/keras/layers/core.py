@@ -70,7 +70,7 @@ class Dense(Quantizable):
             inputs = td.cast(inputs, self.dtype)
         outputs = self._outputs(inputs)
         if self.bias is not None:
-            outputs = outputs + self.bias
+            outputs = outputs + self._bias_to_add()
         return outputs if self.activation is None else self.activation(outputs)
 
     def _contract(self, inputs: td.Tensor, table: td.Tensor) -> td.Tensor:
@@ -154,6 +154,8 @@ class Embedding(Quantizable):
         self._enable_if_asked()
 
     def call(self, inputs: Any) -> td.Tensor:
+        if isinstance(inputs, td.SparseTensor):  # what it leaves out is 0
+            inputs = td.sparse.to_dense(inputs)
         if not inputs.dtype.is_integer:
             inputs = td.cast(inputs, "int32")
         if inputs.dtype.name.startswith("int"):  # negative numbers count from the end, as in Keras
@@ -249,10 +251,11 @@ class ReversibleEmbedding(Embedding):
         found: td.Tensor = self.reverse_embeddings.read_value()
         return found
 
-    def _input_quantizer(self) -> Any:
+    @property
+    def inputs_quantizer(self) -> Any:
         """What rounds the vectors of the way back; None: they stay floats."""
         if self.quantization_config is not None or self.quantization_mode is None:
-            return super()._input_quantizer() if self.quantization_mode else None
+            return super().inputs_quantizer if self.quantization_mode else None
         return quantizers.AbsMaxQuantizer()
 
     def call(self, inputs: Any, reverse: bool = False) -> td.Tensor:
@@ -260,7 +263,7 @@ class ReversibleEmbedding(Embedding):
             result = super().call(inputs)
             set_mask(result, super().compute_mask(inputs))
             return result
-        kernel, quantizer = self._backwards(), self._input_quantizer()
+        kernel, quantizer = self._backwards(), self.inputs_quantizer
         if quantizer is not None:
             whole, scale = quantizer(inputs, axis=-1)
             inputs = td.cast(whole, kernel.dtype) / td.cast(scale, kernel.dtype)

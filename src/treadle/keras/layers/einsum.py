@@ -167,7 +167,7 @@ class EinsumDense(Quantizable):
 
     def call(self, inputs: Any) -> td.Tensor:
         outputs = self._outputs(inputs)
-        return self.activation(outputs if self.bias is None else outputs + self.bias)
+        return self.activation(outputs if self.bias is None else outputs + self._bias_to_add())
 
     def _contract(self, inputs: td.Tensor, table: td.Tensor) -> td.Tensor:
         return td.einsum(self.equation, inputs, table)

@@ -3,6 +3,8 @@
 A table of floats becomes ``round(table * scale)`` with a scale for each of its columns (rows of an
 embedding), or for groups in them (`table_forms`). A call may bring its inputs into such a form,
 too: it multiplies whole numbers then, and divides the results by both scales.
+
+In the mode "float8" the table stays in floats of more bits and is trained (`keras.float8`).
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras import dtype_policies, quantizers
+from treadle.keras import dtype_policies, float8, quantizers
+from treadle.keras.layers.base import training_of_the_call
 from treadle.keras.layers.lora import Adaptable
 from treadle.keras.layers.table_forms import Form, InBytes, InHalfBytes, Sharing, matrix_of
 
@@ -25,6 +28,7 @@ class Quantizable(Adaptable):
 
     _settings: ClassVar[tuple[str, ...]] = ("quantization_config",)
     _by_rows: ClassVar[bool] = False  # whether rows have scales of their own, instead of columns
+    bias: Any
     kernel_scale: Any
     embeddings_scale: Any
 
@@ -37,9 +41,15 @@ class Quantizable(Adaptable):
 
     @property
     def quantization_mode(self) -> str | None:
-        """In which form the table is kept: "int8", "int4", or None for floats."""
+        """In which form the table is kept: "int8", "int4", or None for floats; or "float8" for
+        products of floats of 8 bits."""
         mode: str | None = self.dtype_policy.quantization_mode
         return mode
+
+    @property
+    def _in_whole_numbers(self) -> bool:
+        """Whether the table is kept in another form than floats."""
+        return self.quantization_mode not in (None, "float8")
 
     def _scale_axes(self) -> tuple[int, ...]:
         """The axes of the table that share a scale."""
@@ -56,7 +66,8 @@ class Quantizable(Adaptable):
         beside it (`enable_lora`) may be trained.
 
         Args:
-            mode: "int8" or "int4"; that of `config` when omitted.
+            mode: "int8" or "int4"; or "float8", for training with products of such floats; that
+                of `config` when omitted.
             type_check: whether classes that derive from the layer are refused, whose calls may not
                 know of it.
             config: a `keras.quantizers.QuantizationConfig`; that of the mode when omitted.
@@ -87,6 +98,10 @@ class Quantizable(Adaptable):
 
     def _keep_in(self, config: Any, policy: Any) -> None:
         """Give the table the form of a configuration."""
+        if config.mode == "float8":
+            self._build_float8()
+            self.quantization_config, self._policy = config, policy
+            return
         table = self._table
         floats = table.read_value()
         self._forget_table(table)
@@ -122,10 +137,39 @@ class Quantizable(Adaptable):
 
     def _with_table(self, shape: tuple[int, ...], **settings: Any) -> None:
         """Make the table, in the form that the policy says."""
-        if self.quantization_mode is None:
-            setattr(self, self._adapts, self._add(self._adapts, shape, **settings))
-        else:
+        if self._in_whole_numbers:
             self._build_quantized(shape)
+            return
+        setattr(self, self._adapts, self._add(self._adapts, shape, **settings))
+
+    def _build_float8(self) -> None:
+        """Make the scales of floats of 8 bits, and the largest numbers of the last calls. Their
+        gradients are what they become (`overwrite_with_gradient`)."""
+        if self._by_rows:
+            raise NotImplementedError(
+                f"Layer '{self.name}' (of type '{type(self).__name__}') computes no product: the "
+                "mode 'float8' is for those that do"
+            )
+        calls = getattr(
+            self.dtype_policy, "amax_history_length",
+            dtype_policies.QuantizedFloat8DTypePolicy.default_amax_history_length,
+        )  # fmt: skip
+        kinds: dict[str, Any] = {
+            "dtype": "float32", "autocast": False, "overwrite_with_gradient": True,
+        }  # fmt: skip
+        for label in self._float8_names():
+            shape, start = ((calls,), "zeros") if label.endswith("history") else ((), "ones")
+            setattr(self, label, self._new_weight(shape, start, name=label, **kinds))
+
+    def _float8_names(self) -> list[str]:
+        """The attributes of the scales and the largest numbers: of inputs, of the table, of the
+        gradients of results."""
+        parts = ("inputs", self._adapts, "outputs_grad")
+        return [f"{part}_{name}" for part in parts for name in ("scale", "amax_history")]
+
+    @property
+    def _float8_state(self) -> list[Any]:
+        return [getattr(self, name) for name in self._float8_names()]
 
     def _shown(self) -> Any:
         if self.quantization_mode != "int4":
@@ -136,11 +180,11 @@ class Quantizable(Adaptable):
         return td.cast(td.cast(whole, td.float32) + self._product(), self.compute_dtype)
 
     def _sizes(self) -> tuple[int, ...]:
-        return super()._sizes() if self.quantization_mode is None else self._table_shape
+        return self._table_shape if self._in_whole_numbers else super()._sizes()
 
     def _floats(self) -> td.Tensor:
         """The table as floats."""
-        if self.quantization_mode is None:
+        if not self._in_whole_numbers:
             found: td.Tensor = self._table.read_value()
             return found
         return self._form().floats()
@@ -150,7 +194,8 @@ class Quantizable(Adaptable):
         table = self._floats()
         return table + td.cast(self._product(), table.dtype) if self.lora_enabled else table
 
-    def _input_quantizer(self) -> Any:
+    @property
+    def inputs_quantizer(self) -> Any:
         """What rounds the inputs; None: they stay floats."""
         if self.quantization_config is not None:
             return self.quantization_config.activation_quantizer
@@ -194,7 +239,9 @@ class Quantizable(Adaptable):
         """What the inputs give with the table, whichever form that has."""
         if self.quantization_mode is None:
             return self._contract(inputs, self._adapted())
-        quantizer = self._input_quantizer()
+        if self.quantization_mode == "float8":
+            return self._product_in_float8(inputs)
+        quantizer = self.inputs_quantizer
         if quantizer is None:
             found = self._contract(inputs, td.cast(self._floats(), inputs.dtype))
         else:
@@ -202,6 +249,31 @@ class Quantizable(Adaptable):
         if self.lora_enabled:
             found = found + self._contract(inputs, td.cast(self._product(), inputs.dtype))
         return found
+
+    def _enable_if_asked(self) -> None:
+        if self.quantization_mode == "float8":
+            self._build_float8()
+        super()._enable_if_asked()
+
+    def _bias_to_add(self) -> Any:
+        """The bias; beside products in floats of 8 bits as Keras has it, with the bits of
+        bfloat16."""
+        if self.quantization_mode == "float8" and self.compute_dtype == "float32":
+            return td.cast(td.cast(self.bias, td.bfloat16), td.float32)
+        return self.bias
+
+    def _product_in_float8(self, inputs: td.Tensor) -> td.Tensor:
+        """The product of inputs and table as floats of 8 bits."""
+        if self.lora_enabled:
+            raise NotImplementedError(
+                f"Layer '{self.name}' (of type '{type(self).__name__}'): products of low rank "
+                "(`enable_lora`) and the mode 'float8' do not go together, as in Keras"
+            )
+        operand = float8.operand_of(self.compute_dtype, bool(training_of_the_call()))
+        table = operand(self._adapted(), *self._float8_state[2:4])
+        found = self._contract(operand(inputs, *self._float8_state[:2]), table)
+        result: td.Tensor = float8.result_of(self.compute_dtype)(found, *self._float8_state[4:])
+        return result
 
     def _input_axes(self, rank: int) -> list[int]:
         """The axes of inputs that share a scale: those that a product sums up."""
@@ -224,12 +296,15 @@ class Quantizable(Adaptable):
         if self.quantization_mode is None:
             return found
         # Keras has the table first and what belongs to it last.
-        table, *further = self._form().variables()
+        if self._in_whole_numbers:
+            table, *further = self._form().variables()
+        else:
+            table, *further = self._table, *self._float8_state
         own = {id(v) for v in (table, *further)}
         return [table, *(v for v in found if id(v) not in own), *further]
 
     def _with_product(self) -> dict[int, Any]:
-        if self.quantization_mode is None or not self.lora_enabled:
+        if not self._in_whole_numbers or not self.lora_enabled:
             return super()._with_product()
         values = self._form().values(self._floats() + td.cast(self._product(), self.compute_dtype))
         return {id(vars(self)[name]): value.numpy() for name, value in values.items()}

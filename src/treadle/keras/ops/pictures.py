@@ -344,13 +344,13 @@ def perspective_transform(
             "start_points and end_points must have the same shape. Received "
             f"start_points.shape={start.shape}, end_points.shape={end.shape}"
         )
-    rows = _homography(*(p if len(p.shape) == 3 else p[None] for p in (start, end)))
+    rows = homography(*(p if len(p.shape) == 3 else p[None] for p in (start, end)))
     return _of(
         images, data_format, lambda x: _projected(x, rows, interpolation, "constant", fill_value)
     )  # fmt: skip
 
 
-def _homography(start: td.Tensor, end: td.Tensor) -> td.Tensor:
+def homography(start: td.Tensor, end: td.Tensor) -> td.Tensor:
     """The rows a to h that take the points `end` to `start`."""
     x, y = end[..., 0], end[..., 1]
     one, zero = td.ones_like(x), td.zeros_like(x)

@@ -15,7 +15,7 @@ from treadle.keras import initializers, naming, replicas, serialization
 from treadle.keras.optimizers.rows import Gradient, whole
 from treadle.keras.optimizers.schedules import LearningRateSchedule
 from treadle.keras.optimizers.update_programs import UpdatePrograms
-from treadle.keras.variables import copied, owned, path_of
+from treadle.keras.variables import copied, is_overwritten, owned, path_of
 from treadle.module import operation_scope
 
 # The slots that every optimizer may have, in Keras's order.
@@ -333,7 +333,10 @@ class Optimizer:
         weight = variable.identity()
         found = self._slots.get(id(weight))
         if found is None:
-            slots = {name: self._new_slot(name, weight) for name in self.slot_names(weight)}
+            names = self.slot_names(weight)
+            if is_overwritten(weight):
+                names = tuple(name for name in names if name == "gradient_accumulator")
+            slots = {name: self._new_slot(name, weight) for name in names}
             found = self._slots[id(weight)] = (weight, slots)
         return found[1]
 
@@ -419,6 +422,10 @@ class Optimizer:
         pairs = self._with_gradients(given)
         if not self.built:
             self.build([v for _, v in given])
+        pairs = self._without_overwritten(pairs)
+        if not pairs:
+            self._calls().assign_add(1)
+            return self._calls()
         variables = [v for _, v in pairs]
         for variable in variables:
             self._slots_of(variable)
@@ -428,6 +435,31 @@ class Optimizer:
         if not self._programs.run(self, grads, variables):
             self.update_all(grads, variables)
         return self._calls()
+
+    def _without_overwritten(
+        self, pairs: list[tuple[Any, td.Variable]]
+    ) -> list[tuple[Any, td.Variable]]:
+        """Put gradients in the place of variables that are to be them, and leave those out. Where
+        gradients are added up, the largest ones of the calls of an update count."""
+        steps = self.gradient_accumulation_steps
+        for grad, variable in pairs:
+            if not is_overwritten(variable):
+                continue
+            if replicas.count() > 1:
+                raise NotImplementedError(
+                    f"{type(self).__name__}: several replicas cannot change "
+                    f"{path_of(variable)!r}, which is to be its gradient: train layers in the mode "
+                    "'float8' with one replica"
+                )
+            new = grad
+            if steps is not None:
+                kept = self._slots_of(variable)["gradient_accumulator"]
+                most = td.maximum(grad, kept.read_value())
+                last = (self._calls().read_value() + 1) % steps == 0
+                kept.assign(td.where(last, td.zeros_like(grad), most))
+                new = td.where(last, most, grad)
+            variable.assign(new)
+        return [(g, v) for g, v in pairs if not is_overwritten(v)]
 
     def update_all(self, grads: list[Gradient], variables: list[td.Variable]) -> None:
         """All that a call of `apply_gradients` changes, whose gradients have been looked at."""
@@ -482,7 +514,7 @@ class Optimizer:
     def _average(self) -> None:
         """Bring the averages of the weights up to date."""
         iterations = td.convert_to_tensor(self.iterations)
-        for variable in self._weights:
+        for variable in self._averaged():
             average = self._slots_of(variable)["average"]
             kept = td.cast(iterations != 0, variable.dtype) * self.ema_momentum
             average.assign(kept * average.read_value() + (1.0 - kept) * variable.read_value())
@@ -498,13 +530,18 @@ class Optimizer:
 
     def averages(self) -> list[tuple[td.Variable, td.Variable]]:
         """The weights with their averages, where `use_ema` is True."""
-        return [(v, self._slots_of(v)["average"]) for v in self._weights if self.use_ema]
+        return [(v, self._slots_of(v)["average"]) for v in self._averaged()]
+
+    def _averaged(self) -> list[td.Variable]:
+        """The weights whose averages are kept."""
+        return [v for v in self._weights if self.use_ema and not is_overwritten(v)]
 
     def finalize_variable_values(self, var_list: Iterable[td.Variable]) -> None:
         """Put the averages of the weights in their place, where there are any."""
         if self.use_ema:
             for variable in var_list:
-                variable.assign(self._slots_of(variable)["average"].read_value())
+                if not is_overwritten(variable):
+                    variable.assign(self._slots_of(variable)["average"].read_value())
 
     def scale_loss(self, loss: Any) -> Any:
         """The loss times `loss_scale_factor`, where there is one."""

@@ -8,6 +8,7 @@ from typing import Any
 import treadle as td
 from treadle.keras import serialization
 from treadle.keras.optimizers.base import Optimizer
+from treadle.keras.variables import is_overwritten
 
 # Arguments of all optimizers that configurations have, with the values that say nothing.
 _DEFAULTS: dict[str, tuple[Any, ...]] = {
@@ -141,12 +142,17 @@ class LossScaleOptimizer(Optimizer):
         for variable in variables:
             self.inner_optimizer._slots_of(variable)
         grads = [g for g, _ in pairs]
+        # The gradients of some are no multiples of the loss, but what these are to be.
+        kept = [is_overwritten(v) for v in variables]
         values = [g.values if isinstance(g, td.IndexedSlices) else g for g in grads]
         finite = td.reduce_all([td.reduce_all(td.math.is_finite(v)) for v in values])
         good, scale = self.step_counter, self.dynamic_scale
 
         def update() -> td.Tensor:
-            unscaled = grads if self._unscaled else self._over_scale(grads)
+            unscaled = grads if self._unscaled else [
+                own if stays else scaled
+                for own, scaled, stays in zip(grads, self._over_scale(grads), kept, strict=True)
+            ]  # fmt: skip
             self.inner_optimizer.apply_gradients(zip(unscaled, variables, strict=True))
             grown = good.read_value() == self.dynamic_growth_steps - 1
             scale.assign(td.where(grown, scale.read_value() * 2.0, scale.read_value()))

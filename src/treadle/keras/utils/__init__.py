@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from treadle.keras.layers.symbolic import is_keras_tensor as is_keras_tensor
     from treadle.keras.models.plotting import model_to_dot as model_to_dot
     from treadle.keras.models.plotting import plot_model as plot_model
+    from treadle.keras.utils import bounding_boxes as bounding_boxes
     from treadle.keras.utils import legacy as legacy
 
 
@@ -76,6 +77,7 @@ def clear_session(free_memory: bool = True) -> None:
 
 __all__ = [
     "Config", "CustomObjectScope", "Progbar", "PyDataset", "Sequence", "array_to_img",
+    "bounding_boxes",
     "clear_session", "custom_object_scope", "deserialize_keras_object",
     "disable_interactive_logging", "enable_interactive_logging", "get_custom_objects", "get_file",
     "get_registered_name", "get_registered_object", "get_source_inputs",
@@ -92,6 +94,6 @@ __getattr__ = provided(
     {
         "treadle.keras.layers.symbolic": "get_source_inputs is_keras_tensor",
         "treadle.keras.models.plotting": "model_to_dot plot_model",
-        "treadle.keras.utils": "legacy",
+        "treadle.keras.utils": "bounding_boxes legacy",
     },
 )

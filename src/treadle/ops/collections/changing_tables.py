@@ -38,6 +38,8 @@ class Contents:
         self, key: TensorSpec, value: TensorSpec, reserved: dict[Hashable, str] | None = None
     ) -> None:
         self.key, self.value, self._reserved = key, value, reserved or {}
+        self._value_dims = tuple(d for d in value.dims if isinstance(d, int))
+        self._key_dims = tuple(d for d in key.dims if isinstance(d, int))
         self._lock = locks.lock()
         self._empty()
 
@@ -56,10 +58,10 @@ class Contents:
         with self._lock:
             rows = np.fromiter((self._rows.get(k, -1) for k in wanted), np.int64, len(wanted))
             found = self._values[rows]
-        default = np.broadcast_to(default, (*lead, *self.value.dims)).reshape(found.shape)
+        default = np.broadcast_to(default, (*lead, *self._value_dims)).reshape(found.shape)
         missing = rows < 0
         found[missing] = default[missing]
-        return found.reshape((*lead, *self.value.dims))
+        return found.reshape((*lead, *self._value_dims))
 
     def insert(self, keys: NDArray, values: NDArray) -> None:
         """Add pairs; of equal keys the last one stays."""
@@ -68,8 +70,8 @@ class Contents:
             self._reserve(len(wanted))
             free, known = self._free, self._rows
             rows = [known[k] if k in known else known.setdefault(k, free.pop()) for k in wanted]
-            self._keys[rows] = keys.reshape((len(rows), *self.key.dims))
-            self._values[rows] = values.reshape((len(rows), *self.value.dims))
+            self._keys[rows] = keys.reshape(len(rows), *self._key_dims)
+            self._values[rows] = values.reshape(len(rows), *self._value_dims)
 
     def remove(self, keys: NDArray) -> None:
         """Forget keys; those that the table does not have are passed over."""
@@ -127,13 +129,13 @@ class Contents:
 
 
 def _room(spec: TensorSpec, rows: int) -> NDArray:
-    return zeros((rows, *spec.dims), spec.dtype.np_dtype)
+    return zeros((rows, *(d for d in spec.dims if isinstance(d, int))), spec.dtype.np_dtype)
 
 
 def _hashable(keys: NDArray, rank: int) -> list[Any]:
     """The keys as what a dict holds: numbers and bytes, or the bytes of keys that are arrays."""
     if not rank:
-        return keys.reshape(-1).tolist()  # type: ignore[no-any-return]
+        return keys.reshape(-1).tolist()
     count = int(np.prod(keys.shape[: keys.ndim - rank]))
     if keys.dtype.kind == "O":
         return [tuple(row) for row in keys.reshape(count, -1).tolist()]
@@ -168,6 +170,11 @@ class MutableHashTable:
         self.key_dtype: DType = key.dtype
         self.value_dtype: DType = dtypes.as_dtype(value_dtype)
         self._default: Tensor = convert_to_tensor(default_value, self.value_dtype)
+        if self._default.is_symbolic:
+            raise NotImplementedError(
+                f"{self.name}: the default value is computed in a function: make the table outside "
+                f"of it{at(user_origin())}"
+            )
         value = TensorSpec(self._default.dims, self.value_dtype)
         self._contents = Contents(key, value, reserved)
 
@@ -301,8 +308,6 @@ class DenseHashTable(MutableHashTable):
     def lookup(self, keys: Any, name: str | None = None) -> Any:  # type: ignore[override]
         """See `MutableHashTable.lookup`."""
         return super().lookup(keys)
-
-    __getitem__ = lookup
 
     def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> None:
         """See `insert`."""

@@ -180,7 +180,8 @@ def _eager_normal_cdf(x: NDArray) -> Any:
 
 
 def _normal_density(x: Tensor) -> Tensor:
-    return exp(square(x) * -0.5) * (1 / math.sqrt(2 * math.pi))
+    found: Tensor = exp(square(x) * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return found
 
 
 def _slope_elu(x: Tensor, y: Tensor, dy: Tensor, attrs: Mapping[str, Any]) -> Tensor:
@@ -200,7 +201,8 @@ def _slope_silu(x: Tensor, y: Tensor, dy: Tensor, attrs: Mapping[str, Any]) -> T
 
 def _slope_gelu(x: Tensor, y: Tensor, dy: Tensor, attrs: Mapping[str, Any]) -> Tensor:
     if not attrs["approximate"]:
-        return dy * (run(NORMAL_CDF, x) + x * _normal_density(x))
+        slope: Tensor = run(NORMAL_CDF, x) + x * _normal_density(x)
+        return dy * slope
     t = tanh(_ROOT_2_OVER_PI * (x + x * x * x * _GELU_CUBIC))
     inner = _ROOT_2_OVER_PI * (1 + 3 * _GELU_CUBIC * square(x))
     return dy * (0.5 * (1 + t) + 0.5 * x * (1 - square(t)) * inner)

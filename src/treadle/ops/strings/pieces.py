@@ -82,7 +82,7 @@ def _ngrams(
         found: list[bytes] = []
         longest = row
         for width in widths:
-            count = 0 if pads is None else min(width - 1 if padding is None else padding, width - 1)
+            count = padding_of(width, pads, padding)
             left, right = pads or (b"", b"")
             longest = [left] * count + row + [right] * count
             runs = [longest[i : i + width] for i in range(len(longest) - width + 1)]
@@ -121,6 +121,17 @@ def ngrams(
     x = string_tensor(data)
     if not x.ndim:
         raise ValueError(f"ngrams: a scalar has no neighbours{at(user_origin())}")
+    widths, pads = widths_and_pads(ngram_width, pad_values, padding_width)
+    return run(  # type: ignore[no-any-return]
+        NGRAMS, x, widths=widths, separator=as_bytes("ngrams: separator", separator),
+        pads=pads, padding=padding_width, short=bool(preserve_short_sequences),
+    )  # fmt: skip
+
+
+def widths_and_pads(
+    ngram_width: Any, pad_values: Any, padding_width: int | None
+) -> tuple[tuple[int, ...], tuple[bytes, bytes] | None]:
+    """The widths of runs, and what stands before and behind each row; errors as of `ngrams`."""
     widths = tuple(int(w) for w in np.atleast_1d(np.asarray(ngram_width)).tolist())
     if min(widths, default=1) < 1:
         raise ValueError(f"ngrams: widths must be greater than 0, got {widths}{at(user_origin())}")
@@ -129,10 +140,12 @@ def ngrams(
         raise ValueError(f"{text}{at(user_origin())}")
     if padding_width is not None and pad_values is None:
         raise ValueError(f"ngrams: padding_width needs pad_values{at(user_origin())}")
-    return run(  # type: ignore[no-any-return]
-        NGRAMS, x, widths=widths, separator=as_bytes("ngrams: separator", separator),
-        pads=_pads(pad_values), padding=padding_width, short=bool(preserve_short_sequences),
-    )  # fmt: skip
+    return widths, _pads(pad_values)
+
+
+def padding_of(width: int, pads: Any, padding: int | None) -> int:
+    """How many pads stand before, and behind, a row for runs of a width."""
+    return 0 if pads is None else min(width - 1 if padding is None else padding, width - 1)
 
 
 def _pads(values: Any) -> tuple[bytes, bytes] | None:

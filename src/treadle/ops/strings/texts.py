@@ -75,7 +75,7 @@ def _number_format(
 
 
 def _infer_as_string(x: Spec, *, dtype: DType, **attrs: Any) -> TensorSpec:
-    if not dtype.is_bool:
+    if not dtype.is_bool and dtype is not dtypes.string:
         _number_format(dtype, **attrs)
     return TensorSpec(x.dims, dtypes.string)
 
@@ -83,6 +83,9 @@ def _infer_as_string(x: Spec, *, dtype: DType, **attrs: Any) -> TensorSpec:
 def _as_string(x: NDArray, *, dtype: DType, **attrs: Any) -> NDArray:
     if dtype.is_bool:
         return mapped(lambda b: b"true" if b else b"false", x)
+    if dtype is dtypes.string:
+        form = f"%{attrs['fill']}{attrs['width']}s".encode()
+        return mapped(lambda s: form % s, x)
     finite, other = _number_format(dtype, **attrs)
 
     def text(number: Any) -> str:
@@ -104,7 +107,7 @@ def as_string(
     input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False,
     width: int = -1, fill: str = "", name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Every number (or bool) as a string, in the formats of C; strings remain as they are.
+    """Every number (or bool) as a string, in the formats of C; strings are filled up to a width.
 
     Args:
         input: a tensor of any dtype and shape; the result has its shape.
@@ -118,7 +121,7 @@ def as_string(
         InvalidArgumentError: a format that the dtype has not, or an unknown `fill`.
     """
     x = convert_to_tensor(input)
-    if x.dtype is dtypes.string:
+    if x.dtype is dtypes.string and width < 0:
         return x
     return run(  # type: ignore[no-any-return]
         AS_STRING, x, dtype=x.dtype, precision=integer("as_string: precision", precision),

@@ -7,15 +7,18 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras import random
-from treadle.keras.layers.preprocessing.images import OfImages, middle, resized
+from treadle.keras.layers.preprocessing.draws import Draws
+from treadle.keras.layers.preprocessing.images import OfImages, Size, in_window, middle, resized
 from treadle.keras.layers.preprocessing.projections import FILL_MODES, INTERPOLATIONS, projected
 from treadle.keras.layers.spatial import size_of
+from treadle.keras.utils.bounding_boxes import affine_transform
 
 
 class _Random(OfImages):
     """A layer that changes images while training, and where no caller says whether it trains."""
 
     _settings: ClassVar[tuple[str, ...]] = ("seed",)
+    _while_training: ClassVar[bool] = True
 
     def __init__(self, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -23,26 +26,14 @@ class _Random(OfImages):
         if seed is None:
             random.default_seed()  # as Keras draws one here: later layers get the same seeds
 
-    def call(self, inputs: Any, training: Any = True) -> Any:
-        if isinstance(training, td.Tensor):
-            raise TypeError(
-                f'Layer "{self.name}" ({type(self).__name__}): training must be a Python bool'
-            )
-        return self._of(inputs, self._augmented if training else self._as_floats)
-
-    def _as_floats(self, images: td.Tensor) -> td.Tensor:
-        return td.cast(images, self.compute_dtype)
-
-    def _augmented(self, images: td.Tensor) -> td.Tensor:
-        return self._changed(self._as_floats(images))
-
-    def _drawn(self, images: td.Tensor, low: float, high: float, *shape: int) -> td.Tensor:
-        """A random number for each image."""
-        sizes = td.stack([td.shape(images)[0], *shape])
-        return td.random.uniform(sizes, low, high, images.dtype, self.seed)
-
     def compute_output_shape(self, input_shape: Any) -> Any:
         return tuple(input_shape)
+
+
+def each(values: Any, like: td.Tensor) -> td.Tensor:
+    """A number for each image, with as many axes as `like`."""
+    flat = td.reshape(td.convert_to_tensor(values), [-1] + [1] * (len(like.shape) - 1))
+    return flat if flat.dtype.is_bool else td.cast(flat, like.dtype)
 
 
 def _range(factor: Any, name: str, low: float, high: float) -> tuple[float, float]:
@@ -77,9 +68,34 @@ class RandomFlip(_Random):
             raise ValueError(f"RandomFlip: mode is one of {list(self._modes)}, got {mode!r}")
         self.mode = mode
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        chosen = self._drawn(images, 0.0, 1.0, 1, 1, 1) <= 0.5
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        flips = draws.uniform([size.batch, 1, 1, 1], 0.0, 1.0) <= 0.5
+        return {"flips": flips, "input_shape": size.shape}
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        chosen = each(drawn["flips"], images)
         return td.where(chosen, td.reverse(images, self._modes[self.mode]), images)
+
+    def _changed_masks(self, masks: td.Tensor, drawn: Any) -> td.Tensor:
+        return self._changed(td.cast(masks, self.compute_dtype), drawn)
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        if not training:
+            return bounding_boxes
+        axes = self._modes[self.mode]
+
+        def mirrored(parts: list[td.Tensor]) -> list[td.Tensor]:
+            chosen = each(transformation["flips"], parts[0])
+            x1, y1, x2, y2 = parts
+            new_x = (1 - x2, 1 - x1) if 2 in axes else (x1, x2)
+            new_y = (1 - y2, 1 - y1) if 1 in axes else (y1, y2)
+            new = (new_x[0], new_y[0], new_x[1], new_y[1])
+            return [td.where(chosen, a, b) for a, b in zip(new, parts, strict=True)]
+
+        size = self._height_and_width(transformation["input_shape"])
+        return self._moved(bounding_boxes, size, mirrored, "rel_xyxy")
 
 
 class _Moving(_Random):
@@ -106,16 +122,32 @@ class _Moving(_Random):
             )
         self.fill_mode, self.interpolation, self.fill_value = fill_mode, interpolation, fill_value
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        height, width = (td.cast(size_of(images, axis), images.dtype) for axis in (1, 2))
-        zero = td.zeros(td.shape(images)[:1], images.dtype)
-        rows = td.stack([part + zero for part in self._matrix(images, height, width)], 1)
-        return projected(images, rows, self.interpolation, self.fill_mode, self.fill_value)
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        return self._looked_up(images, drawn, self.interpolation)
 
-    def _matrix(self, images: td.Tensor, height: td.Tensor, width: td.Tensor) -> list[Any]:
+    def _changed_masks(self, masks: td.Tensor, drawn: Any) -> td.Tensor:
+        return self._looked_up(masks, drawn, "nearest")
+
+    def _looked_up(self, images: td.Tensor, drawn: Any, interpolation: str) -> td.Tensor:
+        height, width = (td.cast(size_of(images, axis), td.float32) for axis in (1, 2))
+        rows = _stacked(self._matrix(drawn, height, width))
+        return projected(images, rows, interpolation, self.fill_mode, self.fill_value)
+
+    def _matrix(self, drawn: Any, height: td.Tensor, width: td.Tensor) -> list[Any]:
         """The rows (a, b, c) and (d, e, f) of a matrix for each image: the pixel at (x, y) of the
         result is that at ``(a x + b y + c, d x + e y + f)``."""
         raise NotImplementedError
+
+
+def _stacked(parts: list[Any]) -> td.Tensor:
+    """The parts of matrices, numbers or one for each image, as [batch, parts]."""
+    count = next(td.shape(part)[:1] for part in parts if isinstance(part, td.Tensor))
+    return td.stack([part + td.zeros(count) for part in parts], 1)
+
+
+def _flat(drawn: Any) -> td.Tensor:
+    """What was drawn, a number for each image."""
+    return td.reshape(td.cast(drawn, td.float32), [-1])
 
 
 class RandomRotation(_Moving):
@@ -132,11 +164,33 @@ class RandomRotation(_Moving):
         super().__init__(*args, **kwargs)
         self.factor = _range(factor, "RandomRotation: factor", -1, 1)
 
-    def _matrix(self, images: td.Tensor, height: td.Tensor, width: td.Tensor) -> list[Any]:
+    def _drawn(self, size: Size, draws: Draws) -> Any:
         low, high = (360.0 * f for f in self.factor)
-        angle = self._drawn(images, low, high) * (math.pi / 180.0)
+        angle = draws.uniform([size.batch], low, high)
+        return {
+            "angle": angle, "image_height": size.height, "image_width": size.width,
+            "batch_size": size.batch,
+        }  # fmt: skip
+
+    def _matrix(self, drawn: Any, height: td.Tensor, width: td.Tensor) -> list[Any]:
+        angle = _flat(drawn["angle"]) * (math.pi / 180.0)
         x, y, cos, sin = (width - 1) * 0.5, (height - 1) * 0.5, td.cos(angle), td.sin(angle)
         return [cos, -sin, x - x * cos + y * sin, sin, cos, y - x * sin - y * cos]
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        if not training:
+            return bounding_boxes
+        size = transformation["image_height"], transformation["image_width"]
+        angle = _flat(transformation["angle"])
+        none, same = td.zeros_like(angle), td.ones_like(angle)
+
+        def turned(parts: list[td.Tensor]) -> list[td.Tensor]:
+            boxes = td.concat(parts, -1)
+            return [affine_transform(boxes, angle, none, none, same, none, none, *size)]
+
+        return self._moved(bounding_boxes, size, turned)
 
 
 class RandomZoom(_Moving):
@@ -164,11 +218,36 @@ class RandomZoom(_Moving):
         if width_factor is not None:
             self._widths = _range(width_factor, "RandomZoom: width_factor", -1, 1)
 
-    def _matrix(self, images: td.Tensor, height: td.Tensor, width: td.Tensor) -> list[Any]:
-        tall = 1.0 + self._drawn(images, *self._heights)
-        wide = tall if self._widths is None else 1.0 + self._drawn(images, *self._widths)
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        tall = 1.0 + draws.uniform([size.batch, 1], *self._heights)
+        wide = tall
+        if self._widths is not None:
+            wide = 1.0 + draws.uniform([size.batch, 1], *self._widths)
+        return {"height_zoom": tall, "width_zoom": wide, "input_shape": size.shape}
+
+    def _matrix(self, drawn: Any, height: td.Tensor, width: td.Tensor) -> list[Any]:
+        tall, wide = _flat(drawn["height_zoom"]), _flat(drawn["width_zoom"])
         left, top = (width - 1) / 2 * (1 - wide), (height - 1) / 2 * (1 - tall)
         return [wide, 0.0, left, 0.0, tall, top]
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        if not training:
+            return bounding_boxes
+        size = self._height_and_width(transformation["input_shape"])
+        height, width = (td.cast(part, td.float32) for part in size)
+        # The part of the image that is seen begins where the matrix takes the first pixel from.
+        wide, _, left, _, tall, top = (
+            part[:, None, None] if isinstance(part, td.Tensor) else part
+            for part in self._matrix(transformation, height, width)
+        )
+        window = top, left, tall * height, wide * width
+
+        def seen(parts: list[td.Tensor]) -> list[td.Tensor]:
+            return in_window(parts, window, height, width)
+
+        return self._moved(bounding_boxes, size, seen)
 
 
 class RandomTranslation(_Moving):
@@ -188,10 +267,32 @@ class RandomTranslation(_Moving):
         self._heights = _range(height_factor, "RandomTranslation: height_factor", -1, 1)
         self._widths = _range(width_factor, "RandomTranslation: width_factor", -1, 1)
 
-    def _matrix(self, images: td.Tensor, height: td.Tensor, width: td.Tensor) -> list[Any]:
-        down = self._drawn(images, *self._heights) * height
-        right = self._drawn(images, *self._widths) * width
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        down = draws.uniform([size.batch, 1], *self._heights) * td.cast(size.height, td.float32)
+        right = draws.uniform([size.batch, 1], *self._widths) * td.cast(size.width, td.float32)
+        return {"translations": td.concat([right, down], 1), "input_shape": size.shape}
+
+    def _shifts(self, drawn: Any) -> list[td.Tensor]:
+        """How far each image is moved to the right and down."""
+        shifts = td.cast(drawn["translations"], td.float32)
+        return [shifts[:, 0], shifts[:, 1]]
+
+    def _matrix(self, drawn: Any, height: td.Tensor, width: td.Tensor) -> list[Any]:
+        right, down = self._shifts(drawn)
         return [1.0, 0.0, -right, 0.0, 1.0, -down]
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        if not training:
+            return bounding_boxes
+
+        def shifted(parts: list[td.Tensor]) -> list[td.Tensor]:
+            right, down = (each(shift, parts[0]) for shift in self._shifts(transformation))
+            return [part + by for part, by in zip(parts, (right, down, right, down), strict=True)]
+
+        size = self._height_and_width(transformation["input_shape"])
+        return self._moved(bounding_boxes, size, shifted)
 
 
 class RandomShear(_Moving):
@@ -217,13 +318,38 @@ class RandomShear(_Moving):
         self.x_factor = _range(x_factor, "RandomShear: x_factor", -1, 1)
         self.y_factor = _range(y_factor, "RandomShear: y_factor", -1, 1)
 
-    def _matrix(self, images: td.Tensor, height: td.Tensor, width: td.Tensor) -> list[Any]:
-        sign = td.where(self._drawn(images, 0.0, 1.0) > 0.5, -1.0, 1.0)
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        sign = draws.signs([size.batch, 1])
         across, down = (
-            self._drawn(images, *factor) * td.cast(sign, images.dtype)
-            for factor in (self.x_factor, self.y_factor)
+            draws.uniform([size.batch, 1], *factor) for factor in (self.x_factor, self.y_factor)
         )
-        return [1.0, across, 0.0, down, 1.0, 0.0]
+        return {"shear_factor": td.concat([across, down], 1) * sign, "input_shape": size.shape}
+
+    def _matrix(self, drawn: Any, height: td.Tensor, width: td.Tensor) -> list[Any]:
+        factors = td.cast(drawn["shear_factor"], td.float32)
+        return [1.0, factors[:, 0], 0.0, factors[:, 1], 1.0, 0.0]
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        if not training:
+            return bounding_boxes
+        factors = td.cast(transformation["shear_factor"], td.float32)
+        across, down = factors[:, 0, None, None], factors[:, 1, None, None]
+
+        def slanted(parts: list[td.Tensor]) -> list[td.Tensor]:
+            x1, y1, x2, y2 = parts
+            to_right, to_bottom = across < 0, down > 0
+            x1, x2 = (
+                x1 - across * td.where(to_right, y1, y2), x2 - across * td.where(to_right, y2, y1)
+            )  # fmt: skip
+            y1, y2 = (
+                y1 - down * td.where(to_bottom, x2, x1), y2 - down * td.where(to_bottom, x1, x2)
+            )  # fmt: skip
+            return [x1, y1, x2, y2]
+
+        size = self._height_and_width(transformation["input_shape"])
+        return self._moved(bounding_boxes, size, slanted, "rel_xyxy")
 
 
 class RandomCrop(_Random):
@@ -244,24 +370,52 @@ class RandomCrop(_Random):
         super().__init__(seed, data_format=data_format, **kwargs)
         self.height, self.width = height, width
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        rows, columns = images.shape[1], images.shape[2]
-        if rows is None or columns is None:
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        rows, columns = size.height, size.width
+        if not isinstance(rows, int) or not isinstance(columns, int):
             raise ValueError(
                 f'Layer "{self.name}" (RandomCrop) needs a known height and width, got images of '
-                f"shape {images.shape}"
+                f"shape {size.shape}"
             )
-        if rows > self.height and columns > self.width:
+        if self._is_cut(rows, columns):
             top, left = (
-                td.random.uniform([], 0, size, td.int32, self.seed)
-                for size in (rows - self.height + 1, columns - self.width + 1)
+                draws.uniform([], 0, more + 1, td.int32)
+                for more in (rows - self.height, columns - self.width)
             )
-            part = images[:, top : top + self.height, left : left + self.width]
-            shape = [images.shape[0], self.height, self.width, images.shape[3]]
-            return td.ensure_shape(part, shape)
-        top, left, _, _ = middle(images, self.height, self.width)
+        else:
+            top, left, _, _ = middle(rows, columns, self.height, self.width)
+        return {"top": top, "left": left, "input_shape": size.shape}
+
+    def _is_cut(self, rows: int, columns: int) -> bool:
+        """Whether images are large enough for the part; else they are resized."""
+        return rows > self.height and columns > self.width
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        top, left = drawn["top"], drawn["left"]
         part = images[:, top : top + self.height, left : left + self.width]
-        return resized(part, self.height, self.width)
+        if not self._is_cut(images.shape[1], images.shape[2]):
+            return resized(part, self.height, self.width)
+        shape = [images.shape[0], self.height, self.width, images.shape[3]]
+        return td.ensure_shape(part, shape)
+
+    def _changed_masks(self, masks: td.Tensor, drawn: Any) -> td.Tensor:
+        return self._changed(td.cast(masks, self.compute_dtype), drawn)
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        if not training:
+            return bounding_boxes
+        top, left = transformation["top"], transformation["left"]
+        rows, columns = size = self._height_and_width(transformation["input_shape"])
+        target = self.height, self.width
+        tall, wide = target
+        if not self._is_cut(rows, columns):
+            tall, wide = min(tall, rows - top), min(wide, columns - left)
+        window = top, left, tall, wide
+        return self._moved(
+            bounding_boxes, size, lambda parts: in_window(parts, window, *target), new_size=target
+        )
 
 
 class _Coloring(_Random):
@@ -297,9 +451,12 @@ class RandomBrightness(_Coloring):
 
     _lowest = -1.0
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
+    def _drawn(self, size: Size, draws: Draws) -> Any:
         low, high = self.value_range
-        return self._in_range(images + self._drawn(images, *self.factor, 1, 1, 1) * (high - low))
+        return {"rgb_delta": draws.uniform([size.batch, 1, 1, 1], *self.factor) * (high - low)}
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        return self._in_range(images + each(drawn["rgb_delta"], images))
 
 
 class RandomContrast(_Coloring):
@@ -313,9 +470,14 @@ class RandomContrast(_Coloring):
 
     _lowest = 0.0
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        least, greatest = 1.0 - self.factor[0], 1.0 + self.factor[1]
+        factor = draws.uniform([size.batch, 1, 1, 1], least, greatest, self.compute_dtype)
+        return {"contrast_factor": factor}
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
         mean = td.reduce_mean(images, [1, 2], keepdims=True)
-        times = self._drawn(images, 1.0 - self.factor[0], 1.0 + self.factor[1], 1, 1, 1)
+        times = each(drawn["contrast_factor"], images)
         return self._in_range((images - mean) * times + mean)
 
 
@@ -347,14 +509,30 @@ class _OfASize(_Random):
             )
         self.factor, self.interpolation, self._factors = factor, interpolation, (least, greatest)
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        sizes = list(td.unstack(td.shape(images)[1:3]))
+    def _drawn(self, size: Size, draws: Draws) -> Any:
         least, greatest = (1.0 + f for f in self._factors)
-        times = td.random.uniform([], least, greatest, seed=self.seed)
+        return draws.uniform([], least, greatest)
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        return self._stretched(images, drawn, self.interpolation)
+
+    def _changed_masks(self, masks: td.Tensor, drawn: Any) -> td.Tensor:
+        return self._stretched(masks, drawn, "nearest")
+
+    def _stretched(self, images: td.Tensor, times: Any, interpolation: str) -> td.Tensor:
+        sizes = list(td.unstack(td.shape(images)[1:3]))
         number = self._axis - 1
         sizes[number] = td.cast(times * td.cast(sizes[number], td.float32), td.int32)
-        found = td.image.resize(images, td.stack(sizes), self.interpolation)
+        found = td.image.resize(images, td.stack(sizes), interpolation)
         return td.cast(found, images.dtype)
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        raise NotImplementedError(
+            f"{type(self).__name__}, a layer of Keras 2, does not change boxes: leave "
+            "\"bounding_boxes\" out, or use RandomZoom"
+        )
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         shape = list(input_shape)

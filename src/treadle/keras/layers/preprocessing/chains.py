@@ -22,11 +22,17 @@ from treadle.keras.layers.preprocessing.colors import (
     Solarization,
     _pair,
 )
+from treadle.keras.layers.preprocessing.draws import Draws
 from treadle.keras.layers.preprocessing.histograms import Equalization
+from treadle.keras.layers.preprocessing.images import Size
 
 
 class _Drawing(_Random):
-    """A layer that changes images by others, of one strength."""
+    """A layer that changes images by others, of one strength.
+
+    It draws which ones, and two ints for each, from which that one draws: so images, masks and
+    boxes are changed alike, and only the chosen layers compute.
+    """
 
     _settings: ClassVar[tuple[str, ...]] = ("value_range", "factor", "interpolation")
 
@@ -43,7 +49,10 @@ class _Drawing(_Random):
     def _layers(self, shades: bool = True) -> list[Any]:
         """The layers that there are, without those of shades where they are not wanted."""
         factor, seed = self.factor, self.seed
-        common: dict[str, Any] = {"dtype": self.dtype_policy, "data_format": "channels_last"}
+        common: dict[str, Any] = {
+            "dtype": self.dtype_policy, "data_format": "channels_last",
+            "bounding_box_format": self.bounding_box_format,
+        }  # fmt: skip
         moving = {"interpolation": self.interpolation, "seed": seed, **common}
         colours = {"value_range": self.value_range, **common}
         bits = max(1, int(8 * factor[1]))
@@ -59,17 +68,36 @@ class _Drawing(_Random):
         kinds = (RandomBrightness, RandomColorDegeneration, RandomContrast, RandomSharpness)
         return found + [kind(factor, seed=seed, **colours) for kind in kinds if shades]
 
-    def _one_of(self, layers: list[Any], images: td.Tensor) -> td.Tensor:
-        """What one of the layers makes of the images; a None changes nothing."""
+    def _by_one(self, layers: list[Any], drawn: Any, of: Any, change: Any) -> Any:
+        """What one of the layers makes of a part of the data; a None changes nothing.
 
-        def changed(layer: Any) -> td.Tensor:
-            return td.cast(td.ensure_shape(layer(images), images.shape), images.dtype)
+        Args:
+            drawn: the number of the layer, and two ints that decide what it draws.
+            of: the part.
+            change: a function of a layer, of what it draws for these images and of the part.
+        """
+        number, seed, size = drawn
 
         def by(layer: Any) -> Any:
-            return lambda: images if layer is None else changed(layer)
+            if layer is None:
+                return lambda: of
+            return lambda: change(layer, layer._drawn(size, Draws(seed)), of)
 
-        number = td.random.uniform([], 0, len(layers), td.int32, self.seed)
-        return td.switch_case(number, [by(layer) for layer in layers])  # type: ignore[no-any-return]
+        return td.switch_case(number, [by(layer) for layer in layers])
+
+    def _changed_by_one(self, layers: list[Any], drawn: Any, images: td.Tensor) -> td.Tensor:
+        def change(layer: Any, of_layer: Any, x: td.Tensor) -> td.Tensor:
+            found = layer.transform_images(x, of_layer)
+            return td.cast(td.ensure_shape(found, x.shape), x.dtype)
+
+        return self._by_one(layers, drawn, images, change)  # type: ignore[no-any-return]
+
+    def _masks_by_one(self, layers: list[Any], drawn: Any, masks: td.Tensor) -> td.Tensor:
+        def change(layer: Any, of_layer: Any, x: td.Tensor) -> td.Tensor:
+            found = layer.transform_segmentation_masks(x, of_layer)
+            return td.cast(td.ensure_shape(found, x.shape), x.dtype)
+
+        return self._by_one(layers, drawn, masks, change)  # type: ignore[no-any-return]
 
 
 class RandAugment(_Drawing):
@@ -95,10 +123,45 @@ class RandAugment(_Drawing):
         self.num_ops = num_ops
         self._kinds = self._layers()
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        for _ in range(self.num_ops):
-            images = self._one_of(self._kinds, images)
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        return {
+            "layer_idxes": draws.uniform([self.num_ops], 0, len(self._kinds), td.int32),
+            "seeds": draws.uniform([self.num_ops, 2], 0, 2**31 - 1, td.int32),
+            "input_shape": size.shape,
+        }  # fmt: skip
+
+    def _steps(self, drawn: Any) -> list[Any]:
+        """The number of each layer, what decides what it draws, and the size of the images."""
+        size = self._size_of_shape(drawn["input_shape"])
+        number, seeds = td.unstack(drawn["layer_idxes"]), td.unstack(drawn["seeds"])
+        return [(n, seed, size) for n, seed in zip(number, seeds, strict=True)]
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        for step in self._steps(drawn):
+            images = self._changed_by_one(self._kinds, step, images)
         return images
+
+    def _changed_masks(self, masks: td.Tensor, drawn: Any) -> td.Tensor:
+        for step in self._steps(drawn):
+            masks = self._masks_by_one(self._kinds, step, masks)
+        return masks
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        if not training:
+            return bounding_boxes
+        labels = td.convert_to_tensor(bounding_boxes["labels"])
+        found = td.cast(bounding_boxes["boxes"], td.float32), labels
+
+        def change(layer: Any, of_layer: Any, parts: Any) -> Any:
+            given = dict(zip(("boxes", "labels"), parts, strict=True))
+            made = layer.transform_bounding_boxes(given, of_layer)
+            return made["boxes"], made["labels"]
+
+        for step in self._steps(transformation):
+            found = self._by_one(self._kinds, step, found, change)
+        return {**bounding_boxes, "boxes": found[0], "labels": found[1]}
 
 
 class AugMix(_Drawing):
@@ -130,18 +193,34 @@ class AugMix(_Drawing):
         self.alpha, self.all_ops = alpha, all_ops
         self._kinds = [*self._layers(all_ops), None]
 
-    def _gammas(self, images: td.Tensor, number: int) -> td.Tensor:
-        return td.random.gamma([number], self.alpha, dtype=images.dtype, seed=self.seed)
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        shape = [self.num_chains, self.chain_depth]
+        weights = draws.gamma([self.num_chains], self.alpha)
+        own, other = td.unstack(draws.gamma([2], self.alpha))
+        return {
+            "chain_mixing_weights": weights / td.reduce_sum(weights),
+            "weight_sample": own / (own + other),
+            "layer_idxes": draws.uniform(shape, 0, len(self._kinds), td.int32),
+            "seeds": draws.uniform([*shape, 2], 0, 2**31 - 1, td.int32),
+            "input_shape": size.shape,
+        }  # fmt: skip
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        weights = self._gammas(images, self.num_chains)
+    def _mixed(self, images: td.Tensor, drawn: Any, by_one: Any) -> td.Tensor:
+        """The mean of images and of what chains of layers make of them."""
+        size = self._size_of_shape(drawn["input_shape"])
         mixed = td.zeros_like(images)
-        for weight in td.unstack(weights / td.reduce_sum(weights)):
+        chains = (drawn[name] for name in ("chain_mixing_weights", "layer_idxes", "seeds"))
+        for weight, numbers, seeds in zip(*map(td.unstack, chains), strict=True):
             chained = images
-            for _ in range(self.chain_depth):
-                chained = self._one_of(self._kinds, chained)
-            mixed += weight * chained
-        own, other = td.unstack(self._gammas(images, 2))
-        kept = own / (own + other)
-        found = kept * images + (1.0 - kept) * mixed
+            for number, seed in zip(td.unstack(numbers), td.unstack(seeds), strict=True):
+                chained = by_one(self._kinds, (number, seed, size), chained)
+            mixed += td.cast(weight, images.dtype) * chained
+        kept = td.cast(drawn["weight_sample"], images.dtype)
+        return kept * images + (1.0 - kept) * mixed
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        found = self._mixed(images, drawn, self._changed_by_one)
         return td.clip_by_value(found, float(self.value_range[0]), float(self.value_range[1]))
+
+    def _changed_masks(self, masks: td.Tensor, drawn: Any) -> td.Tensor:
+        return self._mixed(td.cast(masks, self.compute_dtype), drawn, self._masks_by_one)

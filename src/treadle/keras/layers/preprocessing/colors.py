@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras.config import epsilon
-from treadle.keras.layers.preprocessing.augmentation import _Random, _range
-from treadle.keras.layers.preprocessing.images import OfImages
-from treadle.keras.layers.spatial import size_of
+from treadle.keras.layers.preprocessing.augmentation import _Random, _range, each
+from treadle.keras.layers.preprocessing.draws import Draws
+from treadle.keras.layers.preprocessing.images import OfImages, Size
 
 
 def _pair(value_range: Any, name: str) -> list[float]:
@@ -26,6 +26,26 @@ def _stretched(x: td.Tensor, old: Any, new: Any) -> td.Tensor:
     """Pixels of one range of values in another one."""
     (low, high), (least, most) = old, new
     return x if [*old] == [*new] else (x - low) / (high - low) * (most - least) + least
+
+
+def within(
+    draws: Draws, shape: Any, axis: int, length: Any, part: td.Tensor
+) -> tuple[td.Tensor, td.Tensor]:
+    """Which places along an axis belong to drawn intervals, and which part of it these are.
+
+    Args:
+        shape: of what is drawn, one number for each image.
+        axis: the axis of the result that the places are along.
+        length: how many there are.
+        part: how long the intervals are, as parts of that.
+    """
+    whole = td.cast(length, td.float32)
+    inside = part * whole
+    start = draws.uniform(shape, 0.0, 1.0) * (whole - inside)
+    along = [1, 1, 1, 1]
+    along[axis] = -1
+    places = td.reshape(td.cast(td.range(length), td.float32), along)
+    return (places >= start) & (places < start + inside), inside / whole
 
 
 def _grey(images: td.Tensor) -> td.Tensor:
@@ -49,8 +69,8 @@ class _Colors(_Random):
         self.factor = _range(given, f"{type(self).__name__}: factor", low, high)
         self.value_range = _pair(value_range, type(self).__name__)
 
-    def _factors(self, images: td.Tensor) -> td.Tensor:
-        return self._drawn(images, *self.factor, 1, 1, 1)
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        return {"factor": draws.uniform([size.batch, 1, 1, 1], *self.factor)}
 
     def _in_range(self, images: td.Tensor) -> td.Tensor:
         low, high = (float(v) for v in self.value_range)
@@ -69,8 +89,9 @@ class RandomColorDegeneration(_Colors):
 
     _bounds = (-1.0, 1.0)
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        return self._in_range(images + self._factors(images) * (_grey(images) - images))
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        factor = each(drawn["factor"], images)
+        return self._in_range(images + factor * (_grey(images) - images))
 
 
 class RandomSharpness(_Colors):
@@ -81,12 +102,12 @@ class RandomSharpness(_Colors):
         value_range, data_format, seed: as for RandomColorDegeneration.
     """
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
         a, b = 1.0 / 13.0, 5.0 / 13.0
         kernel = td.constant([[a, a, a], [a, b, a], [a, a, a]], images.dtype)[:, :, None, None]
         kernel = td.tile(kernel, [1, 1, images.shape[-1], 1])
         smooth = td.nn.depthwise_conv2d(images, kernel, [1, 1, 1, 1], "SAME")
-        times = 1.0 - self._factors(images) * 2
+        times = 1.0 - each(drawn["factor"], images) * 2
         return self._in_range(images + times * (smooth - images))
 
 
@@ -101,9 +122,12 @@ class RandomSaturation(_Colors):
 
     _bounds = (-1.0, 1.0)
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        drawn = self._factors(images)
-        times = (drawn / (1 - drawn + epsilon()))[..., 0]
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        drawn = draws.uniform([size.batch], *self.factor)
+        return {"factor": drawn / (1 - drawn + epsilon())}
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        times = each(drawn["factor"], images)[..., 0]
         hue, strength, value = td.unstack(td.image.rgb_to_hsv(images), axis=-1)
         low, high = (float(v) for v in self.value_range)
         strength = td.clip_by_value(strength * times, low, high)
@@ -118,9 +142,12 @@ class RandomHue(_Colors):
         value_range, data_format, seed: as for RandomColorDegeneration.
     """
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        sign = td.where(self._drawn(images, 0.0, 1.0, 1, 1) > 0.5, -1.0, 1.0)
-        turn = td.cast(sign, images.dtype) * self._factors(images)[..., 0] * 0.5
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        sign = draws.signs([size.batch])
+        return {"factor": sign * draws.uniform([size.batch], *self.factor) * 0.5}
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        turn = each(drawn["factor"], images)[..., 0]
         colors = td.image.rgb_to_hsv(_stretched(images, self.value_range, (0, 1)))
         hue, strength, value = td.unstack(colors, axis=-1)
         hue = hue + turn
@@ -140,14 +167,17 @@ class RandomPosterization(_Colors):
 
     _bounds = (1, 8)
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
+    def _drawn(self, size: Size, draws: Draws) -> Any:
         low, high = (int(f) for f in self.factor)
-        shape = td.stack([td.shape(images)[0], 1, 1, 1])
-        kept = td.fill(shape, low) if low == high else (
-            td.random.uniform(shape, low, high, td.int32, self.seed)
+        shape = [size.batch, 1, 1, 1]
+        kept = td.fill(td.stack(shape), low) if low == high else (
+            draws.uniform(shape, low, high, td.int32)
         )  # fmt: skip
+        return {"shift_factor": 8 - td.cast(kept, td.int32)}
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
         pixels = td.cast(_stretched(images, self.value_range, (0, 255)), td.int32)
-        lost = 8 - td.cast(kept, td.int32)
+        lost = each(drawn["shift_factor"], pixels)
         pixels = td.bitwise.left_shift(td.bitwise.right_shift(pixels, lost), lost)
         return _stretched(td.cast(pixels, images.dtype), (0, 255), self.value_range)
 
@@ -155,9 +185,11 @@ class RandomPosterization(_Colors):
 class _Sometimes(_Random):
     """A change of a part of the images."""
 
-    def _chosen(self, images: td.Tensor, least: float, most: float) -> td.Tensor:
-        often = self._drawn(images, least, most, 1, 1, 1)
-        return self._drawn(images, 0.0, 1.0, 1, 1, 1) < often
+    @staticmethod
+    def _chosen(size: Size, draws: Draws, least: float, most: float) -> td.Tensor:
+        """Which images are changed, [batch]."""
+        often = draws.uniform([size.batch], least, most)
+        return draws.uniform([size.batch], 0.0, 1.0) < often
 
 
 class RandomGrayscale(_Sometimes):
@@ -181,9 +213,11 @@ class RandomGrayscale(_Sometimes):
             raise ValueError(f"`factor` should be between 0 and 1. Received: factor={factor}")
         self.factor = factor
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        chosen = self._drawn(images, 0.0, 1.0, 1, 1, 1) < self.factor
-        return td.where(chosen, _grey(images), images)
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        return draws.uniform([size.batch, 1, 1, 1], 0.0, 1.0) < self.factor
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        return td.where(each(drawn, images), _grey(images), images)
 
 
 class RandomInvert(_Sometimes):
@@ -207,8 +241,12 @@ class RandomInvert(_Sometimes):
         self.factor = _range(given, "RandomInvert: factor", 0, 1)
         self.value_range = _pair(value_range, "RandomInvert")
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        return td.where(self._chosen(images, *self.factor), self.value_range[1] - images, images)
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        return {"apply_inversion": self._chosen(size, draws, *self.factor)}
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        chosen = each(drawn["apply_inversion"], images)
+        return td.where(chosen, self.value_range[1] - images, images)
 
 
 class RandomErasing(_Sometimes):
@@ -235,24 +273,28 @@ class RandomErasing(_Sometimes):
         self.scale = _range(given, "RandomErasing: scale", 0, 1)
         self.fill_value, self.value_range = fill_value, _pair(value_range, "RandomErasing")
 
-    def _within(self, images: td.Tensor, axis: int) -> td.Tensor:
-        """Which places along an axis belong to the rectangles."""
-        size = td.cast(size_of(images, axis), images.dtype)
-        length = td.sqrt(self._drawn(images, *self.scale, 1, 1, 1)) * size
-        start = self._drawn(images, 0.0, 1.0, 1, 1, 1) * (size - length)
-        shape = [1, 1, 1, 1]
-        shape[axis] = -1
-        places = td.reshape(td.cast(td.range(size_of(images, axis)), images.dtype), shape)
-        return (places >= start) & (places < start + length)
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        each_image = [size.batch, 1, 1, 1]
+        parts = [td.sqrt(draws.uniform(each_image, *self.scale)) for _ in range(2)]
+        down, across = (
+            within(draws, each_image, axis, length, part)[0]
+            for axis, length, part in zip((1, 2), (size.height, size.width), parts, strict=True)
+        )
+        fill: Any = self.fill_value
+        if fill is None:
+            shape = [size.batch, size.height, size.width, size.channels]
+            fill = self._own_format(draws.normal(shape) * self.value_range[1])
+        return {
+            "apply_erasing": self._chosen(size, draws, *self.factor),
+            "batch_masks": self._own_format(down & across), "fill_value": fill,
+        }  # fmt: skip
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        if self.fill_value is None:
-            fill = td.random.normal(td.shape(images), dtype=images.dtype, seed=self.seed)
-            fill = fill * self.value_range[1]
-        else:
-            fill = td.zeros_like(images) + td.constant(self.fill_value, images.dtype)
-        inside = self._within(images, 1) & self._within(images, 2)
-        return td.where(inside & self._chosen(images, *self.factor), fill, images)
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        fill = td.cast(drawn["fill_value"], images.dtype)
+        fill = self._channels_last(fill) if len(fill.shape) == 4 else fill
+        inside = self._channels_last(td.convert_to_tensor(drawn["batch_masks"]))
+        chosen = each(drawn["apply_erasing"], images)
+        return td.where(inside & chosen, fill, images)
 
 
 class Solarization(_Random):
@@ -278,11 +320,15 @@ class Solarization(_Random):
         self.threshold_factor = _range(pairs[1], "Solarization: threshold_factor", 0, 1)
         self.value_range = _pair(value_range, "Solarization")
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
+    def _drawn(self, size: Size, draws: Draws) -> Any:
         more, edge = (
-            self._drawn(images, low, high * 255.0, 1, 1, 1)
+            draws.uniform([size.batch, 1, 1, 1], low, high * 255.0)
             for low, high in (self.addition_factor, self.threshold_factor)
         )
+        return {"additions": more, "thresholds": edge}
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        more, edge = (each(drawn[name], images) for name in ("additions", "thresholds"))
         pixels = _stretched(images, self.value_range, (0, 255)) + more
         pixels = td.clip_by_value(pixels, 0.0, 255.0)
         return _stretched(td.where(pixels < edge, pixels, 255 - pixels), (0, 255), self.value_range)
@@ -301,7 +347,7 @@ class AutoContrast(OfImages):
         super().__init__(**kwargs)
         self.value_range = _pair(value_range, "AutoContrast")
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
         pixels = td.cast(images, self.compute_dtype)
         pixels = _stretched(pixels, self.value_range, (0, 255))
         low = td.reduce_min(pixels, [1, 2], keepdims=True)

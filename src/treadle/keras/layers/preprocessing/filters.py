@@ -10,6 +10,7 @@ from treadle.keras.layers.preprocessing.augmentation import (
     RandomContrast,
     _Random,
     _range,
+    each,
 )
 from treadle.keras.layers.preprocessing.colors import (
     RandomHue,
@@ -17,6 +18,8 @@ from treadle.keras.layers.preprocessing.colors import (
     _pair,
     _Sometimes,
 )
+from treadle.keras.layers.preprocessing.draws import Draws
+from treadle.keras.layers.preprocessing.images import Size
 from treadle.keras.layers.preprocessing.projections import FILL_MODES, INTERPOLATIONS
 from treadle.keras.layers.spatial import size_of
 
@@ -57,12 +60,17 @@ class RandomGaussianBlur(_Sometimes):
         self.kernel_size = tuple(given)
         self.value_range = _pair(value_range, "RandomGaussianBlur")
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        widths = td.random.uniform([2], *self.sigma, images.dtype, self.seed) + 1e-6
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        chosen = self._chosen(size, draws, *self.factor)
+        widths = draws.uniform([2], *self.sigma, self.compute_dtype) + 1e-6
+        return {"should_apply_blur": chosen, "blur_factor": widths}
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        widths = td.cast(drawn["blur_factor"], images.dtype)
         blurred = td.keras.ops.image.gaussian_blur(
             images, self.kernel_size, (widths[0], widths[1]), "channels_last"
         )
-        found = td.where(self._chosen(images, *self.factor), blurred, images)
+        found = td.where(each(drawn["should_apply_blur"], images), blurred, images)
         return td.clip_by_value(found, float(self.value_range[0]), float(self.value_range[1]))
 
 
@@ -100,9 +108,12 @@ class RandomColorJitter(_Random):
             for name, kind in self._kinds.items() if getattr(self, name) is not None
         ]  # fmt: skip
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        for step in self._steps:
-            images = step(images, training=True)
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        return [step._drawn(size, draws) for step in self._steps]
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        for step, drawn_for in zip(self._steps, drawn, strict=True):
+            images = step.transform_images(images, drawn_for)
         return images
 
 
@@ -137,19 +148,63 @@ class RandomPerspective(_Sometimes):
             )
         self.scale, self.interpolation, self.fill_value = scale, interpolation, fill_value
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
-        down, across = (td.cast(td.shape(images)[axis] - 1, images.dtype) for axis in (1, 2))
-        zero = td.zeros([], images.dtype)
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        chosen = self._chosen(size, draws, *self.factor)
+        down, across = (td.cast(length, td.float32) - 1 for length in (size.height, size.width))
+        zero = td.zeros([])
         corners = td.stack([
             td.stack([zero, zero]), td.stack([across, zero]), td.stack([zero, down]),
             td.stack([across, down]),
         ])  # fmt: skip
-        start = td.tile(corners[None], td.stack([td.shape(images)[0], 1, 1]))
-        end = start + start * self._drawn(images, -0.5 * self.scale, 0.5 * self.scale, 4, 2)
+        start = td.tile(corners[None], td.stack([size.batch, 1, 1]))
+        far = draws.uniform([size.batch, 4, 2], -0.5 * self.scale, 0.5 * self.scale)
+        return {
+            "apply_perspective": chosen, "start_points": start, "end_points": start + start * far,
+            "input_shape": size.shape,
+        }  # fmt: skip
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        return self._tilted(images, drawn, self.interpolation)
+
+    def _changed_masks(self, masks: td.Tensor, drawn: Any) -> td.Tensor:
+        return self._tilted(masks, drawn, "nearest")
+
+    def _tilted(self, images: td.Tensor, drawn: Any, interpolation: str) -> td.Tensor:
         tilted = td.keras.ops.image.perspective_transform(
-            images, start, end, self.interpolation, self.fill_value, "channels_last"
+            images, drawn["start_points"], drawn["end_points"], interpolation, self.fill_value,
+            "channels_last",
+        )  # fmt: skip
+        return td.where(each(drawn["apply_perspective"], images), tilted, images)
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        if not training or transformation is None:
+            return bounding_boxes
+        start, end = (
+            td.cast(transformation[name], td.float32) for name in ("start_points", "end_points")
         )
-        return td.where(self._chosen(images, *self.factor), tilted, images)
+        # Pixels are looked up by a matrix, so what is seen of an image moves by its inverse.
+        rows = td.keras.ops.pictures.homography(start, end)
+        rows = td.concat([rows, td.ones_like(rows[:, :1])], 1)
+        inverse = td.linalg.inv(td.reshape(rows, [-1, 3, 3]))
+
+        def tilted(parts: list[td.Tensor]) -> list[td.Tensor]:
+            x1, y1, x2, y2 = parts
+            x, y = td.concat([x1, x2, x1, x2], -1), td.concat([y1, y2, y2, y1], -1)
+            across, down, far = (
+                inverse[:, row, 0, None, None] * x + inverse[:, row, 1, None, None] * y
+                + inverse[:, row, 2, None, None]
+                for row in range(3)
+            )  # fmt: skip
+            corners = across / far, down / far
+            least = [td.reduce_min(part, -1, keepdims=True) for part in corners]
+            most = [td.reduce_max(part, -1, keepdims=True) for part in corners]
+            chosen = each(transformation["apply_perspective"], least[0])
+            return [td.where(chosen, a, b) for a, b in zip([*least, *most], parts, strict=True)]
+
+        size = self._height_and_width(transformation["input_shape"])
+        return self._moved(bounding_boxes, size, tilted)
 
 
 class RandomElasticTransform(_Sometimes):
@@ -187,9 +242,25 @@ class RandomElasticTransform(_Sometimes):
         self.interpolation, self.fill_mode, self.fill_value = interpolation, fill_mode, fill_value
         self.value_range = _pair(value_range, "RandomElasticTransform")
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
+    def _drawn(self, size: Size, draws: Draws) -> Any:
         if not (self.scale[1] and self.factor[1]):
+            return None
+        return {
+            "apply_transform": self._chosen(size, draws, *self.factor),
+            "distortion_factor": draws.uniform([], *self.scale, self.compute_dtype),
+            "seed": draws.uniform([2], 0, 2**31 - 1, td.int32),
+        }  # fmt: skip
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        if drawn is None:
             return images
+        found = self._bent(images, drawn, self.interpolation)
+        return td.clip_by_value(found, float(self.value_range[0]), float(self.value_range[1]))
+
+    def _changed_masks(self, masks: td.Tensor, drawn: Any) -> td.Tensor:
+        return masks if drawn is None else self._bent(masks, drawn, "nearest")
+
+    def _bent(self, images: td.Tensor, drawn: Any, interpolation: str) -> td.Tensor:
         sizes = [size_of(images, axis) for axis in (1, 2)]
         if not all(isinstance(size, int) for size in sizes):
             raise ValueError(
@@ -197,11 +268,21 @@ class RandomElasticTransform(_Sometimes):
                 f"{images.shape}: Resizing makes them so"
             )
         far, smooth = 0.1 * max(sizes), 0.05 * min(sizes)
-        drawn = td.random.uniform([], *self.scale, images.dtype, self.seed)
-        seed = td.random.uniform([2], 0, 2**31 - 1, td.int32, self.seed)
-        bent = td.keras.ops.pictures.displaced(
-            images, far * drawn, smooth * drawn, int(6 * int(smooth * self.scale[1])) | 1, seed,
-            self.interpolation, self.fill_mode, self.fill_value,
+        much = td.cast(drawn["distortion_factor"], td.float32)
+        seed = td.keras.random.draw_seed(drawn["seed"]) if isinstance(drawn["seed"], int) else (
+            drawn["seed"]
         )  # fmt: skip
-        found = td.where(self._chosen(images, *self.factor), bent, images)
-        return td.clip_by_value(found, float(self.value_range[0]), float(self.value_range[1]))
+        bent = td.keras.ops.pictures.displaced(
+            images, far * much, smooth * much, int(6 * int(smooth * self.scale[1])) | 1, seed,
+            interpolation, self.fill_mode, self.fill_value,
+        )  # fmt: skip
+        chosen = each(drawn["apply_transform"], images)
+        return td.where(chosen, td.cast(bent, images.dtype), images)
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        raise NotImplementedError(
+            "RandomElasticTransform does not change boxes, and neither does Keras's: leave "
+            "\"bounding_boxes\" out"
+        )

@@ -32,7 +32,7 @@ class Equalization(_Random):
         super().__init__(data_format=data_format, **kwargs)
         self.bins, self.value_range = bins, _pair(value_range, "Equalization")
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
         pixels = _stretched(images, self.value_range, (0, 255))
         channels = [self._spread(channel) for channel in td.unstack(pixels, axis=-1)]
         return _stretched(td.stack(channels, -1), (0, 255), self.value_range)
@@ -75,7 +75,7 @@ class ContrastLimitedAdaptiveHistogramEqualization(OfImages):
         self.value_range = _pair(value_range, "ContrastLimitedAdaptiveHistogramEqualization")
         self.clip_limit, self.tile_grid_size = clip_limit, tuple(tile_grid_size)
 
-    def _changed(self, images: td.Tensor) -> td.Tensor:
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
         pixels = _stretched(td.cast(images, td.float32), self.value_range, (0, 255))
         height, width = (size_of(images, axis) for axis in (1, 2))
         down, across = self.tile_grid_size

@@ -1,57 +1,62 @@
-"""Layers that mix the images of a batch with one another, and their labels as much."""
+"""Layers that mix the images of a batch with one another, and what belongs to them as much."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import treadle as td
-from treadle.keras.layers.preprocessing.augmentation import _Random, _range
-from treadle.keras.layers.spatial import size_of
+from treadle.keras.layers.preprocessing.augmentation import _Random, _range, each
+from treadle.keras.layers.preprocessing.colors import within
+from treadle.keras.layers.preprocessing.draws import Draws
+from treadle.keras.layers.preprocessing.images import Size
 
 
 class _Mixing(_Random):
-    """Mixes each image of a batch with another one; a dict of "images" and "labels", too."""
+    """Mixes each image of a batch with another one; a single image stays."""
 
-    def call(self, inputs: Any, training: Any = True) -> Any:
-        if not training or len(self._images_of(inputs).shape) == 3:
-            return super().call(inputs, training=False)
-        mixed: list[Any] = []
+    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
+        if len(self._size(data).shape) == 3:
+            return None
+        return super().get_random_transformation(data, training, seed)
 
-        def change(images: td.Tensor) -> td.Tensor:
-            order = td.random.shuffle(td.range(td.shape(images)[0]), seed=self.seed)
-            found, kept = self._mixed(images, td.gather(images, order), order)
-            mixed.extend((order, kept))
-            return found
+    def transform_images(
+        self, images: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        return super().transform_images(images, transformation, training and bool(transformation))
 
-        found = self._of(inputs, lambda images: change(self._as_floats(images)))
-        if not isinstance(found, Mapping) or "labels" not in found:
-            return found
-        labels = td.cast(found["labels"], self.compute_dtype)
-        order, kept = mixed
-        kept = td.reshape(td.cast(kept, labels.dtype), [-1, 1])
-        return {**found, "labels": kept * labels + (1.0 - kept) * td.gather(labels, order)}
+    def transform_labels(
+        self, labels: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        if not training or not transformation:
+            return labels
+        labels = td.cast(labels, self.compute_dtype)
+        kept = td.reshape(td.cast(transformation["mix_weight"], labels.dtype), [-1, 1])
+        return kept * labels + (1.0 - kept) * _others(labels, transformation)
 
-    @staticmethod
-    def _images_of(inputs: Any) -> Any:
-        return inputs["images"] if isinstance(inputs, Mapping) else inputs
+    def transform_segmentation_masks(
+        self, segmentation_masks: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        changes = training and bool(transformation)
+        return super().transform_segmentation_masks(segmentation_masks, transformation, changes)
 
-    def _beta(self, images: td.Tensor, alpha: Any) -> td.Tensor:
-        """Numbers of the beta distribution (alpha, alpha), one for each image."""
-        shape = td.stack([td.shape(images)[0]])
-        one, other = (td.random.gamma(shape, alpha, dtype=images.dtype, seed=self.seed)
-                      for _ in range(2))  # fmt: skip
-        return one / (one + other + 1e-12)
+    def _changed_masks(self, masks: td.Tensor, drawn: Any) -> td.Tensor:
+        return self._changed(td.cast(masks, self.compute_dtype), drawn)
 
-    def _mixed(
-        self, images: td.Tensor, others: td.Tensor, order: td.Tensor
-    ) -> tuple[td.Tensor, td.Tensor]:
-        """The mixed images, and how much of each is its own."""
-        raise NotImplementedError
+
+def _others(parts: td.Tensor, drawn: Any) -> td.Tensor:
+    """Those of the other images."""
+    return td.gather(parts, td.convert_to_tensor(drawn["permutation_order"]))
+
+
+def _beta(size: Size, draws: Draws, alpha: Any) -> td.Tensor:
+    """Numbers of the beta distribution (alpha, alpha), one for each image."""
+    one, other = (draws.gamma([size.batch], alpha) for _ in range(2))
+    return one / (one + other + 1e-12)
 
 
 class MixUp(_Mixing):
-    """Means of two images, with weights that are drawn (https://arxiv.org/abs/1710.09412).
+    """Means of two images, with weights that are drawn (https://arxiv.org/abs/1710.09412). An image
+    gets the boxes of both.
 
     Args:
         alpha: of the beta distribution of the weights: larger ones mix more.
@@ -68,12 +73,24 @@ class MixUp(_Mixing):
         super().__init__(seed, data_format=data_format, **kwargs)
         self.alpha = alpha
 
-    def _mixed(
-        self, images: td.Tensor, others: td.Tensor, order: td.Tensor
-    ) -> tuple[td.Tensor, td.Tensor]:
-        kept = self._beta(images, self.alpha)
-        weight = td.reshape(kept, [-1, 1, 1, 1])
-        return weight * images + (1.0 - weight) * others, kept
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        order = draws.order(size.batch)
+        return {"mix_weight": _beta(size, draws, self.alpha), "permutation_order": order}
+
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        weight = each(drawn["mix_weight"], images)
+        return weight * images + (1.0 - weight) * _others(images, drawn)
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        if not training or not transformation:
+            return bounding_boxes
+        found = dict(bounding_boxes)
+        for name in ("boxes", "labels"):
+            own = td.convert_to_tensor(found[name])
+            found[name] = td.concat([own, _others(own, transformation)], min(1, len(own.shape) - 1))
+        return found
 
 
 class CutMix(_Mixing):
@@ -95,21 +112,27 @@ class CutMix(_Mixing):
         given = factor if isinstance(factor, tuple | list) else (max(-factor, 0), factor)
         self.factor = _range(given, "CutMix: factor", 0, 1)
 
-    def _within(self, images: td.Tensor, axis: int, part: td.Tensor) -> tuple[Any, Any]:
-        """Which places along an axis belong to the rectangles, and how long those are."""
-        size = td.cast(size_of(images, axis), images.dtype)
-        length = part * size
-        start = self._drawn(images, 0.0, 1.0, 1, 1, 1) * (size - length)
-        shape = [1, 1, 1, 1]
-        shape[axis] = -1
-        places = td.reshape(td.cast(td.range(size_of(images, axis)), images.dtype), shape)
-        return (places >= start) & (places < start + length), length / size
+    def _drawn(self, size: Size, draws: Draws) -> Any:
+        order = draws.order(size.batch)
+        alpha = draws.uniform([], *self.factor) + 1e-6
+        shape = [size.batch, 1, 1, 1]
+        part = td.reshape(td.sqrt(1.0 - _beta(size, draws, alpha)), [-1, 1, 1, 1])
+        (down, tall), (across, wide) = (
+            within(draws, shape, axis, length, part)
+            for axis, length in ((1, size.height), (2, size.width))
+        )
+        return {
+            "permutation_order": order, "batch_masks": self._own_format(down & across),
+            "mix_weight": 1.0 - tall * wide,
+        }  # fmt: skip
 
-    def _mixed(
-        self, images: td.Tensor, others: td.Tensor, order: td.Tensor
-    ) -> tuple[td.Tensor, td.Tensor]:
-        low, high = self.factor
-        alpha = td.random.uniform([], low, high, images.dtype, self.seed) + 1e-6
-        part = td.reshape(td.sqrt(1.0 - self._beta(images, alpha)), [-1, 1, 1, 1])
-        (down, tall), (across, wide) = (self._within(images, axis, part) for axis in (1, 2))
-        return td.where(down & across, others, images), td.reshape(1.0 - tall * wide, [-1])
+    def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
+        inside = self._channels_last(td.convert_to_tensor(drawn["batch_masks"]))
+        return td.where(inside, _others(images, drawn), images)
+
+    def transform_bounding_boxes(
+        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
+    ) -> Any:
+        raise NotImplementedError(
+            "CutMix does not change boxes, and neither does Keras's: leave \"bounding_boxes\" out"
+        )

@@ -45,12 +45,13 @@ def projected(
         first = (td.range(shape[0]) * shape[1] * shape[2])[:, None, None]
         places = first + td.clip_by_value(r, 0, top) * shape[2] + td.clip_by_value(k, 0, left)
         found = td.gather(pixels, places)
-        return td.where(there[..., None], found, td.constant(fill_value, images.dtype))
+        return td.where(there[..., None], found, td.cast(fill_value, images.dtype))
 
     if interpolation == "nearest":
         return td.ensure_shape(at(_rounded(down), _rounded(across)), known)
     top, left = td.floor(down), td.floor(across)
-    low, right = (down - top)[..., None], (across - left)[..., None]
+    parts = (down - top)[..., None], (across - left)[..., None]
+    low, right = (td.cast(part, images.dtype) for part in parts)
     above = at(top, left) * (1 - right) + at(top, left + 1) * right
     below = at(top + 1, left) * (1 - right) + at(top + 1, left + 1) * right
     return td.ensure_shape(above * (1 - low) + below * low, known)

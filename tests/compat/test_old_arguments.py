@@ -1,0 +1,95 @@
+"""Functions of TensorFlow 1 that take other arguments than TensorFlow 2's, or mean others."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+import treadle.compat.v1 as tf
+
+
+def run(*tensors):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(list(tensors))
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def test_the_last_element_of_a_constant_is_repeated():
+    (found,) = run(tf.constant([1, 2, 3], shape=[2, 3]))
+    assert found.tolist() == [[1, 2, 3], [3, 3, 3]]
+    with pytest.raises(TypeError, match="Expected Tensor's shape"):
+        tf.constant([1, 2, 3], shape=[2, 3], verify_shape=True)
+    with pytest.raises(ValueError):
+        tf.constant([1, 2, 3], shape=[2])
+
+
+def test_gradients_of_convolutions_by_name():
+    rng = np.random.default_rng(0)
+    x, w = (tf.constant(rng.random(s), tf.float32) for s in ([1, 4, 4, 3], [2, 2, 3, 5]))
+    y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")
+    dy = tf.ones_like(y)
+    wanted = tf.gradients(y, [x, w])
+    by_name = [
+        tf.nn.conv2d_backprop_input([1, 4, 4, 3], w, dy, [1, 1, 1, 1], "SAME"),
+        tf.nn.conv2d_backprop_filter(x, [2, 2, 3, 5], dy, [1, 1, 1, 1], "SAME"),
+    ]
+    a, b, c, d = run(*wanted, *by_name)
+    np.testing.assert_allclose(c, a, rtol=1e-6)
+    np.testing.assert_allclose(d, b, rtol=1e-6)
+
+
+def test_old_names_and_orders_of_arguments():
+    image = tf.ones([1, 2, 2, 1])
+    found = run(
+        tf.math.in_top_k([[0.1, 0.9], [0.8, 0.2]], [1, 1], 1),
+        tf.nn.space_to_batch(image, [[0, 0], [0, 0]], block_size=2),
+        tf.nn.convolution(image, filter=tf.ones([2, 2, 1, 1]), padding="VALID"),
+    )
+    assert found[0].tolist() == [True, False]
+    assert found[1].shape == (4, 1, 1, 1)
+    assert found[2].reshape(-1).tolist() == [4.0]
+
+
+def test_rows_of_parts_of_a_variable():
+    variable = tf.Variable(np.zeros((2, 3), np.float32))
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        changed = tf.batch_scatter_update(variable, [[0, 1], [2, 0]], [[1.0, 2.0], [3.0, 4.0]])
+        assert session.run(changed).tolist() == [[1, 2, 0], [4, 0, 3]]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_weights_that_do_not_broadcast_are_refused(known):
+    weights = tf.ones([2]) if known else tf.placeholder_with_default(tf.ones([2]), [None])
+    with pytest.raises(td.errors.InvalidArgumentError, match="weights can not be broadcast"):
+        run(tf.losses.mean_squared_error(tf.zeros([2, 3]), tf.ones([2, 3]), weights))
+
+
+def test_weights_of_sparse_labels_lose_their_last_axis():
+    logits = tf.constant([[10.0, 0.0], [0.0, 10.0]])
+    weights = tf.constant([[1.0], [0.0]])
+    loss = tf.losses.sparse_softmax_cross_entropy(tf.constant([1, 1]), logits, weights)
+    np.testing.assert_allclose(run(loss), [10.0], rtol=1e-4)
+
+
+def test_functions_of_tensorflow_2_with_own_gradients_take_tensors_of_graphs():
+    @td.custom_gradient
+    def product(x, y):
+        return x * y, lambda dy: (dy * 10.0, dy * 20.0)
+
+    @td.recompute_grad
+    def square(x, y):
+        return x * y
+
+    x, y = tf.constant(3.0), tf.constant(5.0)
+    found = run(*tf.gradients(product(x, y), [x, y]), *tf.gradients(square(x, x), [x]))
+    assert found == [10.0, 20.0, 6.0]
+
+
+def test_nothing_runs_at_once_where_a_graph_is_the_default():
+    assert not td.executing_eagerly()

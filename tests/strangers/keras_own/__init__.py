@@ -1,0 +1,1 @@
+"""Keras's own tests, which its wheel has, on treadle."""

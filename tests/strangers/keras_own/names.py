@@ -1,0 +1,221 @@
+"""What Keras's own tests import from its private modules, on treadle.
+
+Keras says beside its functions and classes under which public names they are exported; here these
+names are looked up in treadle. The modules that tests share are those of Keras's wheel.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import types
+import unittest
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PRIVATE = "keras.src"
+
+
+def exported(source: Path) -> dict[str, dict[str, list[str]]]:
+    """For each module below ``keras/src``, by its dotted name, the public names of what it defines.
+
+    Args:
+        source: the folder ``keras/src`` of a wheel.
+    """
+    table: dict[str, dict[str, list[str]]] = {}
+    for file in sorted(source.rglob("*.py")):
+        text = "" if file.stem.endswith("_test") else file.read_text()
+        if "keras_export" not in text:
+            continue
+        inside = ".".join(file.relative_to(source).with_suffix("").parts)
+        for node in ast.parse(text).body:
+            for decorator in getattr(node, "decorator_list", ()):
+                names = _exported_as(decorator)
+                if names:
+                    table.setdefault(inside, {})[node.name] = names  # type: ignore[attr-defined]
+    return table
+
+
+def _exported_as(decorator: ast.expr) -> list[str]:
+    if not isinstance(decorator, ast.Call) or getattr(decorator.func, "id", "") != "keras_export":
+        return []
+    given = ast.literal_eval(decorator.args[0])
+    return [given] if isinstance(given, str) else list(given)
+
+
+class _Absent(type):
+    """A name that treadle does not have: a test that uses it is left out, not one beside it."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise unittest.SkipTest(f"private: {cls.__name__}")
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unittest.SkipTest(f"private: {cls.__name__}.{name}")
+
+
+def _public(name: str) -> Any:
+    """What treadle has under a public name of Keras; None without it."""
+    place, *rest = name.split(".")
+    assert place == "keras", name
+    try:
+        return functools.reduce(getattr, rest, importlib.import_module("treadle.keras"))
+    except AttributeError:
+        return None
+
+
+def _known() -> dict[str, dict[str, Any]]:
+    """Private helpers of Keras that tests use, by their modules."""
+    import treadle as td
+
+    keras = td.keras
+
+    def is_kind(kind: str) -> Callable[[Any], bool]:
+        return lambda dtype: kind in keras.backend.standardize_dtype(dtype)
+
+    def as_array(x: Any) -> Any:
+        if isinstance(x, td.SparseTensor):
+            return td.sparse.to_dense(td.sparse.reorder(x)).numpy()
+        if isinstance(x, td.RaggedTensor):
+            return x.to_tensor().numpy()
+        return np.asarray(x.numpy() if isinstance(x, td.Variable) else x)
+
+    def unchanged(x: Any, dtype: Any = None) -> Any:
+        return x
+
+    common = {
+        "KerasTensor": keras.KerasTensor, "Variable": keras.Variable,
+        "standardize_dtype": keras.backend.standardize_dtype, "is_float_dtype": is_kind("float"),
+        "is_int_dtype": is_kind("int"), "result_type": keras.backend.result_type,
+    }  # fmt: skip
+    return {
+        "backend": common | {
+            "backend": lambda: "tensorflow", "is_tensor": td.is_tensor,
+            "convert_to_numpy": as_array, "SUPPORTS_SPARSE_TENSORS": True,
+            "SUPPORTS_RAGGED_TENSORS": True, "IS_THREAD_SAFE": True,
+            "SUPPORTS_COMPLEX_DTYPES": True, "DATA_FORMAT": "channels_last",
+        },
+        "backend.config": {"backend": lambda: "tensorflow"},
+        "backend.common": common, "backend.common.dtypes": common,
+        "backend.common.variables": common, "backend.common.keras_tensor": common,
+        "backend.common.global_state": {"clear_session": keras.utils.clear_session},
+        "utils": {"removesuffix": str.removesuffix, "removeprefix": str.removeprefix},
+        "utils.backend_utils": {
+            "convert_tf_tensor": unchanged, "in_tf_graph": lambda: False,
+        },
+        "utils.python_utils": {"removesuffix": str.removesuffix},
+    }  # fmt: skip
+
+
+class Names:
+    """Looks names of private modules up.
+
+    Args:
+        source: the folder ``keras/src`` of a wheel.
+        table: what `exported` gave.
+    """
+
+    def __init__(self, source: Path, table: dict[str, dict[str, list[str]]]) -> None:
+        self.source, self.table, self.known = source, table, _known()
+        # What the module of the same public name has, and where functions of the backend are.
+        self.further = {"backend": ["keras.backend", "keras.ops", "keras.config", "keras"]}
+
+    def found(self, inside: str, name: str) -> Any:
+        """What treadle has for a name of a private module; an absent class where it has none."""
+        if name in self.known.get(inside, {}):
+            return self.known[inside][name]
+        below = f"{inside}.{name}".strip(".")
+        if name not in self.table.get(inside, {}) and self.is_module(below):
+            return importlib.import_module(f"{PRIVATE}.{below}")
+        for public in self._names(inside, name):
+            value = _public(public)
+            if value is not None:
+                return value
+        top = inside.partition(".")[0]
+        for place in [f"keras.{inside}" if inside else "keras", *self.further.get(top, ())]:
+            value = getattr(_public(place), name, None)
+            if value is not None and not isinstance(value, types.ModuleType):
+                return value
+        return _Absent(f"{PRIVATE}.{below}", (), {})
+
+    def _names(self, inside: str, name: str) -> list[str]:
+        """The public names of a name in a module, or in the modules of a package."""
+        own = self.table.get(inside, {}).get(name)
+        if own is not None:
+            return own
+        below = f"{inside}." if inside else ""
+        return [
+            public for module, names in self.table.items() if module.startswith(below)
+            for public in names.get(name, ())
+        ]  # fmt: skip
+
+    def is_module(self, inside: str) -> bool:
+        """Whether Keras has a module or a package of that name."""
+        place = self.source.joinpath(*inside.split("."))
+        return place.is_dir() or place.with_suffix(".py").is_file()
+
+
+class _Module(types.ModuleType):
+    """A private module of Keras."""
+
+    names: Names
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.names.found(self.__name__.removeprefix(PRIVATE).strip("."), name)
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds private modules: those that tests share in the wheel, the others in treadle."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != PRIVATE and not name.startswith(f"{PRIVATE}."):
+            return None
+        inside = name.removeprefix(PRIVATE).strip(".")
+        file = self.names.source.joinpath(*inside.split(".")).with_suffix(".py")
+        shared = inside.startswith("testing.") or inside.endswith("_test")
+        if shared and file.is_file():
+            return importlib.util.spec_from_file_location(name, file)
+        if inside == "testing":
+            init = self.names.source / "testing" / "__init__.py"
+            places = [str(init.parent)]
+            return importlib.util.spec_from_file_location(
+                name, init, submodule_search_locations=places
+            )
+        if inside and not self.names.is_module(inside):
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: Any) -> types.ModuleType:
+        module = _Module(spec.name)
+        module.names = self.names
+        return module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Nothing: the module looks its names up when they are asked for."""
+
+
+def install(source: Path, table: dict[str, dict[str, list[str]]]) -> None:
+    """Let ``keras.src`` be treadle's, in this process, where ``keras`` is so already."""
+    for name in [n for n in sys.modules if n == PRIVATE or n.startswith(f"{PRIVATE}.")]:
+        del sys.modules[name]
+    sys.meta_path.insert(0, Finder(Names(source, table)))
+    if importlib.util.find_spec("grain") is None:  # datasets of another library, of few tests
+        grain = types.ModuleType("grain")
+        grain.__getattr__ = lambda name: _Absent(f"grain.{name}", (), {})  # type: ignore[method-assign]
+        sys.modules["grain"] = grain
+    module = importlib.import_module(PRIVATE)
+    vars(importlib.import_module("keras"))["src"] = module
