@@ -463,6 +463,10 @@ signature = Dense(4).compute_output_signature(tf.TensorSpec([None, 3]))
 assert signature == tf.TensorSpec([None, 4]), signature
 spaces = tf.keras.optimizers
 assert spaces.experimental.Adam is spaces.Adam and spaces.legacy.Adam is not spaces.Adam
+assert type(spaces.get("sgd", use_legacy_optimizer=True)) is spaces.legacy.SGD
+assert type(spaces.get("sgd")) is spaces.SGD
+told = {"class_name": "Adam", "config": {"learning_rate": 0.5, "name": "Adam"}}
+assert float(spaces.deserialize(told, use_legacy_optimizer=True).lr) == 0.5
 assert spaces.legacy.Adam(0.5, decay=0.1).get_config()["decay"] == 0.1
 
 model = tf.keras.Sequential([wrapped])

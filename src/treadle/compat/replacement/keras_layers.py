@@ -129,8 +129,8 @@ def be_keras_2() -> None:
     saving.files_of_keras_2 = True
     # Where Keras 2 had its newer optimizers, which are those that Keras 3 has.
     vars(td.keras.optimizers)["experimental"] = td.keras.optimizers
-    for kind in (
-        optimizers_of_keras_2.SGD, optimizers_of_keras_2.Adam, optimizers_of_keras_2.RMSprop,
-        optimizers_of_keras_2.Adagrad, optimizers_of_keras_2.Optimizer,
-    ):  # fmt: skip
-        setattr(td.keras.optimizers.legacy, kind.__name__, kind)
+    for name, kind in optimizers_of_keras_2.OWN.items():
+        setattr(td.keras.optimizers.legacy, name, kind)
+    for name in ("get", "deserialize"):
+        of_keras_3 = getattr(td.keras.optimizers, name)
+        setattr(td.keras.optimizers, name, optimizers_of_keras_2.choosing(of_keras_3))

@@ -3,11 +3,10 @@ gradients themselves. Libraries derive their optimizers from these."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
-
-import numpy as np
 
 import treadle as td
 from treadle.core.origin import at, user_origin
@@ -66,6 +65,11 @@ class Optimizer(base.Optimizer):
         if rate is not None:
             self._set_hyper("learning_rate", rate)
 
+    def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
+        """Keep an object for checkpoints, as the attribute of that name, and give it back."""
+        setattr(self, name, trackable)
+        return trackable
+
     # -- hyperparameters -------------------------------------------------------------------------
 
     def _set_hyper(self, name: str, value: Any) -> None:
@@ -90,8 +94,8 @@ class Optimizer(base.Optimizer):
         for name, value in self._hyper.items():
             if not (td.is_tensor(value) or isinstance(value, td.Variable) or callable(value)):
                 with td.init_scope():
-                    start = np.float32(value)
-                    self._hyper[name] = self._owned(name, lambda start=start: td.constant(start))
+                    start = td.convert_to_tensor(value)  # True is a bool: not all are floats
+                    self._hyper[name] = self._owned(name, lambda start=start: start)
 
     def __getattr__(self, name: str) -> Any:
         if name in self.__dict__.get("_hyper", ()):
@@ -564,3 +568,25 @@ class Adagrad(_Rule):
         total = read(slot) + td.square(grad)
         yield slot, total
         yield var, read(var) - rate * grad / (td.sqrt(total) + self.epsilon)
+
+
+OWN: dict[str, type[Optimizer]] = {
+    kind.__name__: kind for kind in (SGD, Adam, RMSprop, Adagrad, Optimizer)
+}
+
+
+def choosing(of_keras_3: Callable[..., Any]) -> Callable[..., Any]:
+    """`keras.optimizers.get` or `deserialize` with Keras 2's argument `use_legacy_optimizer`: names
+    and configs are then those of the optimizers here."""
+    by_name = {name.lower(): kind for name, kind in OWN.items() if kind is not Optimizer}
+
+    @functools.wraps(of_keras_3)
+    def chosen(identifier: Any, *args: Any, use_legacy_optimizer: bool = False, **more: Any) -> Any:
+        is_config = isinstance(identifier, dict)
+        name = identifier.get("class_name") if is_config else identifier
+        kind = by_name.get(str(name).lower()) if use_legacy_optimizer else None
+        if kind is None:
+            return of_keras_3(identifier, *args, **more)
+        return kind.from_config(identifier["config"]) if is_config else kind()  # type: ignore[call-arg]
+
+    return chosen
