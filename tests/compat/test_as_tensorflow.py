@@ -459,6 +459,16 @@ normed.build([1, 4, 1])
 normed.kernel = tf.ones([2, 1, 1])  # as layers that compute their kernels do
 assert normed(tf.ones([1, 4, 1])).numpy().tolist() == [[[2.0]] * 3]
 
+signature = Dense(4).compute_output_signature(tf.TensorSpec([None, 3]))
+assert signature == tf.TensorSpec([None, 4]), signature
+spaces = tf.keras.optimizers
+assert spaces.experimental.Adam is spaces.Adam and spaces.legacy.Adam is not spaces.Adam
+assert type(spaces.get("sgd", use_legacy_optimizer=True)) is spaces.legacy.SGD
+assert type(spaces.get("sgd")) is spaces.SGD
+told = {"class_name": "Adam", "config": {"learning_rate": 0.5, "name": "Adam"}}
+assert float(spaces.deserialize(told, use_legacy_optimizer=True).lr) == 0.5
+assert spaces.legacy.Adam(0.5, decay=0.1).get_config()["decay"] == 0.1
+
 model = tf.keras.Sequential([wrapped])
 assert not model._is_graph_network
 assert tf.keras.Sequential([tf.keras.Input([3]), wrapped])._is_graph_network

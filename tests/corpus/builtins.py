@@ -204,6 +204,16 @@ def zip_with_functions(xs):
     return s
 
 
+@case((XS,))
+def zip_with_a_generator(xs):
+    s = 0
+    for k, f in zip((n + 1 for n in (1, 2)), filter(None, [3, 0, 4])):
+        s = s * 3 + xs[0] * k * f
+    for k, x in zip((n + 1 for n in (1, 2)), [s, s + 1]):
+        s = s * 3 + x * k
+    return s + sum(map(lambda a, b: a * b, (n for n in (1, 2)), [3, 4]))
+
+
 @case((XS, YS))
 def zip_strict(xs, ys):
     s = 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import treadle as td
 
@@ -76,3 +77,30 @@ def test_what_is_refused() -> None:
         td.jit(checked)(np.array([1.0, np.nan]))
     with pytest.raises(TypeError, match="np.nditer takes one array and no flags"):
         td.jit(lambda x: list(np.nditer([x, x])))(X)
+
+
+def windows(x: Any) -> Any:
+    step = x.strides[0]
+    shape = (len(x) - 3) // 2 + 1, 3
+    pairs = np.lib.stride_tricks.as_strided(x, shape=shape, strides=(2 * step, step))
+    grid = x.reshape(3, -1)
+    row, column = grid.strides
+    blocks = as_strided(grid, (2, 3, 2, 2), (row, column, row, column))
+    return pairs.mean(axis=1), blocks.sum(axis=(2, 3)), as_strided(x, (2, x.size), (0, step)) + 1.0
+
+
+def test_elements_by_their_distance_in_memory() -> None:
+    x = np.arange(12.0) ** 2
+    for found, wanted in zip(td.jit(windows)(x), windows(x), strict=True):
+        np.testing.assert_allclose(found, wanted)
+
+    @td.jit
+    def changes(x: Any) -> Any:
+        pairs = as_strided(x, (4, 2), (8, 8))
+        x[0] = 5.0
+        return pairs.sum()
+
+    with pytest.raises(TypeError, match=r"\.copy\(\)"):
+        changes(x)
+    with pytest.raises(TypeError, match="takes contiguous arrays"):
+        td.jit(lambda x: as_strided(x[::2], (2, 2), (8, 8)))(x)

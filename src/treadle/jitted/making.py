@@ -10,8 +10,16 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
-from treadle.jitted.arrays import Array, Traced, is_traced, unwrapped, unwrapped_bound
+from treadle.jitted.arrays import (
+    Array,
+    CopiedStorage,
+    Traced,
+    is_traced,
+    unwrapped,
+    unwrapped_bound,
+)
 from treadle.jitted.storage import Storage
 from treadle.numpy_staging.dtypes import as_array, is_weak, result_dtype, to
 from treadle.ops.conversion import convert_to_tensor
@@ -19,6 +27,7 @@ from treadle.ops.elementwise import unary
 from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.unary import identity
+from treadle.ops.indexing.gather import gathered
 from treadle.ops.shaping import creation, ranges
 from treadle.ops.shaping.reshaping import reshape_to
 
@@ -185,12 +194,40 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, **options: Any)
     return asarray(a, dtype)
 
 
+def as_strided(
+    x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """``as_strided``: elements of an array by their distance in memory, to read until it changes.
+
+    Raises:
+        TypeError: the array is not contiguous, or sizes or strides are only known to the run.
+    """
+    array = x if isinstance(x, Array) else asarray(x)
+    sizes = array.shape if shape is None else shape
+    steps = array.strides if strides is None else strides
+    if is_traced([*sizes, *steps]) or not array.is_contiguous:
+        raise TypeError(
+            "as_strided() takes contiguous arrays, and sizes and strides that are known while the "
+            f"function is traced: use np.lib.stride_tricks.sliding_window_view{at(user_origin())}"
+        )
+    positions = convert_to_tensor(np.int64(0))
+    for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
+        if step % array.itemsize:
+            raise ValueError(f"a stride of {step} bytes ends in an element{at(user_origin())}")
+        along = ranges.range(convert_to_tensor(np.int64(size))) * (step // array.itemsize)
+        positions = positions + reshape_to(along, (size, *(1,) * (len(sizes) - axis - 1)))
+    found = gathered(reshape_to(array.tensor, (product(array.dims),)), positions)
+    return Array(CopiedStorage(found, [array.storage]))
+
+
 def isscalar(element: Any) -> bool:
     """Whether a value is a number and no array."""
     return bool(np.isscalar(element)) or (is_traced(element) and not isinstance(element, Array))
 
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.lib.stride_tricks.as_strided: as_strided,
     np.require: require, np.asfortranarray: asarray, np.isscalar: isscalar,
     np.iterable: lambda y: bool(getattr(y, "ndim", 1)) if is_traced(y) else np.iterable(y),
     np.zeros: zeros, np.ones: ones, np.empty: zeros, np.full: full, np.eye: eye,

@@ -107,7 +107,7 @@ def add_stand_in(value: Any, made: Any) -> None:
 
 _MODULES = {
     "cmath", "functools", "itertools", "math", "random",
-    "numpy", "numpy.fft", "numpy.linalg", "numpy.random",
+    "numpy", "numpy.fft", "numpy.lib", "numpy.lib.stride_tricks", "numpy.linalg", "numpy.random",
 }  # fmt: skip
 
 

@@ -58,6 +58,12 @@ def gradients_function(f: Any, params: Any = None) -> Any:
     return gradients
 
 
+def for_loop(loop_fn: Any, dtypes: Any, iters: Any, parallel_iterations: Any = None) -> Any:
+    """What a vectorized loop is compared with: one call after another."""
+    found = [loop_fn(td.constant(i)) for i in range(int(iters))]
+    return td.nest.map_structure(lambda *parts: td.stack(parts), *found)
+
+
 def with_dependencies(dependencies: Any, output_tensor: Any, name: Any = None) -> Any:
     with by_mode(td.control_dependencies, v1.control_dependencies)(dependencies):
         return by_mode(td.identity, v1.identity)(output_tensor)
@@ -149,6 +155,7 @@ NAMES: dict[str, dict[str, Any]] = {
     "ops.math_ops": {"mod": td.math.floormod, "mul": td.multiply},
     "ops.nn_impl": _absent("_compute_sampled_logits"),
     "ops.nn_ops": {"softplus": td.nn.softplus},
+    "ops.parallel_for.control_flow_ops": {"for_loop": for_loop},
     "ops.resource_variable_ops": {
         "ResourceVariable": by_mode(lambda *a, **k: td.Variable(*a, **k), v1.Variable),
     },

@@ -74,12 +74,20 @@ def enumerate(iterable: Any, start: Any = 0) -> Any:
 def zip(*iterables: Any, strict: bool = False) -> Any:
     if builtins.any(is_pulled(x) for x in iterables):
         return zipped(iterables, strict)
+    iterables = builtins.tuple(builtins.map(_plain, iterables))
     if not builtins.any(is_graph_iterable(x) for x in iterables):
         return builtins.zip(*iterables, strict=strict)
     found = [_positional(x, "zip") for x in iterables]
     if builtins.any(s is None for s in found):  # some only Python can iterate
         return builtins.zip(*builtins.map(_in_python, iterables), strict=strict)
     return _together(found, strict)
+
+
+def _plain(iterable: Any) -> Any:
+    """A generator or filter that Python alone can iterate as an iterator of Python's."""
+    if isinstance(iterable, Stream) and not iterable.in_graph:
+        return (item for item in iterable)
+    return iterable
 
 
 def _together(found: Sequence[Any], strict: bool) -> Staged:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -212,7 +211,7 @@ def graph_mode() -> Iterator[None]:
 @contextlib.contextmanager
 def eager_mode() -> Iterator[None]:
     """A block whose operations run at once, also inside of ``with td.Graph().as_default()``."""
-    here = importlib.import_module("treadle.compat.v1.values").thread
+    here = td.compat.v1.values.thread
     before, here.graphs = here.graphs, ()
     try:
         yield

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as td
+from treadle.compat.replacement import optimizers_of_keras_2
 from treadle.core.context import naming
 from treadle.keras import variables
 from treadle.keras.layers import Layer
@@ -42,6 +43,17 @@ def _compute_dtype_object(self: Layer) -> td.DType:
     return td.as_dtype(self.compute_dtype)
 
 
+def _compute_output_signature(self: Layer, input_signature: Any) -> Any:
+    """The shapes of the results, with the dtype of the computation, as specs."""
+    shapes = td.nest.map_structure(lambda spec: spec.shape, input_signature)
+    found = self.compute_output_shape(shapes)
+    is_one = isinstance(found, td.TensorShape) or all(
+        size is None or isinstance(size, int) for size in found
+    )
+    specs = [td.TensorSpec(shape, self.compute_dtype) for shape in ([found] if is_one else found)]
+    return specs[0] if is_one else specs
+
+
 def _is_graph_network(self: Model) -> bool:
     """Whether the order of the layers is known: the model was made of inputs and outputs, or is a
     `Sequential` that knows its input."""
@@ -63,6 +75,7 @@ def accept_names_of_keras_2() -> None:
             "_compute_dtype_object": property(_compute_dtype_object),
             "_losses": property(_losses),
             "add_update": _add_update,
+            "compute_output_signature": _compute_output_signature,
         },
         Model: {
             "_is_graph_network": property(_is_graph_network),
@@ -114,3 +127,10 @@ def be_keras_2() -> None:
     variables.with_path = _with_name_of_keras_2
     td.Variable.value = td.Variable.read_value
     saving.files_of_keras_2 = True
+    # Where Keras 2 had its newer optimizers, which are those that Keras 3 has.
+    vars(td.keras.optimizers)["experimental"] = td.keras.optimizers
+    for name, kind in optimizers_of_keras_2.OWN.items():
+        setattr(td.keras.optimizers.legacy, name, kind)
+    for name in ("get", "deserialize"):
+        of_keras_3 = getattr(td.keras.optimizers, name)
+        setattr(td.keras.optimizers, name, optimizers_of_keras_2.choosing(of_keras_3))

@@ -33,7 +33,7 @@ _BETWEEN = {__name__, "treadle.core.context", "treadle.core.refusals", "treadle.
 def _hand_over() -> None:
     """From now on public functions look whether a graph is meant."""
     hand_over(_target)
-    GraphMode.is_on = staticmethod(_is_meant)  # type: ignore[method-assign]
+    GraphMode.is_on = staticmethod(_is_meant)
 
 
 def begin() -> None:

@@ -145,8 +145,8 @@ class PaddedBatch(Stage):
         parts = [*leaves_of(inner.spec, whole=True), *td.nest.flatten(inner.spec)]
         if any(not isinstance(part, td.TensorSpec) for part in parts):  # None is no leaf here
             raise TypeError(
-                "padded_batch: elements must be tensors; ragged and sparse ones are not padded: use"
-                f" batch, or make tensors of them in a map. Got {inner.spec!r}{at(user_origin())}"
+                "padded_batch: ragged and sparse tensors, datasets and None are not padded: use "
+                f"batch, or make tensors of them in a map. Got {inner.spec!r}{at(user_origin())}"
             )
         specs = leaves_of(inner.spec)
         self.shapes = _padded_shapes(inner.spec, specs, shapes)
@@ -216,9 +216,11 @@ def _padded_shapes(structure: Any, specs: list[Any], shapes: Any) -> list[Any]:
         if is_symbolic(shape):
             result.append(shape)
             continue
-        if isinstance(shape, td.Tensor):
+        if isinstance(shape, td.Tensor | np.ndarray):
             shape = _known_dims(shape)
-        dims = tuple(None if d == -1 else d for d in td.TensorShape(shape))
+        elif isinstance(shape, list | tuple):
+            shape = [None if d is None or d == -1 else d for d in shape]
+        dims = tuple(td.TensorShape(shape))
         if spec.shape.rank not in (None, len(dims)):
             raise ValueError(
                 f"padded_batch: padded_shapes {dims} for elements of shape {spec.shape}: the "
@@ -258,7 +260,10 @@ def _padding_values(structure: Any, specs: list[Any], values: Any) -> list[Any]:
 
 
 def _leaves_for(structure: Any, given: Any) -> list[Any]:
-    """The part of `given` for each leaf of the structure; lists and shapes are such parts."""
+    """The part of `given` for each leaf of the structure; lists and shapes are such parts. None
+    stands for None in all places of a part."""
+    if given is None:
+        return [None] * len(leaves_of(structure))
     if isinstance(structure, tuple):
         if not isinstance(given, list | tuple) or len(given) != len(structure):
             return [given]

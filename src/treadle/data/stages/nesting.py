@@ -36,7 +36,7 @@ class FlatMap(Stage):
     def _elements(self) -> Iterator[Any]:
         datasets = self.function.bound_to(self.captures)
         for leaves in carried(self.inner.open()):
-            found = leaves if type(leaves) is Failure else attempted(datasets, leaves)
+            found: Any = leaves if type(leaves) is Failure else attempted(datasets, leaves)
             if type(found) is Failure:
                 yield found
             else:
@@ -106,7 +106,7 @@ def interleaved(
         inner = current[place]
         if inner is None and more:
             item = next(source, _END)
-            found = item if item is _END or type(item) is Failure else opened(item)
+            found: Any = item if item is _END or type(item) is Failure else opened(item)
             if type(found) is Failure:
                 yield found
                 continue

@@ -17,7 +17,7 @@ from treadle.core.shapes import Dim, SymbolicDim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Affine, Expr, Index, apply, cast, const
-from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.indexing.assigned import as_element, fit
 from treadle.ops.indexing.basic import (
     DYNAMIC_SLICE,
@@ -56,11 +56,61 @@ def set_item(x: Any, key: Any, value: Any) -> Tensor:
     tensor = convert_to_tensor(x)
     items = list(key) if isinstance(key, tuple) else [key]
     if any(is_array(i) for i in items):
-        return set_at_arrays(tensor, items, value)
-    return _set_part(tensor, expand(items, tensor), key, value)
+        basic, inner = _part_and_positions(tensor, items, value)
+        if basic is None:
+            return set_at_arrays(tensor, inner, value)
+        return _set_part(
+            tensor, expand(basic, tensor), key, lambda part: set_at_arrays(part, inner, value)
+        )
+    return _set_part(
+        tensor, expand(items, tensor), key,
+        lambda part: fit(as_element(value, tensor.dtype), part.dims),
+    )  # fmt: skip
 
 
-def _set_part(x: Tensor, items: list[Any], key: Any, value: Any) -> Tensor:
+def _part_and_positions(
+    x: Tensor, items: list[Any], value: Any
+) -> tuple[list[Any] | None, list[Any]]:
+    """A key with arrays as the key of a part, and that of the arrays in this part: the elements
+    ``x[mask, j, 1:]`` are ``[mask, :]`` of ``x[:, j, 1:]``. No part where the arrays and numbers
+    are all positions that belong together, or where the part would order its axes otherwise."""
+    arrays = [is_array(i) for i in items]
+    numbers = [not a and _is_number(i) for i, a in zip(items, arrays, strict=True)]
+    has_mask = any(a and _rank_of(i)[1] for i, a in zip(items, arrays, strict=True))
+    cuts = [i for i in items if isinstance(i, slice) and i != slice(None)]
+    chosen = [k for k, (a, n) in enumerate(zip(arrays, numbers, strict=True)) if a or n]
+    apart = chosen[-1] - chosen[0] >= len(chosen)
+    if not cuts and not (any(numbers) and (has_mask or apart)):
+        return None, items
+    if any(i is None for i in items) or (apart and _rank_of(value)[0]):
+        return None, items
+    basic: list[Any] = []
+    inner: list[Any] = []
+    for item, array, number in zip(items, arrays, numbers, strict=True):
+        rank, is_mask = _rank_of(item) if array else (1, False)
+        basic += [slice(None)] * (rank if is_mask else 1) if array else [item]
+        if not number:
+            inner.append(slice(None) if isinstance(item, slice) else item)
+    return basic, inner
+
+
+def _is_number(item: Any) -> bool:
+    """Whether an entry of a key is one position."""
+    return isinstance(item, int | np.integer) or (has_dtype(item) and item.dtype.is_integer)
+
+
+def _rank_of(value: Any) -> tuple[int, bool]:
+    """The rank of an array or tensor, and whether it is a mask."""
+    if has_dtype(value):
+        return value.shape.rank, value.dtype.is_bool
+    found = np.asarray(value)
+    return found.ndim, found.dtype.kind == "b"
+
+
+def _set_part(
+    x: Tensor, items: list[Any], key: Any, changed: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """`x` with a part replaced by what `changed` makes of it."""
     cuts: list[_Cut] = []
     actions: list[tuple[Any, ...]] = []
     for item in items:
@@ -75,7 +125,7 @@ def _set_part(x: Tensor, items: list[Any], key: Any, value: Any) -> Tensor:
         cuts.append(cut)
         actions.append(action)
     part, restores = _follow(_cut_out(x, cuts), actions)
-    updated = fit(as_element(value, x.dtype), part.dims)
+    updated = changed(part)
     for restore in reversed(restores):
         updated = restore(updated)
     return _put_back(x, updated, cuts)

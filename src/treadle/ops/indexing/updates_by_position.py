@@ -11,7 +11,7 @@ from treadle.core.shapes import Dim, broadcast, product
 from treadle.core.tensor import Tensor
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.control.io import Assert
-from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
@@ -48,7 +48,10 @@ def set_at_arrays(x: Tensor, items: list[Any], value: Any) -> Tensor:
 
 def _arrays_of(x: Tensor, items: list[Any]) -> tuple[int, list[Tensor]]:
     """The first axis that arrays select, and the arrays; the other entries must be whole axes."""
-    arrays = [i for i, item in enumerate(items) if is_array(item) or isinstance(item, int)]
+    arrays = [
+        i for i, item in enumerate(items)
+        if is_array(item) or isinstance(item, int) or (has_dtype(item) and item.dtype.is_integer)
+    ]  # fmt: skip
     tensors = [convert_to_tensor(items[i]) for i in arrays]
     others = [item for i, item in enumerate(items) if i not in arrays]
     whole = all(o is Ellipsis or (isinstance(o, slice) and o == slice(None)) for o in others)
