@@ -159,7 +159,8 @@ def test_out_of_range(key: Any, dims: list[Any]) -> None:
         ("a", 1, TypeError, "is not an index"),
         ([0.5], 1, TypeError, "not positions"),
         (([0], slice(0, 1), [1]), 1, TypeError, "neighbouring arrays"),
-        ((A[0] > 3, 1), 1, TypeError, "one mask"),
+        ((A[0] > 3, 1), 1, ValueError, r"\(3, 4\) do not fit shape \(2, 3\)"),
+        ((A[0, 0] > 3, [1]), 1, TypeError, "one mask"),
     ],
 )
 def test_errors(key: Any, value: Any, error: type[Exception], message: str) -> None:

@@ -201,7 +201,9 @@ def test_what_pipelines_refuse():
 
 def test_functions_without_a_form_say_what_to_do():
     x = rows([1], [2, 3])
-    with pytest.raises(TypeError, match=r"matmul does not take ragged tensors: use x\.to_tensor"):
+    with pytest.raises(TypeError, match="matrix_transpose does not take ragged tensors: use"):
+        td.linalg.matrix_transpose(x)
+    with pytest.raises(td.errors.InvalidArgumentError, match="rows of a matrix are of different"):
         td.matmul(x, x)
     with pytest.raises(TypeError, match=r"reshape of a ragged tensor takes a .*DynamicRaggedShape"):
         td.reshape(x, [-1])

@@ -211,6 +211,11 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
     ) -> Dataset:
         """From the dataset whose number (int64) is the next element of `choice_dataset`."""
         datasets = _some(datasets, "choose_from_datasets")
+        if not isinstance(choice_dataset, Dataset):
+            raise TypeError(
+                f"choice_dataset must be a Dataset, not {type(choice_dataset).__name__}"
+                f"{at(user_origin())}"
+            )
         combining.check_numbers(choice_dataset._stage)
         parts = [d._stage for d in datasets]
         stage = combining.Choose(parts, choice_dataset._stage, stop_on_empty_dataset)

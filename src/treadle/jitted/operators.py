@@ -1,7 +1,9 @@
 """AutoGraph's operators with NumPy's meaning, for the generated code of jitted functions.
 
-The text that AutoGraph generates is the same as for `td.function`. There an assignment to an item
-gives a variable a new tensor; here it changes the array, for all that see it.
+The text that AutoGraph generates is the same as for `td.function`, but for comparisons with None
+and of tuples, which only programs of jitted functions decide (`autograph.converters.comparisons`).
+There an assignment to an item gives a variable a new tensor; here it changes the array, for all
+that see it.
 """
 
 from __future__ import annotations

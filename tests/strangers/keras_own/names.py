@@ -127,7 +127,8 @@ class Names:
     def __init__(self, source: Path, table: dict[str, dict[str, list[str]]]) -> None:
         self.source, self.table, self.known = source, table, _known()
         # What the module of the same public name has, and where functions of the backend are.
-        self.further = {"backend": ["keras.backend", "keras.ops", "keras.config", "keras"]}
+        places = "keras.backend keras.ops keras.random keras.config keras"
+        self.further = {"backend": places.split()}
 
     def found(self, inside: str, name: str) -> Any:
         """What treadle has for a name of a private module; an absent class where it has none."""

@@ -145,8 +145,8 @@ class PaddedBatch(Stage):
         parts = [*leaves_of(inner.spec, whole=True), *td.nest.flatten(inner.spec)]
         if any(not isinstance(part, td.TensorSpec) for part in parts):  # None is no leaf here
             raise TypeError(
-                "padded_batch: elements must be tensors; ragged and sparse ones are not padded: use"
-                f" batch, or make tensors of them in a map. Got {inner.spec!r}{at(user_origin())}"
+                "padded_batch: ragged and sparse tensors, datasets and None are not padded: use "
+                f"batch, or make tensors of them in a map. Got {inner.spec!r}{at(user_origin())}"
             )
         specs = leaves_of(inner.spec)
         self.shapes = _padded_shapes(inner.spec, specs, shapes)

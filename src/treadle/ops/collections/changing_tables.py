@@ -14,13 +14,14 @@ import numpy as np
 from treadle.core import dtypes, errors, locks
 from treadle.core.arrays import zeros
 from treadle.core.composite_spec import CompositeTensor
+from treadle.core.context import recording
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.conversion import convert_to_tensor, is_symbolic
 from treadle.ops.registry import Op, register, run
 
 _FIRST_ROWS = 16  # that a table has room for
@@ -169,12 +170,13 @@ class MutableHashTable:
         self.name = name or self._name
         self.key_dtype: DType = key.dtype
         self.value_dtype: DType = dtypes.as_dtype(value_dtype)
-        self._default: Tensor = convert_to_tensor(default_value, self.value_dtype)
-        if self._default.is_symbolic:
+        if is_symbolic(default_value):
             raise NotImplementedError(
                 f"{self.name}: the default value is computed in a function: make the table outside "
                 f"of it{at(user_origin())}"
             )
+        with recording(None):  # the table may outlive the trace
+            self._default: Tensor = convert_to_tensor(default_value, self.value_dtype)
         value = TensorSpec(self._default.dims, self.value_dtype)
         self._contents = Contents(key, value, reserved)
 
