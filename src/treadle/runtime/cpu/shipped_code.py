@@ -13,6 +13,10 @@ To write a text takes most of the time of finding its code. So an archive also l
 name of the library stands for (`shipped_by_name`), for each record of a processor that texts were
 written for. Such a list counts as long as the source files are those that wrote the texts.
 
+Routines of one kind have much of their code in common, and are looked up one by one. So each is
+compressed by itself, but with a dictionary that all of an archive share (RFC 1950), which is a
+member, too.
+
 `python -m treadle.runtime.cpu.shipping` writes the archives; building a wheel does it
 (`hatch_build.py`).
 """
@@ -36,6 +40,7 @@ from treadle.version import __version__
 
 FOLDER = Path(__file__).with_name("shipped")
 LEVELS = ("x86-64-v4", "x86-64-v3", "aarch64")  # names of targets, the richest first
+DICTIONARY = "dictionary"  # the member with bytes that many have
 SWITCH = declare("shipped_code", "program", "code of the library that comes with treadle is used")
 
 
@@ -67,7 +72,7 @@ def shipped_code(text: str, target: Target) -> bytes | None:
     """The machine code of an LLVM text for a target, as `Jit` keeps it on disk; None where it was
     not shipped. A damaged archive is one that has nothing."""
     path = _path_for(target)
-    return None if path is None else _read(path, member(text))
+    return None if path is None else _code(path, member(text))
 
 
 def shipped_by_name(name: str, target: Target) -> bytes | None:
@@ -75,7 +80,7 @@ def shipped_by_name(name: str, target: Target) -> bytes | None:
     it was not shipped, or only its text could tell."""
     path = _path_for(target)
     found = None if path is None else _names(path, list_name(target)).get(name)
-    return None if path is None or found is None else _read(path, found)
+    return None if path is None or found is None else _code(path, found)
 
 
 def list_name(target: Target) -> str:
@@ -101,6 +106,37 @@ def _path_for(target: Target) -> Path | None:
     """The archive for a target, if there is one and it is to be used."""
     level = level_of(target) if is_on(SWITCH.name) else None
     return None if level is None else archive_path(FOLDER, level)
+
+
+def packed(code: bytes, dictionary: bytes) -> bytes:
+    """Machine code as archives have it."""
+    deflate = zlib.compressobj(9, zdict=dictionary)
+    return deflate.compress(code) + deflate.flush()
+
+
+def unpacked(data: bytes, dictionary: bytes) -> bytes:
+    """The machine code that `packed` was given.
+
+    Raises:
+        zlib.error: the data are damaged, or another dictionary was used.
+    """
+    return zlib.decompressobj(zdict=dictionary).decompress(data)
+
+
+def _code(path: Path, name: str) -> bytes | None:
+    """The machine code of a member of an archive."""
+    data, dictionary = _read(path, name), _dictionary(path)
+    if data is None or dictionary is None:
+        return None
+    try:
+        return unpacked(data, dictionary)
+    except zlib.error:
+        return None
+
+
+@functools.cache
+def _dictionary(path: Path) -> bytes | None:
+    return _read(path, DICTIONARY)
 
 
 def _read(path: Path, name: str) -> bytes | None:

@@ -15,6 +15,7 @@ import sys
 import time
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -33,12 +34,15 @@ from treadle.runtime.cpu.matmul.tiles import FILL, PACKERS, Tile, most_rows
 from treadle.runtime.cpu.matmul.tiling import WIDE
 from treadle.runtime.cpu.pool_code import pool_text
 from treadle.runtime.cpu.shipped_code import (
+    DICTIONARY,
     FOLDER,
     LEVELS,
     archive_path,
     list_name,
     list_text,
     member,
+    packed,
+    unpacked,
 )
 from treadle.runtime.cpu.target import LLVM_OPTIONS, Target, named
 
@@ -64,6 +68,8 @@ PROCESSORS: dict[str, tuple[tuple[str, frozenset[str]], ...]] = {
 # What compiles the texts, which archives tell in their comment.
 _VERSION = " ".join([llvmlite.__version__, *LLVM_OPTIONS]).encode()
 _IMPORTING = 10 * 10**9  # nanoseconds in which this process has read the source files, at most
+_PIECE = 16  # bytes that are looked for in several codes
+_WINDOW = 1 << 15  # bytes before a place in which zlib finds those that it repeats
 _OLDEST = (1980, 1, 1, 0, 0, 0)  # of members: archives of the same code are the same bytes
 
 
@@ -143,12 +149,16 @@ def _write(path: Path, found: Level, target: Target) -> None:
                 found.texts.items(),
             )
         )
-    lists = {name: list_text(names).encode() for name, names in found.lists.items()}
+    dictionary = _common(made)
+    others = {name: list_text(names).encode() for name, names in found.lists.items()}
+    others[DICTIONARY] = dictionary
     new = path.with_suffix(f".{os.getpid()}")
     try:
         with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             archive.comment = _VERSION
-            for name, data in (*zip(found.texts, made, strict=True), *lists.items()):
+            for name, code in zip(found.texts, made, strict=True):
+                archive.writestr(zipfile.ZipInfo(name, _OLDEST), packed(code, dictionary))
+            for name, data in others.items():
                 archive.writestr(zipfile.ZipInfo(name, _OLDEST), data, zipfile.ZIP_DEFLATED)
         os.replace(new, path)
     finally:
@@ -159,10 +169,29 @@ def _known(path: Path) -> dict[str, bytes]:
     """What an archive has by the llvmlite at hand."""
     try:
         with zipfile.ZipFile(path) as archive:
-            names = archive.namelist() if archive.comment == _VERSION else []
-            return {name: archive.read(name) for name in names}
-    except (OSError, zipfile.BadZipFile, zlib.error):
+            if archive.comment != _VERSION:
+                return {}
+            dictionary = archive.read(DICTIONARY)
+            codes = [m for m in archive.infolist() if m.compress_type == zipfile.ZIP_STORED]
+            return {m.filename: unpacked(archive.read(m), dictionary) for m in codes}
+    except (KeyError, OSError, zipfile.BadZipFile, zlib.error):
         return {}
+
+
+def _common(codes: list[bytes]) -> bytes:
+    """A dictionary for the compression of codes: those that have most of their bytes in common with
+    others, the best one last, where zlib finds it by the shortest distance."""
+    pieces = [{code[k : k + _PIECE] for k in range(0, len(code), 4)} for code in codes]
+    uses = Counter(piece for found in pieces for piece in found)
+
+    def shared(number: int) -> float:
+        return sum(uses[piece] - 1 for piece in pieces[number]) / max(1, len(codes[number]))
+
+    found = b""
+    for number in sorted(range(len(codes)), key=shared, reverse=True):
+        if len(found) + len(codes[number]) <= _WINDOW:
+            found = codes[number] + found
+    return found
 
 
 def _machine_code(text: str, target: Target) -> bytes:
