@@ -66,8 +66,6 @@ _INSTEAD = {
         ("quantize_and_dequantize", "quantize_and_dequantize_v4"),
         "Use td.quantization.quantize_and_dequantize_v2",
     ),
-    "LinearOperator": "Use a class derived from td.linalg.LinearOperator with _shape and _matmul, "
-    "or td.linalg.LinearOperatorFullMatrix",
     "CriticalSection": "Use threading.Lock around calls: inside a program effects keep their order",
     "RegisterGradient": "Use td.custom_gradient",
     "Operation": "A tensor's node is tensor.op: td.inspect.stages shows the graph",
@@ -239,20 +237,15 @@ def missing_name(module: str, name: str, more: str = "") -> AttributeError:
     if name.startswith("__") and name.endswith("__"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     hint = (
-        _INSTEAD.get(f"{here.removeprefix('td.')}.{_family(name)}")
+        _INSTEAD.get(f"{here.removeprefix('td.')}.{name}")
         or more
-        or _INSTEAD.get(_family(name))
+        or _INSTEAD.get(name)
         or _elsewhere(module, name)
         or _near(module, name)
     )
     if not hint:
         hint = "If it is TensorFlow's, it is not supported yet: docs/api.md lists the names"
     return AttributeError(f"{here} has no {name!r}. {hint}")
-
-
-def _family(name: str) -> str:
-    """The name that stands for a family of classes."""
-    return "LinearOperator" if name.startswith("LinearOperator") else name
 
 
 def missing_in(module: str) -> Callable[[str], object]:

@@ -17,7 +17,6 @@ NAMES: dict[str, Any] = {
     "top_k": (td, "td.math.top_k"),
     "relu": (td.math, "td.nn.relu"),
     "multi_dot": (td.linalg, "np.linalg.multi_dot"),
-    "LinearOperatorHouseholder": (td.linalg, "a class derived from td.linalg.LinearOperator"),
     "matmull": (td.linalg, "Near it is matmul"),
     "Dens": (keras.layers, "Near it is Dense"),
     "sobol_sample": (td.math, "td.random.uniform"),

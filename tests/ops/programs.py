@@ -300,8 +300,11 @@ def shuffled(x: Any) -> Any:
 
 
 def uniques(x: Any) -> Any:
-    parts = td.raw_ops.UniqueV2(x=td.round(x), axis=[0])
-    return td.unique(td.constant([3, 1, 3, 2])), td.where(x > 0.0), parts
+    return td.unique(td.constant([3, 1, 3, 2])), td.where(x > 0.0)
+
+
+def unique_parts(x: Any) -> Any:
+    return td.raw_ops.UniqueV2(x=td.round(x), axis=[0])
 
 
 def changed_table(x: Any) -> Any:
@@ -472,6 +475,7 @@ OTHERS = [
     Program("random_families", families_of_random_numbers, (X,), close=True),
     Program("shuffle", shuffled, (X,)),
     Program("unique", uniques, (X,)),
+    Program("unique along an axis", unique_parts, (X,)),
     Program("changed_table", changed_table, (X,), batched=False),
     Program("bincount", counted, (X,)),
     Program("variables", variables, (X,)),
