@@ -116,8 +116,9 @@ def test_boxes_stay_around_what_they_are_of(kind, form):
     lambda: layers.RandomHeight(0.3, "nearest"),
 ])  # fmt: skip
 def test_masks_change_as_their_images_do(make):
-    """Images that are masks, in 0 and 100, and the masks themselves."""
-    images, _ = pictures(6, size=(24, 24))
+    """Images that are masks, in 0 and 100, and the masks themselves. They have three channels: any
+    of RandAugment's layers may be drawn, and one of them makes colours grey."""
+    images = np.repeat(pictures(6, size=(24, 24))[0], 3, -1)
     layer = make()
     found = layer({"images": images, "segmentation_masks": images})
     where = np.asarray(found["images"]) > 50.0

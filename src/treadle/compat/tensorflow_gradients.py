@@ -7,7 +7,7 @@ and passes let it be computed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import treadle as td
 from treadle.compat.tensorflow_ops import Attrs, rule, run_operation
@@ -103,72 +103,54 @@ def _bias_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
 # -- windows ---------------------------------------------------------------------------------------
 
 
-@rule("Conv2DBackpropFilter")
-def _filter_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    x, sizes, dy = inputs
-    filters = td.zeros(sizes, x.dtype)
-    return pulled_back(lambda filters: run_operation("Conv2D", attrs, x, filters), filters, dy)
+class _Forward(NamedTuple):
+    """The operation whose gradient another one is.
+
+    Attributes:
+        type: of the operation.
+        operands: how many it has.
+        place: the number of the operand that the gradient is for.
+        by_sizes: whether the sizes of this operand are given instead of it.
+    """
+
+    type: str
+    operands: int
+    place: int
+    by_sizes: bool
 
 
-@rule("DepthwiseConv2dNativeBackpropInput")
-def _depthwise_input_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    sizes, filters, dy = inputs
-    x = td.zeros(sizes, dy.dtype)
-    return pulled_back(lambda x: run_operation("DepthwiseConv2dNative", attrs, x, filters), x, dy)
+_OF_WINDOWS = {
+    "Conv2DBackpropFilter": _Forward("Conv2D", 2, 1, True),
+    "DepthwiseConv2dNativeBackpropInput": _Forward("DepthwiseConv2dNative", 2, 0, True),
+    "DepthwiseConv2dNativeBackpropFilter": _Forward("DepthwiseConv2dNative", 2, 1, True),
+    "Conv3DBackpropInputV2": _Forward("Conv3D", 2, 0, True),
+    "Conv3DBackpropFilterV2": _Forward("Conv3D", 2, 1, True),
+    "Dilation2DBackpropInput": _Forward("Dilation2D", 2, 0, False),
+    "Dilation2DBackpropFilter": _Forward("Dilation2D", 2, 1, False),
+    "MaxPoolGrad": _Forward("MaxPool", 1, 0, False),
+    "MaxPool3DGrad": _Forward("MaxPool3D", 1, 0, False),
+    "AvgPoolGrad": _Forward("AvgPool", 1, 0, True),
+    "AvgPool3DGrad": _Forward("AvgPool3D", 1, 0, True),
+}
 
 
-@rule("DepthwiseConv2dNativeBackpropFilter")
-def _depthwise_filter_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    x, sizes, dy = inputs
-    filters = td.zeros(sizes, x.dtype)
-    return pulled_back(
-        lambda filters: run_operation("DepthwiseConv2dNative", attrs, x, filters), filters, dy
-    )
+def _of_window(forward: _Forward) -> Callable[[Sequence[Any], Attrs], Any]:
+    type_, count, place, by_sizes = forward
 
-
-@rule("Conv3DBackpropInputV2")
-def _volume_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    sizes, filters, dy = inputs
-    x = td.zeros(sizes, dy.dtype)
-    return pulled_back(lambda x: run_operation("Conv3D", attrs, x, filters), x, dy)
-
-
-@rule("Conv3DBackpropFilterV2")
-def _volume_filter_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    x, sizes, dy = inputs
-    filters = td.zeros(sizes, x.dtype)
-    return pulled_back(lambda filters: run_operation("Conv3D", attrs, x, filters), filters, dy)
-
-
-@rule("Dilation2DBackpropInput")
-def _dilation_input_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    x, filters, dy = inputs
-    return pulled_back(lambda x: run_operation("Dilation2D", attrs, x, filters), x, dy)
-
-
-@rule("Dilation2DBackpropFilter")
-def _dilation_filter_grad(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    x, filters, dy = inputs
-    return pulled_back(lambda filters: run_operation("Dilation2D", attrs, x, filters), filters, dy)
-
-
-# By types, those of the forward pools.
-_OF_MAXIMA = {"MaxPoolGrad": "MaxPool", "MaxPool3DGrad": "MaxPool3D"}
-_OF_MEANS = {"AvgPoolGrad": "AvgPool", "AvgPool3DGrad": "AvgPool3D"}
-
-
-def _of_pool(type_: str, given_sizes: bool) -> Callable[[Sequence[Any], Attrs], Any]:
     def gradient(inputs: Sequence[Any], attrs: Attrs) -> Any:
-        dy = inputs[-1]
-        x = td.zeros(inputs[0], dy.dtype) if given_sizes else inputs[0]
-        return pulled_back(lambda x: run_operation(type_, attrs, x), x, dy)
+        operands, dy = list(inputs[:count]), inputs[-1]
+        x = td.zeros(operands[place], dy.dtype) if by_sizes else operands[place]
+
+        def run(x: Any) -> Any:
+            return run_operation(type_, attrs, *operands[:place], x, *operands[place + 1 :])
+
+        return pulled_back(run, x, dy)
 
     return gradient
 
 
-for _given_sizes, _types in ((False, _OF_MAXIMA), (True, _OF_MEANS)):
-    for _type, _forward in _types.items():
-        rule(_type)(_of_pool(_forward, _given_sizes))
+for _window, _of in _OF_WINDOWS.items():
+    rule(_window)(_of_window(_of))
 
 
 @rule(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.jitted.twister import filled, mixed, shape_of
+from treadle.jitted.twister import filled, permuted, shape_of, shuffled
 
 # The factor of the congruential generator, and the bits that words are cut into.
 _FACTOR_HIGH, _FACTOR_LOW = 2549297995355413924, 4865540595714422341
@@ -276,24 +276,11 @@ def integers(
 
 
 def shuffle(state: Any, x: Any) -> None:
-    if isinstance(x, np.ndarray):
-        mixed(x, state, _up_to_by_mask)
-    else:
-        items = [*x]
-        for i in range(len(items) - 1, 0, -1):
-            j = _up_to_by_mask(state, i)
-            items[i], items[j] = items[j], items[i]
-        x[:] = items
+    shuffled(state, x, _up_to_by_mask)
 
 
 def permutation(state: Any, x: Any) -> Any:
-    if np.ndim(x) == 1:
-        made = np.array(x)
-        mixed(made, state, _up_to_by_mask)
-        return made
-    order = np.arange(len(x) if np.ndim(x) else x)
-    mixed(order, state, _up_to_by_mask)
-    return np.asarray(x)[order] if np.ndim(x) else order
+    return permuted(state, x, _up_to_by_mask)
 
 
 def choice(state: Any, a: Any, size: Any = None, *, p: Any = None) -> Any:

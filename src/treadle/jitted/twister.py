@@ -140,6 +140,29 @@ def mixed(array: Any, state: Any, up_to: Any) -> None:
         array[j] = held
 
 
+def shuffled(state: Any, x: Any, up_to: Any) -> None:
+    """`mixed`, of an array or a list."""
+    if isinstance(x, np.ndarray):
+        mixed(x, state, up_to)
+    else:
+        items = [*x]
+        for i in range(len(items) - 1, 0, -1):
+            j = up_to(state, i)
+            items[i], items[j] = items[j], items[i]
+        x[:] = items
+
+
+def permuted(state: Any, x: Any, up_to: Any) -> Any:
+    """The parts of an array along its first axis in another order, or the ints below a number."""
+    if np.ndim(x) == 1:
+        made = np.array(x)
+        mixed(made, state, up_to)
+        return made
+    order = np.arange(len(x) if np.ndim(x) else x)
+    mixed(order, state, up_to)
+    return np.asarray(x)[order] if np.ndim(x) else order
+
+
 # -- numpy.random ----------------------------------------------------------------------------------
 
 
@@ -197,24 +220,11 @@ def randint(state: Any, low: Any, high: Any = None, size: Any = None, dtype: Any
 
 
 def shuffle(state: Any, x: Any) -> None:
-    if isinstance(x, np.ndarray):
-        mixed(x, state, _up_to)
-    else:
-        items = [*x]
-        for i in range(len(items) - 1, 0, -1):
-            j = _up_to(state, i)
-            items[i], items[j] = items[j], items[i]
-        x[:] = items
+    shuffled(state, x, _up_to)
 
 
 def permutation(state: Any, x: Any) -> Any:
-    if np.ndim(x) == 1:
-        made = np.array(x)
-        mixed(made, state, _up_to)
-        return made
-    order = np.arange(len(x) if np.ndim(x) else x)
-    mixed(order, state, _up_to)
-    return np.asarray(x)[order] if np.ndim(x) else order
+    return permuted(state, x, _up_to)
 
 
 def choice(state: Any, a: Any, size: Any = None, replace: Any = True, p: Any = None) -> Any:

@@ -17,14 +17,7 @@ from treadle.compat.v1.mirrored import IN_GRAPHS, checking, graph_function
 from treadle.compat.v1.recording import in_graphs, recorded, writes_into
 from treadle.compat.v1.shapes import plain
 from treadle.compat.v1.user_calls import begin
-from treadle.compat.v1.values import (
-    Composite,
-    Literal,
-    Mode,
-    Operation,
-    Tensor,
-    element,
-)
+from treadle.compat.v1.values import Composite, Literal, Mode, Operation, Tensor, element
 from treadle.compat.v1.variables import grouped, inside_body
 from treadle.core.dimension import Dimension
 from treadle.core.origin import at, user_origin

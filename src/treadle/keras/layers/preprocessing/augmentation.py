@@ -79,23 +79,19 @@ class RandomFlip(_Random):
     def _changed_masks(self, masks: td.Tensor, drawn: Any) -> td.Tensor:
         return self._changed(td.cast(masks, self.compute_dtype), drawn)
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
-    ) -> Any:
-        if not training:
-            return bounding_boxes
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
         axes = self._modes[self.mode]
 
         def mirrored(parts: list[td.Tensor]) -> list[td.Tensor]:
-            chosen = each(transformation["flips"], parts[0])
+            chosen = each(drawn["flips"], parts[0])
             x1, y1, x2, y2 = parts
             new_x = (1 - x2, 1 - x1) if 2 in axes else (x1, x2)
             new_y = (1 - y2, 1 - y1) if 1 in axes else (y1, y2)
             new = (new_x[0], new_y[0], new_x[1], new_y[1])
             return [td.where(chosen, a, b) for a, b in zip(new, parts, strict=True)]
 
-        size = self._height_and_width(transformation["input_shape"])
-        return self._moved(bounding_boxes, size, mirrored, "rel_xyxy")
+        size = self._height_and_width(drawn["input_shape"])
+        return self._moved(boxes, size, mirrored, "rel_xyxy")
 
 
 class _Moving(_Random):
@@ -177,20 +173,16 @@ class RandomRotation(_Moving):
         x, y, cos, sin = (width - 1) * 0.5, (height - 1) * 0.5, td.cos(angle), td.sin(angle)
         return [cos, -sin, x - x * cos + y * sin, sin, cos, y - x * sin - y * cos]
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
-    ) -> Any:
-        if not training:
-            return bounding_boxes
-        size = transformation["image_height"], transformation["image_width"]
-        angle = _flat(transformation["angle"])
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
+        size = drawn["image_height"], drawn["image_width"]
+        angle = _flat(drawn["angle"])
         none, same = td.zeros_like(angle), td.ones_like(angle)
 
         def turned(parts: list[td.Tensor]) -> list[td.Tensor]:
-            boxes = td.concat(parts, -1)
-            return [affine_transform(boxes, angle, none, none, same, none, none, *size)]
+            corners = td.concat(parts, -1)
+            return [affine_transform(corners, angle, none, none, same, none, none, *size)]
 
-        return self._moved(bounding_boxes, size, turned)
+        return self._moved(boxes, size, turned)
 
 
 class RandomZoom(_Moving):
@@ -230,24 +222,20 @@ class RandomZoom(_Moving):
         left, top = (width - 1) / 2 * (1 - wide), (height - 1) / 2 * (1 - tall)
         return [wide, 0.0, left, 0.0, tall, top]
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
-    ) -> Any:
-        if not training:
-            return bounding_boxes
-        size = self._height_and_width(transformation["input_shape"])
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
+        size = self._height_and_width(drawn["input_shape"])
         height, width = (td.cast(part, td.float32) for part in size)
         # The part of the image that is seen begins where the matrix takes the first pixel from.
         wide, _, left, _, tall, top = (
             part[:, None, None] if isinstance(part, td.Tensor) else part
-            for part in self._matrix(transformation, height, width)
+            for part in self._matrix(drawn, height, width)
         )
         window = top, left, tall * height, wide * width
 
         def seen(parts: list[td.Tensor]) -> list[td.Tensor]:
             return in_window(parts, window, height, width)
 
-        return self._moved(bounding_boxes, size, seen)
+        return self._moved(boxes, size, seen)
 
 
 class RandomTranslation(_Moving):
@@ -281,18 +269,14 @@ class RandomTranslation(_Moving):
         right, down = self._shifts(drawn)
         return [1.0, 0.0, -right, 0.0, 1.0, -down]
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
-    ) -> Any:
-        if not training:
-            return bounding_boxes
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
 
         def shifted(parts: list[td.Tensor]) -> list[td.Tensor]:
-            right, down = (each(shift, parts[0]) for shift in self._shifts(transformation))
+            right, down = (each(shift, parts[0]) for shift in self._shifts(drawn))
             return [part + by for part, by in zip(parts, (right, down, right, down), strict=True)]
 
-        size = self._height_and_width(transformation["input_shape"])
-        return self._moved(bounding_boxes, size, shifted)
+        size = self._height_and_width(drawn["input_shape"])
+        return self._moved(boxes, size, shifted)
 
 
 class RandomShear(_Moving):
@@ -329,12 +313,8 @@ class RandomShear(_Moving):
         factors = td.cast(drawn["shear_factor"], td.float32)
         return [1.0, factors[:, 0], 0.0, factors[:, 1], 1.0, 0.0]
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
-    ) -> Any:
-        if not training:
-            return bounding_boxes
-        factors = td.cast(transformation["shear_factor"], td.float32)
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
+        factors = td.cast(drawn["shear_factor"], td.float32)
         across, down = factors[:, 0, None, None], factors[:, 1, None, None]
 
         def slanted(parts: list[td.Tensor]) -> list[td.Tensor]:
@@ -348,8 +328,8 @@ class RandomShear(_Moving):
             )  # fmt: skip
             return [x1, y1, x2, y2]
 
-        size = self._height_and_width(transformation["input_shape"])
-        return self._moved(bounding_boxes, size, slanted, "rel_xyxy")
+        size = self._height_and_width(drawn["input_shape"])
+        return self._moved(boxes, size, slanted, "rel_xyxy")
 
 
 class RandomCrop(_Random):
@@ -401,20 +381,16 @@ class RandomCrop(_Random):
     def _changed_masks(self, masks: td.Tensor, drawn: Any) -> td.Tensor:
         return self._changed(td.cast(masks, self.compute_dtype), drawn)
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
-    ) -> Any:
-        if not training:
-            return bounding_boxes
-        top, left = transformation["top"], transformation["left"]
-        rows, columns = size = self._height_and_width(transformation["input_shape"])
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
+        top, left = drawn["top"], drawn["left"]
+        rows, columns = size = self._height_and_width(drawn["input_shape"])
         target = self.height, self.width
         tall, wide = target
         if not self._is_cut(rows, columns):
             tall, wide = min(tall, rows - top), min(wide, columns - left)
         window = top, left, tall, wide
         return self._moved(
-            bounding_boxes, size, lambda parts: in_window(parts, window, *target), new_size=target
+            boxes, size, lambda parts: in_window(parts, window, *target), new_size=target
         )
 
 

@@ -146,22 +146,18 @@ class RandAugment(_Drawing):
             masks = self._masks_by_one(self._kinds, step, masks)
         return masks
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
-    ) -> Any:
-        if not training:
-            return bounding_boxes
-        labels = td.convert_to_tensor(bounding_boxes["labels"])
-        found = td.cast(bounding_boxes["boxes"], td.float32), labels
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
+        labels = td.convert_to_tensor(boxes["labels"])
+        found = td.cast(boxes["boxes"], td.float32), labels
 
         def change(layer: Any, of_layer: Any, parts: Any) -> Any:
             given = dict(zip(("boxes", "labels"), parts, strict=True))
             made = layer.transform_bounding_boxes(given, of_layer)
             return made["boxes"], made["labels"]
 
-        for step in self._steps(transformation):
+        for step in self._steps(drawn):
             found = self._by_one(self._kinds, step, found, change)
-        return {**bounding_boxes, "boxes": found[0], "labels": found[1]}
+        return {**boxes, "boxes": found[0], "labels": found[1]}
 
 
 class AugMix(_Drawing):

@@ -176,13 +176,11 @@ class RandomPerspective(_Sometimes):
         )  # fmt: skip
         return td.where(each(drawn["apply_perspective"], images), tilted, images)
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
-    ) -> Any:
-        if not training or transformation is None:
-            return bounding_boxes
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
+        if drawn is None:
+            return boxes
         start, end = (
-            td.cast(transformation[name], td.float32) for name in ("start_points", "end_points")
+            td.cast(drawn[name], td.float32) for name in ("start_points", "end_points")
         )
         # Pixels are looked up by a matrix, so what is seen of an image moves by its inverse.
         rows = td.keras.ops.pictures.homography(start, end)
@@ -200,11 +198,11 @@ class RandomPerspective(_Sometimes):
             corners = across / far, down / far
             least = [td.reduce_min(part, -1, keepdims=True) for part in corners]
             most = [td.reduce_max(part, -1, keepdims=True) for part in corners]
-            chosen = each(transformation["apply_perspective"], least[0])
+            chosen = each(drawn["apply_perspective"], least[0])
             return [td.where(chosen, a, b) for a, b in zip([*least, *most], parts, strict=True)]
 
-        size = self._height_and_width(transformation["input_shape"])
-        return self._moved(bounding_boxes, size, tilted)
+        size = self._height_and_width(drawn["input_shape"])
+        return self._moved(boxes, size, tilted)
 
 
 class RandomElasticTransform(_Sometimes):

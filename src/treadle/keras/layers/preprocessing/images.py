@@ -99,6 +99,11 @@ class OfImages(Layer):
         """Masks, changed by what was drawn for their images."""
         return masks
 
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
+        """Boxes, changed by what was drawn for their images: a dict of "boxes" [batch, N, 4] and
+        "labels" [batch, N]."""
+        return boxes
+
     # -- what programs may call ------------------------------------------------------------------
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
@@ -167,7 +172,9 @@ class OfImages(Layer):
             bounding_boxes: a dict of "boxes" [batch, N, 4] and "labels" [batch, N].
             transformation, training: as for `transform_images`.
         """
-        return bounding_boxes
+        if self._while_training and not training:
+            return bounding_boxes
+        return self._changed_boxes(bounding_boxes, transformation)
 
     def transform_single_image(
         self, image: Any, transformation: Any = None, training: bool = True
@@ -444,13 +451,11 @@ class Resizing(_ToSize):
             images = padded_to_aspect(images, *size, self.fill_value)
         return resized(images, *size, interpolation, self.antialias)
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
-    ) -> Any:
-        given = td.cast(bounding_boxes["boxes"], td.float32)
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
+        given = td.cast(boxes["boxes"], td.float32)
         # Boxes that stand for none stay so: they are filled with zeros or with -1.
         none = td.reduce_all(given == -1, -1) | td.reduce_all(given == 0, -1)
-        height, width = transformation
+        height, width = drawn
         rows, columns = (td.cast(size, td.float32) for size in (height, width))
         down, across = self.height / rows, self.width / columns
         above = beside = td.zeros([])
@@ -469,7 +474,7 @@ class Resizing(_ToSize):
                     x2 * across + beside, y2 * down + above]  # fmt: skip
 
         size = self.height, self.width
-        found = self._moved(bounding_boxes, transformation, scaled, new_size=size)
+        found = self._moved(boxes, drawn, scaled, new_size=size)
         boxes = found["boxes"]
         return {**found, "boxes": td.where(none[..., None], td.zeros_like(boxes), boxes)}
 
@@ -516,14 +521,12 @@ class CenterCrop(_ToSize):
     def _changed_masks(self, masks: td.Tensor, drawn: Any) -> td.Tensor:
         return self._changed(masks, drawn)
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
-    ) -> Any:
-        size = self._height_and_width(transformation["input_shape"])
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
+        size = self._height_and_width(drawn["input_shape"])
         target = self.height, self.width
         window = self._window(*size)
         return self._moved(
-            bounding_boxes, size, lambda parts: in_window(parts, window, *target), new_size=target
+            boxes, size, lambda parts: in_window(parts, window, *target), new_size=target
         )
 
     def _window(self, rows: Any, columns: Any) -> tuple[Any, ...]:
@@ -554,11 +557,9 @@ class MaxNumBoundingBoxes(OfImages):
     def _changed(self, images: td.Tensor, drawn: Any) -> td.Tensor:
         return images
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
-    ) -> Any:
-        parts = {name: td.convert_to_tensor(bounding_boxes[name]) for name in ("boxes", "labels")}
-        return {**bounding_boxes, **{name: self._filled(part) for name, part in parts.items()}}
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
+        parts = {name: td.convert_to_tensor(boxes[name]) for name in ("boxes", "labels")}
+        return {**boxes, **{name: self._filled(part) for name, part in parts.items()}}
 
     def _filled(self, part: td.Tensor) -> td.Tensor:
         """The first numbers along the second axis, as many as there are to be."""

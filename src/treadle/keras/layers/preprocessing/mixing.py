@@ -81,15 +81,13 @@ class MixUp(_Mixing):
         weight = each(drawn["mix_weight"], images)
         return weight * images + (1.0 - weight) * _others(images, drawn)
 
-    def transform_bounding_boxes(
-        self, bounding_boxes: Any, transformation: Any = None, training: bool = True
-    ) -> Any:
-        if not training or not transformation:
-            return bounding_boxes
-        found = dict(bounding_boxes)
+    def _changed_boxes(self, boxes: Any, drawn: Any) -> Any:
+        if not drawn:
+            return boxes
+        found = dict(boxes)
         for name in ("boxes", "labels"):
             own = td.convert_to_tensor(found[name])
-            found[name] = td.concat([own, _others(own, transformation)], min(1, len(own.shape) - 1))
+            found[name] = td.concat([own, _others(own, drawn)], min(1, len(own.shape) - 1))
         return found
 
 
