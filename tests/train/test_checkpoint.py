@@ -399,3 +399,17 @@ def test_a_list_of_a_module_that_grows_after_a_restoration(tmp_path):
     fresh.weights = [td.Variable(0.0)]
     fresh.weights.extend([td.Variable(0.0)])
     assert [float(v.numpy()) for v in fresh.variables] == [5.0, 6.0]
+
+
+def test_the_variables_of_a_saved_model_are_restored(tmp_path):
+    model = td.Module()
+    model.scale, model.later = td.Variable(2.0), td.Variable([5.0, 6.0])
+    td.saved_model.save(model, tmp_path / "model")
+    fresh = td.Module()
+    fresh.scale = td.Variable(0.0)
+    td.train.Checkpoint(fresh).restore(tmp_path / "model").expect_partial()
+    assert fresh.scale.numpy() == 2.0
+    fresh.later = td.Variable([0.0, 0.0])
+    assert fresh.later.numpy().tolist() == [5.0, 6.0]
+    with pytest.raises(td.errors.NotFoundError, match="checkpoint or SavedModel"):
+        td.train.Checkpoint(fresh).restore(tmp_path / "none")

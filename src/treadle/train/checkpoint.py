@@ -334,7 +334,8 @@ class Checkpoint:
         a value does not fit, or the file is damaged, nothing is changed.
 
         Args:
-            save_path: what `save` or `latest_checkpoint` gave; None restores nothing.
+            save_path: what `save` or `latest_checkpoint` gave, or the folder of a saved model;
+                None restores nothing.
 
         Returns:
             A status with `assert_consumed`, `assert_existing_objects_matched`,
@@ -355,7 +356,7 @@ class Checkpoint:
             return InitializationOnlyStatus()
         prefix = os.fspath(save_path)
         try:
-            file = open_file(prefix)
+            file = open_file(_variables_of_saved_model(prefix))
         except errors.NotFoundError as error:
             raise errors.NotFoundError(
                 None, None,
@@ -376,6 +377,15 @@ class Checkpoint:
 
     def sync(self) -> None:
         """Nothing is left to be waited for."""
+
+
+def _variables_of_saved_model(prefix: str) -> str:
+    """The checkpoint within the folder of a saved model, of treadle or of TensorFlow; any other
+    prefix as it is."""
+    is_saved_model = any(
+        os.path.isfile(os.path.join(prefix, name)) for name in ("saved_model.json", "saved_model.pb")
+    )
+    return os.path.join(prefix, "variables", "variables") if is_saved_model else prefix
 
 
 def _text_of(value: PythonState, path: str) -> bytes:
