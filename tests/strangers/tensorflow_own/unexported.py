@@ -180,6 +180,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "device": by_mode(td.device, v1.device),
         "executing_eagerly_outside_functions": v1.executing_eagerly_outside_functions,
     },
+    "framework.sparse_tensor": {"is_sparse": lambda x: isinstance(x, td.SparseTensor)},
     "framework.tensor_shape": {
         "as_shape": td.TensorShape,
         "unknown_shape": _unknown_shape,
@@ -198,6 +199,12 @@ NAMES: dict[str, dict[str, Any]] = {
     "ops.nn_impl": _absent("_compute_sampled_logits"),
     "ops.nn_ops": {"softplus": td.nn.softplus},
     "ops.parallel_for.control_flow_ops": {"for_loop": for_loop, "pfor": pfor},
+    "ops.ragged.ragged_tensor": {
+        "is_ragged": lambda x: isinstance(x, td.RaggedTensor),
+        "convert_to_tensor_or_ragged_tensor": lambda x, dtype=None, *a, **k: (
+            x if isinstance(x, td.RaggedTensor) else td.convert_to_tensor(x, dtype)
+        ),
+    },
     "ops.resource_variable_ops": {
         "ResourceVariable": by_mode(lambda *a, **k: td.Variable(*a, **k), v1.Variable),
     },
