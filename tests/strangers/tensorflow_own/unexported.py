@@ -114,6 +114,12 @@ def _unknown_shape(rank: int | None = None, **kwargs: Any) -> Any:
     return td.TensorShape(None if rank is None else [None] * rank)
 
 
+class BaseSaverBuilder:
+    """Base classes of objects that say how they are saved: tests that use them fail."""
+
+    SaveableObject = SaveSpec = object
+
+
 class Context:
     executing_eagerly = staticmethod(v1.executing_eagerly)
 
@@ -146,6 +152,8 @@ NAMES: dict[str, dict[str, Any]] = {
         "add_variable": add_variable,
         "gather_initializers": lambda root_trackable: None,
     },
+    "checkpoint.sharding": _absent("sharding_policies"),
+    "compiler.xla.experimental": _absent("xla_sharding"),
     "client.device_lib": {"list_local_devices": lambda *args: []},
     "client.session": {"InteractiveSession": v1.InteractiveSession},
     "eager.backprop": {"gradients_function": gradients_function},
@@ -191,6 +199,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "write_string_to_file": write_string_to_file,
     },
     "ops.array_ops": {"size_internal": size_internal},
+    "training.saver": {"BaseSaverBuilder": BaseSaverBuilder},
     "tf2": {"enabled": lambda: True},
     "ops.control_flow_ops": {"with_dependencies": with_dependencies},
     "ops.control_flow_util": {"ENABLE_CONTROL_FLOW_V2": True},
