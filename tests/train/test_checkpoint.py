@@ -413,3 +413,16 @@ def test_the_variables_of_a_saved_model_are_restored(tmp_path):
     assert fresh.later.numpy().tolist() == [5.0, 6.0]
     with pytest.raises(td.errors.NotFoundError, match="checkpoint or SavedModel"):
         td.train.Checkpoint(fresh).restore(tmp_path / "none")
+
+
+def test_options_are_checked_and_copied():
+    options = td.train.CheckpointOptions(
+        enable_async=True, experimental_write_callbacks=[lambda path: path]
+    )
+    copied = copy.copy(options)
+    copied.enable_async = False
+    copied.experimental_write_callbacks.append(lambda: None)
+    assert options.enable_async and len(options.experimental_write_callbacks) == 1
+    assert len(copied.experimental_write_callbacks) == 2
+    with pytest.raises(AssertionError, match="takes nothing, or the path"):
+        td.train.CheckpointOptions(experimental_write_callbacks=[lambda path, more: path])

@@ -32,6 +32,9 @@ class CheckpointOptions:
         experimental_write_callbacks: functions, of nothing or of the path, called after writing.
         experimental_sharding_callback: None only; a checkpoint is one file.
         experimental_skip_slot_variables: whether slots of optimizers are left as they are.
+
+    Raises:
+        AssertionError: a function of several arguments.
     """
 
     def __init__(
@@ -48,12 +51,22 @@ class CheckpointOptions:
                 "CheckpointOptions: experimental_sharding_callback is not supported: a checkpoint "
                 "is one file"
             )
+        callbacks = list(experimental_write_callbacks or ())
+        if any(len(inspect.signature(function).parameters) > 1 for function in callbacks):
+            raise AssertionError(
+                "CheckpointOptions: a function of experimental_write_callbacks takes nothing, or "
+                f"the path{at(user_origin())}"
+            )
         self.experimental_io_device = experimental_io_device
         self.experimental_enable_async_checkpoint = experimental_enable_async_checkpoint
-        self.experimental_write_callbacks = experimental_write_callbacks
+        self.experimental_write_callbacks = callbacks if callbacks else None
         self.enable_async = enable_async
         self.experimental_skip_slot_variables = experimental_skip_slot_variables
         self.experimental_sharding_callback = experimental_sharding_callback
+
+    def __copy__(self) -> CheckpointOptions:
+        """Options with a list of functions of their own."""
+        return CheckpointOptions(**vars(self))
 
     def called_back(self, path: str) -> None:
         """Call the functions that wait for a file to be written."""
