@@ -181,7 +181,8 @@ def make_csv_dataset(
             f"{at(user_origin())}"
         )
     if column_defaults is None:
-        found = _sampled(names, partial(records, **form), header, len(titles), num_rows_for_inference)
+        read = partial(records, **form)
+        found = _sampled(names, read, header, len(titles), num_rows_for_inference)
         column_defaults = _inferred(found, chosen, na_value)
     at_once = 1 if num_parallel_reads is None else int(num_parallel_reads)
     if at_once == AUTOTUNE:

@@ -395,9 +395,8 @@ class Checkpoint:
 def _variables_of_saved_model(prefix: str) -> str:
     """The checkpoint within the folder of a saved model, of treadle or of TensorFlow; any other
     prefix as it is."""
-    is_saved_model = any(
-        os.path.isfile(os.path.join(prefix, name)) for name in ("saved_model.json", "saved_model.pb")
-    )
+    marks = ("saved_model.json", "saved_model.pb")
+    is_saved_model = any(os.path.isfile(os.path.join(prefix, name)) for name in marks)
     return os.path.join(prefix, "variables", "variables") if is_saved_model else prefix
 
 
