@@ -279,10 +279,10 @@ class _Batch:
             raise self._must_loop(OPEN_DIM)
         begins: list[Dim | Tensor] = []
         for begin in node.attrs["begin"]:
-            name = symbol_name(begin)
-            begins.append(numbers[name] if name in numbers else substitute_dims(begin, dims))
-            if not isinstance(begins[-1], Tensor) and numbers.keys() & dim_symbols(begin):
+            number = numbers.get(symbol_name(begin) or "")
+            if number is None and numbers.keys() & dim_symbols(begin):
                 raise self._must_loop(OPEN_DIM)
+            begins.append(substitute_dims(begin, dims) if number is None else number)
         attrs = {name: substitute_dims(value, dims) for name, value in node.attrs.items()}
         call = BatchedCall(node.op, [operand.tensor], [operand.batched], attrs, self.count)
         return _Value(positions.slices_of_examples(call, begins), True)

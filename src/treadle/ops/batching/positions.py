@@ -201,7 +201,8 @@ def slices_of_examples(call: BatchedCall, begins: Sequence[Dim | Tensor]) -> Ten
         call: the slice; input 0 may be the same for each example.
         begins: where it starts along each axis; a tensor has a number for each example.
     """
-    x, batched = call.inputs[0], call.batched[0]
+    x: Tensor = call.inputs[0]
+    batched = call.batched[0]
     parts = zip(begins, call.attrs["size"], call.attrs["strides"], call.dims(0), strict=True)
     known = [(b, n, s) if isinstance(b, int | SymbolicDim) else (0, d, 1) for b, n, s, d in parts]
     begin, size, strides = map(list, zip(*known, strict=True))
