@@ -35,7 +35,7 @@ from treadle.numpy_staging.functions import named
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.control.control_flow import cond
-from treadle.ops.control.raising import mark
+from treadle.ops.control.marks import mark
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import complex_numbers
 from treadle.ops.elementwise.casting import cast

@@ -29,7 +29,8 @@ from treadle.jitted.merged_arrays import MergedArray
 from treadle.jitted.optional_values import MaybeNone, maybe_none, taking
 from treadle.jitted.storage import Scope, scope
 from treadle.ops.control import control_flow
-from treadle.ops.control.raising import Raised, is_raised_by_user, marks, raise_unless
+from treadle.ops.control.marks import marks
+from treadle.ops.control.raising import Raised, is_raised_by_user, raise_unless
 from treadle.ops.elementwise.logic import logical_not
 from treadle.ops.registry import run_with_regions
 

@@ -44,6 +44,7 @@ from treadle.jitted.random_numbers import GENERATORS
 from treadle.jitted.reports import CHANGED, advise, describe
 from treadle.jitted.results import Results, collect
 from treadle.jitted.storage import Storage, assign_states, own_trace
+from treadle.ops.control.marks import printed_marks
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import symbolic_number
 from treadle.ops.state import Variable
@@ -192,7 +193,7 @@ class Jitted:
         builder: Any = context.recorder
         if _traces.first is not None:
             return self._repeated(_traces.first, Kinds(kinds).flat, leaves)
-        with own_trace(call_ufunc):
+        with own_trace(call_ufunc), printed_marks():
             signature = Kinds(kinds)
             values, storages = _stand_ins(signature.flat, leaves)
             args, kwargs = signature.pack(values)

@@ -39,6 +39,7 @@ from treadle.jitted.arrays import (
     wrapped,
 )
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
+from treadle.jitted.printing import printed
 from treadle.jitted.random_numbers import CONSTRUCTORS, GENERATORS, Drawing, drawing
 from treadle.jitted.storage import captured_storage
 from treadle.jitted.written import traced
@@ -254,6 +255,7 @@ class _TypeType(type):
 
 _BUILTINS: dict[str, Any] = {
     "complex": type.__new__(_ComplexType, "complex", (), {"dtype": np.dtype(complex)}),
+    "print": printed,
     "type": type.__new__(_TypeType, "type", (), {}),
 }
 
