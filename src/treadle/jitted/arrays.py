@@ -154,6 +154,13 @@ class Indirect:
         raise NotImplementedError
 
 
+class Grouped:
+    """Several arrays that are one value to the user."""
+
+    __slots__ = ()
+    __array_ufunc__ = None
+
+
 def direct(value: Any) -> Any:
     """The value that one of a variable stands for."""
     return value.get() if isinstance(value, Indirect) else value
@@ -653,7 +660,10 @@ def is_traced(value: Any) -> bool:
         return any(is_traced(v) for v in value)
     if isinstance(value, slice):
         return any(is_traced(v) for v in (value.start, value.stop, value.step))
-    return type(value) is SymbolicNumber or isinstance(value, Traced | TracedSequence | Indirect)
+    return type(value) is SymbolicNumber or isinstance(value, _OF_THE_RUN)
+
+
+_OF_THE_RUN = Traced | TracedSequence | Indirect | Grouped
 
 
 def number_of(dim: Dim) -> Any:

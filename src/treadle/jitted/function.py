@@ -108,7 +108,7 @@ class Jitted:
         if plan.written:
             overlap = bound.overlapping(plan.written, captured)
             if overlap:  # views of one memory: only NumPy knows the order of reads and writes
-                return self.python_function(*bound.args, **bound.kwargs)
+                return self.python_function(*bound.given[0], **bound.given[1])
         operands, changed = bound.operands(plan.written)
         inputs = [operands[i] for i in plan.order]
         ran(f"__inference_{plan.concrete.name}_{plan.concrete.number}", HOST)
@@ -120,7 +120,7 @@ class Jitted:
             if found_there is not array:
                 array[...] = found_there
         made = plan.results.pack(found, bound.leaves)
-        return received((bound.args, bound.kwargs), plan.results.changed, made)
+        return received(bound.given, plan.results.changed, made)
 
     @puts_modes_back
     def _inside(self, bound: Bound) -> Any:

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from treadle.autograph import operators as python_operators
+from treadle.autograph.operators import places
 from treadle.autograph.operators.paths import Path
 from treadle.core.origin import at, user_origin
 from treadle.jitted.arrays import (
     Array,
     ConcreteValueError,
+    Grouped,
     TracedSequence,
     direct,
     element_of,
@@ -23,6 +25,11 @@ from treadle.jitted.arrays import (
 from treadle.jitted.list_positions import element_at, set_element
 from treadle.jitted.optional_values import MaybeNone
 from treadle.ops.elementwise.selection import where as select
+
+
+def attribute(owner: Any, name: str, items: bool = False) -> Any:
+    """The place ``owner.name``; None for a field of records, whose arrays tell their changes."""
+    return None if isinstance(owner, Grouped) else places.attribute(owner, name, items)
 
 
 def get_item(target: Any, key: Any) -> Any:
@@ -44,7 +51,7 @@ def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
             holder = holder[inner]
         set_item(holder, key[-1], value)
         return target
-    if isinstance(target, TracedSequence):
+    if isinstance(target, TracedSequence | Grouped):
         target[key] = value  # type: ignore[index]
         return target
     if not isinstance(target, Array):

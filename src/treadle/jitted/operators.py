@@ -13,7 +13,7 @@ from typing import Any
 from treadle.autograph import operators as python_operators
 from treadle.autograph.operators.outer import outer
 from treadle.autograph.operators.paths import path
-from treadle.autograph.operators.places import attribute, item
+from treadle.autograph.operators.places import item
 from treadle.autograph.operators.undefined import defined, undefined
 from treadle.jitted.builtin_functions import (
     abs,
@@ -44,6 +44,7 @@ from treadle.jitted.builtin_functions import (
 )
 from treadle.jitted.conversion import call
 from treadle.jitted.items import (
+    attribute,
     get_item,
     set_attribute_item,
     set_item,

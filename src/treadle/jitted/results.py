@@ -16,6 +16,7 @@ from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.forms import ARRAY, NUMBER, SCALAR
 from treadle.jitted.grown_lists import Left, readable
 from treadle.jitted.iteration import Counted
+from treadle.jitted.records import has_records, together
 from treadle.jitted.storage import Storage
 from treadle.jitted.views import Key, Permuted, Reshaped, View, is_constant
 from treadle.ops.control.marks import with_values
@@ -108,6 +109,7 @@ class Results:
         self.structure = nest.map_structure(lambda _: None, structure)
         self.leaves = leaves
         self.is_single = not nest.is_nested(structure)
+        self.has_records = has_records(structure)
         self.changed = changed
 
     def pack(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
@@ -118,11 +120,12 @@ class Results:
 
     def structured(self, made: Sequence[Any]) -> Any:
         """The result, of its leaves."""
-        return nest.pack(self.structure, list(made))
+        found = nest.pack(self.structure, list(made))
+        return together(found) if self.has_records else found
 
     def tensors(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
         """The result with tensors in place of arrays, scalars and numbers."""
-        return self.structured([leaf.tensor(found, leaves) for leaf in self.leaves])
+        return nest.pack(self.structure, [leaf.tensor(found, leaves) for leaf in self.leaves])
 
 
 def collect(
