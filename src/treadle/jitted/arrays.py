@@ -142,6 +142,18 @@ class TracedSequence:
         """A list with the same elements."""
         raise NotImplementedError
 
+    def own_copy(self) -> Any:
+        """What a branch changes in place of it."""
+        return self
+
+    def listed(self) -> Any:
+        """The list of its elements."""
+        return self
+
+    def readable(self) -> Any:
+        """A part of a result."""
+        return self
+
 
 class Indirect:
     """Stands for a value that is asked for, which may add something to the program."""

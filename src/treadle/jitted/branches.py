@@ -245,6 +245,10 @@ class Merge:
             return a, grown_like(b, a)
 
     def structure(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        if type(a) is tuple and type(b) is tuple and len(a) == len(b):
+            # Each for itself: a list that both sides name is the one that they change in place.
+            return self.parts(a, b)
+        a, b = (s.journal.content(v) for s, v in zip(self.sides, (a, b), strict=True))
         try:
             nest.assert_same_structure(a, b)
         except (TypeError, ValueError):

@@ -214,6 +214,7 @@ def all(source: Any, /) -> Any:
 
 
 def sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+    iterable = iterable.listed() if isinstance(iterable, TracedSequence) else iterable
     if isinstance(iterable, Array) and key is None:
         made = iterable.copy()
         made.sort()
@@ -228,7 +229,8 @@ def sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 
 def list(*iterable: Any) -> Any:
-    return list_of(*iterable) if iterable else []
+    source = [i.listed() if isinstance(i, TracedSequence) else i for i in iterable]
+    return list_of(*source) if iterable else []
 
 
 def tuple(*iterable: Any) -> Any:

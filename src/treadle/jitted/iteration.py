@@ -84,7 +84,8 @@ def as_counted(iterable: Any) -> Counted | None:
     if isinstance(iterable, Array) and iterable.ndim:
         return Counted(number_of(iterable.dims[0]), lambda i: iterable[i])
     if isinstance(iterable, TracedSequence):
-        return Counted(iterable.length, iterable.at)
+        items = iterable.listed()
+        return Counted(items.length, items.at)
     if isinstance(iterable, Records) and not isinstance(iterable, Record):
         return Counted(number_of(iterable.dims[0]), lambda i: iterable[i])
     return None

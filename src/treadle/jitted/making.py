@@ -65,7 +65,7 @@ def record_dtype(dtype: Any) -> np.dtype[Any] | None:
     """A dtype argument that has fields which the graph can hold; None for others."""
     if not isinstance(dtype, np.dtype | list | dict):
         return None
-    found = np.dtype(dtype)
+    found: np.dtype[Any] = np.dtype(dtype)  # type: ignore[arg-type]
     return found if is_supported(found) else None
 
 

@@ -27,6 +27,7 @@ from treadle.jitted import (
     making,
     math_functions,
     mutation,
+    ordered_lists,
 )
 from treadle.jitted.arrays import (
     Array,
@@ -107,7 +108,7 @@ def add_stand_in(value: Any, made: Any) -> None:
 
 
 _MODULES = {
-    "cmath", "functools", "itertools", "math", "random",
+    "bisect", "cmath", "functools", "heapq", "itertools", "math", "random",
     "numpy", "numpy.fft", "numpy.lib", "numpy.lib.stride_tricks", "numpy.linalg", "numpy.random",
 }  # fmt: skip
 
@@ -310,6 +311,9 @@ class _Grid:
 
 for _constructor, _made in CONSTRUCTORS.items():
     add_stand_in(_constructor, _made)
+
+for _function, _made in ordered_lists.FUNCTIONS.items():
+    add_stand_in(_function, _made)
 
 for _grid in (np.mgrid, np.ogrid, np.r_, np.c_):
     add_stand_in(_grid, _Grid(_grid))

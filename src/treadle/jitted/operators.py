@@ -8,6 +8,7 @@ that see it.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from treadle.autograph import operators as python_operators
@@ -51,6 +52,7 @@ from treadle.jitted.items import (
     update_attribute_item,
     update_item,
 )
+from treadle.jitted.namespace import add_stand_in
 from treadle.jitted.optional_values import is_none
 from treadle.jitted.statements import (
     and_,
@@ -64,6 +66,8 @@ from treadle.jitted.statements import (
     or_,
     while_stmt,
 )
+
+add_stand_in(operator.getitem, get_item)
 
 
 def __getattr__(name: str) -> Any:

@@ -43,7 +43,7 @@ class Records(Grouped):
     def made(cls, dtype: np.dtype[Any], shape: Any, maker: Callable[..., Any]) -> Records:
         """Fields that `maker(shape, dtype)` makes."""
         sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-        return cls(dtype, [cls._field(dtype[i], sizes, maker) for i in range(len(dtype))])
+        return cls(dtype, [cls._field(dtype[i], sizes, maker) for i in range(len(dtype.names or ()))])
 
     @classmethod
     def _field(cls, dtype: np.dtype[Any], sizes: Any, maker: Callable[..., Any]) -> Any:
@@ -80,7 +80,7 @@ class Records(Grouped):
 
     @property
     def itemsize(self) -> int:
-        return self.dtype.itemsize
+        return int(self.dtype.itemsize)
 
     @property
     def nbytes(self) -> Any:
@@ -144,7 +144,7 @@ class Records(Grouped):
     def _parts(self, value: Any) -> Sequence[Any]:
         """What each field is assigned."""
         if isinstance(value, Records):
-            return value.fields
+            return list(value.fields)
         if isinstance(value, np.ndarray | np.void) and value.dtype.names:
             return [value[name] for name in value.dtype.names]
         if isinstance(value, tuple):
@@ -219,7 +219,7 @@ def is_supported(dtype: np.dtype[Any]) -> bool:
     """Whether a dtype has fields that the graph can hold."""
     if not dtype.names:
         return False
-    bases = [(dtype[i].subdtype or (dtype[i], ()))[0] for i in range(len(dtype))]
+    bases = [(dtype[i].subdtype or (dtype[i], ()))[0] for i in range(len(dtype.names or ()))]
     return all(is_supported(b) if b.names else _is_plain(b) for b in bases)
 
 

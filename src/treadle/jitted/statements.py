@@ -31,6 +31,7 @@ from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.storage import scopes
+from treadle.jitted.tables import NeedsTable, Table, as_table, is_it, is_outermost, leave_table, opened
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.logic import logical_not
@@ -117,6 +118,11 @@ def truth_value(value: Any) -> Any:
 
 def in_(item: Any, container: Any) -> Any:
     container = direct(container)
+    if isinstance(container, Table):
+        return container.holds(item)
+    if isinstance(container, dict | set | frozenset) and is_traced(item):
+        table = as_table(container, item)
+        return False if table is None else table.holds(item)
     if isinstance(container, TracedSequence) and not isinstance(item, Array):
         container = container.array()
     if isinstance(container, Array):
@@ -163,12 +169,22 @@ def assert_stmt(test: Any, message: Callable[[], Any] | None = None) -> None:
 
 def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
     """A statement before which a list becomes one of the graph that a comprehension made, where it
-    changes its length in the statement."""
+    changes its length in the statement; and a dict or set one with keys that only the run knows."""
 
     @functools.wraps(statement)
     def call(*args: Any, **options: Any) -> Any:
         try:
-            return statement(*args, **options)
+            with opened(args):
+                return statement(*args, **options)
+        except NeedsTable as problem:
+            owner = problem.owner
+            if not any(is_it(a, owner) for a in args) or not is_outermost(owner):
+                raise
+            table = problem.table()
+            result = call(*(table if is_it(a, owner) else a for a in args), **options)
+            if not isinstance(owner, Table):
+                leave_table(owner)
+            return result
         except ChangesLength as problem:
             owner = problem.owner
             if owner.scope is not scopes.innermost or not any(a is owner for a in args):
