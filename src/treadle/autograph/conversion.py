@@ -19,6 +19,7 @@ from treadle.autograph.converters.comparisons import Comparisons
 from treadle.autograph.converters.deletions import mark_deletions
 from treadle.autograph.converters.expressions import Expressions
 from treadle.autograph.converters.functional import Functional
+from treadle.autograph.converters.handlers import guard_handlers
 from treadle.autograph.converters.in_place_calls import mark_changes
 from treadle.autograph.converters.items import Items
 from treadle.autograph.converters.jumps import lower_jumps
@@ -100,6 +101,7 @@ def _convert(
         comments.attach(root, source.lines)  # first: the tree is still as in the source
     if optional:
         mark_changes(root)
+        guard_handlers(root)
         root = Comparisons().visit(root)
     if source.class_name is not None:
         mangle(root, source.class_name)

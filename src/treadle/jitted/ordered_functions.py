@@ -86,6 +86,14 @@ def heapify(heap: Any) -> Any:
     return heap, None
 
 
+def nsmallest(n: Any, iterable: Any) -> Any:
+    return sorted(iterable)[:n]
+
+
+def nlargest(n: Any, iterable: Any) -> Any:
+    return sorted(iterable, reverse=True)[:n]
+
+
 def bisect_left(a: Any, x: Any, lo: Any = 0, hi: Any = None) -> Any:
     low = lo
     high = len(a) if hi is None else hi

@@ -69,6 +69,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     },
     **{
         python: functools.partial(_reading, python, getattr(ordered_functions, python.__name__))
-        for python in (bisect.bisect_left, bisect.bisect_right)
+        for python in (
+            bisect.bisect_left, bisect.bisect_right, heapq.nlargest, heapq.nsmallest,
+        )
     },
 }  # fmt: skip

@@ -4,6 +4,7 @@ decide."""
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +18,7 @@ from treadle.jitted import iteration
 from treadle.jitted.arrays import (
     Array,
     ConcreteValueError,
+    Scalar,
     Traced,
     TracedSequence,
     as_number,
@@ -89,7 +91,8 @@ def and_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
         test = truth(value)
         if isinstance(test, Tensor):
             rest = others[i:]
-            return if_exp(value, lambda: truth_value(and_(*rest)), lambda: False)  # noqa: B023
+            no = _like_bools(value, False)
+            return if_exp(value, lambda: _truth_kept(and_(*rest)), lambda: no)  # noqa: B023
         if not test:
             return value
         value = other()
@@ -103,11 +106,25 @@ def or_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
         test = truth(value)
         if isinstance(test, Tensor):
             rest = others[i:]
-            return if_exp(value, lambda: True, lambda: truth_value(or_(*rest)))  # noqa: B023
+            yes = _like_bools(value, True)
+            return if_exp(value, lambda: yes, lambda: _truth_kept(or_(*rest)))  # noqa: B023
         if test:
             return value
         value = other()
     return value
+
+
+def _like_bools(value: Any, truth: bool) -> Any:
+    """A truth in the type of an operand: a NumPy bool where that is one, else Python's."""
+    return Scalar(convert_to_tensor(truth)) if _is_numpy_bool(value) else truth
+
+
+def _truth_kept(value: Any) -> Any:
+    return value if _is_numpy_bool(value) else truth_value(value)
+
+
+def _is_numpy_bool(value: Any) -> bool:
+    return isinstance(value, Scalar) and value.tensor.dtype.is_bool
 
 
 def truth_value(value: Any) -> Any:
@@ -148,6 +165,13 @@ def _equality(a: Any, b: Any) -> Callable[[], Any]:
 
 def _equal_to(item: Any, element: Any) -> Callable[[], Any]:
     return lambda: equal(element, item)
+
+
+def pass_on() -> None:
+    """Called where a handler of the user's begins: errors of the compiler's own go on."""
+    error = sys.exc_info()[1]
+    if isinstance(error, UNSTAGED):
+        raise error
 
 
 def assert_stmt(test: Any, message: Callable[[], Any] | None = None) -> None:

@@ -195,6 +195,10 @@ def record(module: str, out: Path) -> None:
 
     from numba.core import dispatcher
 
+    from treadle.autograph import config
+
+    config.NEVER_CONVERTED.discard("numba")  # the tests' functions are the users' here
+
     recorder = Recorder(out)
     original = dispatcher.Dispatcher.__call__
     compiled = dispatcher.Dispatcher.compile

@@ -38,6 +38,14 @@ def is_raised_by_user(error: BaseException, traced_by: str) -> bool:
     return after is not None and _raises(after) and not _is_in_try(traced_by)
 
 
+def is_raise_statement(error: BaseException) -> bool:
+    """Whether a ``raise`` statement of the user's code raised an exception."""
+    found = error.__traceback__
+    while found is not None and found.tb_next is not None:
+        found = found.tb_next
+    return found is not None and _raises(found)
+
+
 def _is_in_try(traced_by: str) -> bool:
     """Whether the user's code that is being traced is in a ``try`` statement now."""
     frame: FrameType | None = sys._getframe(1)
