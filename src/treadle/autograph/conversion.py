@@ -15,6 +15,7 @@ from treadle.autograph.analysis.definedness import definedness
 from treadle.autograph.analysis.jumps import statements
 from treadle.autograph.analysis.liveness import liveness
 from treadle.autograph.analysis.walking import walk
+from treadle.autograph.converters.chains import split_chains
 from treadle.autograph.converters.comparisons import Comparisons
 from treadle.autograph.converters.deletions import mark_deletions
 from treadle.autograph.converters.expressions import Expressions
@@ -161,6 +162,7 @@ class _Function:
         body = self.node.body
         matching = Matching(body, self.names)
         matching.block(body)
+        split_chains(body, self.names)
         Sequencing(self.names).block(body)
         mark_deletions(body)
         return matching.helpers

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from treadle.autograph.errors import UndefinedVariableError
+from treadle.autograph.operators.logical import MOST_NESTED
 from treadle.autograph.operators.rolled_items import use_up
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
@@ -91,6 +92,9 @@ def and_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
         test = truth(value)
         if isinstance(test, Tensor):
             rest = others[i:]
+            if len(rest) > MOST_NESTED:
+                head = and_(lambda: value, *rest[:MOST_NESTED])  # noqa: B023
+                return and_(lambda: head, *rest[MOST_NESTED:])  # noqa: B023
             no = _like_bools(value, False)
             return if_exp(value, lambda: _truth_kept(and_(*rest)), lambda: no)  # noqa: B023
         if not test:
@@ -106,6 +110,9 @@ def or_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
         test = truth(value)
         if isinstance(test, Tensor):
             rest = others[i:]
+            if len(rest) > MOST_NESTED:
+                head = or_(lambda: value, *rest[:MOST_NESTED])  # noqa: B023
+                return or_(lambda: head, *rest[MOST_NESTED:])  # noqa: B023
             yes = _like_bools(value, True)
             return if_exp(value, lambda: yes, lambda: _truth_kept(or_(*rest)))  # noqa: B023
         if test:
