@@ -1,4 +1,4 @@
-"""Functions with more branches in a row than Python's parser nests, for `td.function` and `td.jit`."""
+"""Functions with more branches in a row than Python's parser nests."""
 
 import linecache
 
@@ -21,7 +21,12 @@ def made(name, lines):
 
 def elifs():
     branches = [f"    elif s > {COUNT - i}:\n        y = s * {i}.5" for i in range(COUNT)]
-    return ["    if s > 1e6:\n        y = s", *branches, "    else:\n        y = -s", "    return y"]
+    return [
+        "    if s > 1e6:\n        y = s",
+        *branches,
+        "    else:\n        y = -s",
+        "    return y",
+    ]
 
 
 def elifs_that_return():

@@ -105,7 +105,8 @@ class Bound:
     """
 
     __slots__ = (
-        "args", "given", "has_tensors", "is_known", "key", "kinds", "kwargs", "leaves", "parameters",
+        "args", "given", "has_tensors", "is_known", "key", "kinds", "kwargs", "leaves",
+        "parameters",
     )  # fmt: skip
 
     def __init__(

@@ -438,6 +438,10 @@ class Array(Traced):
         return wrapped(named("choose")(self.tensor, unwrapped(choices)))
 
     @property
+    def flags(self) -> Flags:
+        return Flags(self)
+
+    @property
     def strides(self) -> tuple[int, ...]:
         """The bytes from one element to the next along each axis, where they are in row order."""
         sizes = [d for d in self.dims if isinstance(d, int)]
@@ -479,6 +483,24 @@ class Array(Traced):
         if not self.ndim:
             return self.item()
         return [row.tolist() if self.ndim > 1 else as_number(row) for row in self]
+
+
+class Flags:
+    """``x.flags`` of an array of the program, whose elements lie in row order where it is no view:
+    of an argument too, which the program gets so."""
+
+    def __init__(self, array: Array) -> None:
+        self.c_contiguous = self.contiguous = array.is_contiguous or array.ndim == 0
+        turned = array.T
+        self.f_contiguous = turned.is_contiguous if array.ndim > 1 else self.c_contiguous
+        self.forc = self.c_contiguous or self.f_contiguous
+        self.fnc = self.f_contiguous and not self.c_contiguous
+        self.writeable = self.aligned = True
+        self.owndata = not array.views
+
+    def __getitem__(self, name: str) -> bool:
+        found: bool = getattr(self, name.lower())
+        return found
 
 
 class ChosenStorage(Storage):

@@ -43,7 +43,9 @@ def call(target: Any) -> Any:
     if isinstance(target, types.FunctionType):
         return convert(target)
     if isinstance(target, types.MethodType):
-        function = target.__func__
+        function, owner = target.__func__, target.__self__
+        if isinstance(owner, type) and stand_in(owner) is not owner:
+            return getattr(stand_in(owner), target.__name__)
         if not isinstance(function, types.FunctionType):
             return target
         return types.MethodType(convert(function), target.__self__)

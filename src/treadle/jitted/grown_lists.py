@@ -94,7 +94,6 @@ class Template:
                 listed.storages.update(leaf.storage.roots())
         return [form.tensor(leaf) for form, leaf in zip(self.forms, leaves, strict=True)]
 
-
     def joined(self, other: Template) -> Template:
         """A form that fits the elements of both.
 

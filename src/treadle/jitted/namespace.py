@@ -87,6 +87,8 @@ def stand_in(value: Any) -> Any:
         )
     if isinstance(value, type) and issubclass(value, np.generic):
         return ScalarType(value)
+    if isinstance(value, type) and value.__module__.startswith("numba.typed"):
+        return _NUMBAS.get(value.__name__, value)
     if callable(value) and not isinstance(value, type) and _is_numpys(value):
         return function_of(value)
     if isinstance(value, types.BuiltinFunctionType) and value.__module__ in ("math", "cmath"):
@@ -259,6 +261,31 @@ _BUILTINS: dict[str, Any] = {
     "print": printed,
     "type": type.__new__(_TypeType, "type", (), {}),
 }
+
+
+class _TypedDict(dict[Any, Any]):
+    """Numba's ``typed.Dict``: the program finds out the types itself."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        return dict(*args)
+
+    @classmethod
+    def empty(cls, *args: Any, **options: Any) -> dict[Any, Any]:
+        return {}
+
+
+class _TypedList(list[Any]):
+    """Numba's ``typed.List``."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        return list(*args)
+
+    @classmethod
+    def empty_list(cls, *args: Any, **options: Any) -> list[Any]:
+        return []
+
+
+_NUMBAS = {"Dict": _TypedDict, "List": _TypedList}
 
 
 class _ArrayType(type):

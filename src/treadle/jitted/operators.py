@@ -80,7 +80,7 @@ __all__ = [
     "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined", "enumerate",
     "equal", "filter", "float", "for_stmt", "generator", "get_item", "if_exp", "if_stmt", "in_",
     "int", "is_none", "item", "iter", "iterable", "len", "list", "list_comp", "map", "max", "min",
-    "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range", "reversed",
-    "set_attribute_item", "set_item", "sorted", "sum", "tuple", "undefined",
+    "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range",
+    "reversed", "set_attribute_item", "set_item", "sorted", "sum", "tuple", "undefined",
     "update_attribute_item", "update_item", "while_stmt", "zip",
 ]  # fmt: skip

@@ -1,6 +1,5 @@
-"""The functions of `heapq` and `bisect`, written as users write theirs: a jitted function that calls
-one with values of the run calls these, and they are traced with it. Those that change a list give
-it back."""
+"""The functions of `heapq` and `bisect`, written as users write theirs: traced with a jitted
+function that calls one with values of the run. Those that change a list give it back."""
 
 from __future__ import annotations
 

@@ -43,7 +43,9 @@ class Records(Grouped):
     def made(cls, dtype: np.dtype[Any], shape: Any, maker: Callable[..., Any]) -> Records:
         """Fields that `maker(shape, dtype)` makes."""
         sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-        return cls(dtype, [cls._field(dtype[i], sizes, maker) for i in range(len(dtype.names or ()))])
+        return cls(
+            dtype, [cls._field(dtype[i], sizes, maker) for i in range(len(dtype.names or ()))]
+        )
 
     @classmethod
     def _field(cls, dtype: np.dtype[Any], sizes: Any, maker: Callable[..., Any]) -> Any:

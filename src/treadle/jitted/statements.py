@@ -34,7 +34,15 @@ from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.storage import scopes
-from treadle.jitted.tables import NeedsTable, Table, as_table, is_it, is_outermost, leave_table, opened
+from treadle.jitted.tables import (
+    NeedsTable,
+    Table,
+    as_table,
+    is_it,
+    is_outermost,
+    leave_table,
+    opened,
+)
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.logic import logical_not

@@ -75,9 +75,7 @@ class Table(TracedSequence):
         return made
 
     @classmethod
-    def _known(
-        cls, entries: Sequence[Any], key: Template, value: Template, is_set: bool
-    ) -> Table:
+    def _known(cls, entries: Sequence[Any], key: Template, value: Template, is_set: bool) -> Table:
         """A table with entries that are known while the function is traced: constants."""
         keys = _columns([one for one, _ in entries], key)
         hashes = _hashes(keys)

@@ -153,7 +153,11 @@ def difference(a: Any, b: Any, place: str) -> str | None:
     if isinstance(a, numbers) and isinstance(b, numbers):
         if not near(a, b):
             return f"{place}: value {a!r} vs {b!r}"
-        return None if type(a) is type(b) else f"{place}: type {type(a).__name__} vs {type(b).__name__}"
+        return (
+            None
+            if type(a) is type(b)
+            else f"{place}: type {type(a).__name__} vs {type(b).__name__}"
+        )
     if type(a) is not type(b):
         return f"{place}: {type(a).__name__} vs {type(b).__name__}: {a!r:.60} vs {b!r:.60}"
     if isinstance(a, np.ndarray):

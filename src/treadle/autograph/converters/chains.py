@@ -15,9 +15,9 @@ After::
     if other:
         if c: x = 3
 
-An ``elif`` behind a branch that always jumps becomes a statement of its own, as Python takes it the
-same: ``if a: return 1`` and behind it ``if b: return 2``. Long rows of such statements are cut where
-jumps are lowered (`jumps`).
+Where all branches but the last jump, each ``elif`` becomes a statement of its own: ``if a: return
+1`` and behind it ``if b: return 2``. Long rows of such statements are cut where jumps are lowered
+(`jumps`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from treadle.autograph.analysis.walking import walk
 _METHODS = frozenset({"add", "discard"})
 _KEYED = frozenset({"add", "discard", "get", "pop", "remove", "setdefault"})
 _VIEWS = frozenset({"items", "keys", "values"})
-_DICTS = frozenset({"Counter", "OrderedDict", "defaultdict", "dict"})
+_DICTS = frozenset({"Counter", "Dict", "OrderedDict", "defaultdict", "dict"})
 _FUNCTIONS = frozenset({
     "heapify", "heappop", "heappush", "heappushpop", "heapreplace",
     "insort", "insort_left", "insort_right",
@@ -42,6 +42,14 @@ def mark_changes(root: Any) -> None:
             )
 
 
+def _makes_dict(function: Any) -> bool:
+    """Whether a call makes a dict, also one of Numba's: ``Dict.empty(...)``."""
+    if isinstance(function, gast.Attribute) and function.attr == "empty":
+        function = function.value
+    name = getattr(function, "attr", getattr(function, "id", None))
+    return name in _DICTS
+
+
 def _is_fixed(key: Any) -> bool:
     return not any(isinstance(n, gast.Name | gast.Call) for n in walk(key))
 
@@ -51,7 +59,7 @@ def _dicts(node: Any) -> list[str]:
     if not isinstance(node, gast.Assign | gast.AnnAssign):
         return []
     value = node.value
-    named = isinstance(value, gast.Call) and getattr(value.func, "id", None) in _DICTS
+    named = isinstance(value, gast.Call) and _makes_dict(value.func)
     if not named and not isinstance(value, gast.Dict | gast.DictComp):
         return []
     targets = node.targets if isinstance(node, gast.Assign) else [node.target]

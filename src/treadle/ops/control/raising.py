@@ -22,6 +22,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.control.marks import PACKAGE, with_values
 from treadle.ops.registry import Op, register, run
 
+
 def is_raised_by_user(error: BaseException, traced_by: str) -> bool:
     """Whether a ``raise`` statement of the user's code raised an exception, which no ``try`` of
     that code would catch.
