@@ -40,10 +40,6 @@ class InvalidArgumentError(OpError, ValueError):
     code = 3
 
 
-class PositionError(InvalidArgumentError, IndexError):
-    """A position or an axis that there is not. Also Python's IndexError, which NumPy raises."""
-
-
 class DtypeError(InvalidArgumentError, TypeError):
     """An operation does not take a dtype, or two dtypes differ.
 

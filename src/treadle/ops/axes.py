@@ -22,7 +22,7 @@ def normalize_axis(axis: Any, rank: int) -> int:
     """One axis as an int in [0, rank)."""
     number = known_axis(axis)
     if not -rank <= number < rank:
-        raise errors.PositionError(
+        raise errors.InvalidArgumentError(
             None,
             None,
             f"axis {number} is out of range for rank {rank}: [{-rank}, {rank}){at(user_origin())}",

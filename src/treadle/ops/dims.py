@@ -81,7 +81,7 @@ AS_DIM = register(
 
 def _eager_position(i: NDArray, *, size: int) -> NDArray:
     if not -size <= i < size:
-        raise errors.PositionError(
+        raise errors.InvalidArgumentError(
             None, None, f"index {int(i)} is out of range for a dim of {size}: [{-size}, {size})"
         )
     return np.array(i + size if i < 0 else i, np.int64)

@@ -196,7 +196,7 @@ def _in_dim(position: Dim, dim: Dim, axis: int, x: Tensor) -> Dim:
     if isinstance(position, int):
         most = dim if isinstance(dim, int) else MOST_ELEMENTS
         if not -most <= position < most:
-            raise errors.PositionError(
+            raise errors.InvalidArgumentError(
                 None, None,
                 f"index {position} is out of range for axis {axis} of shape {x.shape}"
                 f"{at(user_origin())}",

@@ -23,7 +23,7 @@ from treadle.ops.registry import Op, OpCall, register, run
 
 
 def check_positions(indices: NDArray, size: int, low: int = 0, what: str = "index") -> None:
-    """PositionError naming the first index outside [low, size).
+    """InvalidArgumentError naming the first index outside [low, size).
 
     Raises TypeError, which the shape rule then explains, for positions that are no integers.
     """
@@ -32,7 +32,7 @@ def check_positions(indices: NDArray, size: int, low: int = 0, what: str = "inde
     if not indices.size or (indices.min() >= low and indices.max() < size):
         return
     wrong = indices[(indices < low) | (indices >= size)].reshape(-1)[0]
-    raise errors.PositionError(
+    raise errors.InvalidArgumentError(
         None, None, f"{what} {int(wrong)} is out of range for a dim of {size}: [{low}, {size})"
     )
 
