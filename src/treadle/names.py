@@ -173,8 +173,6 @@ _INSTEAD = {
         "The layers are in keras.layers",
     ),
     "KerasFileEditor": "Use h5py on the model.weights.h5 of the .keras archive, which is a zip",
-    "audio_dataset_from_directory": "Sound files are not read: use the module wave, and "
-    "td.data.Dataset.from_tensor_slices",
     **dict.fromkeys(
         ("to_variant", "from_variant", "get_model_proto"),
         "Datasets are no tensors: give them to functions as they are, and keep their elements with "

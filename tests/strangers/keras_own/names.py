@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 
 PRIVATE = "keras.src"
+INTS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+FLOATS = ("bfloat16", "float16", "float32", "float64")
 
 
 def exported(source: Path) -> dict[str, dict[str, list[str]]]:
@@ -96,6 +98,11 @@ def _known() -> dict[str, dict[str, Any]]:
         "KerasTensor": keras.KerasTensor, "Variable": keras.Variable,
         "standardize_dtype": keras.backend.standardize_dtype, "is_float_dtype": is_kind("float"),
         "is_int_dtype": is_kind("int"), "result_type": keras.backend.result_type,
+        "ALLOWED_DTYPES": (
+            *FLOATS, *INTS, "bool", "string", "float8_e4m3fn", "float8_e5m2", "complex64",
+            "complex128",
+        ),
+        "FLOAT_TYPES": FLOATS, "INT_TYPES": INTS,
     }  # fmt: skip
     return {
         "backend": common | {
@@ -113,6 +120,7 @@ def _known() -> dict[str, dict[str, Any]]:
             "convert_tf_tensor": unchanged, "in_tf_graph": lambda: False,
         },
         "utils.python_utils": {"removesuffix": str.removesuffix},
+        "utils.module_utils": {"tensorflow": importlib.import_module("tensorflow")},
     }  # fmt: skip
 
 

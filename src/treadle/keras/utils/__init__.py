@@ -43,7 +43,11 @@ from treadle.keras.utils.datasets import (
     timeseries_dataset_from_array,
 )
 from treadle.keras.utils.downloads import get_file
-from treadle.keras.utils.folders import image_dataset_from_directory, text_dataset_from_directory
+from treadle.keras.utils.folders import (
+    audio_dataset_from_directory,
+    image_dataset_from_directory,
+    text_dataset_from_directory,
+)
 from treadle.keras.utils.images import array_to_img, img_to_array, load_img, save_img
 from treadle.names import provided
 
@@ -78,7 +82,7 @@ def clear_session(free_memory: bool = True) -> None:
 
 __all__ = [
     "Config", "CustomObjectScope", "FeatureSpace", "Progbar", "PyDataset", "Sequence", "array_to_img",
-    "bounding_boxes",
+    "audio_dataset_from_directory", "bounding_boxes",
     "clear_session", "custom_object_scope", "deserialize_keras_object",
     "disable_interactive_logging", "enable_interactive_logging", "get_custom_objects", "get_file",
     "get_registered_name", "get_registered_object", "get_source_inputs",
