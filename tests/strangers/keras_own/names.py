@@ -115,6 +115,7 @@ def _known() -> dict[str, dict[str, Any]]:
         "backend.common": common, "backend.common.dtypes": common,
         "backend.common.variables": common, "backend.common.keras_tensor": common,
         "backend.common.global_state": {"clear_session": keras.utils.clear_session},
+        "models": {"Functional": keras.Model}, "models.functional": {"Functional": keras.Model},
         "utils": {"removesuffix": str.removesuffix, "removeprefix": str.removeprefix},
         "utils.backend_utils": {
             "convert_tf_tensor": unchanged, "in_tf_graph": lambda: False,

@@ -49,9 +49,9 @@ def _shape(shape: Any) -> str:
 
 def _is_chain(network: Network) -> bool:
     """Whether each call has only the results of the one before, and no layer is called twice."""
-    before = network.sources[0].node
+    before: Any = network.starts[id(network.sources[0])]
     for node in network.nodes:
-        if len(node.sources) != 1 or node.sources[0].node is not before:
+        if len(node.sources) != 1 or network.starts.get(id(node.sources[0]), node.sources[0].node) is not before:
             return False
         before = node
     layers = {id(node.layer) for node in network.nodes}

@@ -28,7 +28,8 @@ from treadle.keras.models.batches import (
     unpack,
     with_class_weight,
 )
-from treadle.keras.models.compiled import Compiled, CompiledLoss, CompiledMetrics, output_names
+from treadle.keras.models.compiled import Compiled, CompiledLoss, CompiledMetrics
+from treadle.keras.models.outputs import output_names
 
 Logs = dict[str, Any]
 _P = ParamSpec("_P")
