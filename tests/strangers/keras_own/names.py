@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 PRIVATE = "keras.src"
 INTS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
@@ -78,6 +79,7 @@ def _public(name: str) -> Any:
 def _known() -> dict[str, dict[str, Any]]:
     """Private helpers of Keras that tests use, by their modules."""
     import treadle as td
+    from treadle.keras.models import training
 
     keras = td.keras
 
@@ -93,6 +95,13 @@ def _known() -> dict[str, dict[str, Any]]:
 
     def unchanged(x: Any, dtype: Any = None) -> Any:
         return x
+
+    class Trainer(training.Trainer):
+        """What a layer is mixed in with, as a model is."""
+
+        def __init__(self) -> None:
+            self._compiled, self._functions, self._added_metrics = None, {}, {}
+            self.distribute_strategy = td.distribute.get_strategy()
 
     common = {
         "KerasTensor": keras.KerasTensor, "Variable": keras.Variable,
@@ -111,6 +120,7 @@ def _known() -> dict[str, dict[str, Any]]:
             "SUPPORTS_RAGGED_TENSORS": True, "IS_THREAD_SAFE": True,
             "SUPPORTS_COMPLEX_DTYPES": True, "DATA_FORMAT": "channels_last",
         },
+        "backend.tensorflow.trainer": {"TensorFlowTrainer": Trainer},
         "backend.config": {"backend": lambda: "tensorflow"},
         "backend.common": common, "backend.common.dtypes": common,
         "backend.common.variables": common, "backend.common.keras_tensor": common,
@@ -218,14 +228,24 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Nothing: the module looks its names up when they are asked for."""
 
 
+def _absent_module(name: str) -> types.ModuleType:
+    module = types.ModuleType(name)
+    module.__getattr__ = lambda inner: _Absent(f"{name}.{inner}", (), {})  # type: ignore[method-assign]
+    return module
+
+
 def install(source: Path, table: dict[str, dict[str, list[str]]]) -> None:
     """Let ``keras.src`` be treadle's, in this process, where ``keras`` is so already."""
     for name in [n for n in sys.modules if n == PRIVATE or n.startswith(f"{PRIVATE}.")]:
         del sys.modules[name]
     sys.meta_path.insert(0, Finder(Names(source, table)))
-    if importlib.util.find_spec("grain") is None:  # datasets of another library, of few tests
-        grain = types.ModuleType("grain")
-        grain.__getattr__ = lambda name: _Absent(f"grain.{name}", (), {})  # type: ignore[method-assign]
-        sys.modules["grain"] = grain
+    for other in ("grain", "jax"):  # which few tests need, of files that import them
+        if importlib.util.find_spec(other) is None:
+            sys.modules[other] = _absent_module(other)
+    conftest: Any = types.ModuleType("conftest")
+    conftest.skip_if_backend = lambda name, reason: pytest.mark.skipif(
+        name == "tensorflow", reason=reason
+    )
+    sys.modules["conftest"] = conftest
     module = importlib.import_module(PRIVATE)
     vars(importlib.import_module("keras"))["src"] = module

@@ -62,7 +62,7 @@ def _connections(layer: Layer, network: Network) -> str:
     """Where the arguments of a layer's calls come from: layers, their calls and results."""
     found = []
     for tensor in (s for node in network.nodes if node.layer is layer for s in node.sources):
-        node = tensor.node
+        node = network.starts.get(id(tensor), tensor.node)
         assert node is not None
         call = node.layer._nodes.index(node)
         result = next(i for i, made in enumerate(node.results) if made is tensor)
