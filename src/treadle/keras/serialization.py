@@ -29,7 +29,7 @@ _AT_THE_TOP = ("models", "dtype_policies")  # whose classes Keras names by keras
 _HARMLESS: dict[str, tuple[Any, ...]] = {
     "data_format": ("channels_last",), "dilation_rate": (1, [1], [1, 1]), "ema_momentum": (0.99,),
     "groups": (1,), "implementation": (1, 2), "renorm_momentum": (0.99,), "reset_after": (True,),
-    "unit_forget_bias": (True,), "use_cudnn": ("auto",), "steps_per_execution": (1,),
+    "unit_forget_bias": (True,), "use_cudnn": ("auto",),
     "interpolation": ("nearest",),
     "zero_output_for_mask": (True,),
 }  # fmt: skip

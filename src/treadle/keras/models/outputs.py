@@ -107,7 +107,7 @@ def labels_of(y: Any, pred: Any, names: Sequence[str], loss: Any) -> Any:
         loss: what `compile` was given: labels may be those of the outputs alone that have a loss.
     """
     wanted = None if loss is None else [part is not None for part in tree.flatten(loss)]
-    flat = tree.flatten(y) if tree.is_nested(y) and not isinstance(y, Mapping) else None
+    flat = None if y is None or isinstance(y, Mapping) else tree.flatten(y)
     count = len(names)
     partial = (
         flat is not None and wanted is not None and len(flat) < count == len(wanted)
