@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import treadle as td
+from treadle.keras.stateless import StatelessScope
 
 _MODES = ("full", "activations", "larger_than", "list_of_layers", None)
 
@@ -69,13 +71,34 @@ class RematScope:
             wanted = layer.name in self.layer_names
         elif self.mode == "larger_than":
             wanted = _size(layer, args) > self.output_size_threshold
-        return td.recompute_grad(call) if wanted else call
+        return _again(layer, call) if wanted else call
 
 
 def scope() -> RematScope | None:
     """The innermost scope, in which a layer is made."""
     found = _scopes.innermost
     return None if found is None or found.mode is None else found
+
+
+def _again(layer: Any, call: Callable[..., Any]) -> Callable[..., Any]:
+    """A layer's `call`, computed again for gradients: with the states of random numbers and the
+    statistics that it began with, which it changes only once."""
+
+    @functools.wraps(call)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        states = [(v, v.read_value()) for v in layer.non_trainable_variables]
+        calls = itertools.count()
+
+        @functools.wraps(call)
+        def once(*given: Any, **named: Any) -> Any:
+            if not next(calls):
+                return call(*given, **named)
+            with StatelessScope(states):
+                return call(*given, **named)
+
+        return td.recompute_grad(once)(*args, **kwargs)
+
+    return called
 
 
 def _with_activation(layer: Any, call: Callable[..., Any]) -> Callable[..., Any]:

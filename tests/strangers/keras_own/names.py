@@ -12,6 +12,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import sys
 import types
 import unittest
@@ -21,6 +22,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from treadle.keras.ops.operations import KINDS, FunctionOperation, Kind
 
 PRIVATE = "keras.src"
 INTS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
@@ -76,6 +79,20 @@ def _public(name: str) -> Any:
         return None
 
 
+def _operations_of(kind: Kind) -> Callable[..., Any]:
+    """What Keras's class of the calls of a function is here: it takes the settings."""
+    parameters = kind.signature.parameters.values()
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    names = [p.name for p in parameters if p.name not in kind.tensors and p.kind not in variable]
+
+    def make(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+        operation = FunctionOperation(kind, dict(zip(names, args, strict=False)) | kwargs)
+        operation._name = name or operation._name
+        return operation
+
+    return make
+
+
 def _known() -> dict[str, dict[str, Any]]:
     """Private helpers of Keras that tests use, by their modules."""
     import treadle as td
@@ -111,7 +128,9 @@ def _known() -> dict[str, dict[str, Any]]:
             *FLOATS, *INTS, "bool", "string", "float8_e4m3fn", "float8_e5m2", "complex64",
             "complex128",
         ),
-        "FLOAT_TYPES": FLOATS, "INT_TYPES": INTS,
+        "FLOAT_TYPES": FLOATS, "INT_TYPES": INTS, "BOOL_TYPES": ("bool",),
+        "FLOAT8_TYPES": ("float8_e4m3fn", "float8_e5m2"),
+        "COMPLEX_TYPES": ("complex64", "complex128"),
     }  # fmt: skip
     return {
         "backend": common | {
@@ -156,6 +175,8 @@ class Names:
         below = f"{inside}.{name}".strip(".")
         if name not in self.table.get(inside, {}) and self.is_module(below):
             return importlib.import_module(f"{PRIVATE}.{below}")
+        if inside.partition(".")[0] == "ops" and name in KINDS:
+            return _operations_of(KINDS[name])
         for public in self._names(inside, name):
             value = _public(public)
             if value is not None:
@@ -241,7 +262,7 @@ def install(source: Path, table: dict[str, dict[str, list[str]]]) -> None:
     sys.meta_path.insert(0, Finder(Names(source, table)))
     for other in ("grain", "jax"):  # which few tests need, of files that import them
         if importlib.util.find_spec(other) is None:
-            sys.modules[other] = _absent_module(other)
+            sys.modules[other] = sys.modules[f"{other}.numpy"] = _absent_module(other)
     conftest: Any = types.ModuleType("conftest")
     conftest.skip_if_backend = lambda name, reason: pytest.mark.skipif(
         name == "tensorflow", reason=reason

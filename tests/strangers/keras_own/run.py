@@ -55,7 +55,9 @@ def run(file: Path, options: argparse.Namespace) -> Suite:
         shutil.copy(file, copy)
         report = Path(own, "report.xml")
         environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join([own, str(ROOT / "src"), str(ROOT)]),
+            "PYTHONPATH": os.pathsep.join(
+                [own, str(ROOT / "src"), str(ROOT), *map(str, options.packages_beside)]
+            ),
             "PYTHONDONTWRITEBYTECODE": "1", "KERAS_BACKEND": "tensorflow", "KERAS_HOME": own,
         }  # fmt: skip
         command = [
@@ -102,6 +104,10 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Run Keras's own tests on treadle.")
     parser.add_argument("packages", type=Path, help="a folder with keras/src")
     parser.add_argument("paths", nargs="+", help="files or folders of tests below keras/src")
+    parser.add_argument(
+        "--packages-beside", type=Path, nargs="*", default=[],
+        help="folders of further packages that tests compare with, as jax",
+    )
     parser.add_argument("--limit", type=int, default=300, help="seconds for a file")
     parser.add_argument("--each", type=int, default=60, help="seconds for a test")
     parser.add_argument(
