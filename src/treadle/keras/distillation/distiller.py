@@ -95,9 +95,9 @@ class Distiller(Model):
         assert self._compiled is not None
         self._compiled.arguments["loss"] = loss
 
-    def call(self, inputs: Any, training: Any = None, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         """What the student gives."""
-        return self.student(inputs, training=training, **kwargs)
+        return self.student(inputs, training=training, mask=mask)
 
     def compute_loss(
         self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None,
@@ -140,8 +140,8 @@ class Distiller(Model):
             value = td.convert_to_tensor(loss.compute_loss(given, learned))
             if len(value.shape):
                 raise ValueError(
-                    f"Distillation loss {type(loss).__name__} returned a non-scalar loss with shape "
-                    f"{value.shape}. The compute_loss method must return a scalar tensor."
+                    f"Distillation loss {type(loss).__name__} returned a non-scalar loss with "
+                    f"shape {value.shape}. The compute_loss method must return a scalar tensor."
                 )
             total = total + weight * td.cast(value, total.dtype)
         return total

@@ -36,6 +36,10 @@ class Network:
         self.called = self._by_depth(first_seen)  # operators, too
         self.layers = [layer for layer in self.called if not isinstance(layer, Operation)]
 
+    def made_by(self, tensor: KerasTensor) -> Node | None:
+        """The call that gives a tensor in this network."""
+        return self.starts.get(id(tensor), tensor.node)
+
     def _ordered(self) -> tuple[list[Node], list[Layer]]:
         """The calls, each after those that it needs, and the layers in the order they were met."""
         given = {id(source) for source in self.sources}
@@ -74,7 +78,7 @@ class Network:
             own = max(depth.get(id(node), 0), of_layer[id(node.layer)])
             of_layer[id(node.layer)] = own
             for source in node.sources:
-                before = self.starts.get(id(source), source.node)
+                before = self.made_by(source)
                 if before is not None:
                     depth[id(before)] = max(depth.get(id(before), 0), own + 1)
                     if not before.sources:

@@ -201,8 +201,8 @@ def _terms(loss: Any, factor: Any, names: Any, path: _Path) -> Iterator[Term]:
             f"model's output (`y_pred`): it has {len(names)} parts"
         )
     else:
-        for place, (part, own) in enumerate(pairs):
-            yield from _terms(part, own, names[place], (*path, place))
+        for number, (part, own) in enumerate(pairs):
+            yield from _terms(part, own, names[number], (*path, number))
 
 
 def _name(path: _Path, names: Any) -> str:
@@ -252,8 +252,8 @@ def metrics_of(given: Any, pred: Any, names: Sequence[str], argument: str) -> li
 
 def _invalid(argument: str, given: Any, names: Sequence[str]) -> ValueError:
     return ValueError(
-        f"Invalid `{argument}`. It is a dict or a list for the outputs of the model, {list(names)}, "
-        f"or has their structure. Received: {argument}={given}"
+        f"Invalid `{argument}`. It is a dict or a list for the outputs of the model, "
+        f"{list(names)}, or has their structure. Received: {argument}={given}"
     )
 
 

@@ -74,7 +74,7 @@ def _edges(model: Any) -> list[tuple[Any, Any]]:
     return [
         (before.layer, node.layer)
         for node in network.nodes for source in node.sources
-        if (before := network.starts.get(id(source), source.node)) is not None
+        if (before := network.made_by(source)) is not None
     ]  # fmt: skip
 
 

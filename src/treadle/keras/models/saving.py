@@ -63,7 +63,8 @@ def from_config(
         if not isinstance(model, Layer):
             raise ValueError(f"The config is that of {type(model).__name__}, not of a model")
         if compile and config.get("compile_config"):
-            model.compile_from_config(config["compile_config"])
+            as_model: Any = model
+            as_model.compile_from_config(config["compile_config"])
     return model
 
 

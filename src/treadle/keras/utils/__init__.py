@@ -81,8 +81,8 @@ def clear_session(free_memory: bool = True) -> None:
 
 
 __all__ = [
-    "Config", "CustomObjectScope", "FeatureSpace", "Progbar", "PyDataset", "Sequence", "array_to_img",
-    "audio_dataset_from_directory", "bounding_boxes",
+    "Config", "CustomObjectScope", "FeatureSpace", "Progbar", "PyDataset", "Sequence",
+    "array_to_img", "audio_dataset_from_directory", "bounding_boxes",
     "clear_session", "custom_object_scope", "deserialize_keras_object",
     "disable_interactive_logging", "enable_interactive_logging", "get_custom_objects", "get_file",
     "get_registered_name", "get_registered_object", "get_source_inputs",

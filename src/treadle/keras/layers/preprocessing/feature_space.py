@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 import treadle as td
-from treadle.keras import naming, ops, serialization
+from treadle.keras import naming, serialization
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.core import Identity
 from treadle.keras.layers.inputs import Input
+from treadle.keras.layers.merging import Concatenate
 from treadle.keras.layers.preprocessing.categories import (
     CategoryEncoding,
     Discretization,
@@ -153,6 +154,7 @@ class FeatureSpace(Layer):
         self.preprocessors = {key: f.preprocessor for key, f in self.features.items()}
         self.crossers = {c.name: HashedCrossing(c.crossing_dim, name=c.name) for c in self.crosses}
         self.one_hot_encoders: dict[str, CategoryEncoding] = {}
+        self.concat = Concatenate(axis=-1)
         self.encoded_features: Any = None
         self._is_adapted = not self._learning()
 
@@ -369,7 +371,8 @@ class FeatureSpace(Layer):
                     f"Cannot concatenate features because feature '{key}' has not been encoded (it "
                     f"has dtype {dtype.name}). Consider using `output_mode='dict'`."
                 )
-        return ops.concatenate(list(encoded.values()), axis=-1)
+        values = list(encoded.values())
+        return self.concat(values) if len(values) > 1 else values[0]
 
     @staticmethod
     def _ints(key: str, value: Any) -> Any:
@@ -393,7 +396,7 @@ class FeatureSpace(Layer):
             self.one_hot_encoders[key] = CategoryEncoding(count, output_mode="multi_hot")
         return self.one_hot_encoders[key]
 
-    def __call__(self, data: Any) -> Any:  # type: ignore[override]
+    def __call__(self, data: Any) -> Any:
         self._check_adapted()
         if not isinstance(data, Mapping):
             raise ValueError(
