@@ -394,6 +394,8 @@ class GradientTape:
         from treadle.autodiff.jacobian import jacobian
 
         zero = wants_zeros(unconnected_gradients)
+        if self.of_graphs is not None and self.of_graphs.has(target, sources):
+            return self.of_graphs.jacobian(target, sources, zero)
         return jacobian(self, target, sources, zero, at_once=experimental_use_pfor)
 
     @puts_modes_back
@@ -420,6 +422,8 @@ class GradientTape:
         from treadle.autodiff.jacobian import batch_jacobian
 
         zero = wants_zeros(unconnected_gradients)
+        if self.of_graphs is not None and self.of_graphs.has(target, source):
+            return self.of_graphs.batch_jacobian(target, source, zero)
         return batch_jacobian(self, target, source, zero, at_once=experimental_use_pfor)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.registry import Op
 from treadle.ops.state import Variable
 
 _set: dict[int, dict[str, Any]] = {}  # by the addresses of objects that are still there
@@ -85,4 +84,3 @@ def accept_attributes() -> None:
         kind.__getattr__ = _attribute  # type: ignore[union-attr]
     for name, member in _OF_VARIABLES.items():
         setattr(Variable, name, member)
-    Op._original_op = None  # type: ignore[attr-defined]  # test cases ask an error's `op` for it

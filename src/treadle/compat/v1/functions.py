@@ -6,12 +6,13 @@ import inspect
 import math
 import sys
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import treadle as td
+from treadle.autodiff.jacobian import batch_jacobian, jacobian
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import IN_GRAPHS, checking, graph_function
 from treadle.compat.v1.recording import in_graphs, recorded, writes_into
@@ -732,6 +733,32 @@ class _GraphTape:
         )  # fmt: skip
         return td.nest.pack_sequence_as(sources, list(found))
 
+    def jacobian(self, target: Any, sources: Any, zero: bool) -> Any:
+        flat = td.nest.flatten(sources)
+        found = recorded(_jacobian, "jacobian", "Jacobian")(target, flat, zero)
+        return td.nest.pack_sequence_as(sources, list(found))
+
+    def batch_jacobian(self, target: Any, source: Any, zero: bool) -> Any:
+        return recorded(_batch_jacobian, "batch_jacobian", "BatchJacobian")(target, source, zero)
+
+
+class _TracedTape:
+    """What a Jacobian asks of a tape, of tensors that are traced: `td.gradients` tells it."""
+
+    def used_once(self) -> Any:
+        return nullcontext()
+
+    def vector_jacobian(self, targets: Any, seeds: Any, sources: Any) -> Any:
+        return _gradients(list(targets), list(sources), list(seeds), None, "none")
+
+
+def _jacobian(target: Any, sources: Any, zero: bool) -> Any:
+    return jacobian(_TracedTape(), target, sources, zero, at_once=True)
+
+
+def _batch_jacobian(target: Any, source: Any, zero: bool) -> Any:
+    return batch_jacobian(_TracedTape(), target, source, zero, at_once=True)
+
 
 td.GradientTape.of_graphs = _GraphTape()
 
@@ -857,6 +884,7 @@ def dimension_at_index(shape: Any, index: int) -> Any:
 
 in_graphs(
     _batch_gathered,
+    _batch_jacobian,
     _clipped_by_average,
     _dense,
     _difference,
@@ -864,6 +892,7 @@ in_graphs(
     _eager_function,
     _gradients,
     _hessians,
+    _jacobian,
     _printed,
     _python_function,
     _where,
