@@ -157,7 +157,7 @@ class Module:
         return sorted((key, value) for key, value in vars(self).items() if key not in ignored)
 
 
-def _leaves(root: Module, kind: type) -> Iterator[Any]:
+def _leaves(root: Module, kind: type | tuple[type, ...]) -> Iterator[Any]:
     """Objects of `kind` reachable through attributes; a module's own before its submodules'."""
     return (leaf for _, leaf in _reached(root, lambda leaf: isinstance(leaf, kind)))
 

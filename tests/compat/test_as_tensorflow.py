@@ -378,8 +378,6 @@ assert tf.reduce_sum(rounded).numpy() == 4.0 and rounded.shape == (2,)
 assert tf.function(lambda: rounded * 2.0)().numpy().tolist() == [2.0, 6.0]
 assert naming.ops.numpy_text(rounded.read_value(), is_repr=True) == (
     "array([1., 3.], dtype=float32)")
-rounded.assign([3.4, 1.0])
-assert rounded.latent.numpy().tolist() == np.float32([3.4, 1.0]).tolist()
 
 
 class Watched(tf.Module):

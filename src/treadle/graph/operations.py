@@ -10,7 +10,6 @@ from treadle.core.tensor import SymbolicTensor
 from treadle.graph.ir import Graph, Node, Value
 from treadle.ops.tensorflow_names import operation_type
 
-
 _RESULT = re.compile(r"Identity(?:_(\d+))?:0")
 
 
