@@ -6,11 +6,13 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, NoReturn
 
 import numpy as np
 
 import treadle as td
+from treadle.core.context import GraphMode
 from treadle.keras import initializers, naming, replicas, serialization
 from treadle.keras.optimizers.rows import Gradient, whole
 from treadle.keras.optimizers.schedules import LearningRateSchedule
@@ -131,9 +133,11 @@ class Optimizer:
     # -- state -----------------------------------------------------------------------------------
 
     def _owned(self, name: str, value: Any) -> td.Variable:
-        """A variable of the optimizer."""
+        """A variable of the optimizer. A function being traced needs no second trace for it: what
+        it starts from does not depend on the function, and later calls find it."""
         path = f"{self.name}/{name}"
-        return owned(path, value, trainable=False, aggregation=_ONE)
+        with nullcontext() if GraphMode.is_on() else td.init_scope():
+            return owned(path, value, trainable=False, aggregation=_ONE)
 
     def _make_counters(self) -> None:
         if self._iterations is None:
