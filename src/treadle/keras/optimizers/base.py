@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 import treadle as td
-from treadle.core.context import GraphMode
 from treadle.keras import initializers, naming, replicas, serialization
 from treadle.keras.optimizers.rows import Gradient, whole
 from treadle.keras.optimizers.schedules import LearningRateSchedule
@@ -136,7 +135,7 @@ class Optimizer:
         """A variable of the optimizer. A function being traced needs no second trace for it: what
         it starts from does not depend on the function, and later calls find it."""
         path = f"{self.name}/{name}"
-        with nullcontext() if GraphMode.is_on() else td.init_scope():
+        with td.init_scope() if td.inside_function() else nullcontext():
             return owned(path, value, trainable=False, aggregation=_ONE)
 
     def _make_counters(self) -> None:

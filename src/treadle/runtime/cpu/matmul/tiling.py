@@ -48,7 +48,6 @@ from treadle.runtime.tuning import NEVER, Cache, Tuning
 # tiles, or compare instructions with instructions.
 MOST_K = 1024  # steps of k in a block at most: beyond, C is read again seldom enough
 WIDE = 4  # vectors across a wide tile
-_FEW_ROWS = (MOST_VECTORS, WIDE, 3)  # vectors across tiles of as many rows as these leave room for
 WIDE_HEIGHT = 6  # ... where wide tiles are still as tall as this: they load less than they compute
 ALL_TILES = 1 << 40
 DOTS_K = 11  # steps of k for each row of A from which sums across lanes pay
@@ -59,6 +58,7 @@ PACK_A_COLUMNS = 256  # of C, from which a copy of A costs less than steps that 
 PACK_A_LONG = 32  # panels beside which a copy of A's tile costs next to nothing
 PAGE = 4096  # bytes of the pages that programs get for small arrays
 STEP_LINES = 6  # lines that move in the time of a step of k: slower steps hide that of A's line
+_FEW_ROWS = (MOST_VECTORS, WIDE, 3)  # vectors across tiles of as many rows as these leave room for
 
 NO_PACK, COPY, TRANSPOSE, DOTS, PANELS, FILL = 0, 1, 2, 3, 4, 5
 
