@@ -169,7 +169,7 @@ def make_csv_dataset(
     if not names:
         raise ValueError(f"No files match `file_pattern` {file_pattern}.{at(user_origin())}")
     kind = compression(compression_type, "make_csv_dataset")
-    form = {
+    form: dict[str, Any] = {
         "kind": kind, "delimiter": field_delim, "quoted": use_quote_delim, "encoding": encoding
     }  # fmt: skip
     titles = _titles(names, partial(rows, **form), column_names, header)
