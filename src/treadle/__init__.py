@@ -487,6 +487,7 @@ __getattr__ = provided(__name__, {
 explain_methods(Tensor, Variable)
 # What makes messages of graphs needs the package tensorboard, so it is imported when it is asked.
 _ir.Graph.message = lambda graph: _sys.modules[__name__].summary.graphs.graph_def(graph)
+_ir.Graph.function_message = lambda graph: _sys.modules[__name__].summary.graphs.function_def(graph)
 newaxis = None
 guarantee_const = identity
 realdiv = truediv

@@ -51,6 +51,7 @@ class Module:
     # TensorFlow add theirs to.
     _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = frozenset()
 
+    _kinds_of_variables: ClassVar[tuple[type, ...]] = (Variable,)  # and those of graphs
     _restorations: tuple[Any, ...]
     _scope: str | None = None  # asked for by name, for the reason that `__setattr__` tells
 
@@ -102,17 +103,17 @@ class Module:
     @property
     def variables(self) -> tuple[Variable, ...]:
         """All variables of the module and its submodules."""
-        return tuple(_unique(_leaves(self, Variable)))
+        return tuple(_unique(_leaves(self, self._kinds_of_variables)))
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
         """The variables that optimizers update."""
-        return tuple(v for v in _unique(_leaves(self, Variable)) if v.trainable)
+        return tuple(v for v in _unique(_leaves(self, self._kinds_of_variables)) if v.trainable)
 
     @property
     def non_trainable_variables(self) -> tuple[Variable, ...]:
         """The variables that optimizers leave alone."""
-        return tuple(v for v in _unique(_leaves(self, Variable)) if not v.trainable)
+        return tuple(v for v in _unique(_leaves(self, self._kinds_of_variables)) if not v.trainable)
 
     @property
     def submodules(self) -> tuple[Module, ...]:
@@ -156,7 +157,7 @@ class Module:
         return sorted((key, value) for key, value in vars(self).items() if key not in ignored)
 
 
-def _leaves(root: Module, kind: type) -> Iterator[Any]:
+def _leaves(root: Module, kind: type | tuple[type, ...]) -> Iterator[Any]:
     """Objects of `kind` reachable through attributes; a module's own before its submodules'."""
     return (leaf for _, leaf in _reached(root, lambda leaf: isinstance(leaf, kind)))
 

@@ -29,7 +29,8 @@ from tensorflow.python.framework import composite_tensor, ops, test_util, type_s
 from tensorflow.python.framework import type_spec_registry
 from tensorflow.python.framework.ops import convert_to_tensor
 from tensorflow.python.ops import array_ops, control_flow_util, math_ops
-from tensorflow.python.util import deprecation, nest, object_identity, tf_inspect
+from tensorflow.python.util import (
+    deprecation, nest, object_identity, tf_decorator, tf_inspect)
 
 
 class ScaledSpec(type_spec.BatchableTypeSpec):
@@ -83,6 +84,7 @@ class Rewriter(transformer.Base):
     """Of no use here; the module that has it can be imported all the same."""
 '''
 PROGRAM = '''
+import functools
 import importlib.metadata
 import pickle
 
@@ -111,6 +113,14 @@ class Takes:
         pass
 
 
+@functools.wraps(Takes.method)
+def filled_in(self):
+    """It has fewer arguments than what it wraps, as tests have whose parameters are given."""
+
+
+assert library.tf_inspect.getfullargspec(filled_in).args == ["self"]
+wrapper = library.tf_decorator.make_decorator(Takes.method, lambda *args: None)
+assert library.tf_inspect.getfullargspec(wrapper).args == ["self", "a", "b"]
 arguments = library.tf_inspect.getargspec(Takes().method)
 assert arguments == (["self", "a", "b", "c"], None, "more", (2, 3)) and arguments.keywords == "more"
 calling = library.tf_inspect.getcallargs(Takes().method, 5, d=4)
@@ -224,7 +234,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.distribute.values import DistributedVariable as Replicated
 from tensorflow.python.eager import context
-from tensorflow.python.framework import tensor_spec
+from tensorflow.python.framework import ops, tensor_spec
 from tensorflow.python.keras.callbacks import Callback
 from tensorflow.python.layers import utils
 from tensorflow.python.ops.distributions import util
@@ -339,6 +349,35 @@ assert Kept(1.0, False).trainable is False and Kept(1.0, True)._trainable is Tru
 assert isinstance(Kept(1.0, True), Kept) and not isinstance(variable, Kept)
 assert isinstance(tf.constant(1), naming.core.Tensor) and isinstance(variable, naming.core.Tensor)
 assert not isinstance(1, naming.core.Tensor) and not isinstance(variable, naming.Replicated)
+
+
+class Rounded(tf.Variable, naming.core.Tensor):
+    """A variable around another, whose value is rounded where it is read."""
+
+    def __init__(self, variable):
+        self.latent = variable
+
+    def __getattr__(self, name):
+        return getattr(self.latent, name)
+
+    def value(self):
+        return tf.round(self.latent.value())
+
+    read_value = value
+
+    def _dense_var_to_tensor(self, *args, **kwargs):
+        return tf.round(self.latent._dense_var_to_tensor(*args, **kwargs))
+
+
+Rounded._OverloadAllOperators()
+tf.register_tensor_conversion_function(Rounded, Rounded._dense_var_to_tensor)
+rounded = Rounded(tf.Variable([1.4, 2.6], name="own"))
+assert (rounded + 1.0).numpy().tolist() == [2.0, 4.0] and rounded._shared_name == "own"
+assert (2.0 * rounded).numpy().tolist() == [2.0, 6.0] and not rounded._in_graph_mode
+assert tf.reduce_sum(rounded).numpy() == 4.0 and rounded.shape == (2,)
+assert tf.function(lambda: rounded * 2.0)().numpy().tolist() == [2.0, 6.0]
+assert naming.ops.numpy_text(rounded.read_value(), is_repr=True) == (
+    "array([1., 3.], dtype=float32)")
 
 
 class Watched(tf.Module):

@@ -209,3 +209,26 @@ def test_the_graph_of_a_function_as_a_message():
     made = f.get_concrete_function(td.TensorSpec([2])).graph.as_graph_def()
     assert {"Relu", "AddV2"} <= {node.op for node in made.node}
     assert "Relu" in str(made)
+
+
+def test_a_function_as_a_message():
+    """Its signature, as tutorials print it, and where its results are."""
+    counter = td.Variable(1.0)
+
+    @td.function
+    def scaled(x):
+        return td.nn.relu(x) * counter, {"more": td.shape(x)}
+
+    concrete = scaled.get_concrete_function(td.TensorSpec([2]))
+    made = concrete.function_def
+    assert made.signature.name.startswith("__inference_scaled")
+    arguments = [(a.name, a.type) for a in made.signature.input_arg]
+    assert arguments[0] == ("x", 1) and [kind for _, kind in arguments] == [1, 20]
+    results = [(a.name, a.type) for a in made.signature.output_arg]
+    assert results == [("identity", 1), ("identity_1", 3)]
+    nodes = {node.name: node.op for node in made.node_def}
+    assert nodes[made.ret["identity"]] == "Mul" and "x" not in nodes
+    names = [concrete.graph.get_tensor_by_name(f"{n}:0") for n in ("Identity", "Identity_1")]
+    assert [t.dtype for t in names] == [td.float32, td.int32]
+    with pytest.raises(KeyError, match="Identity_2"):
+        concrete.graph.get_tensor_by_name("Identity_2:0")

@@ -8,7 +8,7 @@ import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from treadle.autodiff.backward import Entry, backpropagate
 from treadle.autodiff.values import (
@@ -96,6 +96,10 @@ class GradientTape:
         persistent: allow more than one call of `gradient` or `jacobian`.
         watch_accessed_variables: False leaves it to `watch` what is recorded.
     """
+
+    # What `compat.v1` puts here: it takes the gradients of tensors of graphs, of which a tape
+    # records nothing.
+    of_graphs: ClassVar[Any] = None
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent = persistent
@@ -216,6 +220,8 @@ class GradientTape:
         self._is_asked()
         for x in nest.flatten(with_elements(tensor)):
             if not isinstance(x, Tensor | Variable):
+                if self.of_graphs is not None and self.of_graphs.has(x):
+                    continue
                 raise ValueError(
                     f"Passed in object {x!r} of type {type(x).__name__!r}, not td.Tensor or "
                     f"td.Variable.{at(user_origin())}"
@@ -298,6 +304,8 @@ class GradientTape:
                 f"to be differentiated, but received None.{at(user_origin())}"
             )
         zero = wants_zeros(unconnected_gradients)
+        if self.of_graphs is not None and self.of_graphs.has(target, sources):
+            return self.of_graphs.gradient(target, sources, output_gradients, zero)
         targets = leaves(with_elements(target), values_of)
         parts = with_elements(sources)
         flat = nest.flatten(parts)
@@ -386,6 +394,8 @@ class GradientTape:
         from treadle.autodiff.jacobian import jacobian
 
         zero = wants_zeros(unconnected_gradients)
+        if self.of_graphs is not None and self.of_graphs.has(target, sources):
+            return self.of_graphs.jacobian(target, sources, zero)
         return jacobian(self, target, sources, zero, at_once=experimental_use_pfor)
 
     @puts_modes_back
@@ -412,6 +422,8 @@ class GradientTape:
         from treadle.autodiff.jacobian import batch_jacobian
 
         zero = wants_zeros(unconnected_gradients)
+        if self.of_graphs is not None and self.of_graphs.has(target, source):
+            return self.of_graphs.batch_jacobian(target, source, zero)
         return batch_jacobian(self, target, source, zero, at_once=experimental_use_pfor)
 
 

@@ -159,9 +159,12 @@ class GraphMode:
 
     Attributes:
         is_on: whether a block around makes one the default, as `td.compat.v1` says.
+        scope: the graph that a user's name scope belongs to, and what the scope is called there;
+            None where it belongs to none.
     """
 
     is_on: Callable[[], bool] = staticmethod(lambda: False)
+    scope: Callable[[str], tuple[Any, str] | None] = staticmethod(lambda name: None)
 
 
 def executing_eagerly() -> bool:

@@ -173,7 +173,8 @@ class Graph(Region):
 
     text: ClassVar[Callable[[Graph], str]]  # set by `printer`
     elements: ClassVar[Callable[[Graph], Any]]  # set by `builder`
-    message: ClassVar[Callable[[Graph], Any]]  # set by `treadle`
+    message: ClassVar[Callable[[Graph], Any]]  # set by `treadle`, as is the next one
+    function_message: ClassVar[Callable[[Graph], Any]]
 
     def __init__(self, name: str, device: Device = HOST) -> None:
         super().__init__()

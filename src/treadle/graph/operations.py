@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from treadle.core.tensor import SymbolicTensor
 from treadle.graph.ir import Graph, Node, Value
 from treadle.ops.tensorflow_names import operation_type
+
+_RESULT = re.compile(r"Identity(?:_(\d+))?:0")
 
 
 class Operation:
@@ -95,6 +98,8 @@ class Elements:
         if not index.isdigit():
             raise ValueError(f"The name {name!r} is not a valid Tensor name. {form}")
         text = f"The name {name!r} refers to a Tensor which does not exist. The operation, {op!r},"
+        if op not in known and (result := self._result(name)) is not None:
+            return result
         if op not in known:
             raise KeyError(f"{text} does not exist in the graph.")
         outputs = known[op].outputs
@@ -116,6 +121,15 @@ class Elements:
         if obj.graph is not self._graph:
             raise ValueError(f"{obj!r} is not an element of this graph.")
         return obj
+
+    def _result(self, name: str) -> Any:
+        """A result by the name that TensorFlow gives it, ``Identity:0``, ``Identity_1:0``; None for
+        another name."""
+        number = _RESULT.fullmatch(name)
+        place = int(number[1] or 0) if number else len(self._graph.results)
+        if place >= len(self._graph.results):
+            return None
+        return self._builder.tensor_of(self._graph.results[place])
 
     def _by_name(self) -> dict[str, Operation]:
         return {operation.name: operation for operation in self.operations()}

@@ -79,6 +79,16 @@ def _by_users(kind: type, value: Any, dtype: DType | None) -> Tensor:
     raise TypeError(f"no conversion function makes a tensor of {value!r}{at(user_origin())}")
 
 
+def has_users_conversions() -> bool:
+    """Whether there are conversion functions of users."""
+    return bool(_users)
+
+
+def is_converted_by_user(value: Any) -> bool:
+    """Whether a user's function makes tensors of objects such as this."""
+    return not isinstance(value, Tensor) and any(isinstance(value, kind) for _, kind, _ in _users)
+
+
 def register_weak(kind: type, fn: Callable[[Any, DType | None], Tensor]) -> None:
     """`convert_to_tensor` calls ``fn(value, dtype)`` for values of exactly the type `kind`, which
     take the dtype of what they are combined with."""
@@ -203,6 +213,8 @@ def convert_to_tensor(
             cast.
         dtype_hint: preferred dtype for values without one of their own; ignored where it fails.
         name: accepted for TensorFlow programs.
+
+    An object whose class has a method ``__tf_tensor__(dtype, name)`` is what that returns.
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, Tensor):
@@ -218,6 +230,9 @@ def convert_to_tensor(
         value, dtype_hint = _sizes(value), dtype_hint or dtypes.int32
     elif isinstance(value, range):  # one without numbers has integers, too
         dtype_hint = dtype_hint or dtypes.int32
+    converted = getattr(value, "__tf_tensor__", None)
+    if converted is not None:
+        return _checked(converted(wanted, name), wanted)
     for kind, convert in _converters:
         if isinstance(value, kind):
             return _checked(convert(value, wanted), wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -104,6 +104,8 @@ class Op:
         takes_variables: whether variables among its inputs are read: a tape looks for those that
             it watches.
     """
+
+    _original_op: ClassVar[None] = None  # TensorFlow's test cases ask an error's `op` for it
 
     name: str
     infer: Infer

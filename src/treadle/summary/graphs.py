@@ -23,6 +23,7 @@ from treadle.summary.messages import message_module
 from treadle.summary.writers import is_recording, state
 
 _MOST = 64  # elements of constants that are shown
+_RESOURCE = 20  # the number of the dtype of variables
 
 
 def graph(graph_data: Any) -> Tensor:
@@ -63,6 +64,29 @@ def graph_def(graph: Graph) -> Any:
     return _Writer(graph).made
 
 
+def function_def(graph: Graph) -> Any:
+    """A graph as a message FunctionDef: its signature has the arguments, then the captures, and the
+    results as ``identity``, ``identity_1``. Its operations are those of `graph_def`."""
+    writer = _Writer(graph)
+    made = message_module("compat.proto.function_pb2").FunctionDef()
+    made.signature.name = f"__inference_{graph.name}"
+    made.node_def.extend(writer.made.node[len(graph.params) :])
+    for param in graph.params:
+        made.signature.input_arg.add(
+            name=writer.place_of(param).partition(":")[0], type=_number(param.spec)
+        )
+    for number, result in enumerate(graph.results):
+        name = f"identity_{number}" if number else "identity"
+        made.signature.output_arg.add(name=name, type=_number(result.spec))
+        made.ret[name] = writer.place_of(result)
+    return made
+
+
+def _number(spec: Spec) -> int:
+    """TensorFlow's number of the dtype of an argument or result; variables are resources."""
+    return NUMBERS[spec.dtype] if isinstance(spec, TensorSpec) else _RESOURCE
+
+
 class _Writer:
     def __init__(self, graph: Graph) -> None:
         self.made = message_module("compat.proto.graph_pb2").GraphDef()
@@ -75,6 +99,10 @@ class _Writer:
             name = self._names.of(graph, param)
             self._add(name, kind, [], [param])
         self._region(graph, "")
+
+    def place_of(self, value: Value) -> str:
+        """Where the message has a value."""
+        return self._places[value]
 
     def _region(self, region: Region, scope: str) -> None:
         for node in region.nodes:

@@ -14,7 +14,7 @@ import unittest
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +46,15 @@ __all__ = [
 
 _SEED = 87654321
 Arrays = Any
+
+# As TensorFlow's, the class of test cases has all methods of absl's, where absl is installed.
+if TYPE_CHECKING:
+    _TestCase = unittest.TestCase
+else:
+    try:
+        from absl.testing.absltest import TestCase as _TestCase
+    except ImportError:
+        _TestCase = unittest.TestCase
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -129,7 +138,7 @@ def _no_session(graph: Any, config: Any, known: dict[Any, Any] | None) -> Any:
     return None
 
 
-class TestCase(unittest.TestCase):
+class TestCase(_TestCase):
     """A `unittest.TestCase` that compares tensors, arrays and lists, and nested structures of them.
 
     Random numbers have the same seeds at the beginning of every test. Private names begin with two
@@ -180,6 +189,15 @@ class TestCase(unittest.TestCase):
             return part.numpy() if hasattr(part, "numpy") else part
 
         return td.nest.map_structure(evaluated, tensors)
+
+    def evaluate_if_both_tensors(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """Two tensors as arrays, which are computed together; other values as they are."""
+        return self.evaluate((a, b)) if td.is_tensor(a) and td.is_tensor(b) else (a, b)  # type: ignore[no-any-return]
+
+    def _GetNdArray(self, a: Any) -> Any:
+        """An array of a tensor, which a session computes where it belongs to a graph, or of a
+        list. Classes of libraries call it, and have their own."""
+        return np.asarray(a if self._graph_of(a) is None else self.evaluate(a))
 
     @contextlib.contextmanager
     def captureWritesToStream(self, stream: Any) -> Iterator[Any]:
@@ -376,8 +394,9 @@ class TestCase(unittest.TestCase):
         self.assertEqual(tuple(input_a.shape), tuple(input_b.shape), msg)
 
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
-        """An array or tensor has a dtype."""
-        self.assertEqual(td.as_dtype(target.dtype), td.as_dtype(expected_dtype))
+        """An array, a tensor or a list has a dtype."""
+        found = target if hasattr(target, "dtype") else self._GetNdArray(target)
+        self.assertEqual(td.as_dtype(found.dtype), td.as_dtype(expected_dtype))
 
     # -- errors ----------------------------------------------------------------------------------
 

@@ -109,6 +109,11 @@ class ConcreteFunction:
     # -- description -------------------------------------------------------------------------
 
     @property
+    def function_def(self) -> Any:
+        """TensorFlow's message FunctionDef, to look at: its signature and its operations."""
+        return Graph.function_message(self.graph)
+
+    @property
     def captured_inputs(self) -> list[Any]:
         return list(self.graph.captures)
 

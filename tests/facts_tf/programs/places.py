@@ -237,6 +237,26 @@ def conversions_of_users(tf):
     )  # fmt: skip
 
 
+class Converts:
+    """An object that says itself which tensor it is."""
+
+    def __init__(self, tf):
+        self.tf = tf
+
+    def __tf_tensor__(self, dtype=None, name=None):
+        return self.tf.constant([1.0, 2.0], dtype)
+
+
+@program
+def objects_that_convert_themselves(tf):
+    x = Converts(tf)
+    return (
+        tf.convert_to_tensor(x), tf.convert_to_tensor(x, tf.float64), tf.add(x, 1.0),
+        tf.constant([3.0, 4.0]) * x, tf.reduce_sum(x), tf.function(lambda: tf.add(x, 1.0))(),
+        tf.is_tensor(x), tf.stack([x, x]), raised(lambda: tf.constant([1, 2]) * x),
+    )  # fmt: skip
+
+
 @program
 def small_names(tf):
     method = tf.AggregationMethod

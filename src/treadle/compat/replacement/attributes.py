@@ -5,9 +5,11 @@ the library has these itself."""
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from treadle.core.tensor import Tensor
+from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 
 _set: dict[int, dict[str, Any]] = {}  # by the addresses of objects that are still there
@@ -46,8 +48,39 @@ def _attribute(self: Any, name: str) -> Any:
     raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
+def _dense_value(
+    self: Variable, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
+    return convert_to_tensor(self, dtype)
+
+
+def _overload_all_operators(kind: type[Variable]) -> None:
+    """Let the operators of a class of variables work on what its own `value()` gives."""
+    for name in Tensor.OVERLOADABLE_OPERATORS - {"__eq__", "__ne__", "__getitem__"}:
+        setattr(kind, name, _through_value(getattr(Tensor, name)))
+
+
+def _through_value(method: Callable[..., Any]) -> Callable[..., Any]:
+    def operator(self: Variable, *others: Any) -> Any:
+        return method(self.value(), *others)
+
+    operator.__name__ = operator.__qualname__ = method.__name__
+    return operator
+
+
+# What classes that wrap a variable delegate to it, or call when they are defined.
+_OF_VARIABLES = {
+    "_OverloadAllOperators": classmethod(_overload_all_operators),
+    "_dense_var_to_tensor": _dense_value,
+    "_in_graph_mode": False,
+    "_shared_name": property(lambda self: self.name.partition(":")[0]),
+}
+
+
 def accept_attributes() -> None:
     """Let tensors and variables keep what is set on them: beside them, so that their size stays."""
     for kind in (Tensor, Variable):
         kind.__setattr__ = _set_attribute  # type: ignore[method-assign]
         kind.__getattr__ = _attribute  # type: ignore[union-attr]
+    for name, member in _OF_VARIABLES.items():
+        setattr(Variable, name, member)

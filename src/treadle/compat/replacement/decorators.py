@@ -84,13 +84,27 @@ def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old
 
 def make_decorator(target: Any, decorator_func: Any, *args: Any, **kwargs: Any) -> Any:
     """A wrapper that passes for what it wraps."""
-    return functools.wraps(target)(decorator_func)
+    made = functools.wraps(target)(decorator_func)
+    made._tf_decorator = made  # type: ignore[attr-defined]  # by it `full_arg_spec` knows it
+    return made
+
+
+def _is_transparent(wrapper: Any) -> bool:
+    """Whether a wrapper has the arguments of what it wraps: those of treadle's and of
+    `make_decorator` have. Others may have fewer, such as a test whose parameters are filled in."""
+    if vars(wrapper).get("_tf_decorator") is wrapper:
+        return True
+    defined = getattr(wrapper, "__globals__", {}).get("__name__") or type(wrapper).__module__
+    return str(defined).startswith("treadle.")
 
 
 def full_arg_spec(function: Any) -> Any:
-    """`inspect.getfullargspec` of what is below wrappers. TensorFlow's functions say nothing of
-    types, and libraries compare theirs with them: nor do treadle's here."""
-    wrapped = inspect.unwrap(function)
+    """`inspect.getfullargspec` of what is below the wrappers that have its arguments. TensorFlow's
+    functions say nothing of types, and libraries compare theirs with them: nor do treadle's here.
+    """
+    wrapped = getattr(function, "__func__", function)
+    while hasattr(wrapped, "__wrapped__") and _is_transparent(wrapped):
+        wrapped = wrapped.__wrapped__
     found = inspect.getfullargspec(wrapped)
     own = (getattr(wrapped, "__module__", None) or "").split(".")[0] == "treadle"
     return found._replace(annotations={}) if own else found

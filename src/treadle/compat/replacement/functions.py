@@ -12,6 +12,7 @@ import treadle as td
 from treadle.core import nest
 from treadle.core.context import placed
 from treadle.core.origin import at, user_origin
+from treadle.ops.printing import value_text
 from treadle.ops.state import Variable
 
 
@@ -50,6 +51,11 @@ def constant_value_as_shape(tensor: Any) -> Any:
         return td.TensorShape(None if length is None else [None] * length)
     sizes = [None if size is None else int(size) for size in known]
     return td.TensorShape([None if size == -1 else size for size in sizes])
+
+
+def numpy_text(tensor: Any, is_repr: bool = False) -> str:
+    """The array that a tensor holds, as it is printed."""
+    return value_text(tensor.numpy(), is_repr)
 
 
 def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Any:

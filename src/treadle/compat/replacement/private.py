@@ -87,6 +87,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "EagerTensor": functions.EagerTensor,
         "convert_to_tensor": td.convert_to_tensor,
         "is_dense_tensor_like": td.is_tensor,
+        "numpy_text": functions.numpy_text,
     },
     "framework.smart_cond": _CONDITIONS,
     "framework.tensor": _TENSOR_SPECS,

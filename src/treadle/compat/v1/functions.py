@@ -6,19 +6,20 @@ import inspect
 import math
 import sys
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import treadle as td
+from treadle.autodiff.jacobian import batch_jacobian, jacobian
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import IN_GRAPHS, checking, graph_function
 from treadle.compat.v1.recording import in_graphs, recorded, writes_into
 from treadle.compat.v1.shapes import plain
 from treadle.compat.v1.user_calls import begin
 from treadle.compat.v1.values import Composite, Literal, Mode, Operation, Tensor, element
-from treadle.compat.v1.variables import grouped, inside_body
+from treadle.compat.v1.variables import group, grouped, inside_body, no_op
 from treadle.core.dimension import Dimension
 from treadle.core.origin import at, user_origin
 from treadle.ops.conversion import has_dtype, to_array
@@ -717,6 +718,51 @@ def _gradients(ys: Any, xs: Any, grad_ys: Any, stopped: Any, unconnected: str) -
     )
 
 
+class _GraphTape:
+    """What gradient tapes know of graphs: gradients of their tensors are operations of the graph,
+    whatever was recorded."""
+
+    def has(self, *values: Any) -> bool:
+        return any(element(x) is not None for x in td.nest.flatten(values))
+
+    def gradient(self, target: Any, sources: Any, seeds: Any, zero: bool) -> Any:
+        found = gradients(
+            td.nest.flatten(target), td.nest.flatten(sources),
+            None if seeds is None else td.nest.flatten(seeds),
+            unconnected_gradients="zero" if zero else "none",
+        )  # fmt: skip
+        return td.nest.pack_sequence_as(sources, list(found))
+
+    def jacobian(self, target: Any, sources: Any, zero: bool) -> Any:
+        flat = td.nest.flatten(sources)
+        found = recorded(_jacobian, "jacobian", "Jacobian")(target, flat, zero)
+        return td.nest.pack_sequence_as(sources, list(found))
+
+    def batch_jacobian(self, target: Any, source: Any, zero: bool) -> Any:
+        return recorded(_batch_jacobian, "batch_jacobian", "BatchJacobian")(target, source, zero)
+
+
+class _TracedTape:
+    """What a Jacobian asks of a tape, of tensors that are traced: `td.gradients` tells it."""
+
+    def used_once(self) -> Any:
+        return nullcontext()
+
+    def vector_jacobian(self, targets: Any, seeds: Any, sources: Any) -> Any:
+        return _gradients(list(targets), list(sources), list(seeds), None, "none")
+
+
+def _jacobian(target: Any, sources: Any, zero: bool) -> Any:
+    return jacobian(_TracedTape(), target, sources, zero, at_once=True)
+
+
+def _batch_jacobian(target: Any, source: Any, zero: bool) -> Any:
+    return batch_jacobian(_TracedTape(), target, source, zero, at_once=True)
+
+
+td.GradientTape.of_graphs = _GraphTape()
+
+
 def hessians(ys: Any, xs: Any, name: str = "hessians", colocate_gradients_with_ops: bool = False,
              gate_gradients: bool = False, aggregation_method: Any = None) -> Any:  # fmt: skip
     """The second derivatives of `ys` by each of `xs`."""
@@ -733,14 +779,6 @@ def is_tensor(x: Any) -> bool:
     return element(x) is not None or bool(td.is_tensor(x))
 
 
-def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor that is the same in all runs, or None."""
-    found = element(tensor)
-    if found is None:
-        return td.get_static_value(tensor)
-    return td.get_static_value(found._any()) if found.is_sure else None
-
-
 def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
                       preferred_dtype: Any = None, dtype_hint: Any = None) -> Any:  # fmt: skip
     """`td.convert_to_tensor`; a tensor of the graph is given back itself.
@@ -755,12 +793,28 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
                 f"{value.dtype.name}: {value!r}"
             )
         return value
-    return graph_function(td.convert_to_tensor)(value, dtype, name=name)
+    hint = preferred_dtype if dtype_hint is None else dtype_hint
+    return graph_function(td.convert_to_tensor)(value, dtype, dtype_hint=hint, name=name)
+
+
+def _converted(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Any:  # fmt: skip
+    """`convert_to_tensor` with TensorFlow 2's order of the arguments."""
+    return convert_to_tensor(value, dtype, name, dtype_hint)
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """`td.get_static_value`: what is known of the elements of a tensor without a session."""
+    if element(tensor) is None:
+        return td.get_static_value(tensor, partial)
+    if type(tensor) is not Tensor or not tensor.is_sure or len(tensor.readings) > 1:
+        return None
+    return td.get_static_value(next(iter(tensor.readings.values())), partial)
 
 
 IN_GRAPHS |= {
-    td.convert_to_tensor: convert_to_tensor, td.cast: cast, td.gradients: gradients,
-    td.numpy_function: numpy_function, td.py_function: py_function,
+    td.get_static_value: get_static_value, td.convert_to_tensor: _converted, td.cast: cast, td.gradients: gradients,
+    td.numpy_function: numpy_function, td.py_function: py_function, td.group: group,
+    td.no_op: no_op, td.control_dependencies: control_dependencies,
 }  # fmt: skip
 
 
@@ -830,6 +884,7 @@ def dimension_at_index(shape: Any, index: int) -> Any:
 
 in_graphs(
     _batch_gathered,
+    _batch_jacobian,
     _clipped_by_average,
     _dense,
     _difference,
@@ -837,6 +892,7 @@ in_graphs(
     _eager_function,
     _gradients,
     _hessians,
+    _jacobian,
     _printed,
     _python_function,
     _where,

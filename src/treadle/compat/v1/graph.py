@@ -354,21 +354,20 @@ class Graph:
         Raises:
             ValueError: it is no valid name.
         """
-        if name:
-            pattern = _INNER_SCOPE if self._scope else _SCOPE
-            if not isinstance(name, str) or not pattern.fullmatch(name):
-                raise ValueError(f"{name!r} is not a valid scope name{at(user_origin())}")
-        before = self._scope
-        if not name:
-            self._scope = ""
-        elif name.endswith("/"):
-            self._scope = name
-        else:
-            self._scope = self.unique_name(name) + "/"
+        before, self._scope = self._scope, self.scope_named(name)
         try:
             yield self._scope
         finally:
             self._scope = before
+
+    def scope_named(self, name: str | None) -> str:
+        """The scope that a block named so has here: see `name_scope`."""
+        if not name:
+            return ""
+        pattern = _INNER_SCOPE if self._scope else _SCOPE
+        if not isinstance(name, str) or not pattern.fullmatch(name):
+            raise ValueError(f"{name!r} is not a valid scope name{at(user_origin())}")
+        return name if name.endswith("/") else self.unique_name(name) + "/"
 
     def get_name_scope(self) -> str:
         """The name scope of this place, without the ``/`` at its end."""

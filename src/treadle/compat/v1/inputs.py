@@ -50,7 +50,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     graph, sizes = found.graph, plain(shape)
     if sizes is None:
         found.readings = graph.unranked(found.op, found.dtype)
-    elif sizes != plain(found.shape):
+    else:  # not the default's reading: what is known of that is not known of what a run is given
         found.readings = {ANY_RANKS: graph.parameter(found.dtype, sizes)}
     return found
 

@@ -67,7 +67,7 @@ _AT_ONCE = {
     "explain_retraces", "function", "get_current_name_scope", "get_logger", "get_static_value",
     "grad", "inside_function", "is_symbolic_tensor", "is_tensor", "jit", "no_retrace",
     "recompute_grad", "register_tensor_conversion_function", "type_spec_from_value",
-    "value_and_grad", "variable_creator_scope", "control_dependencies", "group",
+    "value_and_grad", "variable_creator_scope",
     "grad_pass_through", "unregister_dispatch_for", "dispatch_for_api", "load_checkpoint",
     "normalize_tuple", "set_seed", "write_graph",
 }  # fmt: skip
@@ -135,7 +135,7 @@ def claim(value: Any, dtype: Any) -> Any:
 def _taken(message: str, function: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(getattr(function, "__func__", function), Function):  # it, or its method
         return record_call(function, args, kwargs)
-    if is_at_once(function):
+    if is_at_once(function) and function not in IN_GRAPHS:
         raise TypeError(message)
     return written_down(function, args, kwargs)
 

@@ -10,9 +10,18 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1.graph import Graph, get_default_graph
-from treadle.compat.v1.values import Literal, Mode, Tensor, element, leaves_of, thread
+from treadle.compat.v1.values import (
+    Literal,
+    Mode,
+    Tensor,
+    element,
+    leaves_of,
+    map_leaves,
+    thread,
+)
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
+from treadle.ops.conversion import has_users_conversions, is_converted_by_user
 
 
 def writes_into(*values: Any) -> Graph | None:
@@ -93,6 +102,8 @@ def recorded(
                 kwargs.pop("name", None)
             given_by = [a.value if isinstance(a, Literal) else a for a in args]
             return function(*given_by, **kwargs)
+        if has_users_conversions():
+            args, kwargs = map_leaves(args, _converted), map_leaves(kwargs, _converted)
         given = kwargs.pop("name", None)
         if where is not None and len(args) > where:
             given, args = args[where], args[:where]
@@ -100,6 +111,12 @@ def recorded(
             return graph.record(function, args, kwargs, given, type_, name)
 
     return call
+
+
+def _converted(value: Any) -> Any:
+    """An object that a function of the user converts as what this gives for it; others as they are.
+    The function belongs to the program, not to the operation: its calls are written down, too."""
+    return td.convert_to_tensor(value) if is_converted_by_user(value) else value
 
 
 def record_call(function: Any, args: Any, kwargs: Any) -> Any:

@@ -16,7 +16,7 @@ import inspect
 import sys
 from typing import Any
 
-from treadle.compat.v1.graph import Graph
+from treadle.compat.v1.graph import Graph, get_default_graph
 from treadle.compat.v1.mirrored import is_at_once, written_down
 from treadle.compat.v1.values import Mode, thread
 from treadle.compat.v1.variables import Variable
@@ -26,7 +26,10 @@ from treadle.core.refusals import Target, hand_over
 # Where the functions are defined that are operations of a graph.
 _OPERATIONS = ("treadle.ops.", "treadle.image.", "treadle.signal.", "treadle.autodiff.graph_")
 # What stands between a call and the user's line.
-_BETWEEN = {__name__, "treadle.core.context", "treadle.core.refusals", "treadle.ops.state"}
+_BETWEEN = {
+    __name__, "treadle.core.context", "treadle.core.refusals", "treadle.ops.control.ordering",
+    "treadle.ops.state",
+}  # fmt: skip
 
 
 @functools.cache
@@ -34,6 +37,7 @@ def _hand_over() -> None:
     """From now on public functions look whether a graph is meant."""
     hand_over(_target)
     GraphMode.is_on = staticmethod(_is_meant)
+    GraphMode.scope = staticmethod(_scope)
 
 
 def begin() -> None:
@@ -64,6 +68,14 @@ def _create(next_creator: Any, **given: Any) -> Any:
         return next_creator(**given)
     known = inspect.signature(Variable.__init__).parameters
     return Variable(**{k: v for k, v in given.items() if k in known and v is not None})
+
+
+def _scope(name: str) -> tuple[Graph, str] | None:
+    """The graph that a user's name scope belongs to, and the scope there."""
+    if not _is_meant():
+        return None
+    graph = get_default_graph()
+    return graph, graph.scope_named(name)
 
 
 def _is_meant() -> bool:

@@ -22,6 +22,7 @@ from treadle.compat.v1.values import (
     Tensor,
     chosen_session,
     element,
+    seen_as,
     thread,
 )
 from treadle.core.context import recording, taping
@@ -82,6 +83,7 @@ class Variable(metaclass=_VariableKind):
 
     __array_priority__ = 200
     __array_ufunc__ = None
+    __class__ = seen_as(td.Variable)
 
     def __init__(
         self, initial_value: Any = None, trainable: bool | None = None, collections: Any = None,
@@ -324,6 +326,7 @@ setattr(Variable, "__getitem__", _part)  # noqa: B010
 
 
 register_converter(Variable, claim)
+td.Module._kinds_of_variables = (td.Variable, Variable)
 RefVariable = VariableV1 = Variable
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from treadle.core import nest
-from treadle.core.context import context, naming, recount
+from treadle.core.context import GraphMode, context, naming, recount
 from treadle.core.interrupts import during
 from treadle.core.origin import at, user_origin
 from treadle.ops.conversion import has_dtype
@@ -67,6 +67,13 @@ class name_scope(during):
         self.name = name
         whole = name if not name or name.endswith("/") else f"{naming.scope}{name}/"
         super().__init__(naming, "scope", whole, gives=whole)
+
+    def __enter__(self) -> Any:
+        in_graph = GraphMode.scope(self.name)
+        if in_graph is not None:
+            graph, whole = in_graph
+            self._mode, self._name, self._value, self._gives = graph, "_scope", whole, whole
+        return super().__enter__()
 
 
 def group(*inputs: Any, name: str | None = None) -> None:
