@@ -182,7 +182,7 @@ LEVELS = {
         "layers",
         "ops optimizers",
         "callbacks",
-        "backend_networks mixed_precision models",
+        "backend_elements backend_networks mixed_precision models",
         "applications backend export legacy saving",
     ),
 }
