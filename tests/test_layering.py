@@ -49,9 +49,12 @@ OWNERS = {
     "onnx": {"onnx.messages"},
     "gast": {"autograph"},
     "rich": {"cli", "bench", "keras.models.summary"},
-    "matplotlib": {"cli", "bench"},
+    "matplotlib": {"cli", "bench", "keras.visualization.galleries"},
     "h5py": {"keras.models.weight_files"},
-    "PIL": {"ops.image.codecs", "keras.utils.images", "keras.preprocessing.transforms"},
+    "PIL": {
+        "ops.image.codecs", "keras.utils.images", "keras.preprocessing.transforms",
+        "keras.visualization.drawing",
+    },
     "mpi4py": {"distribute.mpi"},
     "tensorboard": {"summary.messages"},
     "pydot": {"keras.models.plotting"},
@@ -174,16 +177,16 @@ LEVELS = {
     "keras": (
         "config float8 learning_phase masks naming progress promotion replicas serialization "
         "stateless tree",
-        "quantizers",
+        "quantizers rematerialization",
         "dtype_policies random",
         "activations constraints datasets initializers regularizers utils",
-        "losses preprocessing variables",
+        "losses preprocessing variables visualization",
         "metrics",
         "layers",
         "ops optimizers",
         "callbacks",
         "backend_elements backend_networks mixed_precision models",
-        "applications backend export legacy saving",
+        "applications backend distillation export legacy saving",
     ),
 }
 
@@ -328,6 +331,9 @@ LIBRARIES = {
     ("keras.preprocessing.transforms", "PIL"): "may be missing, and few programs need it",
     ("keras.preprocessing.transforms", "scipy"): "may be missing, and few programs need it",
     ("keras.utils.images", "PIL"): "may be missing, and few programs need it",
+    ("keras.visualization.drawing", "PIL"): "may be missing, and few programs need it",
+    ("keras.visualization.galleries", "matplotlib.pyplot"): "may be missing, and few programs "
+    "need it",
     ("names", "difflib"): "for the text of an error",
     ("onnx.messages", "onnx"): "may be missing, and few programs need it",
     ("numpy_staging.staging", "difflib"): "for the text of an error",

@@ -159,11 +159,7 @@ _INSTEAD = {
     ),
     "DTypePolicyMap": "Give each layer its dtype, or use keras.config.set_dtype_policy",
     "SymbolicScope": "It belongs to the JAX backend of Keras: use td.function",
-    "RematScope": "Use keras.remat, or td.recompute_grad, on functions",
     "distribution": "Use td.distribute for devices and workers",
-    "distillation": "Use a train_step of your own with both models",
-    "FeatureSpace": "It is not provided: use the preprocessing layers of keras.layers",
-    "visualization": "Images are not drawn here: use matplotlib on their arrays",
     "wrappers": "Models are not scikit-learn's estimators: call fit and predict in a class of your "
     "own that has sklearn.base.BaseEstimator",
     **dict.fromkeys(
@@ -177,8 +173,6 @@ _INSTEAD = {
         "The layers are in keras.layers",
     ),
     "KerasFileEditor": "Use h5py on the model.weights.h5 of the .keras archive, which is a zip",
-    "audio_dataset_from_directory": "Sound files are not read: use the module wave, and "
-    "td.data.Dataset.from_tensor_slices",
     **dict.fromkeys(
         ("to_variant", "from_variant", "get_model_proto"),
         "Datasets are no tensors: give them to functions as they are, and keep their elements with "

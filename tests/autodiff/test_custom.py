@@ -182,6 +182,28 @@ def test_recompute_grad_runs_again_and_keeps_the_gradient():
         np.testing.assert_allclose(got, want)
 
 
+def test_recompute_grad_of_variables_in_functions():
+    v = td.Variable([2.0, 3.0])
+    x = td.constant([0.1, 0.2])
+
+    def gradients(layer):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = td.reduce_sum(layer(x) ** 2)
+        return tape.gradient(y, [x, v])
+
+    def inner(x):
+        return td.tanh(x * v)
+
+    once = td.recompute_grad(inner)
+    twice = td.recompute_grad(lambda x: once(x) + v)
+    for got, plain in ((once, inner), (twice, lambda x: inner(x) + v)):
+        expected = gradients(plain)
+        for found in (gradients(got), td.function(gradients)(got)):
+            for own, other in zip(found, expected, strict=True):
+                np.testing.assert_allclose(own, other, rtol=1e-6)
+
+
 def test_grad_pass_through():
     x = td.constant(1.7)
     with td.GradientTape() as tape:

@@ -248,3 +248,22 @@ def python_reductions(a):
 def test_builtin_reductions_of_arrays_give_what_python_gives(dtype):
     values = (np.arange(20) % 5).astype(dtype)
     assert_alike(td.jit(python_reductions)(values), python_reductions(values))
+
+
+def test_elements_assigned_in_a_branch_of_a_loop_beside_another_variable():
+    def walk(x):
+        values = [x[0], x[1], x[2], x[3]]
+        place, going = 0, True
+        while going:
+            going = values[place] > 0
+            if going:
+                values[place] = values[place + 1] - 1
+                place = place + 1
+                going = place < 3
+        values[place] = x[0]
+        return values, place
+
+    x = np.array([3, 2, 4, 1])
+    jitted = td.jit(walk)
+    for _ in range(2):
+        assert jitted(x) == walk(x)

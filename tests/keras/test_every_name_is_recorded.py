@@ -52,12 +52,9 @@ MISSING = {
     "numbers of 4 bits that are fitted to examples": {
         "quantizers": "AWQConfig GPTQConfig", "dtype_policies": "AWQDTypePolicy GPTQDTypePolicy",
     },
-    "of Keras's other backends": {"": "RematScope SymbolicScope distribution"},
-    "sounds are not read, pictures not drawn": {
-        "utils": "audio_dataset_from_directory", "": "visualization",
-    },
+    "of Keras's other backends": {"": "SymbolicScope distribution"},
     "of Keras 3 alone": {
-        "": "distillation", "dtype_policies": "DTypePolicyMap", "utils": "FeatureSpace",
+        "dtype_policies": "DTypePolicyMap",
         "saving": "KerasFileEditor", "optimizers": "MultiOptimizer OptimizerMap",
     },
 }  # fmt: skip

@@ -46,6 +46,7 @@ class Suite:
         self.in_time = in_time
         self.outcomes: dict[str, str] = {}
         self.errors: dict[str, str] = {}
+        self.reasons: dict[str, str] = {}  # of those that were left out
         if not report.exists():  # the process was killed
             return
         for case in ElementTree.parse(report).iter("testcase"):
@@ -54,6 +55,8 @@ class Suite:
             bad = found.get("failure", found.get("error"))
             if bad is not None:
                 self.errors[name] = _last_error(f"{bad.get('message')}\n{bad.text}")
+            if "skipped" in found:
+                self.reasons[name] = str(found["skipped"].get("message"))
             outcome = FAILED if bad is not None else SKIPPED if "skipped" in found else PASSED
             self.outcomes[name] = outcome
         if not in_time and self.outcomes:  # the test that was interrupted is no result

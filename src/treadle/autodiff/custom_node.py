@@ -161,6 +161,6 @@ def with_gradient(
 CUSTOM = register(
     Op(
         "custom_gradient", _infer, _eager, _gradient,
-        tags=frozenset({"any_elements", "gradient_mark"}), batch=_batch,
+        tags=frozenset({"any_elements", "gradient_mark"}), batch=_batch, takes_variables=True,
     )
 )  # fmt: skip

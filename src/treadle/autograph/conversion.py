@@ -15,10 +15,13 @@ from treadle.autograph.analysis.definedness import definedness
 from treadle.autograph.analysis.jumps import statements
 from treadle.autograph.analysis.liveness import liveness
 from treadle.autograph.analysis.walking import walk
+from treadle.autograph.converters.chains import split_chains
 from treadle.autograph.converters.comparisons import Comparisons
 from treadle.autograph.converters.deletions import mark_deletions
 from treadle.autograph.converters.expressions import Expressions
 from treadle.autograph.converters.functional import Functional
+from treadle.autograph.converters.handlers import guard_handlers
+from treadle.autograph.converters.in_place_calls import mark_changes
 from treadle.autograph.converters.items import Items
 from treadle.autograph.converters.jumps import lower_jumps
 from treadle.autograph.converters.left_to_python import Obstacles, decide_python
@@ -98,6 +101,8 @@ def _convert(
     if not isinstance(root, gast.Lambda):
         comments.attach(root, source.lines)  # first: the tree is still as in the source
     if optional:
+        mark_changes(root)
+        guard_handlers(root)
         root = Comparisons().visit(root)
     if source.class_name is not None:
         mangle(root, source.class_name)
@@ -157,6 +162,7 @@ class _Function:
         body = self.node.body
         matching = Matching(body, self.names)
         matching.block(body)
+        split_chains(body, self.names)
         Sequencing(self.names).block(body)
         mark_deletions(body)
         return matching.helpers

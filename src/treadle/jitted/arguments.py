@@ -11,6 +11,7 @@ import numpy as np
 from treadle.core import dtypes, nest
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor, from_array
+from treadle.jitted.records import Records, are_records, split
 from treadle.jitted.variables import is_ready, native, variable_over
 from treadle.ops.state import Variable
 from treadle.tracing.signature import display_name
@@ -95,7 +96,8 @@ class Bound:
     """One call's arguments.
 
     Attributes:
-        args, kwargs: as the Python function takes them.
+        args, kwargs: as the trace takes them: arrays of records as their fields.
+        given: both as the Python function takes them.
         leaves: the leaves of these, in order.
         kinds: for every leaf ARRAY, NUMBER, SCALAR or STATIC.
         key: equal for calls that one program serves; None where that cannot be told in advance.
@@ -103,7 +105,8 @@ class Bound:
     """
 
     __slots__ = (
-        "args", "has_tensors", "is_known", "key", "kinds", "kwargs", "leaves", "parameters",
+        "args", "given", "has_tensors", "is_known", "key", "kinds", "kwargs", "leaves",
+        "parameters",
     )  # fmt: skip
 
     def __init__(
@@ -111,9 +114,14 @@ class Bound:
     ) -> None:
         self.parameters = parameters
         self.args, self.kwargs = args, kwargs
+        self.given = args, kwargs
         self.has_tensors, self.is_known = False, True
         simple = not kwargs and not any(isinstance(a, _NESTED) for a in args)
         self.leaves = list(args) if simple else nest.flatten((args, kwargs))
+        if any(map(are_records, self.leaves)):
+            simple = False
+            self.args, self.kwargs = args, kwargs = nest.map_structure(split, (args, kwargs))
+            self.leaves = nest.flatten((args, kwargs))
         self.kinds: list[str] = []
         keys: list[Any] = [] if simple else [_structure(args, kwargs)]
         seen: dict[int, int] = {}
@@ -207,7 +215,7 @@ class Bound:
     def with_pinned(self, numbers: Collection[int]) -> Bound:
         """The same arguments, with some ints as constants of the program."""
         self.parameters.pin(numbers)
-        return Bound(self.parameters, self.args, self.kwargs)
+        return Bound(self.parameters, *self.given)
 
     def places(self, count: int, names: Sequence[str]) -> list[tuple[int | None, Any]] | None:
         """The arguments in canonical order with their places among the values of a call, which are
@@ -293,6 +301,8 @@ def _structure(args: Any, kwargs: Any) -> Any:
         own: Any = (type(args), *(_structure(a, None) for a in args))
     elif isinstance(args, dict):
         own = (dict, *((k, _structure(v, None)) for k, v in sorted(args.items())))
+    elif isinstance(args, Records):
+        own = (type(args), args.dtype)
     else:
         own = type(args) if nest.is_nested(args) else None
     return (own, _structure(kwargs, None)) if kwargs else own

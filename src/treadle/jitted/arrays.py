@@ -35,7 +35,7 @@ from treadle.numpy_staging.functions import named
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.control.control_flow import cond
-from treadle.ops.control.raising import mark
+from treadle.ops.control.marks import mark
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import complex_numbers
 from treadle.ops.elementwise.casting import cast
@@ -142,6 +142,18 @@ class TracedSequence:
         """A list with the same elements."""
         raise NotImplementedError
 
+    def own_copy(self) -> Any:
+        """What a branch changes in place of it."""
+        return self
+
+    def listed(self) -> Any:
+        """The list of its elements."""
+        return self
+
+    def readable(self) -> Any:
+        """A part of a result."""
+        return self
+
 
 class Indirect:
     """Stands for a value that is asked for, which may add something to the program."""
@@ -152,6 +164,13 @@ class Indirect:
     def get(self) -> Any:
         """The value."""
         raise NotImplementedError
+
+
+class Grouped:
+    """Several arrays that are one value to the user."""
+
+    __slots__ = ()
+    __array_ufunc__ = None
 
 
 def direct(value: Any) -> Any:
@@ -419,6 +438,10 @@ class Array(Traced):
         return wrapped(named("choose")(self.tensor, unwrapped(choices)))
 
     @property
+    def flags(self) -> Flags:
+        return Flags(self)
+
+    @property
     def strides(self) -> tuple[int, ...]:
         """The bytes from one element to the next along each axis, where they are in row order."""
         sizes = [d for d in self.dims if isinstance(d, int)]
@@ -460,6 +483,24 @@ class Array(Traced):
         if not self.ndim:
             return self.item()
         return [row.tolist() if self.ndim > 1 else as_number(row) for row in self]
+
+
+class Flags:
+    """``x.flags`` of an array of the program, whose elements lie in row order where it is no view:
+    of an argument too, which the program gets so."""
+
+    def __init__(self, array: Array) -> None:
+        self.c_contiguous = self.contiguous = array.is_contiguous or array.ndim == 0
+        turned = array.T
+        self.f_contiguous = turned.is_contiguous if array.ndim > 1 else self.c_contiguous
+        self.forc = self.c_contiguous or self.f_contiguous
+        self.fnc = self.f_contiguous and not self.c_contiguous
+        self.writeable = self.aligned = True
+        self.owndata = not array.views
+
+    def __getitem__(self, name: str) -> bool:
+        found: bool = getattr(self, name.lower())
+        return found
 
 
 class ChosenStorage(Storage):
@@ -653,7 +694,10 @@ def is_traced(value: Any) -> bool:
         return any(is_traced(v) for v in value)
     if isinstance(value, slice):
         return any(is_traced(v) for v in (value.start, value.stop, value.step))
-    return type(value) is SymbolicNumber or isinstance(value, Traced | TracedSequence | Indirect)
+    return type(value) is SymbolicNumber or isinstance(value, _OF_THE_RUN)
+
+
+_OF_THE_RUN = Traced | TracedSequence | Indirect | Grouped
 
 
 def number_of(dim: Dim) -> Any:

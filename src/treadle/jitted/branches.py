@@ -29,7 +29,13 @@ from treadle.jitted.merged_arrays import MergedArray
 from treadle.jitted.optional_values import MaybeNone, maybe_none, taking
 from treadle.jitted.storage import Scope, scope
 from treadle.ops.control import control_flow
-from treadle.ops.control.raising import Raised, is_raised_by_user, marks, raise_unless
+from treadle.ops.control.marks import marks
+from treadle.ops.control.raising import (
+    Raised,
+    is_raise_statement,
+    is_raised_by_user,
+    raise_unless,
+)
 from treadle.ops.elementwise.logic import logical_not
 from treadle.ops.registry import run_with_regions
 
@@ -53,6 +59,8 @@ class Branch:
                     self.result = run()
                 except Exception as error:
                     if not raises and not is_raised_by_user(error, "treadle.jitted.function"):
+                        if is_raise_statement(error):
+                            raise _in_try(error) from error
                         raise
                     self.raised = Raised(error, shown)
                     return []
@@ -101,6 +109,14 @@ class Branch:
                 value = form.of(self.elements(value)) if is_array else form.tensor(value)
             self.values.append(value)
         return len(self.values) - 1
+
+
+def _in_try(error: Exception) -> NotStaged:
+    return NotStaged(
+        f"{type(error).__name__} is raised under a condition that only the run knows, in a try "
+        f"statement that would catch it: keep in a variable what happened, and ask it"
+        f"{at(user_origin())}"
+    )
 
 
 def _arrays(result: Any) -> Iterator[Array]:
@@ -244,6 +260,10 @@ class Merge:
             return a, grown_like(b, a)
 
     def structure(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        if type(a) is tuple and type(b) is tuple and len(a) == len(b):
+            # Each for itself: a list that both sides name is the one that they change in place.
+            return self.parts(a, b)
+        a, b = (s.journal.content(v) for s, v in zip(self.sides, (a, b), strict=True))
         try:
             nest.assert_same_structure(a, b)
         except (TypeError, ValueError):

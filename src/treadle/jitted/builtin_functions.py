@@ -34,6 +34,7 @@ from treadle.jitted.forms import form_of, joined
 from treadle.jitted.grown_lists import is_left
 from treadle.jitted.iteration import Counted, as_counted, enumerate, range, reversed, zip
 from treadle.jitted.operations import call_function
+from treadle.jitted.records import Record, Records
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.statements import (
     and_,
@@ -74,6 +75,8 @@ def len(value: Any) -> Any:
         return number_of(value.dims[0])
     if isinstance(value, TracedSequence):
         return value.length
+    if isinstance(value, Records) and not isinstance(value, Record):
+        return number_of(value.dims[0])
     if is_left(value):
         value[0].fail()
     if isinstance(value, Counted):
@@ -211,6 +214,7 @@ def all(source: Any, /) -> Any:
 
 
 def sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+    iterable = iterable.listed() if isinstance(iterable, TracedSequence) else iterable
     if isinstance(iterable, Array) and key is None:
         made = iterable.copy()
         made.sort()
@@ -225,7 +229,8 @@ def sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 
 def list(*iterable: Any) -> Any:
-    return list_of(*iterable) if iterable else []
+    source = [i.listed() if isinstance(i, TracedSequence) else i for i in iterable]
+    return list_of(*source) if iterable else []
 
 
 def tuple(*iterable: Any) -> Any:

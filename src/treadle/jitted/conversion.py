@@ -20,6 +20,7 @@ from treadle.autograph.generated import AG
 from treadle.autograph.twins import template_of
 from treadle.core.origin import LINE_MAPS
 from treadle.jitted.namespace import Globals, add_stand_in, stand_in
+from treadle.jitted.tables import method_of
 from treadle.jitted.written import set_conversion
 
 _GENERATORS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
@@ -42,14 +43,18 @@ def call(target: Any) -> Any:
     if isinstance(target, types.FunctionType):
         return convert(target)
     if isinstance(target, types.MethodType):
-        function = target.__func__
+        function, owner = target.__func__, target.__self__
+        if isinstance(owner, type) and stand_in(owner) is not owner:
+            return getattr(stand_in(owner), target.__name__)
         if not isinstance(function, types.FunctionType):
             return target
         return types.MethodType(convert(function), target.__self__)
     if isinstance(target, functools.partial):
         return functools.partial(call(target.func), *target.args, **target.keywords)
     if isinstance(target, type | types.BuiltinFunctionType):
-        return target
+        owner = getattr(target, "__self__", None)
+        is_method = type(owner) in (dict, set) and not isinstance(target, type)
+        return method_of(owner, target.__name__, target) if is_method else target
     method = getattr(type(target), "__call__", None)  # noqa: B004
     if isinstance(method, types.FunctionType) and not config.is_library_object(method):
         return types.MethodType(convert(method), target)

@@ -44,6 +44,7 @@ from treadle.jitted.random_numbers import GENERATORS
 from treadle.jitted.reports import CHANGED, advise, describe
 from treadle.jitted.results import Results, collect
 from treadle.jitted.storage import Storage, assign_states, own_trace
+from treadle.ops.control.marks import printed_marks
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import symbolic_number
 from treadle.ops.state import Variable
@@ -107,7 +108,7 @@ class Jitted:
         if plan.written:
             overlap = bound.overlapping(plan.written, captured)
             if overlap:  # views of one memory: only NumPy knows the order of reads and writes
-                return self.python_function(*bound.args, **bound.kwargs)
+                return self.python_function(*bound.given[0], **bound.given[1])
         operands, changed = bound.operands(plan.written)
         inputs = [operands[i] for i in plan.order]
         ran(f"__inference_{plan.concrete.name}_{plan.concrete.number}", HOST)
@@ -119,7 +120,7 @@ class Jitted:
             if found_there is not array:
                 array[...] = found_there
         made = plan.results.pack(found, bound.leaves)
-        return received((bound.args, bound.kwargs), plan.results.changed, made)
+        return received(bound.given, plan.results.changed, made)
 
     @puts_modes_back
     def _inside(self, bound: Bound) -> Any:
@@ -192,7 +193,7 @@ class Jitted:
         builder: Any = context.recorder
         if _traces.first is not None:
             return self._repeated(_traces.first, Kinds(kinds).flat, leaves)
-        with own_trace(call_ufunc):
+        with own_trace(call_ufunc), printed_marks():
             signature = Kinds(kinds)
             values, storages = _stand_ins(signature.flat, leaves)
             args, kwargs = signature.pack(values)

@@ -94,7 +94,6 @@ class Template:
                 listed.storages.update(leaf.storage.roots())
         return [form.tensor(leaf) for form, leaf in zip(self.forms, leaves, strict=True)]
 
-
     def joined(self, other: Template) -> Template:
         """A form that fits the elements of both.
 
@@ -233,6 +232,11 @@ class GrownList(TracedSequence):
     def copy(self) -> GrownList:
         return GrownList(self.template, self.parts)
 
+    own_copy = copy
+
+    def readable(self) -> StackedList:
+        return self.stacked()
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(list, name):
             raise AttributeError(f"'list' object has no attribute {name!r}")
@@ -307,13 +311,13 @@ def is_left(values: Any) -> bool:
 
 def own_copy(value: Any) -> Any:
     """The value of a variable for a branch: a list of its own, where it grows."""
-    return value.copy() if isinstance(value, GrownList) else value
+    return value.own_copy() if isinstance(value, TracedSequence) else value
 
 
 def readable(value: Any) -> Any:
     """A result, with lists of known elements in place of those that grew."""
-    if isinstance(value, GrownList):
-        return value.stacked()
+    if isinstance(value, TracedSequence):
+        return value.readable()
     if type(value) in (list, tuple):
         return type(value)(readable(v) for v in value)
     if type(value) is dict:

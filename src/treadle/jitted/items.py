@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from treadle.autograph import operators as python_operators
+from treadle.autograph.operators import places
 from treadle.autograph.operators.paths import Path
 from treadle.core.origin import at, user_origin
 from treadle.jitted.arrays import (
     Array,
     ConcreteValueError,
+    Grouped,
     TracedSequence,
     direct,
     element_of,
@@ -22,12 +24,20 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.list_positions import element_at, set_element
 from treadle.jitted.optional_values import MaybeNone
+from treadle.jitted.tables import table_for, with_entry
 from treadle.ops.elementwise.selection import where as select
+
+
+def attribute(owner: Any, name: str, items: bool = False) -> Any:
+    """The place ``owner.name``; None for a field of records, whose arrays tell their changes."""
+    return None if isinstance(owner, Grouped) else places.attribute(owner, name, items)
 
 
 def get_item(target: Any, key: Any) -> Any:
     """``target[key]``; a list or tuple is read at a position that only the run knows."""
     target = direct(target)
+    if isinstance(target, dict) and is_traced(key):
+        return table_for(target, key)[key]
     if type(target) in (list, tuple) and is_traced(key) and not isinstance(key, slice):
         return element_at(target, key)
     return target[key]
@@ -44,9 +54,11 @@ def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
             holder = holder[inner]
         set_item(holder, key[-1], value)
         return target
-    if isinstance(target, TracedSequence):
+    if isinstance(target, TracedSequence | Grouped):
         target[key] = value  # type: ignore[index]
         return target
+    if isinstance(target, dict) and is_traced(key):
+        return with_entry(target, key, value)
     if not isinstance(target, Array):
         _check_container(target, key, value)
         if type(target) is list and is_traced(key):
@@ -88,8 +100,8 @@ def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Any = Non
         mask = last.tensor[(..., *(None,) * (holder.ndim - last.ndim))]
         holder.write(select(mask, new, old))
         return target
-    set_item(holder, last, _UPDATES[symbol](get_item(holder, last), value))
-    return target
+    made = set_item(holder, last, _UPDATES[symbol](get_item(holder, last), value))
+    return made if holder is target else target
 
 
 def _is_mask(key: Any) -> bool:

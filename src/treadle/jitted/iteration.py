@@ -27,6 +27,7 @@ from treadle.jitted.arrays import (
     unwrapped_bound,
 )
 from treadle.jitted.forms import Form, form_of
+from treadle.jitted.records import Record, Records
 from treadle.jitted.storage import captured_storage
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers import python_numbers
@@ -83,7 +84,10 @@ def as_counted(iterable: Any) -> Counted | None:
     if isinstance(iterable, Array) and iterable.ndim:
         return Counted(number_of(iterable.dims[0]), lambda i: iterable[i])
     if isinstance(iterable, TracedSequence):
-        return Counted(iterable.length, iterable.at)
+        items = iterable.listed()
+        return Counted(items.length, items.at)
+    if isinstance(iterable, Records) and not isinstance(iterable, Record):
+        return Counted(number_of(iterable.dims[0]), lambda i: iterable[i])
     return None
 
 

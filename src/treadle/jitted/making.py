@@ -20,6 +20,7 @@ from treadle.jitted.arrays import (
     unwrapped,
     unwrapped_bound,
 )
+from treadle.jitted.records import Records, is_supported
 from treadle.jitted.storage import Storage
 from treadle.numpy_staging.dtypes import as_array, is_weak, result_dtype, to
 from treadle.ops.conversion import convert_to_tensor
@@ -60,6 +61,14 @@ def dtype_of(dtype: Any, default: DType) -> DType:
         ) from None
 
 
+def record_dtype(dtype: Any) -> np.dtype[Any] | None:
+    """A dtype argument that has fields which the graph can hold; None for others."""
+    if not isinstance(dtype, np.dtype | list | dict):
+        return None
+    found: np.dtype[Any] = np.dtype(dtype)  # type: ignore[arg-type]
+    return found if is_supported(found) else None
+
+
 def _shape(shape: Any) -> list[Any]:
     if isinstance(shape, Traced) and shape.ndim:
         return shape.tensor  # type: ignore[return-value]
@@ -75,11 +84,17 @@ def _fresh(tensor: Tensor) -> Array:
     return Array(Storage(tensor))
 
 
-def zeros(shape: Any, dtype: Any = None, order: str = "C", **options: Any) -> Array:
+def zeros(shape: Any, dtype: Any = None, order: str = "C", **options: Any) -> Any:
+    of_records = record_dtype(dtype)
+    if of_records is not None:
+        return Records.made(of_records, shape, zeros)
     return _fresh(creation.zeros(_shape(shape), dtype_of(dtype, dtypes.float64)))
 
 
-def ones(shape: Any, dtype: Any = None, order: str = "C", **options: Any) -> Array:
+def ones(shape: Any, dtype: Any = None, order: str = "C", **options: Any) -> Any:
+    of_records = record_dtype(dtype)
+    if of_records is not None:
+        return Records.made(of_records, shape, ones)
     return _fresh(creation.ones(_shape(shape), dtype_of(dtype, dtypes.float64)))
 
 
@@ -101,6 +116,9 @@ def _like(a: Any, dtype: Any, shape: Any) -> tuple[list[Any], DType]:
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, **options: Any) -> Any:
+    if isinstance(a, Records) or record_dtype(dtype) is not None:
+        of_fields = a.dtype if dtype is None else dtype
+        return zeros(a.shape if shape is None else shape, of_fields)
     dims, wanted = _like(a, dtype, shape)
     return _fresh(creation.zeros(dims, wanted))
 
@@ -139,6 +157,8 @@ def array(
     ndmin: int = 0, like: Any = None,
 ) -> Any:  # fmt: skip
     """``np.array`` of numbers, arrays and nested lists of them, with elements of its own."""
+    if isinstance(object, Records):
+        return object.copy()
     if not is_traced(object):
         kind = None if dtype is None else dtype_of(dtype, dtypes.float64).np_dtype
         return known(np.array(object, kind, ndmin=ndmin))
@@ -151,6 +171,8 @@ def array(
 
 def asarray(a: Any, dtype: Any = None, order: Any = None, **options: Any) -> Any:
     """``np.asarray``: the array itself where its dtype is the wanted one."""
+    if isinstance(a, Records):
+        return a
     if isinstance(a, Array) and dtype_of(dtype, a.tensor.dtype) is a.tensor.dtype:
         return a
     return array(a, dtype)

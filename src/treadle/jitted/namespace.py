@@ -27,6 +27,7 @@ from treadle.jitted import (
     making,
     math_functions,
     mutation,
+    ordered_lists,
 )
 from treadle.jitted.arrays import (
     Array,
@@ -39,6 +40,7 @@ from treadle.jitted.arrays import (
     wrapped,
 )
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
+from treadle.jitted.printing import printed
 from treadle.jitted.random_numbers import CONSTRUCTORS, GENERATORS, Drawing, drawing
 from treadle.jitted.storage import captured_storage
 from treadle.jitted.written import traced
@@ -85,6 +87,8 @@ def stand_in(value: Any) -> Any:
         )
     if isinstance(value, type) and issubclass(value, np.generic):
         return ScalarType(value)
+    if isinstance(value, type) and value.__module__.startswith("numba.typed"):
+        return _NUMBAS.get(value.__name__, value)
     if callable(value) and not isinstance(value, type) and _is_numpys(value):
         return function_of(value)
     if isinstance(value, types.BuiltinFunctionType) and value.__module__ in ("math", "cmath"):
@@ -106,7 +110,7 @@ def add_stand_in(value: Any, made: Any) -> None:
 
 
 _MODULES = {
-    "cmath", "functools", "itertools", "math", "random",
+    "bisect", "cmath", "functools", "heapq", "itertools", "math", "random",
     "numpy", "numpy.fft", "numpy.lib", "numpy.lib.stride_tricks", "numpy.linalg", "numpy.random",
 }  # fmt: skip
 
@@ -254,8 +258,34 @@ class _TypeType(type):
 
 _BUILTINS: dict[str, Any] = {
     "complex": type.__new__(_ComplexType, "complex", (), {"dtype": np.dtype(complex)}),
+    "print": printed,
     "type": type.__new__(_TypeType, "type", (), {}),
 }
+
+
+class _TypedDict(dict[Any, Any]):
+    """Numba's ``typed.Dict``: the program finds out the types itself."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        return dict(*args)
+
+    @classmethod
+    def empty(cls, *args: Any, **options: Any) -> dict[Any, Any]:
+        return {}
+
+
+class _TypedList(list[Any]):
+    """Numba's ``typed.List``."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        return list(*args)
+
+    @classmethod
+    def empty_list(cls, *args: Any, **options: Any) -> list[Any]:
+        return []
+
+
+_NUMBAS = {"Dict": _TypedDict, "List": _TypedList}
 
 
 class _ArrayType(type):
@@ -308,6 +338,9 @@ class _Grid:
 
 for _constructor, _made in CONSTRUCTORS.items():
     add_stand_in(_constructor, _made)
+
+for _function, _made in ordered_lists.FUNCTIONS.items():
+    add_stand_in(_function, _made)
 
 for _grid in (np.mgrid, np.ogrid, np.r_, np.c_):
     add_stand_in(_grid, _Grid(_grid))

@@ -43,7 +43,7 @@ def _call_traced(jitted: Any, bound: Bound) -> Any:
     inputs = [v if isinstance(v, Variable) else convert_to_tensor(v) for v in values]
     found = plan.concrete.run([*inputs, *plan.concrete.graph.captures])
     made = plan.results.tensors(found, bound.leaves)
-    return received((bound.args, bound.kwargs), plan.results.changed, made)
+    return received(bound.given, plan.results.changed, made)
 
 
 def _spliced(jitted: Any, bound: Bound) -> Any:
@@ -72,7 +72,7 @@ def _spliced(jitted: Any, bound: Bound) -> Any:
     changed = before.changed()
     _check_values(result)
     contents = nest.map_structure(_tensor_of, [holder for _, holder in changed])
-    put((bound.args, bound.kwargs), [path for path, _ in changed], contents)
+    put(bound.given, [path for path, _ in changed], contents)
     return nest.map_structure(_tensor_of, result)
 
 

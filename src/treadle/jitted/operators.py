@@ -8,12 +8,13 @@ that see it.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from treadle.autograph import operators as python_operators
 from treadle.autograph.operators.outer import outer
 from treadle.autograph.operators.paths import path
-from treadle.autograph.operators.places import attribute, item
+from treadle.autograph.operators.places import item
 from treadle.autograph.operators.undefined import defined, undefined
 from treadle.jitted.builtin_functions import (
     abs,
@@ -44,12 +45,14 @@ from treadle.jitted.builtin_functions import (
 )
 from treadle.jitted.conversion import call
 from treadle.jitted.items import (
+    attribute,
     get_item,
     set_attribute_item,
     set_item,
     update_attribute_item,
     update_item,
 )
+from treadle.jitted.namespace import add_stand_in
 from treadle.jitted.optional_values import is_none
 from treadle.jitted.statements import (
     and_,
@@ -61,8 +64,11 @@ from treadle.jitted.statements import (
     in_,
     not_,
     or_,
+    pass_on,
     while_stmt,
 )
+
+add_stand_in(operator.getitem, get_item)
 
 
 def __getattr__(name: str) -> Any:
@@ -74,7 +80,7 @@ __all__ = [
     "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined", "enumerate",
     "equal", "filter", "float", "for_stmt", "generator", "get_item", "if_exp", "if_stmt", "in_",
     "int", "is_none", "item", "iter", "iterable", "len", "list", "list_comp", "map", "max", "min",
-    "not_", "or_", "outer", "path", "python_bool", "python_iterable", "range", "reversed",
-    "set_attribute_item", "set_item", "sorted", "sum", "tuple", "undefined",
+    "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range",
+    "reversed", "set_attribute_item", "set_item", "sorted", "sum", "tuple", "undefined",
     "update_attribute_item", "update_item", "while_stmt", "zip",
 ]  # fmt: skip

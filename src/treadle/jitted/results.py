@@ -16,8 +16,10 @@ from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.forms import ARRAY, NUMBER, SCALAR
 from treadle.jitted.grown_lists import Left, readable
 from treadle.jitted.iteration import Counted
+from treadle.jitted.records import has_records, together
 from treadle.jitted.storage import Storage
 from treadle.jitted.views import Key, Permuted, Reshaped, View, is_constant
+from treadle.ops.control.marks import with_values
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import SymbolicNumber
 
@@ -72,7 +74,22 @@ class Known(NamedTuple):
         return self.value
 
 
-Leaf = OfProgram | OfArgument | Known
+class OfTexts(NamedTuple):
+    """A text with values that the program computes: `parts` are texts, and the leaves of values
+    with their formats."""
+
+    parts: tuple[str | tuple[OfProgram | OfArgument | Known, str], ...]
+
+    def made(self, found: Sequence[Any], leaves: Sequence[Any]) -> str:
+        return "".join(
+            p if isinstance(p, str) else format(p[0].made(found, leaves), p[1]) for p in self.parts
+        )
+
+    def tensor(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        return self.made(found, leaves)
+
+
+Leaf = OfProgram | OfArgument | Known | OfTexts
 
 
 class Results:
@@ -92,6 +109,7 @@ class Results:
         self.structure = nest.map_structure(lambda _: None, structure)
         self.leaves = leaves
         self.is_single = not nest.is_nested(structure)
+        self.has_records = has_records(structure)
         self.changed = changed
 
     def pack(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
@@ -102,19 +120,24 @@ class Results:
 
     def structured(self, made: Sequence[Any]) -> Any:
         """The result, of its leaves."""
-        return nest.pack(self.structure, list(made))
+        found = nest.pack(self.structure, list(made))
+        return together(found) if self.has_records else found
 
     def tensors(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
         """The result with tensors in place of arrays, scalars and numbers."""
-        return self.structured([leaf.tensor(found, leaves) for leaf in self.leaves])
+        return nest.pack(self.structure, [leaf.tensor(found, leaves) for leaf in self.leaves])
 
 
 def collect(
-    result: Any, arguments: dict[Storage, int], changed: Sequence[tuple[Sequence[Any], Any]] = ()
+    result: Any,
+    arguments: dict[Storage, int],
+    changed: Sequence[tuple[Sequence[Any], Any]] = (),
+    shown: Sequence[Any] = (),
 ) -> tuple[Results, list[Tensor]]:
     """How to make `result`, and the tensors that the program gives for it.
 
     Args:
+        shown: the values that texts in the result have marks for.
         changed: lists and dicts among the arguments that hold something else now, with their paths.
 
     Raises:
@@ -122,7 +145,7 @@ def collect(
     """
     if changed:
         result = result, [holder for _, holder in changed]
-    found, result = _Collected(arguments), readable(result)
+    found, result = _Collected(arguments, shown), readable(result)
     leaves = [found.leaf(v) for v in nest.flatten(result)]
     return Results(result, leaves, [path for path, _ in changed]), found.tensors
 
@@ -130,8 +153,8 @@ def collect(
 class _Collected:
     """The tensors that a result needs of the program, each once."""
 
-    def __init__(self, arguments: dict[Storage, int]) -> None:
-        self.arguments = arguments
+    def __init__(self, arguments: dict[Storage, int], shown: Sequence[Any]) -> None:
+        self.arguments, self.shown = arguments, shown
         self.tensors: list[Tensor] = []
         self.arrays: dict[Any, OfProgram] = {}
 
@@ -154,7 +177,10 @@ class _Collected:
             raise TypeError(
                 f"a jitted function cannot return an iterator or range{at(user_origin())}"
             )
-        return Known(value)
+        parts = None
+        if self.shown and isinstance(value, str):
+            parts = with_values(value, self.shown, lambda v, spec: (self.leaf(v), spec))
+        return Known(value) if parts is None else OfTexts(tuple(parts))
 
     def array(self, value: Array) -> Leaf:
         source = self.arguments.get(value.storage)

@@ -4,11 +4,13 @@ decide."""
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from treadle.autograph.errors import UndefinedVariableError
+from treadle.autograph.operators.logical import MOST_NESTED
 from treadle.autograph.operators.rolled_items import use_up
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
@@ -17,6 +19,7 @@ from treadle.jitted import iteration
 from treadle.jitted.arrays import (
     Array,
     ConcreteValueError,
+    Scalar,
     Traced,
     TracedSequence,
     as_number,
@@ -31,6 +34,15 @@ from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.storage import scopes
+from treadle.jitted.tables import (
+    NeedsTable,
+    Table,
+    as_table,
+    is_it,
+    is_outermost,
+    leave_table,
+    opened,
+)
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.logic import logical_not
@@ -88,7 +100,11 @@ def and_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
         test = truth(value)
         if isinstance(test, Tensor):
             rest = others[i:]
-            return if_exp(value, lambda: truth_value(and_(*rest)), lambda: False)  # noqa: B023
+            if len(rest) > MOST_NESTED:
+                head = and_(lambda: value, *rest[:MOST_NESTED])  # noqa: B023
+                return and_(lambda: head, *rest[MOST_NESTED:])  # noqa: B023
+            no = _like_bools(value, False)
+            return if_exp(value, lambda: _truth_kept(and_(*rest)), lambda: no)  # noqa: B023
         if not test:
             return value
         value = other()
@@ -102,11 +118,28 @@ def or_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
         test = truth(value)
         if isinstance(test, Tensor):
             rest = others[i:]
-            return if_exp(value, lambda: True, lambda: truth_value(or_(*rest)))  # noqa: B023
+            if len(rest) > MOST_NESTED:
+                head = or_(lambda: value, *rest[:MOST_NESTED])  # noqa: B023
+                return or_(lambda: head, *rest[MOST_NESTED:])  # noqa: B023
+            yes = _like_bools(value, True)
+            return if_exp(value, lambda: yes, lambda: _truth_kept(or_(*rest)))  # noqa: B023
         if test:
             return value
         value = other()
     return value
+
+
+def _like_bools(value: Any, truth: bool) -> Any:
+    """A truth in the type of an operand: a NumPy bool where that is one, else Python's."""
+    return Scalar(convert_to_tensor(truth)) if _is_numpy_bool(value) else truth
+
+
+def _truth_kept(value: Any) -> Any:
+    return value if _is_numpy_bool(value) else truth_value(value)
+
+
+def _is_numpy_bool(value: Any) -> bool:
+    return isinstance(value, Scalar) and value.tensor.dtype.is_bool
 
 
 def truth_value(value: Any) -> Any:
@@ -117,6 +150,11 @@ def truth_value(value: Any) -> Any:
 
 def in_(item: Any, container: Any) -> Any:
     container = direct(container)
+    if isinstance(container, Table):
+        return container.holds(item)
+    if isinstance(container, dict | set | frozenset) and is_traced(item):
+        table = as_table(container, item)
+        return False if table is None else table.holds(item)
     if isinstance(container, TracedSequence) and not isinstance(item, Array):
         container = container.array()
     if isinstance(container, Array):
@@ -144,6 +182,13 @@ def _equal_to(item: Any, element: Any) -> Callable[[], Any]:
     return lambda: equal(element, item)
 
 
+def pass_on() -> None:
+    """Called where a handler of the user's begins: errors of the compiler's own go on."""
+    error = sys.exc_info()[1]
+    if isinstance(error, UNSTAGED):
+        raise error
+
+
 def assert_stmt(test: Any, message: Callable[[], Any] | None = None) -> None:
     """``assert test, message()``, when the program runs where only the run knows `test`."""
 
@@ -163,12 +208,22 @@ def assert_stmt(test: Any, message: Callable[[], Any] | None = None) -> None:
 
 def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
     """A statement before which a list becomes one of the graph that a comprehension made, where it
-    changes its length in the statement."""
+    changes its length in the statement; and a dict or set one with keys that only the run knows."""
 
     @functools.wraps(statement)
     def call(*args: Any, **options: Any) -> Any:
         try:
-            return statement(*args, **options)
+            with opened(args):
+                return statement(*args, **options)
+        except NeedsTable as problem:
+            owner = problem.owner
+            if not any(is_it(a, owner) for a in args) or not is_outermost(owner):
+                raise
+            table = problem.table()
+            result = call(*(table if is_it(a, owner) else a for a in args), **options)
+            if not isinstance(owner, Table):
+                leave_table(owner)
+            return result
         except ChangesLength as problem:
             owner = problem.owner
             if owner.scope is not scopes.innermost or not any(a is owner for a in args):

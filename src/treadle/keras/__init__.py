@@ -38,6 +38,7 @@ from treadle.keras.models.network import Function
 from treadle.keras.optimizers import Optimizer
 from treadle.keras.quantizers import Quantizer
 from treadle.keras.regularizers import Regularizer
+from treadle.keras.rematerialization import RematScope
 from treadle.keras.stateless import StatelessScope
 from treadle.keras.variables import Variable, name_scope
 from treadle.names import provided
@@ -45,8 +46,10 @@ from treadle.names import provided
 if TYPE_CHECKING:
     from treadle.keras import applications as applications
     from treadle.keras import datasets as datasets
+    from treadle.keras import distillation as distillation
     from treadle.keras import legacy as legacy
     from treadle.keras import preprocessing as preprocessing
+    from treadle.keras import visualization as visualization
 
 __version__ = "3.15.1"  # of Keras, whose names and files these are
 
@@ -69,13 +72,17 @@ def remat(f: Any) -> Any:
 __all__ = [
     "DTypePolicy", "FloatDTypePolicy", "Function", "Initializer", "Input", "InputSpec",
     "KerasTensor", "Layer", "Loss", "Metric", "Model", "Operation", "Optimizer", "Quantizer",
-    "Regularizer",
+    "Regularizer", "RematScope",
     "Sequential", "StatelessScope", "Variable", "activations", "applications", "backend",
-    "callbacks", "config", "constraints", "datasets", "device", "dtype_policies", "export",
+    "callbacks", "config", "constraints", "datasets", "device", "distillation", "dtype_policies",
+    "export",
     "initializers", "layers", "legacy",
     "losses", "metrics", "mixed_precision", "models", "name_scope", "ops", "optimizers",
     "preprocessing", "quantizers", "random", "regularizers", "remat", "saving", "tree", "utils",
-    "version",
+    "version", "visualization",
 ]  # fmt: skip
 
-__getattr__ = provided(__name__, {"treadle.keras": "applications datasets legacy preprocessing"})
+__getattr__ = provided(
+    __name__,
+    {"treadle.keras": "applications datasets distillation legacy preprocessing visualization"},
+)

@@ -20,7 +20,8 @@ _Kind = TypeVar("_Kind", bound=Callable[..., Any])
 # The public modules whose classes are known, and what Keras calls those.
 _MODULES = (
     "layers", "models", "optimizers", "losses", "metrics", "initializers", "regularizers",
-    "constraints", "optimizers.schedules", "random", "dtype_policies", "quantizers",
+    "constraints", "optimizers.schedules", "random", "dtype_policies", "quantizers", "utils",
+    "distillation",
 )
 _AT_THE_TOP = ("models", "dtype_policies")  # whose classes Keras names by keras alone  # fmt: skip
 
@@ -28,7 +29,7 @@ _AT_THE_TOP = ("models", "dtype_policies")  # whose classes Keras names by keras
 _HARMLESS: dict[str, tuple[Any, ...]] = {
     "data_format": ("channels_last",), "dilation_rate": (1, [1], [1, 1]), "ema_momentum": (0.99,),
     "groups": (1,), "implementation": (1, 2), "renorm_momentum": (0.99,), "reset_after": (True,),
-    "unit_forget_bias": (True,), "use_cudnn": ("auto",), "steps_per_execution": (1,),
+    "unit_forget_bias": (True,), "use_cudnn": ("auto",),
     "interpolation": ("nearest",),
     "zero_output_for_mask": (True,),
 }  # fmt: skip
@@ -236,9 +237,16 @@ def _places() -> Iterator[tuple[str, Any]]:
         yield name, module
 
 
+def _in(module: Any, name: str) -> Any:
+    """What a module has by a name, also where it imports this only when it is used."""
+    if name in vars(module):
+        return vars(module)[name]
+    return getattr(module, name) if name in dir(module) else None
+
+
 def _module(kind: Any) -> str:
     for name, module in _places():
-        if vars(module).get(getattr(kind, "__name__", "")) is kind:
+        if _in(module, getattr(kind, "__name__", "")) is kind:
             top = name in _AT_THE_TOP and hasattr(td.keras, kind.__name__)
             return "keras" if top else f"keras.{name}"
     return str(getattr(kind, "__module__", None))
@@ -255,7 +263,7 @@ def _class_named(name: str, module: str | None = None, registered: str | None = 
     if len(owned) == 1 and not str(module).startswith("keras"):
         return _registered[owned[0]]
     for place, where in _places():
-        found = vars(where).get(name)
+        found = _in(where, name)
         fits = module is None or place in (*_AT_THE_TOP, module.removeprefix("keras."))
         if _is_known(found) and (fits or "src" in str(module)):
             return found

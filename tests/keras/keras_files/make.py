@@ -45,6 +45,23 @@ def keras2():
     return model
 
 
+TABLE = {
+    "f": [0.0, 0.1, 0.2, 0.3], "n": [1.0, 2.0, 3.0, 4.0], "s": ["a", "b", "c", "a"],
+    "i": [0, 1, 2, 3], "d": [1.0, 2.0, 3.0, 4.0],
+}  # fmt: skip
+
+
+def feature_space():
+    """What prepares the columns of a table."""
+    kinds = {
+        "f": "float", "n": "float_normalized", "s": "string_categorical",
+        "i": keras.utils.FeatureSpace.integer_hashed(8), "d": "float_discretized",
+    }  # fmt: skip
+    space = keras.utils.FeatureSpace(kinds, crosses=[("s", "i")])
+    space.adapt(TABLE)
+    return space
+
+
 def legacy():
     """Whole models in files as Keras 2 had them, of the archives."""
     for name in LEGACY:
@@ -65,6 +82,9 @@ if __name__ == "__main__":
         kept = {f"state{i}": v for i, v in enumerate(state)}
         np.savez_compressed(HERE / f"{name}.npz", **given, **outputs, **kept)
     legacy()
+    space = feature_space()
+    space.save(HERE / "feature_space.keras")
+    np.save(HERE / "feature_space.npy", np.asarray(space(TABLE)))
     model, x = keras2(), random.normal(size=(2, 3))
     model.save(HERE / "keras2.h5")
     np.savez_compressed(HERE / "keras2.npz", x0=x, y0=model.predict(x, verbose=0))

@@ -12,6 +12,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import sys
 import types
 import unittest
@@ -20,8 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+
+from treadle.keras.ops.operations import KINDS, FunctionOperation, Kind
 
 PRIVATE = "keras.src"
+INTS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+FLOATS = ("bfloat16", "float16", "float32", "float64")
 
 
 def exported(source: Path) -> dict[str, dict[str, list[str]]]:
@@ -73,9 +79,24 @@ def _public(name: str) -> Any:
         return None
 
 
+def _operations_of(kind: Kind) -> Callable[..., Any]:
+    """What Keras's class of the calls of a function is here: it takes the settings."""
+    parameters = kind.signature.parameters.values()
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    names = [p.name for p in parameters if p.name not in kind.tensors and p.kind not in variable]
+
+    def make(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+        operation = FunctionOperation(kind, dict(zip(names, args, strict=False)) | kwargs)
+        operation._name = name or operation._name
+        return operation
+
+    return make
+
+
 def _known() -> dict[str, dict[str, Any]]:
     """Private helpers of Keras that tests use, by their modules."""
     import treadle as td
+    from treadle.keras.models import training
 
     keras = td.keras
 
@@ -92,10 +113,24 @@ def _known() -> dict[str, dict[str, Any]]:
     def unchanged(x: Any, dtype: Any = None) -> Any:
         return x
 
+    class Trainer(training.Trainer):
+        """What a layer is mixed in with, as a model is."""
+
+        def __init__(self) -> None:
+            self._compiled, self._functions, self._added_metrics = None, {}, {}
+            self.distribute_strategy = td.distribute.get_strategy()
+
     common = {
         "KerasTensor": keras.KerasTensor, "Variable": keras.Variable,
         "standardize_dtype": keras.backend.standardize_dtype, "is_float_dtype": is_kind("float"),
         "is_int_dtype": is_kind("int"), "result_type": keras.backend.result_type,
+        "ALLOWED_DTYPES": (
+            *FLOATS, *INTS, "bool", "string", "float8_e4m3fn", "float8_e5m2", "complex64",
+            "complex128",
+        ),
+        "FLOAT_TYPES": FLOATS, "INT_TYPES": INTS, "BOOL_TYPES": ("bool",),
+        "FLOAT8_TYPES": ("float8_e4m3fn", "float8_e5m2"),
+        "COMPLEX_TYPES": ("complex64", "complex128"),
     }  # fmt: skip
     return {
         "backend": common | {
@@ -104,15 +139,18 @@ def _known() -> dict[str, dict[str, Any]]:
             "SUPPORTS_RAGGED_TENSORS": True, "IS_THREAD_SAFE": True,
             "SUPPORTS_COMPLEX_DTYPES": True, "DATA_FORMAT": "channels_last",
         },
+        "backend.tensorflow.trainer": {"TensorFlowTrainer": Trainer},
         "backend.config": {"backend": lambda: "tensorflow"},
         "backend.common": common, "backend.common.dtypes": common,
         "backend.common.variables": common, "backend.common.keras_tensor": common,
         "backend.common.global_state": {"clear_session": keras.utils.clear_session},
+        "models": {"Functional": keras.Model}, "models.functional": {"Functional": keras.Model},
         "utils": {"removesuffix": str.removesuffix, "removeprefix": str.removeprefix},
         "utils.backend_utils": {
             "convert_tf_tensor": unchanged, "in_tf_graph": lambda: False,
         },
         "utils.python_utils": {"removesuffix": str.removesuffix},
+        "utils.module_utils": {"tensorflow": importlib.import_module("tensorflow")},
     }  # fmt: skip
 
 
@@ -137,6 +175,8 @@ class Names:
         below = f"{inside}.{name}".strip(".")
         if name not in self.table.get(inside, {}) and self.is_module(below):
             return importlib.import_module(f"{PRIVATE}.{below}")
+        if inside.partition(".")[0] == "ops" and name in KINDS:
+            return _operations_of(KINDS[name])
         for public in self._names(inside, name):
             value = _public(public)
             if value is not None:
@@ -209,14 +249,24 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Nothing: the module looks its names up when they are asked for."""
 
 
+def _absent_module(name: str) -> types.ModuleType:
+    module = types.ModuleType(name)
+    module.__getattr__ = lambda inner: _Absent(f"{name}.{inner}", (), {})  # type: ignore[method-assign]
+    return module
+
+
 def install(source: Path, table: dict[str, dict[str, list[str]]]) -> None:
     """Let ``keras.src`` be treadle's, in this process, where ``keras`` is so already."""
     for name in [n for n in sys.modules if n == PRIVATE or n.startswith(f"{PRIVATE}.")]:
         del sys.modules[name]
     sys.meta_path.insert(0, Finder(Names(source, table)))
-    if importlib.util.find_spec("grain") is None:  # datasets of another library, of few tests
-        grain = types.ModuleType("grain")
-        grain.__getattr__ = lambda name: _Absent(f"grain.{name}", (), {})  # type: ignore[method-assign]
-        sys.modules["grain"] = grain
+    for other in ("grain", "jax"):  # which few tests need, of files that import them
+        if importlib.util.find_spec(other) is None:
+            sys.modules[other] = sys.modules[f"{other}.numpy"] = _absent_module(other)
+    conftest: Any = types.ModuleType("conftest")
+    conftest.skip_if_backend = lambda name, reason: pytest.mark.skipif(
+        name == "tensorflow", reason=reason
+    )
+    sys.modules["conftest"] = conftest
     module = importlib.import_module(PRIVATE)
     vars(importlib.import_module("keras"))["src"] = module

@@ -4,7 +4,8 @@
         [--list] [--write RESULTS.json]
 
 SITE_PACKAGES has ``keras/src``; the paths are files and folders of tests below that. Each file is a
-process of pytest in which ``keras`` and ``tensorflow`` are treadle. ``--list`` prints the errors.
+process of pytest in which ``keras`` and ``tensorflow`` are treadle. ``--list`` prints the errors,
+and why tests are left out.
 ``--write`` puts the counts into a file; what is written there of tests that differ is kept.
 """
 
@@ -54,7 +55,9 @@ def run(file: Path, options: argparse.Namespace) -> Suite:
         shutil.copy(file, copy)
         report = Path(own, "report.xml")
         environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join([own, str(ROOT / "src"), str(ROOT)]),
+            "PYTHONPATH": os.pathsep.join(
+                [own, str(ROOT / "src"), str(ROOT), *map(str, options.packages_beside)]
+            ),
             "PYTHONDONTWRITEBYTECODE": "1", "KERAS_BACKEND": "tensorflow", "KERAS_HOME": own,
         }  # fmt: skip
         command = [
@@ -101,9 +104,15 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Run Keras's own tests on treadle.")
     parser.add_argument("packages", type=Path, help="a folder with keras/src")
     parser.add_argument("paths", nargs="+", help="files or folders of tests below keras/src")
+    parser.add_argument(
+        "--packages-beside", type=Path, nargs="*", default=[],
+        help="folders of further packages that tests compare with, as jax",
+    )
     parser.add_argument("--limit", type=int, default=300, help="seconds for a file")
     parser.add_argument("--each", type=int, default=60, help="seconds for a test")
-    parser.add_argument("--list", action="store_true", help="print errors of tests")
+    parser.add_argument(
+        "--list", action="store_true", help="print errors of tests, and why others are left out"
+    )
     parser.add_argument("--show", action="store_true", help="show what pytest prints")
     parser.add_argument("--write", type=Path, help="results to put counts into")
     return parser.parse_args()
@@ -122,12 +131,15 @@ def main() -> None:
             )
         ]  # fmt: skip
         for file in files:
-            entry, wrong = entry_of(run(file, options))
+            suite = run(file, options)
+            entry, wrong = entry_of(suite)
             inside = str(file.relative_to(options.source))
             print(json.dumps({"file": inside} | entry), flush=True)
             if options.list:
                 for name, error in wrong.items():
                     print("   ", name.rpartition("::")[2], "|", error, flush=True)
+                for reason, count in Counter(suite.reasons.values()).most_common():
+                    print("    left out:", count, "|", reason, flush=True)
             if options.write:
                 written(options.write, {inside: entry})
 

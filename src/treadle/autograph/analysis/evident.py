@@ -55,7 +55,7 @@ def is_python_iterable(node: Any) -> bool:
         case gast.Call(func=gast.Name(id="enumerate" | "zip" | "reversed"), args=args):
             return bool(args) and all(map(is_python_iterable, args))
         case gast.Call(func=gast.Attribute(attr="items" | "keys"), args=[]):
-            return True
+            return not getattr(node, "keyed", False)  # of a dict that may be one of the graph
     return False
 
 

@@ -104,7 +104,7 @@ class Expressions(gast.NodeTransformer):  # type: ignore[misc]
         return made
 
     def visit_Subscript(self, node: Any) -> Any:
-        array = self.resolver.may_be_indexed(node.value)
+        array = getattr(node, "keyed", False) or self.resolver.may_be_indexed(node.value)
         node = self.generic_visit(node)
         if not array or not isinstance(node.ctx, gast.Load) or _is_fixed(node.slice):
             return node
@@ -127,7 +127,7 @@ class Expressions(gast.NodeTransformer):  # type: ignore[misc]
         node = self.generic_visit(node)
         if overloaded:
             node.func = gast.Attribute(build.load(build.AG), name, gast.Load())
-        elif self.recursive and not self._stays(func, name):
+        elif self.recursive and (getattr(node, "keyed", False) or not self._stays(func, name)):
             node.func = gast.copy_location(operator("call", node.func), node.func)
         return node
 

@@ -114,7 +114,8 @@ class Items:
             return True
         if not isinstance(base, gast.Name) or base.id not in self.local:
             return False
-        if base.id in self.containers and not self.around and target.value is base:
+        alone = base.id in self.containers and not self.around and target.value is base
+        if alone and not getattr(target, "keyed", False):
             return False
         return self.may_assign(base.id)
 
@@ -270,6 +271,9 @@ def _changed_in_place(node: Any) -> str | None:
     """The variable whose object a call or an item to delete changes."""
     if isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute):
         owner = node.func.value if node.func.attr in MUTATING else None
+        owner = getattr(node, "may_change", owner)
+    elif isinstance(node, gast.Call):
+        owner = getattr(node, "may_change", None)
     elif isinstance(node, gast.Subscript) and isinstance(node.ctx, gast.Del):
         owner = _base(node)
     else:

@@ -22,7 +22,9 @@ After (`returned` also stops the loop)::
         return limit
 
 Statements behind an ``if`` that always jumps move into its other branch; only where that is not
-possible is the rest guarded by the flag. Jumps that stay in statements left to Python are kept.
+possible is the rest guarded by the flag. A block with very many statements that jump would nest as
+deep as it is long: it is cut into parts, each behind the flags of those before it. Jumps that stay
+in statements left to Python are kept.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ import gast
 from treadle.autograph.analysis.activity import LOOPS
 from treadle.autograph.analysis.jumps import always_jumps, blocks, converted_jumps, jumps
 from treadle.autograph.build import assign, constant, load, place
+from treadle.autograph.converters.chains import MOST_NESTED
 from treadle.autograph.names import Names
 from treadle.core.records import record
 
@@ -75,6 +78,9 @@ class _Lowering:
         self.names = names
 
     def block(self, body: list[Any], where: _Where) -> list[Any]:
+        parts = self.parts(body, where)
+        if len(parts) > 1:
+            return self.in_parts(parts, where)
         out: list[Any] = []
         for i, node in enumerate(body):
             rest = body[i + 1 :]
@@ -87,6 +93,50 @@ class _Lowering:
                 return out + self.compound(node, rest, where)
             out.append(self.plain(node, replace(where, tail=where.tail and not rest)))
         return out
+
+    def parts(self, body: list[Any], where: _Where) -> list[list[Any]]:
+        """The statements of a block in parts, of which none has too many that jump."""
+        if len(body) <= MOST_NESTED or not (where.tail or where.returned or where.loop):
+            return [body]
+        found: list[list[Any]] = [[]]
+        count = 0
+        for node in body:
+            is_jump = isinstance(node, gast.Return | gast.Break | gast.Continue)
+            if not is_jump and self.to_lower(node, where):
+                if count == MOST_NESTED:
+                    found.append([])
+                    count = 0
+                count += 1
+            found[-1].append(node)
+        return found
+
+    def in_parts(self, parts: list[list[Any]], where: _Where) -> list[Any]:
+        """Parts of a block, each behind the flags of those before it."""
+        first = parts[0][0]
+        everything = [node for part in parts for node in part]
+        by_return = "return" in jumps(everything) and not where.returned
+        if by_return and not where.tail:
+            return [n for part in parts for n in self.block(part, where)]
+        inner = replace(where, tail=False, loop_tail=False)
+        out: list[Any] = []
+        if by_return:
+            returned, result = self.names.fresh("returned"), self.names.fresh("result")
+            inner = replace(inner, returned=returned, result=result)
+            out = [assign([returned], constant(False), first)]
+            out[0].leading, first.leading = getattr(first, "leading", []), []
+        ends = always_jumps(everything)
+        leaving = [jumps(part) for part in parts]  # as they are before they are lowered
+        for number, part in enumerate(parts):
+            flags = self.flags(frozenset().union(*leaving[:number]), inner)
+            at, lowered = part[0], self.block(part, inner)
+            out += [_guard(flags, lowered, at)] if flags else lowered
+        if not by_return:
+            return out
+        final = place(gast.Return(load(result)), everything[-1])
+        if not ends:
+            final = place(gast.If(load(returned), [final], []), everything[-1])
+            final.in_python = False
+        return out + self.block([final], where)
 
     def to_lower(self, node: Any, where: _Where) -> bool:
         """Whether jumps out of `node` cannot stay as they are."""

@@ -47,7 +47,7 @@ _PLACES = (
     "treadle.types.experimental", "treadle.experimental", "treadle.config", "treadle.autograph",
     "treadle.autograph.experimental", "treadle.data", "treadle.data.experimental",
     "treadle.lookup", "treadle.nest", "treadle.compat", "treadle.summary", "treadle.distribute",
-    "treadle.saved_model", "treadle.keras.models", "treadle.compat.v1",
+    "treadle.saved_model", "treadle.keras.models", "treadle.compat.v1", "treadle.compat.v1.io",
 )  # fmt: skip
 
 

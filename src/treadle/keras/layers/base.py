@@ -22,6 +22,7 @@ from treadle.keras import (
     naming,
     random,
     regularizers,
+    rematerialization,
     serialization,
     stateless,
     variables,
@@ -167,10 +168,11 @@ class Layer(td.Module):
         "_loss_layers",
         "_example_shape", "_output_shape", "_nodes", "built", "_policy", "autocast",
         "_arguments",
-        "_build_shapes", "_parent_path", "_path",
+        "_build_shapes", "_parent_path", "_path", "_remat",
     })  # fmt: skip
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
     _build_shapes: Mapping[str, Any] = MappingProxyType({})  # what `build` was given, by name
+    _remat: rematerialization.RematScope | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         layer = super().__new__(cls)
@@ -225,6 +227,7 @@ class Layer(td.Module):
         self._penalties: list[tuple[Any, td.Variable]] = []
         self._call_losses: list[Any] = []
         self._loss_layers: list[Layer] = []  # that added losses during this layer's last call
+        self._remat = rematerialization.scope()
         self._example_shape = None if input_shape is None else tuple(input_shape)
         self._output_shape: Any = None
         self._nodes: list[symbolic.Node] = []  # the calls on what keras.Input gave
@@ -735,10 +738,25 @@ class Layer(td.Module):
     def _named_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`call`, whose operations in a graph are named after the layer."""
         call = self._converted_call()
+        if self._remat is not None:
+            call = self.rematerialized_call(call, *args, **kwargs)
         if not td.inside_function():
             return call(*args, **kwargs)
         with operation_scope(self.name):
             return call(*args, **kwargs)
+
+    def rematerialized_call(
+        self, layer_call: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Callable[..., Any]:
+        """`layer_call`, whose results are computed again for gradients where the `RematScope` says
+        so in which the layer was made.
+
+        Args:
+            args, kwargs: what the layer is called on.
+        """
+        if self._remat is None:
+            return layer_call
+        return self._remat.applied(self, layer_call, args)
 
     def _penalize(self, outputs: Any) -> None:
         """Add the activity regularizer's value for the results, an example's on average."""

@@ -60,6 +60,10 @@ class Operation(Layer):
         super().__init__(name=name)
         self._build_at_init()
 
+    def symbolic_call(self, *args: Any, **kwargs: Any) -> Any:
+        """A call on KerasTensors: what it gives, as KerasTensors."""
+        return self(*args, **kwargs)
+
     def _convert(self, inputs: Any) -> Any:
         return inputs
 

@@ -174,25 +174,38 @@ def _check_dataset(y: Any, sample_weight: Any) -> None:
 
 
 class Items:
-    """The batches of a `PyDataset`.
+    """The batches of a `PyDataset`, which may have no end.
 
     Args:
-        shuffle: whether each pass takes the batches in a new order.
+        shuffle: whether each pass takes the batches in a new order, where their number is known.
     """
 
     def __init__(self, data: PyDataset, shuffle: bool) -> None:
         self.data, self.shuffle = data, shuffle
         self._orders = Orders()
 
-    def __len__(self) -> int:
-        return len(self.data)
+    def count(self) -> int | None:
+        """How many there are; None for a dataset without an end."""
+        own = type(self.data).__len__ is not PyDataset.__len__
+        return len(self.data) if own else self.data.num_batches
 
     def __iter__(self) -> Iterator[Any]:
         self.data.on_epoch_begin()
-        count = len(self.data)
-        for place in self._orders.next(count) if self.shuffle else range(count):
+        count = self.count()
+        if count is None:
+            places: Iterable[int] = itertools.count()
+        else:
+            places = self._orders.next(count) if self.shuffle else range(count)
+        for place in places:
             yield self.data[int(place)]
         self.data.on_epoch_end()
+
+
+RAN_OUT = (
+    "Your input ran out of data; interrupting training. Make sure that your dataset or generator "
+    "can generate at least `steps_per_epoch * epochs` batches. You may need to use the "
+    "`.repeat()` function when building your dataset."
+)
 
 
 class Continued:
@@ -211,13 +224,7 @@ class Continued:
             batch = None if self.left == 0 else next(self.rest, None)
             if batch is None:
                 self.rest = None
-                warnings.warn(
-                    "Your input ran out of data; interrupting training. Make sure that your "
-                    "dataset or generator can generate at least `steps_per_epoch * epochs` "
-                    "batches. You may need to use the `.repeat()` function when building your "
-                    "dataset.",
-                    stacklevel=3,
-                )
+                warnings.warn(RAN_OUT, stacklevel=3)
                 return
             if self.left is not None:
                 self.left -= 1
@@ -228,6 +235,7 @@ class Continued:
 
 def batches(x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle: bool) -> Any:
     """An iterable of (x, y, sample_weight) tuples."""
+    x = _without_scipy(x)
     if isinstance(x, td.data.Dataset):
         _check_dataset(y, sample_weight)
         td.distribute.get_strategy().extended.agree_on_seeds(x)
@@ -250,11 +258,32 @@ def batches(x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle:
     return x
 
 
+def _without_scipy(value: Any) -> Any:
+    """A structure in which sparse matrices of SciPy are `td.SparseTensor`s."""
+    if hasattr(value, "tocoo"):
+        return _of_scipy(value)
+    if isinstance(value, Mapping):
+        return type(value)((key, _without_scipy(part)) for key, part in value.items())  # type: ignore[call-arg]
+    if type(value) in (list, tuple) and any(hasattr(part, "tocoo") for part in value):
+        return type(value)(map(_without_scipy, value))
+    return value
+
+
+def _of_scipy(matrix: Any) -> Any:
+    """A sparse matrix of SciPy as a `td.SparseTensor`, its elements in the order of rows."""
+    found = matrix.tocsr().tocoo()
+    indices = np.stack([found.row, found.col], -1).astype(np.int64)
+    values = found.data.astype(config.floatx()) if found.dtype == np.float64 else found.data
+    return td.sparse.reorder(td.SparseTensor(indices, values, found.shape))
+
+
 def number_of(data: Any) -> int | None:
     """How many batches there are, None where it is not known."""
     if isinstance(data, td.data.Dataset):
         count = int(data.cardinality())
         return count if count >= 0 else None
+    if isinstance(data, Items):
+        return data.count()
     return len(data) if hasattr(data, "__len__") else None
 
 
@@ -306,6 +335,8 @@ def _as_tensor(leaf: Any) -> Any:
 def _as_argument(leaf: Any) -> Any:
     if isinstance(leaf, np.ndarray):
         return np.asarray(leaf, config.floatx()) if leaf.dtype == np.float64 else leaf
+    if hasattr(leaf, "tocoo"):
+        return _of_scipy(leaf)
     if isinstance(leaf, np.float64):
         leaf = np.asarray(leaf, config.floatx())
     if leaf is None or (td.is_tensor(leaf) and not isinstance(leaf, td.Tensor | td.Variable)):

@@ -6,17 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import treadle as td
-from treadle.keras import config, losses, metrics, replicas
+from treadle.keras import config, losses, metrics, replicas, tree
+from treadle.keras.models.outputs import (
+    Term,
+    at,
+    labels_of,
+    metrics_of,
+    of_leaves,
+    output_names,
+    terms,
+)
 
 
 class Compiled:
-    """The losses and metrics of a model, one of each for every output.
+    """The losses and metrics of a model's outputs.
 
     Args:
-        loss: a loss for all outputs; or a list, or a dict by the outputs' names.
-        given, weighted: metrics for all outputs; or a list of lists, or a dict by names. Those of
-            `weighted` take sample weights into account.
-        factors: what losses are multiplied by: a number, a list, or a dict by names.
+        loss: a loss for all outputs; or a structure of them (`outputs.terms`).
+        given, weighted: metrics for all outputs; or a structure of them (`outputs.metrics_of`).
+            Those of `weighted` take sample weights into account.
+        factors: what losses are multiplied by: a number, a list, or a structure like that of the
+            losses.
         eager: whether batches are run op by op.
     """
 
@@ -25,8 +35,7 @@ class Compiled:
         self.factors, self.run_eagerly = factors, eager
         self.tracker = metrics.Mean(name="loss")
         self.arguments: dict[str, Any] = {}  # as they were given
-        self._losses: list[losses.Loss | None] | None = None  # of the outputs
-        self._factors: list[float | None] = []
+        self._terms: list[Term] | None = None
         self._trackers: list[Any] = []  # of the outputs' losses, where there are several
         # The metrics, each with its output and whether it takes weights.
         self._metrics: list[tuple[metrics.Metric, int, bool]] | None = None
@@ -39,11 +48,13 @@ class Compiled:
         listed = [*_listed(self.given), *_listed(self.weighted)]
         if any(isinstance(m, list | tuple) for m in listed):
             return  # a list for each output
-        self._ready = [
-            (_named(m, metrics.get(m)), takes)
-            for listed, takes in ((self.given, False), (self.weighted, True))
-            for m in _listed(listed)
-        ]
+        self._ready = []
+        used: set[str] = set()
+        for of_kind, takes in ((self.given, False), (self.weighted, True)):
+            for m in _listed(of_kind):
+                made = _named(m, metrics.get(m))
+                _set_name(made, "", takes, used)
+                self._ready.append((made, takes))
 
     _ready: list[tuple[metrics.Metric, bool]] | None = None
 
@@ -88,32 +99,27 @@ class Compiled:
         return td.add_n(parts)
 
     def _of_outputs(self, y: Any, pred: Any, weight: Any, names: Sequence[str]) -> list[td.Tensor]:
-        if not isinstance(self.given_loss, Mapping | list | tuple) and _is_one(pred):
+        if not tree.is_nested(self.given_loss) and not tree.is_nested(pred):
             factor = _one_factor(self.factors)
             value = td.cast(self.loss(_labels(_only(y)), pred, weight), config.floatx())
             return [value if factor is None else value * factor]
-        preds = _flat(pred)
-        trues, weights = _matched(y, names, len(preds)), _matched(weight, names, len(preds), True)
-        if self._losses is None:
-            chosen = _matched(self.given_loss, names, len(preds), True)
-            self._losses = [None if c is None else losses.as_loss(c) for c in chosen]
-            self._factors = _matched(self.factors, names, len(preds))
-            if sum(loss is not None for loss in self._losses) > 1:
-                self._trackers = [
-                    None if loss is None else metrics.Mean(name=f"{name}_loss")
-                    for name, loss in zip(names, self._losses, strict=True)
-                ]
-                self._trackers = [t for t in self._trackers if t is not None]
+        if self._terms is None:
+            self._terms = terms(self.given_loss, self.factors, pred, names)
+            if len(self._terms) > 1:
+                self._trackers = [metrics.Mean(name=f"{term.name}_loss") for term in self._terms]
+        trues = labels_of(y, pred, names, self.given_loss)
+        weights = of_leaves(weight, pred, names, True)
+        weights = tree.pack_sequence_as(pred, weights) if tree.is_nested(pred) else weights[0]
         found, trackers = [], iter(self._trackers)
-        for n, loss in enumerate(self._losses):
-            if loss is None:
-                continue
-            value = td.cast(loss(_labels(trues[n]), preds[n], weights[n]), config.floatx())
+        for term in self._terms:
+            own = at(pred, term.path)
+            weighing = weight if not tree.is_nested(weight) else at(weights, term.path)
+            loss = term.loss(_labels(at(trues, term.path)), own, weighing)
+            value = td.cast(loss, config.floatx())
             if self._trackers:
                 whole = replicas.unscaled(value)
-                next(trackers).update_state(whole, sample_weight=_count(preds[n]))
-            factor = self._factors[n]
-            found.append(value if factor is None else value * factor)
+                next(trackers).update_state(whole, sample_weight=_count(tree.flatten(own)[0]))
+            found.append(value if term.factor is None else value * term.factor)
         return found
 
     # -- metrics ---------------------------------------------------------------------------------
@@ -123,32 +129,36 @@ class Compiled:
         if self._metrics is None:
             self._make(y, pred, names)
             self._ready = None
-        preds = _flat(pred)
-        one = _is_one(pred)
-        trues = [_only(y)] if one else _matched(y, names, len(preds))
-        weights = [weight] if one else _matched(weight, names, len(preds), True)
+        preds, trues, weights = self._parts(y, pred, weight, names)
         for metric, n, takes_weight in self._metrics or ():
             if takes_weight and weights[n] is not None:
                 metric.update_state(trues[n], preds[n], weights[n])
             else:
                 metric.update_state(trues[n], preds[n])
 
+    def _parts(self, y: Any, pred: Any, weight: Any, names: Sequence[str]) -> tuple[Any, Any, Any]:
+        """The predictions, labels and weights of each output."""
+        if not tree.is_nested(pred):
+            return [pred], [_only(y)], [weight]
+        trues = labels_of(y, pred, names, self.given_loss)
+        return tree.flatten(pred), _aligned(trues, pred), of_leaves(weight, pred, names, True)
+
     def _make(self, y: Any, pred: Any, names: Sequence[str]) -> None:
-        if self._ready is not None and _is_one(pred):
+        if self._ready is not None and not tree.is_nested(pred):
             self._metrics = [(metric, 0, takes) for metric, takes in self._ready]
             return
-        preds = _flat(pred)
-        trues = [_only(y)] if _is_one(pred) else _matched(y, names, len(preds))
+        preds, trues, _ = self._parts(y, pred, None, names)
         self._metrics = []
-        for listed, takes in ((self.given, False), (self.weighted, True)):
-            for n, of_output in enumerate(_metrics_of(listed, names, len(preds))):
+        used: set[str] = set()
+        kinds = {"metrics": (self.given, False), "weighted_metrics": (self.weighted, True)}
+        for argument, (given, takes) in kinds.items():
+            for n, of_output in enumerate(metrics_of(given, pred, names, argument)):
                 for m in of_output:
                     if _waits(m):
                         made = metrics.by_shape(m, td.convert_to_tensor(trues[n]), preds[n])
                     else:
                         made = _named(m, metrics.get(m))
-                    if len(preds) > 1:
-                        made.name = f"{names[n]}_{made.name}"
+                    _set_name(made, names[n] if len(preds) > 1 else "", takes, used)
                     self._metrics.append((made, n, takes))
 
 
@@ -217,60 +227,25 @@ def _listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _metrics_of(given: Any, names: Sequence[str], count: int) -> list[list[Any]]:
-    """The metrics of each output."""
-    if isinstance(given, Mapping):
-        _check_names(given, names)
-        return [_listed(given.get(name)) for name in names]
-    listed = _listed(given)
-    if count == 1 and not any(isinstance(m, list | tuple) for m in listed):
-        return [listed]
-    if listed and len(listed) != count:
-        raise ValueError(
-            f"compile: {len(listed)} entries of metrics for {count} outputs: a list has one for "
-            "each output, a dict those of some"
-        )
-    return [_listed(m) for m in listed] or [[] for _ in names]
+def _aligned(structure: Any, pred: Any) -> list[Any]:
+    """The parts of a structure for the leaves of the outputs."""
+    return [at(structure, path) for path, _ in tree.flatten_with_path(pred)]
 
 
-def _matched(given: Any, names: Sequence[str], count: int, shared: bool = False) -> list[Any]:
-    """What each output is given, from a list, a dict by names, or (`shared`) one for all."""
-    if given is None:
-        return [None] * count
-    if isinstance(given, Mapping):
-        _check_names(given, names)
-        return [given.get(name) for name in names]
-    if isinstance(given, list | tuple):
-        if len(given) != count:
-            raise ValueError(
-                f"{len(given)} parts for the {count} outputs of the model: {', '.join(names)}"
-            )
-        return list(given)
-    if count == 1 or shared:
-        return [given] * count
-    raise ValueError(
-        f"The model has {count} outputs ({', '.join(names)}): labels, losses and factors are lists "
-        f"or dicts, not {type(given).__name__}"
-    )
-
-
-def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
-    unknown = [name for name in given if name not in names]
-    if unknown:
-        raise ValueError(f"No output is called {unknown}: the outputs are {list(names)}")
-
-
-def output_names(model: Any, pred: Any) -> list[str]:
-    """The names of a model's outputs: keys of a dict, names of the layers that give them."""
-    if isinstance(pred, Mapping):
-        return list(pred)
-    count = len(_flat(pred))
-    network = getattr(model, "_network", None)
-    if network is not None and len(network.targets) == count:
-        found = [str(t.node.layer.name) for t in network.targets]
-        if len(set(found)) == count:
-            return found
-    return [f"output_{n + 1}" for n in range(count)]
+def _set_name(metric: metrics.Metric, output: str, weighted: bool, used: set[str]) -> None:
+    """Give a metric the name that its result is to have: after that of its output, where there are
+    several; weighted ones say so where there is another one of their name."""
+    before = f"{output}_" if output else ""
+    name = f"{before}{metric.name}"
+    if name in used and weighted:
+        name = f"{before}weighted_{metric.name}"
+    number, base = 0, name
+    while name in used:
+        number += 1
+        name = f"{base}_{number}"
+    used.add(name)
+    if name != metric.name:
+        metric.name = name
 
 
 def _only(y: Any) -> Any:
@@ -288,10 +263,6 @@ def _labels(y: Any) -> Any:
             "batches of (x, y)"
         )
     return y
-
-
-def _is_one(pred: Any) -> bool:
-    return not isinstance(pred, list | tuple | Mapping)
 
 
 def _flat(value: Any) -> list[Any]:

@@ -22,12 +22,14 @@ _TENSOR = "__keras_tensor__"
 def describe(network: Network) -> dict[str, Any]:
     """The layers of a network, their calls, and its inputs and outputs."""
     nodes: dict[int, list[Node]] = {id(layer): [] for layer in network.called}
-    starts = [source.node for source in network.sources if source.node is not None]
-    for node in [*starts, *network.nodes]:
+    for node in [*network.starts.values(), *network.nodes]:
         if node not in nodes[id(node.layer)]:
             nodes[id(node.layer)].append(node)
 
     def history(tensor: KerasTensor) -> list[Any]:
+        start = network.starts.get(id(tensor))
+        if start is not None:
+            return [start.layer.name, nodes[id(start.layer)].index(start), 0]
         node = tensor.node
         assert node is not None
         return [

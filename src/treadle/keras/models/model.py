@@ -288,7 +288,13 @@ class Model(Trainer, Layer):
             if "input_layers" not in config:
                 return super().from_config(config)
             inputs, outputs = described.restore(config)
-            model = cls(inputs, outputs, name=config.get("name"))
+            # What the constructor of a program's class takes beside them.
+            further = {
+                name: serialization.deserialize_keras_object(value)
+                for name, value in config.items()
+                if name not in _OF_MODELS and serialization.takes(cls, name)
+            }
+            model = cls(inputs, outputs, name=config.get("name"), **further)
             return _frozen(model, config)
 
     def to_json(self, **kwargs: Any) -> str:
@@ -616,6 +622,9 @@ class Sequential(Model):
                 for one in config["layers"]
             ]
         return _frozen(cls(layers, name=config.get("name")), config)
+
+
+_OF_MODELS = ("name", "trainable", "layers", "input_layers", "output_layers", "dtype")
 
 
 def _takes_outputs(make: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,14 @@ class Network:
         self.inputs, self.outputs = inputs, outputs
         self.sources = _checked(inputs, "inputs")
         self.targets = _checked(outputs, "outputs")
+        self.starts = {id(source): _start(source) for source in self.sources}
         self.nodes, first_seen = self._ordered()
         self.called = self._by_depth(first_seen)  # operators, too
         self.layers = [layer for layer in self.called if not isinstance(layer, Operation)]
+
+    def made_by(self, tensor: KerasTensor) -> Node | None:
+        """The call that gives a tensor in this network."""
+        return self.starts.get(id(tensor), tensor.node)
 
     def _ordered(self) -> tuple[list[Node], list[Layer]]:
         """The calls, each after those that it needs, and the layers in the order they were met."""
@@ -50,9 +55,10 @@ class Network:
             if finished:
                 nodes[id(node)] = node
                 continue
-            met.setdefault(id(node.layer), node.layer)
             if id(tensor) in given:
+                met.setdefault(id(self.starts[id(tensor)].layer), self.starts[id(tensor)].layer)
                 continue
+            met.setdefault(id(node.layer), node.layer)
             if not node.sources:
                 raise ValueError(
                     f"Model: an output depends on {tensor!r}, which is not among the inputs "
@@ -60,9 +66,8 @@ class Network:
                 )
             stack.append((tensor, True))
             stack.extend((source, False) for source in reversed(node.sources))
-        for source in self.sources:
-            assert source.node is not None
-            met.setdefault(id(source.node.layer), source.node.layer)
+        for node in self.starts.values():
+            met.setdefault(id(node.layer), node.layer)
         return list(nodes.values()), list(met.values())
 
     def _by_depth(self, first_seen: list[Layer]) -> list[Layer]:
@@ -73,10 +78,11 @@ class Network:
             own = max(depth.get(id(node), 0), of_layer[id(node.layer)])
             of_layer[id(node.layer)] = own
             for source in node.sources:
-                if source.node is not None:
-                    depth[id(source.node)] = max(depth.get(id(source.node), 0), own + 1)
-                    if not source.node.sources:
-                        at = id(source.node.layer)
+                before = self.made_by(source)
+                if before is not None:
+                    depth[id(before)] = max(depth.get(id(before), 0), own + 1)
+                    if not before.sources:
+                        at = id(before.layer)
                         of_layer[at] = max(of_layer.get(at, 0), own + 1)
         return sorted(first_seen, key=lambda layer: -of_layer[id(layer)])
 
@@ -104,11 +110,13 @@ class Network:
 
     def _listed(self, inputs: Any) -> list[Any]:
         self._warn_of_structure(inputs)
+        if isinstance(inputs, Mapping) and _has_more(inputs, self.inputs):
+            inputs = {key: inputs[key] for key in self.inputs}
         if isinstance(inputs, Mapping) and not isinstance(self.inputs, Mapping):
-            missing = [s.name for s in self.sources if s.name not in inputs]
-            if missing:
-                raise ValueError(f"Model: no input named {missing} among {sorted(inputs)}")
+            _check_there([source.name for source in self.sources], inputs)
             return [inputs[source.name] for source in self.sources]
+        if isinstance(inputs, Mapping) and isinstance(self.inputs, Mapping):
+            _check_there(self.inputs, inputs)
         leaves: list[Any] = td.nest.flatten(inputs)
         if len(leaves) != len(self.sources):
             raise ValueError(
@@ -145,6 +153,17 @@ class Network:
         warnings.warn(message, stacklevel=6)
 
 
+def _check_there(names: Iterable[str], inputs: Mapping[str, Any]) -> None:
+    missing = [name for name in names if name not in inputs]
+    if missing:
+        raise ValueError(f"Model: no input named {missing} among {sorted(inputs)}")
+
+
+def _has_more(inputs: Mapping[str, Any], described: Any) -> bool:
+    """Whether a dict of inputs has those of a model, and others."""
+    return isinstance(described, Mapping) and set(inputs) > set(described)
+
+
 def _outline(structure: Any) -> Any:
     """A structure without its leaves, lists as tuples."""
     if isinstance(structure, Mapping):
@@ -164,9 +183,24 @@ def _check_optional(source: KerasTensor) -> None:
         )
 
 
+def _start(source: KerasTensor) -> Node:
+    """The Input where a network begins: one of its own in place of a result of a layer, which is
+    not part of the network then."""
+    assert source.node is not None
+    if not source.node.sources:
+        return source.node
+    made = InputLayer(
+        batch_shape=tuple(source.shape), dtype=source.dtype, sparse=source.sparse,
+        ragged=source.ragged,
+    )  # fmt: skip
+    return made._nodes[0]
+
+
 def _checked(structure: Any, what: str) -> list[KerasTensor]:
     leaves: list[Any] = td.nest.flatten(structure)
     for leaf in leaves:
+        if what == "inputs" and isinstance(leaf, KerasTensor) and leaf.node is None:
+            InputLayer(input_tensor=leaf)  # a program made it without keras.Input
         if not isinstance(leaf, KerasTensor) or leaf.node is None:
             raise TypeError(
                 f"Model: {what} must be what keras.Input(...) and calls of layers on it give, "
@@ -215,7 +249,11 @@ class Function(Operation):
         super().__init__(name)
         self._network = Network(inputs, outputs)
         self.inputs, self.outputs = self._network.sources, self._network.targets
-        self.operations = self._network.called
+        made = {id(node.layer) for node in self._network.nodes}
+        self.operations = [
+            layer for layer in self._network.called
+            if id(layer) in made or isinstance(layer, InputLayer)
+        ]  # fmt: skip
 
     def call(self, inputs: Any) -> Any:
         return self._network.run(td.nest.map_structure(_tensor, inputs))

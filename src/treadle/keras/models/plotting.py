@@ -72,8 +72,9 @@ def _edges(model: Any) -> list[tuple[Any, Any]]:
     if network is None:
         return list(zip(model.layers, model.layers[1:], strict=False))
     return [
-        (source.node.layer, node.layer)
-        for node in network.nodes for source in node.sources if source.node is not None
+        (before.layer, node.layer)
+        for node in network.nodes for source in node.sources
+        if (before := network.made_by(source)) is not None
     ]  # fmt: skip
 
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import treadle as td
-from treadle.keras.models import legacy_files, weight_files, weight_shards
+from treadle.keras.layers.base import Layer
+from treadle.keras.models import assets, legacy_files, weight_files, weight_shards
 from treadle.keras.serialization import (
     custom_object_scope,
     deserialize_keras_object,
@@ -43,9 +44,9 @@ files_of_keras_2 = False
 
 
 def to_config(model: Model) -> dict[str, Any]:
-    """A model and how it was compiled, as plain data."""
+    """A model and how it was compiled, as plain data; or a layer, which is not compiled."""
     config: dict[str, Any] = serialize_keras_object(model)
-    compiled = model.get_compile_config()
+    compiled = model.get_compile_config() if hasattr(model, "get_compile_config") else None
     return config if compiled is None else config | {"compile_config": compiled}
 
 
@@ -59,10 +60,11 @@ def from_config(
     """
     with custom_object_scope(custom_objects or {}):
         model = deserialize_keras_object(config)
-        if not hasattr(model, "compile_from_config"):
+        if not isinstance(model, Layer):
             raise ValueError(f"The config is that of {type(model).__name__}, not of a model")
         if compile and config.get("compile_config"):
-            model.compile_from_config(config["compile_config"])
+            as_model: Any = model
+            as_model.compile_from_config(config["compile_config"])
     return model
 
 
@@ -146,6 +148,7 @@ def save_model(
         return
     path.mkdir(parents=True, exist_ok=True)
     for name, content in parts.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
         atomic.write(path / name, [content], "model")
 
 
@@ -182,7 +185,7 @@ def _archived(model: Model) -> dict[str, bytes]:
     return {
         "metadata.json": json.dumps(metadata).encode(), "config.json": config.encode(),
         _WEIGHTS: weights.getvalue(),
-    }  # fmt: skip
+    } | assets.of(model)  # fmt: skip
 
 
 def _zipped(parts: Mapping[str, bytes]) -> bytes:
@@ -225,7 +228,8 @@ def load_model(
     if path.suffix == SUFFIX:
         return _load_own(path, custom_objects, compile)
     if (path / "config.json").is_file():
-        parts = {name: _content(path / name) for name in ("config.json", _WEIGHTS)}
+        names = ["config.json", _WEIGHTS, *assets.names_in(path)]
+        parts = {name: _content(path / name) for name in names}
         return _load_archive(parts, path, custom_objects, compile)
     if path.is_dir():
         raise ValueError(
@@ -252,12 +256,13 @@ def _content(path: Path) -> bytes:
 
 
 def _unzipped(data: bytes, path: Any) -> dict[str, bytes]:
-    """The config and the weights of an archive."""
+    """The config, the weights and the assets of an archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as zipped:
             if zipped.getinfo("config.json").file_size > _MOST_TEXT:
                 raise ValueError("its config is too large")
-            return {name: zipped.read(name) for name in ("config.json", _WEIGHTS)}
+            kept = [name for name in zipped.namelist() if assets.is_name(name)]
+            return {name: zipped.read(name) for name in ("config.json", _WEIGHTS, *kept)}
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
         raise td.errors.DataLossError(None, None, f"{path} is damaged: {error}") from None
 
@@ -272,6 +277,7 @@ def _load_archive(
     model = from_config(config, custom_objects, compile)
     with opened(io.BytesIO(parts[_WEIGHTS]), path) as file:
         weight_files.read(model, file, str(path))
+    assets.give(model, parts)
     return model
 
 

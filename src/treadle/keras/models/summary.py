@@ -49,9 +49,10 @@ def _shape(shape: Any) -> str:
 
 def _is_chain(network: Network) -> bool:
     """Whether each call has only the results of the one before, and no layer is called twice."""
-    before = network.sources[0].node
+    before: Any = network.starts[id(network.sources[0])]
     for node in network.nodes:
-        if len(node.sources) != 1 or node.sources[0].node is not before:
+        sources = node.sources
+        if len(sources) != 1 or network.made_by(sources[0]) is not before:
             return False
         before = node
     layers = {id(node.layer) for node in network.nodes}
@@ -62,7 +63,7 @@ def _connections(layer: Layer, network: Network) -> str:
     """Where the arguments of a layer's calls come from: layers, their calls and results."""
     found = []
     for tensor in (s for node in network.nodes if node.layer is layer for s in node.sources):
-        node = tensor.node
+        node = network.made_by(tensor)
         assert node is not None
         call = node.layer._nodes.index(node)
         result = next(i for i, made in enumerate(node.results) if made is tensor)

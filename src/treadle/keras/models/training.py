@@ -16,6 +16,7 @@ from treadle.keras import config, optimizers, replicas, serialization, stateless
 from treadle.keras import metrics as keras_metrics
 from treadle.keras.callbacks.base import as_numbers
 from treadle.keras.models.batches import (
+    RAN_OUT,
     Arrays,
     Continued,
     are_arguments,
@@ -28,7 +29,8 @@ from treadle.keras.models.batches import (
     unpack,
     with_class_weight,
 )
-from treadle.keras.models.compiled import Compiled, CompiledLoss, CompiledMetrics, output_names
+from treadle.keras.models.compiled import Compiled, CompiledLoss, CompiledMetrics
+from treadle.keras.models.outputs import output_names
 
 Logs = dict[str, Any]
 _P = ParamSpec("_P")
@@ -56,7 +58,11 @@ class Trainer:
     _compiled: Compiled | None
     _functions: dict[str, Any]
     _added_metrics: dict[str, Any]
-    stop_training: bool = False
+    stop_training: bool = False  # callbacks end `fit` by it, and the others by these two
+    stop_evaluating: bool = False
+    stop_predicting: bool = False
+    steps_per_execution: int = 1
+    _wants_eager: bool = False
     history: Any = None
     compiled_loss: Any = None
     compiled_metrics: Any = None
@@ -93,11 +99,17 @@ class Trainer:
             weighted_metrics: metrics that take sample weights and class weights into account.
             run_eagerly: run batches op by op, for debugging.
             jit_compile: accepted for Keras programs; functions are always compiled.
-            steps_per_execution: accepted for Keras programs; each batch is one call.
+            steps_per_execution: of how many batches callbacks see the first and the last only.
             auto_scale_loss: scale the loss of models of the policy "mixed_float16".
         """
         if kwargs:
             raise TypeError(f"compile: unsupported arguments {', '.join(sorted(kwargs))}")
+        if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
+            raise ValueError(
+                "compile: steps_per_execution is a positive int. Received: steps_per_execution="
+                f"{steps_per_execution!r}"
+            )
+        self.steps_per_execution = steps_per_execution
         setup = Compiled(loss, metrics, weighted_metrics, loss_weights, run_eagerly)
         setup.arguments = {
             "loss": loss, "metrics": metrics, "run_eagerly": run_eagerly,
@@ -159,11 +171,13 @@ class Trainer:
     @property
     def run_eagerly(self) -> bool:
         """Whether batches are run op by op."""
-        return self._compiled is not None and self._compiled.run_eagerly
+        return self._wants_eager if self._compiled is None else self._compiled.run_eagerly
 
     @run_eagerly.setter
     def run_eagerly(self, value: bool) -> None:
-        self._setup().run_eagerly = bool(value)
+        self._wants_eager = bool(value)  # of a model that only predicts
+        if self._compiled is not None:
+            self._compiled.run_eagerly = bool(value)
 
     @property
     def metrics(self) -> list[Any]:
@@ -425,7 +439,7 @@ class Trainer:
         for epoch in range(first, epochs):
             self.reset_metrics()
             hooks.on_epoch_begin(epoch, {})
-            logs = self._run_epoch(data, hooks, class_weight)
+            logs = self._run_epoch(data, hooks, class_weight, epoch == first)
             if validation_data is not None and _is_due(epoch, validation_freq):
                 size = validation_batch_size or batch_size
                 values = self._validate(validation_data, size, validation_steps, hooks)
@@ -439,24 +453,50 @@ class Trainer:
         return history
 
     def _run_epoch(
-        self, data: Any, hooks: cb.CallbackList, class_weight: Mapping[int, float] | None
-    ) -> Logs:
+        self, data: Any, hooks: cb.CallbackList, class_weight: Mapping[int, float] | None,
+        is_first: bool,
+    ) -> Logs:  # fmt: skip
         step = self.make_train_function()
         if class_weight is not None:
             data = (with_class_weight(batch, class_weight) for batch in data)
-        begins, ends = map(hooks.acts_in, ("on_train_batch_begin", "on_train_batch_end"))
-        logs: Logs | None = None
-        for number, batch in enumerate(self._as_arguments(step, data)):
-            if begins:
-                hooks.on_train_batch_begin(number)
-            logs = step(batch)
-            if ends:
-                hooks.on_train_batch_end(number, logs)
-            if self.stop_training:
-                break
-        if logs is None:
+        logs = self._run_steps(step, self._as_arguments(step, data), hooks, "train")
+        if logs is None and is_first:
             raise ValueError("fit: the data has no batches")
+        if logs is None:
+            warnings.warn(RAN_OUT, stacklevel=4)
+            logs = self.get_metrics_result()
         return as_numbers(logs)
+
+    def _run_steps(
+        self, step: Callable[[Any], Logs], data: Iterable[Any], hooks: cb.CallbackList, kind: str
+    ) -> Logs | None:
+        """Run a step for each batch, until there are no more or a callback says so.
+
+        Args:
+            kind: "train", "test" or "predict". Callbacks are called before the first and after the
+                last of as many batches as `compile` was told to execute at once.
+
+        Returns:
+            What the last step gave; None where there was no batch.
+        """
+        begin, end = (getattr(hooks, f"on_{kind}_batch_{which}") for which in ("begin", "end"))
+        begins, ends = (hooks.acts_in(f"on_{kind}_batch_{which}") for which in ("begin", "end"))
+        stop, together = _STOPS[kind], self.steps_per_execution
+        logs: Logs | None = None
+        number = -1
+        for number, batch in enumerate(data):
+            if begins and not number % together:
+                begin(number)
+            logs = step(batch)
+            if (number + 1) % together:
+                continue
+            if ends:
+                end(number, logs)
+            if getattr(self, stop):
+                return logs
+        if ends and (number + 1) % together:
+            end(number // together * together + together - 1, logs)  # as if there were all
+        return logs
 
     def _validate(
         self, data: Any, batch_size: int | None, steps: int | None, hooks: cb.CallbackList
@@ -489,16 +529,11 @@ class Trainer:
         hooks = self._hooks(callbacks, verbose, number_of(data) if steps is None else steps)
         self.reset_metrics()
         step = self.make_test_function()
-        begins, ends = map(hooks.acts_in, ("on_test_batch_begin", "on_test_batch_end"))
-        logs: Logs | None = None
+        self.stop_evaluating = False
         hooks.on_test_begin({})
         steps = config.least(steps, config.max_steps_per_epoch())
-        for number, batch in enumerate(first_of(self._as_arguments(step, data), steps)):
-            if begins:
-                hooks.on_test_batch_begin(number)
-            logs = step(batch)
-            if ends:
-                hooks.on_test_batch_end(number, logs)
+        taken = first_of(self._as_arguments(step, data), steps)
+        logs = self._run_steps(step, taken, hooks, "test")
         if logs is None:
             raise ValueError("evaluate: the data has no batches")
         values = as_numbers(logs)
@@ -516,14 +551,22 @@ class Trainer:
         """The model's outputs for all examples, as arrays."""
         data = batches(x, None, None, batch_size, False)
         hooks = self._hooks(callbacks, verbose, number_of(data) if steps is None else steps)
-        step, parts = self.make_predict_function(), []
+        step = self.make_predict_function()
+        parts: list[Any] = []
+        together = self.steps_per_execution
+
+        def kept(batch: Any) -> Logs:
+            parts.append(td.nest.map_structure(_as_result, step(batch)))
+            if together == 1:
+                return {"outputs": parts[-1]}
+            since = (len(parts) - 1) // together * together  # callbacks see what comes at once
+            return {"outputs": td.nest.map_structure(_joined, *parts[since:])}
+
+        self.stop_predicting = False
         steps = config.least(steps, config.max_steps_per_epoch())
         hooks.on_predict_begin({})
-        for number, batch in enumerate(first_of(self._as_arguments(step, data), steps)):
-            hooks.on_predict_batch_begin(number)
-            outputs = td.nest.map_structure(_as_result, step(batch))
-            parts.append(outputs)
-            hooks.on_predict_batch_end(number, {"outputs": outputs})
+        taken = first_of(self._as_arguments(step, data), steps)
+        self._run_steps(kept, taken, hooks, "predict")
         hooks.on_predict_end({})
         if not parts:
             raise ValueError("predict: the data has no batches")
@@ -571,6 +614,9 @@ class Trainer:
         """The model's outputs for one batch, as arrays."""
         outputs = self.make_predict_function()(as_tensors(pack(x)))
         return td.nest.map_structure(_as_result, outputs)
+
+
+_STOPS = {"train": "stop_training", "test": "stop_evaluating", "predict": "stop_predicting"}
 
 
 def _as_result(leaf: Any) -> Any:

@@ -95,10 +95,9 @@ class Store:
         return self._group.keys()
 
 
-def _reads_itself(value: Any) -> bool:
-    """Whether a program says how its layer takes variables from files."""
-    reads = getattr(type(value), "load_own_variables", None)
-    return reads is not None and not reads.__module__.startswith("treadle.")
+def _reads_itself(value: Layer) -> bool:
+    """Whether a layer's class says how it takes variables from files."""
+    return type(value).load_own_variables is not Layer.load_own_variables
 
 
 def _variables(value: Any, model: Model) -> list[td.Variable]:
@@ -127,7 +126,7 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
     yield from sorted(found.items(), key=lambda item: (item[0][:1] == "_", item[0]))
 
 
-def _walk(value: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
+def walk(value: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
     """The objects with variables that are reached from one, each once, and their paths."""
     if isinstance(value, list | tuple | dict):
         yield from _walk_container(value, path, seen)
@@ -135,7 +134,7 @@ def _walk(value: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
         seen.add(id(value))
         yield path, value
         for name, child in _children(value):
-            yield from _walk(child, f"{path}/{name}".lstrip("/"), seen)
+            yield from walk(child, f"{path}/{name}".lstrip("/"), seen)
 
 
 def _walk_container(values: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
@@ -150,7 +149,7 @@ def _walk_container(values: Any, path: str, seen: set[int]) -> Iterator[tuple[st
         else:
             continue
         number = used[name] = used.get(name, -1) + 1
-        yield from _walk(child, f"{path}/{name}{f'_{number}' if number else ''}", seen)
+        yield from walk(child, f"{path}/{name}{f'_{number}' if number else ''}", seen)
 
 
 def write(model: Model, file: Any, without: Iterable[Any] = ()) -> None:
@@ -159,7 +158,7 @@ def write(model: Model, file: Any, without: Iterable[Any] = ()) -> None:
     Args:
         without: layers and other objects that are left out.
     """
-    for path, value in _walk(model, "", set(map(id, without))):
+    for path, value in walk(model, "", set(map(id, without))):
         group = file.create_group(f"{path}/vars".lstrip("/"))
         group.attrs["name"] = value.name
         store = Store(group)
@@ -186,7 +185,7 @@ def read(
     assigned: list[tuple[td.Variable, Any]] = []
     others: list[tuple[Layer, Any]] = []  # layers that take their variables themselves
     taken: list[Layer] = []
-    for path, value in _walk(model, "", set(map(id, without))):
+    for path, value in walk(model, "", set(map(id, without))):
         group = file.get(f"{path}/vars".lstrip("/"), {})
         if isinstance(value, Layer) and _reads_itself(value):
             others.append((value, Store(group)))

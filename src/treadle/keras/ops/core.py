@@ -10,7 +10,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras.layers.symbolic import KerasTensor
-from treadle.keras.ops.conversion import tensor
+from treadle.keras.ops.conversion import is_composite, tensor
 from treadle.keras.ops.operations import operation
 from treadle.keras.promotion import standardize_dtype
 
@@ -55,8 +55,11 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any
 
 
 def convert_to_numpy(x: Any) -> Any:
-    """The values as an array that may be written to."""
-    return np.array(x)
+    """The values as an array that may be written to; those of sparse and ragged tensors with zeros
+    between them."""
+    if isinstance(x, KerasTensor):
+        raise ValueError(f"convert_to_numpy: {x!r} has no values")
+    return np.array(convert_to_tensor(x, sparse=False, ragged=False) if is_composite(x) else x)
 
 
 def is_tensor(x: Any) -> bool:
@@ -70,6 +73,8 @@ def shape(x: Any) -> tuple[Any, ...]:
         return tuple(x.shape)
     x = tensor(x)
     known = x.shape.as_list()
+    if hasattr(x, "row_splits"):
+        return tuple(known)  # None where rows differ
     return tuple(td.shape(x)[i] if size is None else size for i, size in enumerate(known))
 
 

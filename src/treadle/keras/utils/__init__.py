@@ -43,11 +43,16 @@ from treadle.keras.utils.datasets import (
     timeseries_dataset_from_array,
 )
 from treadle.keras.utils.downloads import get_file
-from treadle.keras.utils.folders import image_dataset_from_directory, text_dataset_from_directory
+from treadle.keras.utils.folders import (
+    audio_dataset_from_directory,
+    image_dataset_from_directory,
+    text_dataset_from_directory,
+)
 from treadle.keras.utils.images import array_to_img, img_to_array, load_img, save_img
 from treadle.names import provided
 
 if TYPE_CHECKING:
+    from treadle.keras.layers.preprocessing.feature_space import FeatureSpace as FeatureSpace
     from treadle.keras.layers.symbolic import get_source_inputs as get_source_inputs
     from treadle.keras.layers.symbolic import is_keras_tensor as is_keras_tensor
     from treadle.keras.models.plotting import model_to_dot as model_to_dot
@@ -76,8 +81,8 @@ def clear_session(free_memory: bool = True) -> None:
 
 
 __all__ = [
-    "Config", "CustomObjectScope", "Progbar", "PyDataset", "Sequence", "array_to_img",
-    "bounding_boxes",
+    "Config", "CustomObjectScope", "FeatureSpace", "Progbar", "PyDataset", "Sequence",
+    "array_to_img", "audio_dataset_from_directory", "bounding_boxes",
     "clear_session", "custom_object_scope", "deserialize_keras_object",
     "disable_interactive_logging", "enable_interactive_logging", "get_custom_objects", "get_file",
     "get_registered_name", "get_registered_object", "get_source_inputs",
@@ -92,6 +97,7 @@ __all__ = [
 __getattr__ = provided(
     __name__,
     {
+        "treadle.keras.layers.preprocessing.feature_space": "FeatureSpace",
         "treadle.keras.layers.symbolic": "get_source_inputs is_keras_tensor",
         "treadle.keras.models.plotting": "model_to_dot plot_model",
         "treadle.keras.utils": "bounding_boxes legacy",

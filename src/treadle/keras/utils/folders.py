@@ -1,4 +1,4 @@
-"""Datasets of the files in a folder, whose subfolders are classes."""
+"""Datasets of the files in a folder, whose subfolders are classes: pictures, texts and sounds."""
 
 from __future__ import annotations
 
@@ -131,7 +131,16 @@ def _from_folder(
     directory: Any, load: Callable[[Any], Any], endings: tuple[str, ...], labels: Any,
     label_mode: Any, class_names: Any, batch_size: int | None, shuffle: bool, seed: int | None,
     validation_split: float | None, subset: str | None, follow_links: bool, verbose: bool,
+    batched: Callable[[Any, int], Any] = td.data.Dataset.batch, kind: str = "",
 ) -> Any:  # fmt: skip
+    """A dataset of files.
+
+    Args:
+        load: the value of a path.
+        endings: of the files.
+        batched: puts elements of a dataset into batches of a size.
+        kind: what the files are, with a blank behind it, for errors.
+    """
     _checked(labels, label_mode, class_names, validation_split, subset, shuffle, seed)
     if labels is None or label_mode is None:
         labels = label_mode = None
@@ -149,7 +158,7 @@ def _from_folder(
         part = files.part(validation_split, wanted)
         if not part.paths:
             raise ValueError(
-                f"No {wanted + ' ' if wanted else ''}files found in directory {directory}. "
+                f"No {wanted + ' ' if wanted else ''}{kind}files found in directory {directory}. "
                 f"Allowed formats: {endings}"
             )
         found = td.data.Dataset.from_tensor_slices(part.paths)
@@ -166,7 +175,7 @@ def _from_folder(
                 lambda path, label: (load(path), _labelled(label, label_mode, count)),
                 td.data.AUTOTUNE,
             )
-        found = found if batch_size is None else found.batch(batch_size)
+        found = found if batch_size is None else batched(found, batch_size)
         made: Any = found.prefetch(td.data.AUTOTUNE)
         made.class_names, made.file_paths = part.class_names, part.paths
         return made
@@ -293,3 +302,60 @@ def text_dataset_from_directory(
         directory, load, (".txt",), labels, label_mode, class_names, batch_size, shuffle, seed,
         validation_split, subset, follow_links, verbose,
     )  # fmt: skip
+
+
+def audio_dataset_from_directory(
+    directory: Any, labels: Any = "inferred", label_mode: str | None = "int",
+    class_names: Any = None, batch_size: int | None = 32, sampling_rate: int | None = None,
+    output_sequence_length: int | None = None, ragged: bool = False, shuffle: bool = True,
+    seed: int | None = None, validation_split: float | None = None, subset: str | None = None,
+    follow_links: bool = False, verbose: bool = True,
+) -> Any:  # fmt: skip
+    """A dataset of the sounds (.wav) in a folder, float32 [samples, channels] from -1 to 1; the
+    other arguments are those of `image_dataset_from_directory`.
+
+    Args:
+        sampling_rate: None only: sounds keep the rate of their files.
+        output_sequence_length: how many samples all sounds have: longer ones are cut, zeros are put
+            behind shorter ones. When omitted, those of a batch are padded to its longest.
+        ragged: batches are ragged tensors instead.
+
+    Raises:
+        ValueError: an argument is not supported, or there are no files.
+        ImportError: another sampling rate is asked for.
+    """
+    if ragged and output_sequence_length is not None:
+        raise ValueError(
+            "Cannot set both `ragged` and `output_sequence_length`: ragged sounds keep their "
+            "lengths"
+        )
+    if sampling_rate is not None:
+        _check_rate(sampling_rate)
+    samples = -1 if output_sequence_length is None else output_sequence_length
+
+    def load(path: Any) -> Any:
+        sound = td.audio.decode_wav(td.io.read_file(path), desired_samples=samples).audio
+        return td.RaggedTensor.from_tensor(sound) if ragged else sound
+
+    equal = ragged or output_sequence_length is not None
+    return _from_folder(
+        directory, load, (".wav",), labels, label_mode, class_names, batch_size, shuffle, seed,
+        validation_split, subset, follow_links, verbose,
+        td.data.Dataset.batch if equal else td.data.Dataset.padded_batch, "audio ",
+    )  # fmt: skip
+
+
+def _check_rate(sampling_rate: Any) -> None:
+    if not isinstance(sampling_rate, int):
+        raise ValueError(
+            "`sampling_rate` should have an integer value. Received: "
+            f"sampling_rate={sampling_rate}"
+        )
+    if sampling_rate <= 0:
+        raise ValueError(
+            f"`sampling_rate` should be higher than 0. Received: sampling_rate={sampling_rate}"
+        )
+    raise ImportError(
+        "To use the argument `sampling_rate`, Keras needs tensorflow_io; here sounds keep the rate "
+        "of their files: resample them with scipy.signal.resample_poly before"
+    )

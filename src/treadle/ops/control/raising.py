@@ -1,65 +1,26 @@
 """Exceptions that a program raises when it runs: ``raise`` under a condition of the graph.
 
-What the exception says may depend on values that only the run has. While a ``raise`` statement is
-traced, such a value in a text is a mark (``<value 3:.2f>``), for which the run puts the value.
+What the exception says may depend on values that only the run has, for which its text has marks
+(`marks`).
 """
 
 from __future__ import annotations
 
 import copy
 import dis
-import linecache
 import os
-import re
 import sys
 from collections.abc import Sequence
-from threading import local
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
-from treadle.core.interrupts import during, is_mode
 from treadle.core.spec import Spec
 from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.control.marks import PACKAGE, with_values
 from treadle.ops.registry import Op, register, run
-
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-_MARK = r"<value (\d+)(?::([^<>]*))?>"
-
-
-class _Shown(local):
-    """The values that texts have marks for, of the branch that this thread traces."""
-
-    values: list[Any] | None = None
-
-
-_shown = is_mode(_Shown())
-
-
-def marks() -> during:
-    """While a branch is traced that may raise: gives the list of the values that got marks."""
-    found: list[Any] = []
-    return during(_shown, "values", found, gives=found)
-
-
-def mark(value: Any, spec: str = "") -> str | None:
-    """What stands for a value in the text of an exception; None outside of ``raise``."""
-    if _shown.values is None or not _in_raise(sys._getframe(1)):
-        return None
-    _shown.values.append(value)
-    return f"<value {len(_shown.values) - 1}{':' if spec else ''}{spec}>"
-
-
-def _in_raise(frame: FrameType | None) -> bool:
-    """Whether the user's code is in a ``raise`` statement."""
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    if frame is None:
-        return False
-    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-    return line.lstrip().startswith(("raise ", "ag__.assert_stmt("))
 
 
 def is_raised_by_user(error: BaseException, traced_by: str) -> bool:
@@ -72,10 +33,18 @@ def is_raised_by_user(error: BaseException, traced_by: str) -> bool:
     found, after = error.__traceback__, None
     while found is not None:
         code = found.tb_frame.f_code
-        if not code.co_filename.startswith(_PACKAGE) and _is_tried(code, found.tb_lasti):
+        if not code.co_filename.startswith(PACKAGE) and _is_tried(code, found.tb_lasti):
             return False
         found, after = found.tb_next, found
     return after is not None and _raises(after) and not _is_in_try(traced_by)
+
+
+def is_raise_statement(error: BaseException) -> bool:
+    """Whether a ``raise`` statement of the user's code raised an exception."""
+    found = error.__traceback__
+    while found is not None and found.tb_next is not None:
+        found = found.tb_next
+    return found is not None and _raises(found)
 
 
 def _is_in_try(traced_by: str) -> bool:
@@ -83,7 +52,7 @@ def _is_in_try(traced_by: str) -> bool:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") != traced_by:
         code = frame.f_code
-        if not code.co_filename.startswith(_PACKAGE) and _is_tried(code, frame.f_lasti):
+        if not code.co_filename.startswith(PACKAGE) and _is_tried(code, frame.f_lasti):
             return True
         frame = frame.f_back
     return False
@@ -91,7 +60,7 @@ def _is_in_try(traced_by: str) -> bool:
 
 def _raises(last: TracebackType) -> bool:
     code = last.tb_frame.f_code
-    if code.co_filename.startswith((_PACKAGE, os.path.dirname(np.__file__))):
+    if code.co_filename.startswith((PACKAGE, os.path.dirname(np.__file__))):
         return False
     return dis.opname[code.co_code[last.tb_lasti]] == "RAISE_VARARGS"
 
@@ -120,18 +89,13 @@ class Raised:
             return self._value(value, tensor, "")
         if not isinstance(value, str):
             return value
-        parts: list[Any] = []
-        end = 0
-        for found in re.finditer(_MARK, value):
-            told = shown[int(found[1])]
-            parts += [value[end : found.start()], self._value(told, _tensor_of(told), found[2])]
-            end = found.end()
-        return _Text([*parts, value[end:]]) if parts else value
+        parts = with_values(value, shown, lambda v, spec: self._value(v, _tensor_of(v), spec))
+        return value if parts is None else _Text(parts)
 
-    def _value(self, value: Any, tensor: Any, spec: str | None) -> _Value:
+    def _value(self, value: Any, tensor: Any, spec: str) -> _Value:
         self.tensors.append(tensor)
         kind = getattr(value, "kind", None)
-        return _Value(len(self.tensors) - 1, spec or "", isinstance(kind, type))
+        return _Value(len(self.tensors) - 1, spec, isinstance(kind, type))
 
     def made(self, arrays: Sequence[NDArray]) -> BaseException:
         """The exception, with the values that the run has."""

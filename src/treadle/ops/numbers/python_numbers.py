@@ -32,7 +32,7 @@ from treadle.core.dtypes import DType
 from treadle.core.interrupts import is_mode
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import NDArray, Tensor
-from treadle.ops.control.raising import mark
+from treadle.ops.control.marks import mark
 from treadle.ops.conversion import convert_to_tensor, register_weak, to_array
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.numbers.number_tables import (

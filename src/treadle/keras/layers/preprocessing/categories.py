@@ -151,6 +151,10 @@ class Discretization(Layer):
         self._summary = _NOTHING
         self._build_at_init()
 
+    def _wants_data(self) -> bool:
+        """Whether the boundaries come from `adapt`."""
+        return self.bin_boundaries is None
+
     def adapt(self, data: Any, steps: int | None = None) -> None:
         """Find the boundaries from data: an array, or a Dataset of batches.
 

@@ -100,6 +100,10 @@ class Normalization(Layer):
             self.count = self.add_weight((), "zeros", "int64", trainable=False, name="count")
         self.finalize_state()
 
+    def _wants_data(self) -> bool:
+        """Whether the statistics come from `adapt`."""
+        return self._given is None
+
     def adapt(self, data: Any) -> None:
         """Find mean and variance of the data: an array, or a Dataset of batches.
 

@@ -113,6 +113,8 @@ class _Lookup(Layer):
 
     def vocabulary_size(self) -> int:
         """The number of places, those of unknown and masked tokens included."""
+        if not self._tokens and self._stated_size is not None:
+            return self._stated_size  # of a vocabulary that a file is going to give
         return self._start + len(self._tokens)
 
     def get_vocabulary(self, include_special_tokens: bool = True) -> list[Any]:
@@ -181,11 +183,20 @@ class _Lookup(Layer):
         )
 
     @property
+    def _weights_dtype(self) -> Any:
+        known = self.idf_weights
+        return config.floatx() if known is None else known.dtype
+
+    @property
     def _depth(self) -> int:
         """The number of columns of rows."""
         if self.pad_to_max_tokens and self.max_tokens is not None:
             return self.max_tokens
         return self.vocabulary_size()
+
+    def _wants_data(self) -> bool:
+        """Whether the vocabulary comes from `adapt`."""
+        return not self._fixed
 
     def adapt(self, data: Any, steps: int | None = None) -> None:
         """Make a vocabulary of data, the most frequent token first: an array or list, or a Dataset
@@ -242,6 +253,16 @@ class _Lookup(Layer):
         self._documents: Counter[Any] = Counter()
         self._examples = 0
 
+    def save_own_variables(self, store: Any) -> None:
+        """Put the weights of tokens into a store of a file."""
+        if self.idf_weights is not None:
+            store["idf_weights"] = self.idf_weights.numpy()
+
+    def load_own_variables(self, store: Any) -> None:
+        """Take the weights of tokens from a store of a file."""
+        if "idf_weights" in store:
+            self.idf_weights = td.Variable(store["idf_weights"], trainable=False)
+
     def save_assets(self, dir_path: Any) -> None:
         """Write the vocabulary into a folder, as ``vocabulary.txt``, unless it is an argument."""
         if self._given is None:
@@ -252,7 +273,8 @@ class _Lookup(Layer):
         """Read what `save_assets` wrote."""
         if self._given is None:
             lines = Path(dir_path, "vocabulary.txt").read_text(encoding="utf-8").splitlines()
-            weights = None if self.idf_weights is None else self.idf_weights.numpy()
+            known = self.idf_weights
+            weights = None if known is None else known.numpy()[: len(lines)]  # without padding
             self.set_vocabulary(lines, weights)
 
     # -- looking up ------------------------------------------------------------------------------
@@ -268,15 +290,17 @@ class _Lookup(Layer):
     def encoded(self, places: Any) -> Any:
         """Places in the output mode."""
         mode, counts = self.output_mode, self.output_mode == "tf_idf"
-        if mode != "int" and not self._tokens and not self.pad_to_max_tokens:
+        # A model that is made of a config has no vocabulary yet, and only asks for shapes.
+        is_described = self._stated_size is not None and td.inside_function()
+        if mode != "int" and not (self._tokens or self.pad_to_max_tokens or is_described):
             raise RuntimeError(
                 f'Layer "{self.name}" ({type(self).__name__}) has no vocabulary yet: give one, or '
                 "call adapt() first"
             )
         if not counts:
             return encoded(places, mode, self._depth, td.int64, sparse=self.sparse)
-        rows = td.cast(encoded(places, "count", self._depth, td.int64), self.idf_weights.dtype)
-        found = td.multiply(rows, self.idf_weights.read_value())
+        rows = td.cast(encoded(places, "count", self._depth, td.int64), self._weights_dtype)
+        found = rows if self.idf_weights is None else rows * self.idf_weights.read_value()
         return td.sparse.from_dense(found) if self.sparse else found
 
     def _tokens_of(self, places: td.Tensor) -> td.Tensor:
@@ -430,10 +454,10 @@ class TextVectorization(Layer):
         split: Any = "whitespace", ngrams: Any = None, output_mode: str = "int",
         output_sequence_length: int | None = None, pad_to_max_tokens: bool = False,
         vocabulary: Any = None, idf_weights: Any = None, sparse: bool = False,
-        ragged: bool = False, encoding: str = "utf-8", **kwargs: Any,
+        ragged: bool = False, encoding: str = "utf-8", vocabulary_size: int | None = None,
+        **kwargs: Any,
     ) -> None:  # fmt: skip
         kwargs.pop("has_input_vocabulary", None)
-        stated = kwargs.pop("vocabulary_size", None)
         super().__init__(**kwargs)
         if not callable(standardize) and standardize not in _STANDARDIZED:
             raise ValueError(
@@ -460,7 +484,7 @@ class TextVectorization(Layer):
         self._lookup_layer = StringLookup(
             max_tokens, mask_token="", vocabulary=vocabulary, idf_weights=idf_weights,
             pad_to_max_tokens=pad_to_max_tokens, output_mode=mode, sparse=sparse,
-            encoding=encoding, vocabulary_size=stated,
+            encoding=encoding, vocabulary_size=vocabulary_size,
         )  # fmt: skip
         self._build_at_init()
 
@@ -477,6 +501,10 @@ class TextVectorization(Layer):
     def set_vocabulary(self, vocabulary: Any, idf_weights: Any = None) -> None:
         """See `StringLookup.set_vocabulary`."""
         self._lookup_layer.set_vocabulary(vocabulary, idf_weights)
+
+    def _wants_data(self) -> bool:
+        """Whether the vocabulary comes from `adapt`."""
+        return self._lookup_layer._wants_data()
 
     def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
         """Make a vocabulary of texts, the most frequent token first: an array or list, or a Dataset
@@ -503,6 +531,14 @@ class TextVectorization(Layer):
     def reset_state(self) -> None:
         """Forget all batches."""
         self._lookup_layer.reset_state()
+
+    def save_own_variables(self, store: Any) -> None:
+        """See `StringLookup.save_own_variables`."""
+        self._lookup_layer.save_own_variables(store)
+
+    def load_own_variables(self, store: Any) -> None:
+        """See `StringLookup.load_own_variables`."""
+        self._lookup_layer.load_own_variables(store)
 
     def save_assets(self, dir_path: Any) -> None:
         """See `StringLookup.save_assets`."""

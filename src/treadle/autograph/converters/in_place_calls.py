@@ -1,0 +1,77 @@
+"""What only jitted functions have in the graph: dicts and sets with keys that only the run knows,
+and functions that change a list, such as ``heapq.heappush(heap, x)``.
+
+A call that changes a variable's object is marked with the variable (`may_change`): in a branch or
+loop this is an assignment to it, as is ``x.append(v)`` (`items`). Calls of methods that take a key,
+and items of dicts, are marked as `keyed`: they become operators, as those of other objects
+(`expressions`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gast
+
+from treadle.autograph.analysis.walking import walk
+
+_METHODS = frozenset({"add", "discard"})
+_KEYED = frozenset({"add", "discard", "get", "pop", "remove", "setdefault"})
+_VIEWS = frozenset({"items", "keys", "values"})
+_DICTS = frozenset({"Counter", "Dict", "OrderedDict", "defaultdict", "dict"})
+_FUNCTIONS = frozenset({
+    "heapify", "heappop", "heappush", "heappushpop", "heapreplace",
+    "insort", "insort_left", "insort_right",
+})  # fmt: skip
+
+
+def mark_changes(root: Any) -> None:
+    """Mark the calls and items in a tree."""
+    dicts = {name for node in walk(root) for name in _dicts(node)}
+    for node in walk(root):
+        if isinstance(node, gast.Subscript):
+            is_stored = isinstance(node.ctx, gast.Store) and not _is_fixed(node.slice)
+            node.keyed = is_stored or getattr(node.value, "id", None) in dicts
+        if isinstance(node, gast.Call):
+            owner = _changed(node)
+            if isinstance(owner, gast.Name):
+                node.may_change = owner
+            node.keyed = isinstance(node.func, gast.Attribute) and (
+                node.func.attr in _KEYED
+                or (node.func.attr in _VIEWS and getattr(node.func.value, "id", None) in dicts)
+            )
+
+
+def _makes_dict(function: Any) -> bool:
+    """Whether a call makes a dict, also one of Numba's: ``Dict.empty(...)``."""
+    if isinstance(function, gast.Attribute) and function.attr == "empty":
+        function = function.value
+    name = getattr(function, "attr", getattr(function, "id", None))
+    return name in _DICTS
+
+
+def _is_fixed(key: Any) -> bool:
+    return not any(isinstance(n, gast.Name | gast.Call) for n in walk(key))
+
+
+def _dicts(node: Any) -> list[str]:
+    """The variables that a statement gives a dict."""
+    if not isinstance(node, gast.Assign | gast.AnnAssign):
+        return []
+    value = node.value
+    named = isinstance(value, gast.Call) and _makes_dict(value.func)
+    if not named and not isinstance(value, gast.Dict | gast.DictComp):
+        return []
+    targets = node.targets if isinstance(node, gast.Assign) else [node.target]
+    return [t.id for t in targets if isinstance(t, gast.Name)]
+
+
+def _changed(call: Any) -> Any:
+    function = call.func
+    if isinstance(function, gast.Attribute):
+        if function.attr in _METHODS:
+            return function.value
+        name = function.attr
+    else:
+        name = getattr(function, "id", None)
+    return call.args[0] if name in _FUNCTIONS and call.args else None

@@ -1,0 +1,505 @@
+"""Dicts and sets with keys that only the run knows: ``count[x] = count.get(x, 0) + 1`` in a loop.
+
+A dict or set of Python's becomes a `Table` before the outermost branch or loop that gives it such a
+key. Its entries are lists of the graph, with a table of hashes beside them (`table_functions`).
+Keys are numbers, or tuples of numbers; values are what lists of the graph hold.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes, nest
+from treadle.core.interrupts import during, is_mode
+from treadle.core.origin import at, user_origin
+from treadle.jitted import table_functions
+from treadle.jitted.arrays import Array, Scalar, TracedSequence, is_traced
+from treadle.jitted.errors import NotStaged
+from treadle.jitted.forms import Form, ListPart
+from treadle.jitted.grown_lists import GrownList, Left, Template
+from treadle.jitted.iteration import Counted
+from treadle.jitted.operations import call_ufunc
+from treadle.jitted.stacked_lists import StackedList
+from treadle.jitted.storage import scopes
+from treadle.jitted.written import traced
+from treadle.ops.collections import lists
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.numbers.python_numbers import symbolic_number
+
+_FEWEST_SLOTS = 8
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 by the golden ratio: neighbours go far apart
+
+
+class Table(TracedSequence):
+    """A dict, or a set, whose keys only the run knows.
+
+    Attributes:
+        keys_, values_: the entries in the order in which they came; a set has bools as values.
+        alive: for each entry whether it is there still.
+        hashes: of the keys.
+        slots: positions of entries by their hash, or -1.
+        count: the number of entries that are there.
+        is_set: whether it is a set.
+        origin: the table that it is, for the one that a variable is in an iteration of a loop.
+    """
+
+    __slots__ = ("alive", "count", "hashes", "is_set", "keys_", "origin", "slots", "values_")
+
+    def __init__(self, is_set: bool, parts: Sequence[Any], origin: Table | None = None) -> None:
+        self.is_set, self.origin = is_set, origin or self
+        self._take(parts)
+
+    @classmethod
+    def of(cls, entries: Iterable[Any], key: Any, value: Any, is_set: bool) -> Table:
+        """A table with entries, of such keys and values.
+
+        Args:
+            entries: pairs of keys and values.
+            key, value: templates.
+        """
+        entries = list(entries)
+        if entries and not is_traced([part for entry in entries for part in entry]):
+            return cls._known(entries, key, value, is_set)
+        ints, bools = Template(0), Template(True)
+        slots = GrownList.of([-1] * _FEWEST_SLOTS, ints)
+        empty = [GrownList.of([], t) for t in (key, value, bools)]
+        made = cls(is_set, [*empty, slots, GrownList.of([], ints), 0])
+        for one, held in entries:
+            made[one] = held
+        return made
+
+    @classmethod
+    def _known(cls, entries: Sequence[Any], key: Template, value: Template, is_set: bool) -> Table:
+        """A table with entries that are known while the function is traced: constants."""
+        keys = _columns([one for one, _ in entries], key)
+        hashes = _hashes(keys)
+        slots = np.full(max(_FEWEST_SLOTS, 1 << (2 * len(entries)).bit_length()), -1)
+        for entry, hashed in enumerate(hashes):
+            place = hashed % len(slots)
+            while slots[place] >= 0:
+                place = (place + 1) % len(slots)
+            slots[place] = entry
+        ints, bools = Template(0), Template(True)
+        columns = [
+            (key, keys), (value, _columns([held for _, held in entries], value)),
+            (bools, [np.full(len(entries), True)]), (ints, [slots]), (ints, [hashes]),
+        ]  # fmt: skip
+        parts = [GrownList(template, [_list_of(c) for c in made]) for template, made in columns]
+        return cls(is_set, [*parts, len(entries)])
+
+    def _take(self, parts: Sequence[Any]) -> None:
+        self.keys_, self.values_, self.alive, self.slots, self.hashes, self.count = parts
+
+    def parts(self) -> list[Any]:
+        return [self.keys_, self.values_, self.alive, self.slots, self.hashes, self.count]
+
+    @property
+    def length(self) -> Any:
+        return self.count
+
+    def copy(self) -> Table:
+        return Table(self.is_set, self._copies())
+
+    def own_copy(self) -> Table:
+        return Table(self.is_set, self._copies(), self.origin)
+
+    def _copies(self) -> list[Any]:
+        return [p.copy() if isinstance(p, GrownList) else p for p in self.parts()]
+
+    def __repr__(self) -> str:
+        return f"<traced {'set' if self.is_set else 'dict'} of entries that only the run knows>"
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def _key(self, key: Any) -> tuple[Any, Any]:
+        """A key in the form of the table's keys, and its hash.
+
+        Raises:
+            NeedsTable: the table has another kind of keys.
+        """
+        form = self.keys_.template
+        leaves = _as_elements(form, key)
+        if leaves is None:
+            raise NeedsTable(self, key, None)
+        found = nest.pack(form.element, leaves)
+        return found, _hash(leaves)
+
+    def holds(self, key: Any) -> Any:
+        """``key in table``."""
+        own, hashed = self._key(key)
+        return traced(table_functions.found, self.keys_, self.alive, self.slots, own, hashed) >= 0
+
+    def __getitem__(self, key: Any) -> Any:
+        own, hashed = self._key(key)
+        parts = self.keys_, self.values_, self.alive, self.slots
+        return traced(table_functions.value_of, *parts, own, hashed)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        own, hashed = self._key(key)
+        parts = self.keys_, self.values_, self.alive, self.slots
+        return traced(table_functions.value_or, *parts, own, hashed, default)
+
+    def _living(self, values: GrownList) -> Any:
+        """The entries of a list that are there."""
+        empty = GrownList.of([], values.template)
+        return traced(table_functions.living, values, self.alive, empty)
+
+    def at(self, index: Any) -> Any:
+        return self.keys().at(index)
+
+    def listed(self) -> Any:
+        return self.keys()
+
+    def readable(self) -> Any:
+        keys = self.keys().stacked()
+        return DictOf([keys] if self.is_set else [keys, self.values().stacked()])
+
+    def array(self) -> Array:
+        made: Array = self.keys().array()
+        return made
+
+    def keys(self) -> Any:
+        return self._living(self.keys_)
+
+    def values(self) -> Any:
+        return self._living(self.values_)
+
+    def items(self) -> Counted:
+        keys, values = self.keys(), self.values()
+        return Counted(keys.length, lambda i: (keys.at(i), values.at(i)))
+
+    # -- changes ---------------------------------------------------------------------------------
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        own, hashed = self._key(key)
+        held = _as_elements(self.values_.template, value)
+        if held is None:
+            raise NeedsTable(self, key, value)
+        given = nest.pack(self.values_.template.element, held)
+        self._take(_with_entry(self.parts(), own, given, hashed))
+
+    def add(self, key: Any) -> None:
+        self[key] = True
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        found = self.get(key, default)
+        self[key] = found
+        return found
+
+    def update(self, other: Any) -> None:
+        for key, value in other.items():
+            self[key] = value
+
+    def _remove(self, key: Any, must: bool) -> None:
+        own, hashed = self._key(key)
+        parts = self.keys_, self.alive, self.slots, self.count
+        self.alive, self.count = traced(table_functions.without_entry, *parts, own, hashed, must)
+
+    def __delitem__(self, key: Any) -> None:
+        self._remove(key, True)
+
+    def remove(self, key: Any) -> None:
+        self._remove(key, True)
+
+    def discard(self, key: Any) -> None:
+        self._remove(key, False)
+
+    def pop(self, *args: Any) -> Any:
+        if not args:
+            return self.popitem()[0]
+        key, *default = args
+        found = self.get(key, *default) if default else self[key]
+        self._remove(key, False)
+        return found
+
+    def popitem(self) -> Any:
+        entry = traced(table_functions.last_entry, self.alive)
+        key, value = self.keys_.at(entry), self.values_.at(entry)
+        self._remove(key, False)
+        return key, value
+
+    def clear(self) -> None:
+        key, value = self.keys_.template, self.values_.template
+        self._take(Table.of([], key, value, self.is_set).parts())
+
+    def __or__(self, other: Any) -> Any:
+        return traced(table_functions.united, self, other)
+
+    def __and__(self, other: Any) -> Any:
+        return traced(table_functions.common, self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        return traced(table_functions.difference, self, other)
+
+    union, intersection = __or__, __and__
+
+    def __getattr__(self, name: str) -> Any:
+        kind = set if self.is_set else dict
+        if name.startswith("__") or not hasattr(kind, name):
+            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+        raise NotStaged(
+            f"{name}() of a {kind.__name__} with keys that only the run knows{at(user_origin())}"
+        )
+
+
+def _with_entry(parts: Sequence[Any], key: Any, value: Any, hashed: Any) -> Any:
+    keys, values, alive, slots, hashes, count = (
+        p.copy() if isinstance(p, GrownList) else p for p in parts
+    )
+    return traced(
+        table_functions.with_entry, keys, values, alive, slots, hashes, count, key, value, hashed
+    )
+
+
+def _as_elements(form: Template, value: Any) -> list[Any] | None:
+    """The leaves of a value as those of a list's elements; None where it is not like them."""
+    try:
+        given = Template(value)
+        wide = form.joined(given)
+    except NotStaged:
+        return None
+    pairs = zip(form.forms, wide.forms, strict=True)
+    if any(own.dtype is not w.dtype for own, w in pairs):
+        return None
+    leaves = nest.flatten(value)
+    return [_in_form(f, leaf) for f, leaf in zip(form.forms, leaves, strict=True)]
+
+
+def _in_form(form: Form, leaf: Any) -> Any:
+    return leaf if isinstance(leaf, Array) else form.value(form.tensor(leaf))
+
+
+def _hash(leaves: Sequence[Any]) -> Any:
+    """A number from 0 to 2**32 - 1 for a key, a symbolic int."""
+    found: Any = None
+    for leaf in leaves:
+        tensor = _tensor(leaf)
+        if tensor.dtype.is_floating:
+            bits = _bits_of(Scalar(cast(tensor, dtypes.float64)))
+        else:
+            bits = Scalar(cast(cast(tensor, dtypes.int64), dtypes.uint64))
+        mixed = bits if found is None else call_ufunc(np.bitwise_xor, found, bits)
+        spread = call_ufunc(np.multiply, mixed, _SPREAD)
+        found = call_ufunc(np.right_shift, spread, np.uint64(32))
+    return symbolic_number(cast(found.tensor, dtypes.int64))
+
+
+def _list_of(column: np.ndarray[Any, Any]) -> ListPart:
+    return ListPart(lists.list_unstack(convert_to_tensor(column)))
+
+
+def _columns(values: Sequence[Any], template: Template) -> list[np.ndarray[Any, Any]]:
+    """The leaves of values that are alike, an array for each."""
+    rows = zip(*map(nest.flatten, values), strict=True)
+    return [
+        np.array(row, form.dtype.np_dtype) for row, form in zip(rows, template.forms, strict=True)
+    ]
+
+
+def _hashes(columns: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """As `_hash`, of keys that are known."""
+    found: Any = None
+    with np.errstate(all="ignore"):
+        for column in columns:
+            if column.dtype.kind == "f":
+                wide = column.astype(np.float64)
+                parts = [wide * factor - np.floor(wide * factor) for factor in _FACTORS]
+                bits = (sum(parts) * 2.0**32).astype(np.int64).astype(np.uint64)
+            else:
+                bits = column.astype(np.int64).astype(np.uint64)
+            mixed = bits if found is None else found ^ bits
+            found = (mixed * _SPREAD) >> np.uint64(32)
+    return found.astype(np.int64)  # type: ignore[no-any-return]
+
+
+_FACTORS = (0.6180339887498949, 7548776.662466927)
+
+
+def _bits_of(number: Scalar) -> Scalar:
+    """Bits for a float, which kernels cannot read as they are: of fractions of multiples, one for
+    numbers that are far apart and one for those that are near."""
+    total: Any = np.float64(0.0)
+    for factor in _FACTORS:
+        multiple = call_ufunc(np.multiply, number, np.float64(factor))
+        part = call_ufunc(np.subtract, multiple, call_ufunc(np.floor, multiple))
+        total = call_ufunc(np.add, total, part)
+    found = call_ufunc(np.multiply, total, np.float64(2.0**32))
+    return Scalar(cast(cast(found.tensor, dtypes.int64), dtypes.uint64))
+
+
+def _tensor(leaf: Any) -> Any:
+    return leaf.tensor if isinstance(leaf, Scalar) else leaf.tensor()
+
+
+nest.register_node(
+    Table,
+    Table.parts,
+    lambda like, parts: Table(like.is_set, parts, like.origin),
+    lambda value: value.is_set,
+    composite=False,
+)
+
+
+# -- dicts and sets of Python's that become tables -----------------------------------------------
+
+
+class NeedsTable(NotStaged):
+    """A dict or set gets a key, or a table an entry of another kind, that only the run knows.
+
+    Attributes:
+        owner: the dict, set or table.
+        key, value: of the new entry, as far as there is one.
+    """
+
+    def __init__(self, owner: Any, key: Any, value: Any) -> None:
+        super().__init__(
+            f"A {type(owner).__name__} is used with a key that only the run knows, {key!r}, which "
+            "it takes only in a branch or loop in which it is a variable of the function"
+            f"{at(user_origin())}"
+        )
+        self.owner = owner.origin if isinstance(owner, Table) else owner
+        # Here: outside of the branch or loop nothing can be computed of what is known inside.
+        self.key, self.value = Template(key), None if value is None else Template(value)
+
+    def table(self) -> Table:
+        """A table with the entries of the owner, which takes the new one.
+
+        Raises:
+            NotStaged: there is none.
+        """
+        if isinstance(self.owner, Table):
+            key, value = self.owner.keys_.template, self.owner.values_.template
+            key = key.joined(self.key)
+            value = value if self.value is None else value.joined(self.value)
+            made = Table.of([], key, value, self.owner.is_set)
+            filled: Table = traced(
+                table_functions.filled, made, self.owner.keys(), self.owner.values()
+            )
+            return filled
+        is_set = isinstance(self.owner, set | frozenset)
+        pairs = [(k, True) for k in self.owner] if is_set else list(self.owner.items())
+        key = functools.reduce(Template.joined, (Template(k) for k, _ in pairs), self.key)
+        held = [Template(v) for _, v in pairs] + ([] if self.value is None else [self.value])
+        value = functools.reduce(Template.joined, held)
+        return Table.of(pairs, key, value, is_set)
+
+
+class _Open(threading.local):
+    """The variables of the branches and loops that are being traced."""
+
+    states: tuple[tuple[Any, ...], ...] = ()
+
+
+_open = is_mode(_Open())
+
+
+def opened(state: tuple[Any, ...]) -> during:
+    """While a branch or loop with these variables is traced."""
+    return during(_open, "states", (*_open.states, state))
+
+
+def is_outermost(owner: Any) -> bool:
+    """Whether no branch or loop around has a dict, set or table among its variables."""
+    return not any(is_it(value, owner) for state in _open.states for value in state)
+
+
+def is_it(value: Any, owner: Any) -> bool:
+    """Whether a variable is a dict, set or table."""
+    return value is owner or (isinstance(value, Table) and value.origin is owner)
+
+
+def with_entry(owner: dict[Any, Any], key: Any, value: Any) -> Table:
+    """A dict of Python's as a table with a new entry, which its name stands for from now on.
+
+    Raises:
+        NeedsTable: a branch or loop has the dict among its variables.
+    """
+    problem = NeedsTable(owner, key, value)
+    if scopes.open or not is_outermost(owner):
+        raise problem
+    table = problem.table()
+    table[key] = value
+    leave_table(owner)
+    return table
+
+
+def leave_table(owner: Any) -> None:
+    """Make a dict or set unusable that became a table: it would miss new entries."""
+    owner.clear()
+    if isinstance(owner, dict):
+        owner[""] = Left()
+    else:
+        owner.add(Left())
+
+
+def table_for(owner: Any, key: Any) -> Table:
+    """A dict of Python's as a table, to be read at a key.
+
+    Raises:
+        NotStaged: it is empty.
+    """
+    table = as_table(owner, key)
+    if table is None:
+        raise NotStaged(
+            f"an empty dict is read at a key that only the run knows, {key!r}{at(user_origin())}"
+        )
+    return table
+
+
+def as_table(owner: Any, key: Any) -> Table | None:
+    """A dict or set of Python's as a table, to be read at a key; None where it is empty."""
+    if not owner:
+        return None
+    is_set = isinstance(owner, set | frozenset)
+    return NeedsTable(owner, key, True if is_set else next(iter(owner.values()))).table()
+
+
+def method_of(owner: Any, name: str, python: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a dict or set, whose first argument may be a key that only the run knows."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        if not args or not is_traced(args[0]) or (name not in _WITH_KEYS):
+            return python(*args, **options)
+        if name == "add":
+            raise NeedsTable(owner, args[0], True)
+        if name == "setdefault":
+            raise NeedsTable(owner, *args)
+        table = as_table(owner, args[0])
+        if name == "get":
+            return (args[1:] or (None,))[0] if table is None else table.get(*args)
+        if table is None:
+            return python(*args[1:]) if name == "pop" and args[1:] else None
+        first = next(iter(owner))
+        raise NeedsTable(owner, args[0], True if isinstance(owner, set) else owner[first])
+
+    return call
+
+
+_WITH_KEYS = frozenset({"add", "discard", "get", "pop", "remove", "setdefault"})
+
+
+class DictOf:
+    """A dict or set that a program gives: lists of its keys and, of a dict, of its values."""
+
+    __slots__ = ("lists",)
+
+    def __init__(self, lists: Sequence[StackedList]) -> None:
+        self.lists = lists
+
+
+def _built(like: DictOf, lists: Sequence[Any]) -> Any:
+    if isinstance(lists[0], StackedList) or lists[0] is None:
+        return DictOf(lists)
+    keys, *values = lists
+    return dict(zip(keys, values[0], strict=True)) if values else set(keys)
+
+
+nest.register_node(
+    DictOf, lambda value: list(value.lists), _built, lambda value: len(value.lists), composite=False
+)

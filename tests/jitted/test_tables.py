@@ -1,0 +1,197 @@
+"""Dicts and sets with keys that only the run knows, against plain Python."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+
+def check(function, *arguments):
+    jitted = td.jit(function)
+    for _ in range(2):
+        expected, found = function(*arguments), jitted(*arguments)
+        assert found == expected
+        assert repr(found) == repr(expected) or isinstance(expected, set)
+
+
+def counts(x):
+    found = {}
+    for v in x:
+        if v in found:
+            found[v] += 1
+        else:
+            found[v] = 1
+    return found, len(found)
+
+
+def sums(x):
+    found = {}
+    for v in x:
+        found[v] = found.get(v, 0) + 1
+    total, apart = 0, 0
+    for key in found:
+        total += key * found[key]
+    for key, value in found.items():
+        apart += key - value
+    return total, apart
+
+
+def first_places(x):
+    seen, found = set(), []
+    for i in range(len(x)):
+        if x[i] not in seen:
+            seen.add(x[i])
+            found.append(i)
+    return found, len(seen)
+
+
+def pairs(x):
+    found = {}
+    for i in range(x.shape[0] - 1):
+        key = (x[i], x[i + 1])
+        if key in found:
+            found[key] += 0.5
+        else:
+            found[key] = 0.5
+    return found
+
+
+def comes_and_goes(x):
+    found = {}
+    for v in x:
+        if v in found:
+            del found[v]
+        else:
+            found[v] = 2 * v
+    return found
+
+
+def widens(x):
+    found = {}
+    for v in x:
+        found[v] = 0
+        found[v] += v * 0.5
+    return found
+
+
+def of_arrays(x):
+    groups = {}
+    for v in x:
+        if v not in groups:
+            groups[v] = np.zeros(2)
+        groups[v] = groups[v] + np.array([1.0, v])
+    total = np.zeros(2)
+    for key in sorted(groups.keys()):
+        total += groups[key]
+    return total.tolist(), max(groups)
+
+
+def methods(x):
+    found = dict()
+    for i, v in enumerate(x):
+        found.setdefault(v, i)
+    taken = found.pop(x[0])
+    size = len(found)
+    key, value = found.popitem()
+    found.clear()
+    return taken, size, key, value, len(found), list(found.values())
+
+
+def outside_of_loops(x):
+    found = {}
+    found[x[0]] = 1
+    found[x[1]] = 2
+    found[x[0]] += 5
+    return found, x[2] in found
+
+
+def set_operations(x):
+    a, b = set(), set()
+    for v in x:
+        a.add(v)
+        b.add(v + 1)
+    b.discard(3)
+    return len(a & b), len(a | b), len(a - b), a
+
+
+def in_a_helper(x):
+    return counted(x, {})
+
+
+def counted(x, found):
+    for v in x:
+        found[v] = found.get(v, 0) + 1
+    return found
+
+
+FUNCTIONS = (
+    counts, sums, first_places, pairs, comes_and_goes, widens, of_arrays, methods,
+    outside_of_loops, set_operations, in_a_helper,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_tables(function):
+    check(function, np.array([3, 1, 2, 1, 3, 3, -4]))
+    check(function, np.random.RandomState(0).randint(-50, 300, 400))
+
+
+def test_keys_that_are_floats():
+    x = np.array([1.5, -0.0, 0.0, 2.0, 1.5])
+    check(counts, x)
+
+
+def test_a_loop_that_ends_when_a_state_comes_again():
+    def cycle(n):
+        seen, steps = {}, 0
+        while n not in seen:
+            seen[n] = steps
+            steps += 1
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+        return steps, seen[n]
+
+    jitted = td.jit(cycle)
+    assert [jitted(n) for n in (27, 3, 97)] == [cycle(n) for n in (27, 3, 97)]
+
+
+def test_a_dict_that_is_known_is_read():
+    def looked_up(x):
+        values = {1: 10.0, 2: 20.0, 3: 30.0, -4: 0.5}
+        total = 0.0
+        for v in x:
+            total += values[v]
+        return total, values.get(x[0], -1.0), values.get(x[1] + 7, -1.0), x[2] in values
+
+    check(looked_up, np.array([3, 1, 2, 1, 3, 3, -4]))
+
+
+def test_a_key_that_is_not_there():
+    def looked_up(x):
+        values = {1: 10.0}
+        total = 0.0
+        for v in x:
+            total += values[v]
+        return total
+
+    jitted = td.jit(looked_up)
+    assert jitted(np.array([1, 1])) == 20.0
+    with pytest.raises(KeyError, match="3"):
+        jitted(np.array([1, 3]))
+
+
+def test_known_keys_of_each_kind():
+    def looked_up(x, y):
+        by_float = {0.5: 1, -0.0: 2, 1e-9: 3, 2.5e30: 4}
+        by_pair = {(1, 2): 0.5, (2, 1): 1.5}
+        allowed = {3, 5, 9}
+        found, total = 0, 0.0
+        for i in range(len(x)):
+            found += by_float.get(y[i], 0)
+            key = (x[i], x[i] + 1)
+            if key in by_pair:
+                total += by_pair[key]
+            if x[i] in allowed:
+                total += 100.0
+        return found, total
+
+    check(looked_up, np.array([1, 3, 4, 9]), np.array([0.0, 1e-9, 2.5e30, 7.0]))
