@@ -119,6 +119,8 @@ MEANINGS = {
     "wide_rows": "rows of a product from which tiles are wide and low",
     "fill_rows": "rows of a product below which tiles copy the other matrix as they read it",
     "alike_rows": "rows of a tile that may share a set of the first-level cache",
+    "far_rows": "bytes of a product's first operand and result from which its tiles are copied",
+    "pages": "pages whose addresses a core has at hand",
     "threads": "threads that programs are planned for; fewer may be in use",
     "near": "bytes of the second-level cache that blocks are planned for",
     "chains": "sums that must be under way at once",

@@ -12,6 +12,7 @@ import dataclasses
 from treadle.core.records import record
 
 _MOST_PLANNED = 1 << 20  # bytes of a second-level cache; larger blocks gained nothing where tried
+NEVER = ALWAYS = 1 << 60  # more rows, or bytes, than any operand has
 _SPINNING = 2_000_000  # cycles that a thread waits before it sleeps: a few hundred microseconds
 
 
@@ -108,6 +109,10 @@ class Tuning:
             tile of each panel while it computes, and not by a loop of its own.
         alike_rows: rows of a tile whose lines may share a set of the first-level cache, however
             few it holds: they come from the second-level cache in time.
+        far_rows: bytes of a product's first operand and of its result from which a copy of the
+            operand's tiles pays, however they lie: the rows of a tile are fetched ahead badly where
+            they come from far away side by side, and well one after another.
+        pages: addresses of pages that a core has at hand, in its first-level buffer of them.
         threads: those that may share the work of one program. Kernels do not depend on it, so the
             record that names them has 1; that of a program has as many as are planned for it.
     """
@@ -133,6 +138,8 @@ class Tuning:
     wide_rows: int
     fill_rows: int
     alike_rows: int
+    far_rows: int
+    pages: int
     threads: int = 1
 
     def refined(self, found: Measured) -> Tuning:

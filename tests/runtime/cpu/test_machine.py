@@ -129,6 +129,8 @@ def test_known_processors(family):
         pack_columns=tuning.pack_columns, wide_rows=tuning.wide_rows,
         pack_colliding=tuning.pack_colliding, fill_rows=tuning.fill_rows,
         alike_rows=tuning.alike_rows,
+        far_rows=tuning.far_rows,
+        pages=tuning.pages,
     )  # fmt: skip
     assert (tuning.near, tuning.chains) == (1 << 20, 8)
     assert (tuning.task_flops, tuning.task_bytes, tuning.task_elements) == (1 << 18, 1 << 18, 8192)

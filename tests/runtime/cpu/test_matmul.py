@@ -422,20 +422,34 @@ def test_copies_of_b_are_made_where_they_pay() -> None:
 
 
 def test_low_tiles_copy_sooner() -> None:
-    """Tiles of six rows use a panel of B more often, and less of each line of a transposed A."""
+    """Tiles of six rows use a panel of B more often, and less of each line of a transposed A, whose
+    lines lie in more pages than a core has at hand. Their first one copies the panel."""
 
     def tiling(m: int, n: int, k: int, ta: int = 0, on: Target = ZEN3) -> tuple[bool, bool]:
         found = tiling_of(Product("float", 1, m, n, k, ta), on)
         return found.pack_a == 1, found.pack != 0
 
-    assert tiling(48, 512, 128) == (False, True)
-    assert tiling(47, 512, 128) == (False, False)
-    assert tiling(96, 128, 512) == (False, True) and tiling(95, 128, 512) == (False, False)
+    assert tiling(24, 512, 128) == (False, True)
+    assert tiling(23, 512, 128) == (False, False)
+    assert tiling(48, 128, 512) == (False, True) and tiling(47, 128, 512) == (False, False)
+    assert tiling_of(Product("float", 1, 512, 512, 512), ZEN3).pack == FILL
     assert tiling(16, 1024, 600) == (False, True)  # rows that collide
     assert tiling(128, 512, 2048, ta=1) == (True, True)
-    assert tiling(128, 512, 256, ta=1) == (False, True)  # all lines of A stay in the first level
-    assert tiling(128, 64, 2048, ta=1) == (False, False)  # few panels
+    assert tiling(128, 512, 256, ta=1) == (True, True)  # all lines stay, but not the pages
+    assert tiling(128, 512, 100, ta=1) == (False, True)
+    assert tiling(128, 128, 256, ta=1) == (False, True)  # panels that hardly pay for a copy
+    assert tiling(128, 64, 2048, ta=1) == (False, True)  # few panels
     assert tiling(128, 512, 2048, ta=1, on=ZEN5) == (False, False)
+
+
+def test_rows_that_come_from_far_away_are_copied() -> None:
+    def copies(m: int, n: int, k: int, on: Target = ZEN3) -> bool:
+        return tiling_of(Product("float", 1, m, n, k), on).pack_a == 1
+
+    assert copies(25088, 128, 128) and not copies(2000, 128, 128)  # 25 and 2 MB of A and C
+    assert copies(1024, 1024, 1024) and not copies(500, 512, 512)  # A stays beside the core
+    assert not copies(25088, 64, 128)  # few panels
+    assert not copies(25088, 128, 128, on=ZEN5)
 
 
 def test_threads_do_not_share_the_lines_of_short_rows() -> None:
@@ -463,7 +477,8 @@ def test_products_of_short_rows_on_any_number_of_threads(threads: int) -> None:
 
 
 def test_few_rows_have_wide_tiles() -> None:
-    assert tiling_of(Product("float", 1, 1, 1024, 1024), baseline(3)).vectors == 2
+    narrow = [Product("float", 1, m, 1024, 64) for m in (1, 2, 3, 4, 5)]
+    assert [tiling_of(product, baseline(3)).vectors for product in narrow] == [8, 4, 3, 3, 2]
     features = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
     target = Target("x86_64-unknown-linux-gnu", "skylake-avx512", features)
     products = [Product("float", 1, m, 1024, 64) for m in (1, 2, 3)]

@@ -181,6 +181,15 @@ def test_steps_take_their_share_of_the_process_only():
     assert budget.spent <= 0.02 * clocks.process
 
 
+def test_time_before_the_first_program_does_not_count():
+    clocks = Clocks()
+    clocks.process = 1000.0  # libraries were loaded, data was made
+    budget = clocks.budget(0.02)
+    assert not budget.allows_more()
+    clocks.process += learning._LONG / 0.02
+    assert budget.allows_more()
+
+
 def test_a_failure_ends_the_work_alone():
     def work():
         yield True

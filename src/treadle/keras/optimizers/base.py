@@ -6,6 +6,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, NoReturn
 
 import numpy as np
@@ -131,9 +132,11 @@ class Optimizer:
     # -- state -----------------------------------------------------------------------------------
 
     def _owned(self, name: str, value: Any) -> td.Variable:
-        """A variable of the optimizer."""
+        """A variable of the optimizer. A function being traced needs no second trace for it: what
+        it starts from does not depend on the function, and later calls find it."""
         path = f"{self.name}/{name}"
-        return owned(path, value, trainable=False, aggregation=_ONE)
+        with td.init_scope() if td.inside_function() else nullcontext():
+            return owned(path, value, trainable=False, aggregation=_ONE)
 
     def _make_counters(self) -> None:
         if self._iterations is None:

@@ -2,8 +2,9 @@
 and convolutions that take much of this process's time are tried out in other forms.
 
 A thread of low priority does it in steps, each as short as a millisecond where that can be, and
-only while all of them together took less than `SHARE` of the time that the process has computed. So
-a process that ends soon does none of it, and a first call is never in its way.
+only while all of them together took less than `SHARE` of the time that the process has computed
+since it compiled a program for the first time. So a process that ends soon does none of it, and it
+is never in the way of a first call, however long the process loaded libraries before.
 
 How much time a routine takes is counted, not measured: it counts its calls (`calls_counted`),
 and the cost model says how long one is.
@@ -37,7 +38,7 @@ Steps = Iterator[bool]  # whether a step had something to do
 
 
 class Budget:
-    """How much time steps may take: a share of that of the whole process.
+    """How much time steps may take: a share of that of the whole process from now on.
 
     Attributes:
         spent: seconds that steps took.
@@ -49,10 +50,11 @@ class Budget:
     ) -> None:  # fmt: skip
         self.share, self.spent = share, 0.0
         self._process, self._thread = process, thread
+        self._began = process()
 
     def allows_more(self) -> bool:
         """Whether another step may begin."""
-        return self.spent + _LONG <= self.share * (self._process() - self.spent)
+        return self.spent + _LONG <= self.share * (self._process() - self._began - self.spent)
 
     def run(self, steps: Steps) -> bool | None:
         """Do a step and count its time; whether it had something to do, None after the last one."""

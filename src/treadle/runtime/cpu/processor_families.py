@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from treadle.core.records import record
 from treadle.runtime.cpu.caches import Caches
-from treadle.runtime.tuning import Cache, Tuning
+from treadle.runtime.tuning import ALWAYS, NEVER, Cache, Tuning
 
 
 @record(frozen=True)
@@ -42,6 +42,8 @@ class Family:
     wide_rows: int = 96
     fill_rows: int = 1
     alike_rows: int = 1
+    far_rows: int = NEVER
+    pages: int = 64
     most_l3: int = 32 << 20
 
     def tuning(self, vector_bits: int, registers: int, caches: Caches) -> Tuning:
@@ -52,12 +54,17 @@ class Family:
             self.name, vector_bits, registers, l1, l2, last, self.fma, self.loads, self.latency,
             self.window, self.copy, self.moving, self.far, self.meeting, self.spins, self.pack_rows,
             self.pack_colliding, self.pack_columns, self.wide_rows, self.fill_rows,
-            self.alike_rows,
+            self.alike_rows, self.far_rows, self.pages,
         )  # fmt: skip
 
 
+_ZEN_3 = Family(
+    "AMD Zen to Zen 3", ("znver",), frozenset({"avx2", "fma"}), pack_rows=24, pack_colliding=16,
+    pack_columns=64, fill_rows=ALWAYS, far_rows=6 << 20,
+)  # fmt: skip
+# Tiles of as many registers, beside caches of the same sizes.
+_AVX2 = replace(_ZEN_3, name="x86-64 with AVX2", cpus=(), features=frozenset())
 _ANY = Family("x86-64 without AVX2", fma=1, loads=1, latency=8, window=100, copy=16)
-_AVX2 = Family("x86-64 with AVX2")
 _ARM = Family("64-bit Arm", window=200)
 _AVX512 = Family("x86-64 with AVX-512", window=400, copy=64, far=224)
 _AMX = Family(
@@ -73,10 +80,7 @@ FAMILIES = (
         "AMD Zen 5", ("znver5", "znver6"), frozenset({"avx512f"}), window=400, copy=64, far=224,
     ),
     Family("AMD Zen 4", ("znver4",), frozenset({"avx512f"}), fma=1, window=320, copy=32, far=224),
-    Family(
-        "AMD Zen to Zen 3", ("znver",), frozenset({"avx2", "fma"}), pack_rows=48,
-        pack_colliding=16, pack_columns=128,
-    ),
+    _ZEN_3,
     _AMX,
     # It need not be granted, and a virtual machine need not tell the name.
     replace(_AMX, cpus=(), features=frozenset({"avx512f", "amx-tile"})),

@@ -6,8 +6,6 @@ from typing import Any
 
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch, emit_segments
-from treadle.runtime.cpu.program_loops import emit_append, emit_loops
-from treadle.runtime.cpu.program_python import emit_callback
 from treadle.runtime.cpu.program_steps import (
     emit_check,
     emit_copy,
@@ -41,7 +39,26 @@ from treadle.runtime.schedule.steps import (
     Update,
 )  # fmt: skip
 
-# Libraries, control flow and lists are loaded for the programs that have them.
+# Libraries, control flow, lists, loops of single operations and calls of Python are loaded for the
+# programs that have them.
+
+
+def _emit_append(emitter: Emitter, step: Append) -> None:
+    from treadle.runtime.cpu.program_loops import emit_append
+
+    emit_append(emitter, step)
+
+
+def _emit_loops(emitter: Emitter, step: OpLoops) -> None:
+    from treadle.runtime.cpu.program_loops import emit_loops
+
+    emit_loops(emitter, step)
+
+
+def _emit_callback(emitter: Emitter, step: Callback) -> None:
+    from treadle.runtime.cpu.program_python import emit_callback
+
+    emit_callback(emitter, step)
 
 
 def _emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
@@ -69,9 +86,9 @@ def _emit_list_step(emitter: Emitter, step: ListStep) -> None:
 
 
 EMITTERS: dict[type, Any] = {
-    Append: emit_append,
+    Append: _emit_append,
     Branch: _emit_branch,
-    Callback: emit_callback,
+    Callback: _emit_callback,
     Check: emit_check,
     Position: emit_position,
     Copy: emit_copy,
@@ -83,7 +100,7 @@ EMITTERS: dict[type, Any] = {
     ListStep: _emit_list_step,
     LoadScalar: emit_load_scalar,
     Loop: _emit_loop,
-    OpLoops: emit_loops,
+    OpLoops: _emit_loops,
     SegmentedLaunch: emit_segments,
     Measure: emit_measure,
     Sizes: emit_sizes,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -185,7 +184,7 @@ class Contest:
                 yield
         best = self.seconds[forms[0]]
         for form, found in ratios.items():
-            gain = min(statistics.median(found), best / self.seconds[form])
+            gain = min(float(np.median(found)), best / self.seconds[form])
             often = sum(ratio > 1 for ratio in found) * 4 >= len(found) * 3
             self.gains[form] = gain if often else min(gain, 1.0)
 

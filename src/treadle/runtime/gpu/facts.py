@@ -21,7 +21,7 @@ from treadle.runtime.gpu.recorded_control import fits_recording
 from treadle.runtime.gpu.routines import matrices, routine_for
 from treadle.runtime.reach import Reach
 from treadle.runtime.schedule.facts import Facts, Needs, Unsupported
-from treadle.runtime.tuning import Cache, Tuning
+from treadle.runtime.tuning import NEVER, Cache, Tuning
 
 
 class GpuFacts(Facts):
@@ -122,5 +122,5 @@ def tuning_of(gpu: Gpu) -> Tuning:
         family=gpu.name, vector_bits=8 * gpu.load, registers=gpu.warp, l1=near, l2=near, l3=near,
         fma=1, loads=1, latency=4, window=gpu.warp, copy=gpu.load, moving=gpu.warp, far=gpu.block,
         meeting=gpu.block, spins=1, pack_rows=1, pack_colliding=1, pack_columns=1, wide_rows=1,
-        fill_rows=1, alike_rows=1,
+        fill_rows=1, alike_rows=1, far_rows=NEVER, pages=64,
     )  # fmt: skip

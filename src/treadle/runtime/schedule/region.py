@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from treadle.core.shapes import Dim, substitute, symbol_name
 from treadle.core.switches import is_on
@@ -20,7 +21,6 @@ from treadle.runtime.reach import Reach, is_checked_before, routine_conditions, 
 from treadle.runtime.roles import Role, literal, splat
 from treadle.runtime.schedule import slices
 from treadle.runtime.schedule.builder import Builder
-from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.direct import DirectStores
 from treadle.runtime.schedule.emission import Emission, attribute_symbols
 from treadle.runtime.schedule.lists import Ragged
@@ -55,6 +55,9 @@ from treadle.runtime.schedule.steps import (
     is_same_memory,
     places_of,
 )
+
+if TYPE_CHECKING:
+    from treadle.runtime.schedule.control import ControlFlow
 
 
 class RegionBuilder:
@@ -123,6 +126,8 @@ class RegionBuilder:
 
     def _control(self) -> ControlFlow:
         """Schedules nodes with regions into this block."""
+        from treadle.runtime.schedule.control import ControlFlow  # most programs have no such nodes
+
         steps = self.steps
         return ControlFlow(
             self.program, self.region, self.order, steps.block, steps.wanted, steps.output,

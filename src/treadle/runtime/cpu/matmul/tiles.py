@@ -98,10 +98,11 @@ def lanes(target: Target, element: str) -> int:
 
 
 def most_rows(target: Target, vectors: int) -> int:
-    """The tallest tile of so many vectors whose accumulators stay in registers."""
+    """The tallest tile of so many vectors whose accumulators stay in registers. A single row uses
+    each vector of B once, and needs no register for it."""
     registers = target.registers
     free = registers - vectors - 1 - (registers == 32)  # B's vectors and A's broadcasts
-    return min(free // vectors, 24)
+    return max(min(free // vectors, 24), int(vectors + 2 <= registers))
 
 
 def rows_ahead(target: Target) -> int:

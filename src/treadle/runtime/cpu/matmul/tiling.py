@@ -42,7 +42,7 @@ from treadle.runtime.cpu.matmul.tiles import (
 )
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
-from treadle.runtime.tuning import Cache, Tuning
+from treadle.runtime.tuning import NEVER, Cache, Tuning
 
 # No machine changes these: `MOST_K` fixes the order in which sums are added up, the others count
 # tiles, or compare instructions with instructions.
@@ -55,7 +55,10 @@ TALL_TILES = 32  # row tiles from which threads share these, where C is twice as
 FAR_COLUMNS = 256  # rows of so many elements and more are fetched equally badly
 PACK_A_PANELS = 8  # panels that use a copy of A's tile
 PACK_A_COLUMNS = 256  # of C, from which a copy of A costs less than steps that fill no register
+PACK_A_LONG = 32  # panels beside which a copy of A's tile costs next to nothing
+PAGE = 4096  # bytes of the pages that programs get for small arrays
 STEP_LINES = 6  # lines that move in the time of a step of k: slower steps hide that of A's line
+_FEW_ROWS = (MOST_VECTORS, WIDE, 3)  # vectors across tiles of as many rows as these leave room for
 
 NO_PACK, COPY, TRANSPOSE, DOTS, PANELS, FILL = 0, 1, 2, 3, 4, 5
 
@@ -426,7 +429,8 @@ def _dots_tiling(p: Product, target: Target) -> Tiling:
 
 def _vectors(product: Product, target: Target, tiles: int | None) -> int:
     """SIMD vectors across a panel: two with tall tiles, four with lower ones, and where there are
-    hardly any rows as many as there are registers: B is read in long runs."""
+    hardly any rows as many as there are registers: B is read in long runs, and there are enough
+    sums that no multiply-add waits for the one before it."""
     width, n = lanes(target, product.element), product.n
     if product.panel_width:
         return product.panel_width // width
@@ -437,8 +441,9 @@ def _vectors(product: Product, target: Target, tiles: int | None) -> int:
     wide, most = most_rows(target, WIDE), _widest(target)
     if not isinstance(product.m, int):
         most = 2
-    elif product.m <= most_rows(target, MOST_VECTORS) and tiles is None:
-        most = MOST_VECTORS
+    elif product.m <= WIDE_HEIGHT and tiles is None:
+        fitting = (v for v in _FEW_ROWS if product.m <= most_rows(target, v))
+        most = next(fitting, 2)
     elif tiles is not None:
         most = most if -(-product.m // tiles) <= wide else 2
     elif WIDE_HEIGHT < product.m < target.tuning.wide_rows:
@@ -518,9 +523,10 @@ def _packs_a(
     product: Product, blocks: tuple[Dim, int, Dim], vectors: int, target: Target
 ) -> bool:
     """Whether A's tiles are copied: many panels use them, and the elements that a tile reads at
-    once collide in the caches. These are the rows of a tall tile, or all steps of k where A is
-    stored transposed. Nor may the first-level cache be too small for a line of every such step,
-    of which the next tile needs other elements, unless a step takes long beside the line's way.
+    once collide in the caches, or come from far away. These are the rows of a tall tile, or all
+    steps of k where A is stored transposed. Nor may the first-level cache be too small for a line
+    of every such step, of which the next tile needs other elements, nor may these steps lie in too
+    many pages, unless a step takes long beside the line's way.
 
     Args:
         blocks: panels, rows of the tallest tile, steps of a block of k.
@@ -537,15 +543,33 @@ def _packs_a(
         return bool(product.transpose_a)
     if not product.transpose_a:
         most = max(_own_lines(tuning.l1), tuning.alike_rows)
-        return tall > most and row * size % tuning.l1.period == 0
+        collide = tall > most and row * size % tuning.l1.period == 0
+        return collide or _comes_from_far(product, panels, size, target)
     short = tall * vectors * tuning.copy < STEP_LINES * tuning.line * tuning.fma
-    if short and isinstance(depth, int) and depth * tuning.line > tuning.l1.size // 2:
-        return True
+    if short and isinstance(depth, int):
+        if depth * tuning.line > tuning.l1.size // 2:
+            return True
+        in_pages = min(depth, depth * row * size // PAGE)
+        if panels >= 2 * PACK_A_PANELS and in_pages >= tuning.pages // 4:
+            return True
     # Of a larger cache no more is counted on: where all lines of a step of k collide in the first
     # level, too, a copy pays early.
     period = max(tuning.near // tuning.l2.ways, tuning.l1.period)
     sets = period // gcd(row * size, period)
     return not isinstance(depth, int) or depth > sets * 2 * tuning.l2.ways
+
+
+def _comes_from_far(product: Product, panels: int, size: int, target: Target) -> bool:
+    """Whether A and the result are too large for A to wait in the caches, or A alone for that of
+    the core, where so many panels use its tiles that a copy costs nothing."""
+    m, n, k, tuning = product.m, product.n, product.k, target.tuning
+    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)):
+        return False
+    if tuning.far_rows == NEVER:
+        return False
+    if panels >= PACK_A_LONG and m * k * size > Blocks.of(target).large:
+        return True
+    return m * (k + n) * size >= tuning.far_rows
 
 
 def _by_rows(product: Product, grid: tuple[int, Dim], pack_a: bool, target: Target) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product
@@ -20,7 +21,6 @@ from treadle.runtime.cpu.nest.places import Places
 from treadle.runtime.cpu.nest.reductions import Reductions, Span
 from treadle.runtime.cpu.nest.row_buffers import RowBuffers
 from treadle.runtime.cpu.nest.running import RunningScans
-from treadle.runtime.cpu.nest.scans import ScanLoops
 from treadle.runtime.cpu.nest.shape import (
     CHUNK,
     Shape,
@@ -35,6 +35,9 @@ from treadle.runtime.cpu.nest.streams import streamed_buffers
 from treadle.runtime.cpu.nest.tiles import TileLoops
 from treadle.runtime.cpu.nest.values import Values
 from treadle.runtime.cpu.target import Target
+
+if TYPE_CHECKING:
+    from treadle.runtime.cpu.nest.scans import ScanLoops
 
 TILE_UNITS = 64  # at least as many as a tile has, whatever the width of vectors
 
@@ -106,6 +109,8 @@ class _Parts:
         )
         self.scans: ScanLoops | None = None
         if shape.scan is not None:
+            from treadle.runtime.cpu.nest.scans import ScanLoops
+
             self.scans = ScanLoops(
                 code, bounds, places, self.values, self.vectors, self.stores, self.loops, running
             )
