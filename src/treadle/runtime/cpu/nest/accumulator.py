@@ -15,9 +15,11 @@ _MOST_NARROW = (1 << 31) - 1  # the largest position that 32 bits hold
 
 
 class Accumulator:
-    """The running state of one reduction in registers: a value, and for argmax a position. Positions
-    take no more bits than the values where they may: a vector of them is one register then, too,
-    and the masks of comparisons choose among them as they are."""
+    """The running state of one reduction in registers: a value, and for argmax a position.
+
+    Positions take no more bits than the values where they may: a vector of them is one register
+    then, too, and the masks of comparisons choose among them as they are.
+    """
 
     def __init__(self, reduce: Reduce, elements: Elements) -> None:
         self.reduce, self.e = reduce, elements
