@@ -185,7 +185,7 @@ LEVELS = {
         "layers",
         "ops optimizers",
         "callbacks",
-        "backend_networks mixed_precision models",
+        "backend_elements backend_networks mixed_precision models",
         "applications backend distillation export legacy saving",
     ),
 }

@@ -55,6 +55,12 @@ def test_exported_names_are_those_beside_the_definitions(names: Names) -> None:
     }
 
 
+def test_classes_of_operations_take_the_settings_of_functions(names: Names) -> None:
+    total = names.found("ops.numpy", "Sum")(axis=0, keepdims=True)
+    assert total([[1.0, 2.0], [3.0, 4.0]]).numpy().tolist() == [[4.0, 6.0]]
+    assert names.found("ops.numpy", "Add")(name="own").name == "own"
+
+
 def test_private_names_are_looked_up_by_their_public_ones(names: Names) -> None:
     assert names.found("layers.core.dense", "Dense") is td.keras.layers.Dense
     assert names.found("layers", "Dense") is td.keras.layers.Dense

@@ -310,7 +310,8 @@ def _hashes(columns: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
             if column.dtype.kind == "f":
                 wide = column.astype(np.float64)
                 parts = [wide * factor - np.floor(wide * factor) for factor in _FACTORS]
-                bits = (sum(parts) * 2.0**32).astype(np.int64).astype(np.uint64)
+                total: Any = sum(parts)
+                bits = (total * 2.0**32).astype(np.int64).astype(np.uint64)
             else:
                 bits = column.astype(np.int64).astype(np.uint64)
             mixed = bits if found is None else found ^ bits

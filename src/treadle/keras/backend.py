@@ -9,6 +9,29 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import losses, naming
+from treadle.keras.backend_elements import (
+    all,
+    any,
+    clip,
+    elu,
+    gather,
+    max,
+    min,
+    ones_like,
+    permute_dimensions,
+    pow,
+    relu,
+    reshape,
+    shape,
+    softplus,
+    softsign,
+    squeeze,
+    stack,
+    stop_gradient,
+    tile,
+    transpose,
+    zeros_like,
+)
 from treadle.keras.backend_networks import (
     batch_dot,
     batch_normalization,
@@ -75,32 +98,18 @@ def _reduction(function: Callable[..., td.Tensor]) -> Callable[..., td.Tensor]:
 
 
 sum, mean, prod = (_reduction(f) for f in (td.reduce_sum, td.reduce_mean, td.reduce_prod))
-max, min = td.reduce_max, td.reduce_min
-any, all = td.reduce_any, td.reduce_all
 std, var = (_reduction(f) for f in (td.math.reduce_std, td.math.reduce_variance))
 logsumexp = td.reduce_logsumexp
 abs, exp, log, sqrt, square = td.abs, td.exp, td.math.log, td.sqrt, td.square
-sin, cos, tanh, sign, round, pow = td.sin, td.cos, td.tanh, td.sign, td.round, td.pow
-sigmoid, softplus, softsign, elu = td.sigmoid, td.nn.softplus, td.nn.softsign, td.nn.elu
-maximum, minimum, clip = td.maximum, td.minimum, td.clip_by_value
+sin, cos, tanh, sign, round = td.sin, td.cos, td.tanh, td.sign, td.round
+sigmoid, maximum, minimum = td.sigmoid, td.maximum, td.minimum
 equal, not_equal, greater, greater_equal = td.equal, td.not_equal, td.greater, td.greater_equal
-less, less_equal, stop_gradient = td.less, td.less_equal, td.stop_gradient
-cast, shape, stack, tile, transpose = td.cast, td.shape, td.stack, td.tile, td.transpose
-reshape, squeeze, gather, zeros_like, ones_like = (
-    td.reshape, td.squeeze, td.gather, td.zeros_like, td.ones_like
-)  # fmt: skip
-permute_dimensions = td.transpose
+less, less_equal, cast = td.less, td.less_equal, td.cast
 
 
 def softmax(x: Any, axis: int = -1) -> td.Tensor:
     """Softmax along the axis."""
     return td.nn.softmax(x, axis=axis)
-
-
-def relu(x: Any, alpha: float = 0.0, max_value: float | None = None) -> td.Tensor:
-    """The rectifier, with a slope below zero and a limit above."""
-    y = td.nn.leaky_relu(x, alpha) if alpha else td.nn.relu(x)
-    return y if max_value is None else td.minimum(y, max_value)
 
 
 def argmax(x: Any, axis: int = -1) -> td.Tensor:
@@ -383,10 +392,11 @@ def categorical_crossentropy(
 
 
 def sparse_categorical_crossentropy(
-    target: Any, output: Any, from_logits: bool = False, axis: int = -1
-) -> td.Tensor:
-    """Cross-entropy against class numbers."""
-    return losses.sparse_categorical_crossentropy(target, output, from_logits, axis=axis)
+    target: Any, output: Any, from_logits: bool = False, axis: int = -1,
+    ignore_class: int | None = None,
+) -> td.Tensor:  # fmt: skip
+    """Cross-entropy against class numbers; 0 for examples of the class `ignore_class`."""
+    return losses.sparse_categorical_crossentropy(target, output, from_logits, ignore_class, axis)
 
 
 def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> td.Tensor:

@@ -192,7 +192,7 @@ class TestCase(_TestCase):
 
     def evaluate_if_both_tensors(self, a: Any, b: Any) -> tuple[Any, Any]:
         """Two tensors as arrays, which are computed together; other values as they are."""
-        return self.evaluate((a, b)) if td.is_tensor(a) and td.is_tensor(b) else (a, b)  # type: ignore[no-any-return]
+        return self.evaluate((a, b)) if td.is_tensor(a) and td.is_tensor(b) else (a, b)
 
     def _GetNdArray(self, a: Any) -> Any:
         """An array of a tensor, which a session computes where it belongs to a graph, or of a

@@ -79,6 +79,14 @@ def _public(name: str) -> Any:
         return None
 
 
+def _tensorflow() -> Any:
+    """What programs import as tensorflow."""
+    import treadle as td
+
+    there = importlib.util.find_spec("tensorflow") is not None
+    return importlib.import_module("tensorflow") if there else td
+
+
 def _operations_of(kind: Kind) -> Callable[..., Any]:
     """What Keras's class of the calls of a function is here: it takes the settings."""
     parameters = kind.signature.parameters.values()
@@ -150,7 +158,7 @@ def _known() -> dict[str, dict[str, Any]]:
             "convert_tf_tensor": unchanged, "in_tf_graph": lambda: False,
         },
         "utils.python_utils": {"removesuffix": str.removesuffix},
-        "utils.module_utils": {"tensorflow": importlib.import_module("tensorflow")},
+        "utils.module_utils": {"tensorflow": _tensorflow()},
     }  # fmt: skip
 
 

@@ -797,7 +797,9 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None,
     return graph_function(td.convert_to_tensor)(value, dtype, dtype_hint=hint, name=name)
 
 
-def _converted(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Any:  # fmt: skip
+def _converted(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Any:
     """`convert_to_tensor` with TensorFlow 2's order of the arguments."""
     return convert_to_tensor(value, dtype, name, dtype_hint)
 
@@ -812,8 +814,9 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
 
 IN_GRAPHS |= {
-    td.get_static_value: get_static_value, td.convert_to_tensor: _converted, td.cast: cast, td.gradients: gradients,
-    td.numpy_function: numpy_function, td.py_function: py_function, td.group: group,
+    td.get_static_value: get_static_value, td.convert_to_tensor: _converted, td.cast: cast,
+    td.gradients: gradients, td.numpy_function: numpy_function, td.py_function: py_function,
+    td.group: group,
     td.no_op: no_op, td.control_dependencies: control_dependencies,
 }  # fmt: skip
 

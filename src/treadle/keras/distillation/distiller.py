@@ -97,7 +97,8 @@ class Distiller(Model):
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         """What the student gives."""
-        return self.student(inputs, training=training, mask=mask)
+        masked = {} if mask is None else {"mask": mask}
+        return self.student(inputs, training=training, **masked)
 
     def compute_loss(
         self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None,

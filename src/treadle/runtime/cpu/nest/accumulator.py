@@ -11,27 +11,34 @@ from treadle.kernel.reference import neutral
 from treadle.runtime.cpu.elements import Elements
 
 _STEP = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
-_INT64 = dtypes.int64
+_MOST_NARROW = (1 << 31) - 1  # the largest position that 32 bits hold
 
 
 class Accumulator:
-    """The running state of one reduction in registers: a value, and for argmax a position."""
+    """The running state of one reduction in registers: a value, and for argmax a position.
+
+    Positions take no more bits than the values where they may: a vector of them is one register
+    then, too, and the masks of comparisons choose among them as they are.
+    """
 
     def __init__(self, reduce: Reduce, elements: Elements) -> None:
         self.reduce, self.e = reduce, elements
         self.dtype: DType = reduce.value.dtype
         self.positions = reduce.op in ("argmax", "argmin")
         self.op = {"argmax": "max", "argmin": "min"}.get(reduce.op, reduce.op)
+        extent = reduce.over[0].extent
+        is_short = isinstance(extent, int) and extent <= _MOST_NARROW
+        self.place = dtypes.int32 if is_short and self.dtype.size <= 4 else dtypes.int64
 
     @property
     def types(self) -> list[str]:
         """The LLVM types of the state."""
         kinds = [self.e.type(self.dtype)]
-        return [*kinds, self.e.type(_INT64)] if self.positions else kinds
+        return [*kinds, self.e.type(self.place)] if self.positions else kinds
 
     def start(self) -> list[str]:
         value = self.e.constant(neutral(self.op, self.dtype), self.dtype)
-        return [value, self.e.constant(0, _INT64)] if self.positions else [value]
+        return [value, self.e.constant(0, self.place)] if self.positions else [value]
 
     def step(
         self, state: Sequence[str], value: str, position: str | None, mask: str | None
@@ -45,21 +52,19 @@ class Accumulator:
             return [e.apply(_STEP[self.op], [state[0], value], [self.dtype] * 2, self.dtype)]
         assert position is not None
         better = self._better(value, state[0])
+        position = e.apply("cast", [position], [dtypes.int64], self.place)
         return [
             e.select(better, value, state[0], self.dtype),
-            e.select(better, position, state[1], _INT64),
+            e.select(better, position, state[1], self.place),
         ]
 
     def _better(self, a: str, b: str) -> str:
         """Whether `a` replaces `b`: it is strictly beyond it, or the first NaN."""
-        e = self.e
         fn = "gt" if self.op == "max" else "lt"
-        beyond = e.apply(fn, [a, b], [self.dtype] * 2, dtypes.bool)
         if not self.dtype.is_floating:
-            return beyond
-        v = e.lanes(self.dtype)
-        first_nan = v.both(v.compare("uno", a, a), v.compare("ord", b, b))
-        return v.either(first_nan, v.both(beyond, v.compare("ord", b, b)))
+            return self.e.apply(fn, [a, b], [self.dtype] * 2, dtypes.bool)
+        v = self.e.lanes(self.dtype)
+        return v.both(v.compare(f"u{fn}", a, b), v.compare("ord", b, b))
 
     def merge(self, a: Sequence[str], b: Sequence[str]) -> list[str]:
         """Two states as one; positions break ties."""
@@ -68,10 +73,10 @@ class Accumulator:
             return [e.apply(_STEP[self.op], [a[0], b[0]], [self.dtype] * 2, self.dtype)]
         better = self._better(b[0], a[0])
         worse = self._better(a[0], b[0])
-        earlier = e.apply("lt", [b[1], a[1]], [_INT64] * 2, dtypes.bool)
+        earlier = e.apply("lt", [b[1], a[1]], [self.place] * 2, dtypes.bool)
         tie = e.lanes32.both(e.lanes32.negate(worse), earlier)
         take = e.lanes32.either(better, tie)
-        return [e.select(take, b[0], a[0], self.dtype), e.select(take, b[1], a[1], _INT64)]
+        return [e.select(take, b[0], a[0], self.dtype), e.select(take, b[1], a[1], self.place)]
 
     def merge_all(self, states: Sequence[Sequence[str]]) -> list[str]:
         """States merged pairwise, as a balanced tree."""
@@ -103,4 +108,4 @@ class Accumulator:
         """The value of the reduction, in its own dtype."""
         if not self.positions:
             return state[0]
-        return self.e.apply("cast", [state[1]], [_INT64], self.reduce.dtype)
+        return self.e.apply("cast", [state[1]], [self.place], self.reduce.dtype)

@@ -1,0 +1,69 @@
+"""``td.keras.backend``: functions that `td` has under the same name with other arguments."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+K = td.keras.backend
+X = np.array([[-2.0, -0.5, 0.0], [1.0, 3.0, 8.0]], np.float32)
+
+
+def test_arguments_have_the_names_of_keras():
+    """As Keras 3 has them for programs that were written for Keras 2."""
+    wanted = {
+        "all": "x axis keepdims", "any": "x axis keepdims", "max": "x axis keepdims",
+        "min": "x axis keepdims", "clip": "x min_value max_value", "elu": "x alpha",
+        "gather": "reference indices", "ones_like": "x dtype name", "zeros_like": "x dtype name",
+        "permute_dimensions": "x pattern", "pow": "x a", "reshape": "x shape", "shape": "x",
+        "relu": "x alpha max_value threshold", "softplus": "x", "softsign": "x",
+        "squeeze": "x axis", "stack": "x axis", "stop_gradient": "variables", "tile": "x n",
+        "transpose": "x",
+        "sparse_categorical_crossentropy": "target output from_logits axis ignore_class",
+    }  # fmt: skip
+    for name, arguments in wanted.items():
+        assert list(inspect.signature(getattr(K, name)).parameters) == arguments.split(), name
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.25])
+@pytest.mark.parametrize("limit", [None, 2.0, 6])
+@pytest.mark.parametrize("threshold", [0.0, 0.75])
+def test_rectifiers(alpha, limit, threshold):
+    found = K.relu(X, alpha, limit, threshold)
+    above = np.where(X > threshold, X, 0.0)
+    wanted = above if limit is None else np.minimum(above, limit)
+    below = np.where(X > threshold, 0.0, alpha * (X - threshold))
+    np.testing.assert_allclose(found, wanted + below, rtol=1e-6)
+    compiled = td.function(lambda x: K.relu(x, alpha, limit, threshold))(X)
+    np.testing.assert_allclose(compiled, found, rtol=1e-6)
+
+
+def test_values():
+    np.testing.assert_allclose(
+        K.elu(X, 0.5), np.where(X > 0, X, 0.5 * np.expm1(np.minimum(X, 0))), rtol=1e-6
+    )
+    np.testing.assert_array_equal(K.clip(X, None, 1.0), np.minimum(X, 1.0))
+    np.testing.assert_array_equal(K.clip(X, 0.0, None), np.maximum(X, 0.0))
+    np.testing.assert_array_equal(K.clip(X, 1.0, -1.0), np.ones_like(X))
+    assert K.all([1, 2]).numpy() and not K.all([1, 0]).numpy()
+    np.testing.assert_array_equal(K.any(X, axis=0, keepdims=True), [[True, True, True]])
+    np.testing.assert_array_equal(K.tile(td.constant([1, 2]), 2), [1, 2, 1, 2])
+    np.testing.assert_array_equal(K.permute_dimensions(X, pattern=(1, 0)), X.T)
+    np.testing.assert_array_equal(K.squeeze(X[:1], 0), X[0])
+    np.testing.assert_array_equal(K.gather(reference=X, indices=[1]), X[1:])
+
+
+def test_values_without_gradients():
+    x = td.Variable(3.0)
+    with td.GradientTape() as tape:
+        first, second = K.stop_gradient([x * 2.0, x])
+        y = first * second * x
+    assert tape.gradient(y, x).numpy() == 18.0
+
+
+def test_classes_that_do_not_count():
+    probabilities = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]], np.float32)
+    found = K.sparse_categorical_crossentropy(np.array([0, 2]), probabilities, ignore_class=2)
+    np.testing.assert_allclose(found, [np.log(2.0), 0.0], rtol=1e-6)
