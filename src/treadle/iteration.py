@@ -23,6 +23,7 @@ from treadle.ops.collections.iterators import (
     source_length,
 )
 from treadle.ops.collections.optionals import Optional, no_value
+from treadle.ops.control.control_flow import staged_loop
 from treadle.ops.conversion import is_symbolic
 from treadle.ops.python_functions import call_user
 from treadle.ops.random.state import Stream, check_seed, drawing_from, streams
@@ -81,6 +82,7 @@ __all__ = [
     "seedings",
     "seen_as",
     "source_length",
+    "staged_loop",
     "specs_of_parts",
     "static_part",
     "taping",

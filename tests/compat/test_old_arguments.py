@@ -93,3 +93,22 @@ def test_functions_of_tensorflow_2_with_own_gradients_take_tensors_of_graphs():
 
 def test_nothing_runs_at_once_where_a_graph_is_the_default():
     assert not td.executing_eagerly()
+
+
+def test_old_names_of_windows():
+    image = tf.constant(np.arange(36, dtype=np.float32).reshape(1, 6, 6, 1) % 7)
+    window, ones = tf.constant(np.arange(4, dtype=np.float32).reshape(2, 2, 1)), [1, 1, 1, 1]
+    found = run(
+        tf.nn.pool(image, [2, 2], "MAX", "VALID", dilation_rate=[2, 2]),
+        tf.nn.pool(image, [2, 2], "MAX", "VALID", [1, 1], [2, 2]),
+        tf.nn.dilation2d(image, filter=window, strides=ones, rates=[1, 2, 2, 1], padding="VALID"),
+        tf.nn.erosion2d(image, window, ones, [1, 2, 2, 1], "VALID"),
+    )
+    x, w = (np.asarray(a).reshape(a.shape[1:3]) for a in run(image, window[None]))
+    taps = [(w[i, j], x[2 * i : 2 * i + 4, 2 * j : 2 * j + 4]) for i in (0, 1) for j in (0, 1)]
+    np.testing.assert_array_equal(found[0].reshape(4, 4), np.max([t for _, t in taps], axis=0))
+    steps = np.max([x[i : i + 5 : 2, j : j + 5 : 2] for i in (0, 1) for j in (0, 1)], axis=0)
+    np.testing.assert_array_equal(found[1].reshape(3, 3), steps)
+    np.testing.assert_array_equal(found[2].reshape(4, 4), np.max([t + a for a, t in taps], axis=0))
+    turned = [t - a for (a, _), (_, t) in zip(reversed(taps), taps, strict=True)]
+    np.testing.assert_array_equal(found[3].reshape(4, 4), np.min(turned, axis=0))

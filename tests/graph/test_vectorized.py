@@ -323,3 +323,45 @@ def test_first_dims() -> None:
         td.vectorized_map(lambda v: v[0] + v[1], (x, td.ones(3)))
     with pytest.raises(ValueError, match="rank 1 or more"):
         td.vectorized_map(lambda v: v, td.constant(1.0))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, td.function])
+def test_slices_that_start_elsewhere_in_each_example(wrap: Any) -> None:
+    images, starts = np.arange(48.0).reshape(3, 4, 4), np.array([1, 2, 0])
+    xs, begins = td.constant(images), td.constant(starts)
+    whole = td.constant(images[0])
+
+    def of_each(pair: Any) -> Any:
+        return td.slice(pair[0], [pair[1], 2 - pair[1]], [2, 2])
+
+    def of_one(begin: Any) -> Any:
+        return td.slice(whole, [1, begin], [3, 2])
+
+    mapped = wrap(lambda f, xs: td.vectorized_map(f, xs, fallback_to_while_loop=False))
+    parts = [x[b : b + 2, 2 - b : 4 - b] for x, b in zip(images, starts, strict=True)]
+    np.testing.assert_array_equal(mapped(of_each, (xs, begins)).numpy(), parts)
+    columns = [images[0, 1:4, b : b + 2] for b in starts]
+    np.testing.assert_array_equal(mapped(of_one, begins).numpy(), columns)
+    with td.GradientTape() as tape:
+        tape.watch(xs)
+        squares = mapped(lambda pair: td.reduce_sum(of_each(pair) ** 2), (xs, begins))
+    slope = np.zeros_like(images)
+    for k, b in enumerate(starts):
+        slope[k, b : b + 2, 2 - b : 4 - b] = 2 * parts[k]
+    np.testing.assert_array_equal(tape.gradient(squares, xs).numpy(), slope)
+    for wrong in ([1, 3, 0], [1, -1, 0]):
+        with pytest.raises(td.errors.InvalidArgumentError):
+            mapped(of_each, (xs, td.constant(wrong)))
+
+
+def test_sizes_that_differ_between_examples_run_in_a_loop() -> None:
+    xs, starts = td.range(12.0), td.constant([1, 5, 3])
+
+    def one(begin: Any) -> Any:
+        return td.reduce_sum(td.slice(xs, [begin], [-1]))
+
+    with pytest.warns(UserWarning, match="because of open_dim"):
+        found = td.vectorized_map(one, starts)
+    assert found.numpy().tolist() == [66, 56, 63]
+    with pytest.raises(ValueError, match="a size differs between examples"):
+        td.vectorized_map(one, starts, fallback_to_while_loop=False)

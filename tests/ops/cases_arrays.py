@@ -215,7 +215,7 @@ INDEXING = [
           (((4, 5),), ((3, 1),))),
     moves("slice_open",
           lambda x: td.slice(x, [td.cast(td.reduce_sum(x * 0), td.int32) + 1, 0], [2, 3]),
-          lambda x: x[1:3, :3], (((4, 5),),), ("float32",), batched=False),
+          lambda x: x[1:3, :3], (((4, 5),),), ("float32",)),
 ]  # fmt: skip
 INDICES = np.array([[2, 0], [1, 2]], np.int32)
 GATHERS = [

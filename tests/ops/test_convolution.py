@@ -218,3 +218,17 @@ def test_a_program_serves_every_batch_size():
         for actual, expected in zip(f(x), f.python_function(td.constant(x)), strict=True):
             np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
     assert f.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize("call", [lambda f: f, td.function])
+def test_whole_numbers_of_both_directions(call):
+    x = np.arange(24).reshape(1, 3, 4, 2) * 10**7
+    w = np.arange(-8, 8).reshape(2, 2, 2, 2)
+    up = call(lambda a, b: td.nn.conv2d_transpose(a, b, [1, 6, 8, 2], 2, "SAME"))
+    found = up(td.constant(x, td.int32), td.constant(w, td.int32))
+    wanted = np.zeros((1, 6, 8, 2), np.int64)
+    for row, column in np.ndindex(3, 4):
+        part = np.einsum("hwoi,i->hwo", w, x[0, row, column])
+        wanted[0, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2] += part
+    assert found.dtype is td.int32
+    np.testing.assert_array_equal(found.numpy(), wanted.astype(np.int32))

@@ -399,3 +399,30 @@ def test_a_list_of_a_module_that_grows_after_a_restoration(tmp_path):
     fresh.weights = [td.Variable(0.0)]
     fresh.weights.extend([td.Variable(0.0)])
     assert [float(v.numpy()) for v in fresh.variables] == [5.0, 6.0]
+
+
+def test_the_variables_of_a_saved_model_are_restored(tmp_path):
+    model = td.Module()
+    model.scale, model.later = td.Variable(2.0), td.Variable([5.0, 6.0])
+    td.saved_model.save(model, tmp_path / "model")
+    fresh = td.Module()
+    fresh.scale = td.Variable(0.0)
+    td.train.Checkpoint(fresh).restore(tmp_path / "model").expect_partial()
+    assert fresh.scale.numpy() == 2.0
+    fresh.later = td.Variable([0.0, 0.0])
+    assert fresh.later.numpy().tolist() == [5.0, 6.0]
+    with pytest.raises(td.errors.NotFoundError, match="checkpoint or SavedModel"):
+        td.train.Checkpoint(fresh).restore(tmp_path / "none")
+
+
+def test_options_are_checked_and_copied():
+    options = td.train.CheckpointOptions(
+        enable_async=True, experimental_write_callbacks=[lambda path: path]
+    )
+    copied = copy.copy(options)
+    copied.enable_async = False
+    copied.experimental_write_callbacks.append(lambda: None)
+    assert options.enable_async and len(options.experimental_write_callbacks) == 1
+    assert len(copied.experimental_write_callbacks) == 2
+    with pytest.raises(AssertionError, match="takes nothing, or the path"):
+        td.train.CheckpointOptions(experimental_write_callbacks=[lambda path, more: path])

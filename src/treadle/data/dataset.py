@@ -42,7 +42,14 @@ from treadle.data.stages.randomness import Randomness
 from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage, symbols_in
 from treadle.experimental import ExtensionTypeSpec
 from treadle.io.streams import compression
-from treadle.iteration import CompositeTensorSpec, GraphIterable, at, context, user_origin
+from treadle.iteration import (
+    CompositeTensorSpec,
+    GraphIterable,
+    at,
+    context,
+    staged_loop,
+    user_origin,
+)
 
 
 class _DatasetType(ABCMeta):
@@ -694,7 +701,7 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         def step(state: Any) -> tuple[Any]:
             return (functions.as_result(inner(state, elements.get_next()), False),)
 
-        (result,) = td.while_loop(lambda state: elements.has_next(), step, (state,))
+        (result,) = staged_loop(lambda state: elements.has_next(), step, (state,), widen=True)
         elements.close()
         return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from treadle.data.elements import (
     DatasetSpec,
     Leaves,
     as_value,
+    holds_composites,
     leaves_of,
+    map_components,
     on_host,
     packer,
     spec_key,
@@ -338,7 +340,7 @@ class NumpyIterator:
     """The elements of a dataset as NumPy values."""
 
     def __init__(self, stage: Any) -> None:
-        self._cursor, self._pack = Cursor(stage), packer(stage.spec, _numpy_value)
+        self._cursor, self._pack = Cursor(stage), _numpy_packer(stage.spec)
 
     def __iter__(self) -> NumpyIterator:
         return self
@@ -383,10 +385,25 @@ class NumpyIterator:
         self._cursor.restore(state)
 
 
+def _numpy_packer(spec: Any) -> Callable[[Leaves], Any]:
+    """A function from leaves to an element of NumPy values: a ragged tensor is an array of its
+    rows, a sparse one the dense array."""
+    if not holds_composites(spec):
+        return packer(spec, _numpy_value)
+    whole = packer(spec, as_value)
+    return lambda leaves: map_components(_array_of, whole(on_host(leaves)))
+
+
 def _numpy_value(leaf: Any) -> Any:
     if isinstance(leaf, Ahead):
         leaf = leaf.array
     return from_array(leaf).numpy() if isinstance(leaf, np.ndarray) else leaf
+
+
+def _array_of(component: Any) -> Any:
+    if isinstance(component, td.SparseTensor):
+        component = td.sparse.to_dense(component)
+    return component.numpy() if hasattr(component, "numpy") else component
 
 
 def _iterator_key(iterator: Any) -> Any:

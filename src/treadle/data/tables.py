@@ -18,7 +18,7 @@ from treadle.data.stages.files import Files
 from treadle.data.stages.parallel import AUTOTUNE
 from treadle.data.stages.stage import available_processors, invalid
 from treadle.io.streams import compression
-from treadle.io.tables import column_type, rows, values
+from treadle.io.tables import column_type, records, rows, values
 from treadle.iteration import at, user_origin
 
 _KINDS = (td.int32, td.int64, td.float32, td.float64, td.string)
@@ -40,10 +40,12 @@ def _read(
     quoted: bool, missing: str, chosen: Sequence[int] | None, encoding: str,
 ) -> Iterator[Leaves]:  # fmt: skip
     """The rows of a file as elements; what is wrong with one does not end the pass."""
-    found = enumerate(rows(name, kind, delimiter, quoted, encoding))
+    found = enumerate(records(name, kind, delimiter, quoted, encoding))
 
-    def element(numbered: tuple[int, list[str]]) -> Leaves:
+    def element(numbered: tuple[int, list[str] | ValueError]) -> Leaves:
         number, row = numbered
+        if isinstance(row, ValueError):
+            raise invalid(f"{name}, row {number}: {row}")
         given = values(row, columns, missing, chosen, f"{name}, row {number}")
         return tuple(
             [np.array(v, t.np_dtype) for v, (t, _) in zip(given, columns, strict=True)]
@@ -167,10 +169,10 @@ def make_csv_dataset(
     if not names:
         raise ValueError(f"No files match `file_pattern` {file_pattern}.{at(user_origin())}")
     kind = compression(compression_type, "make_csv_dataset")
-    read = partial(
-        rows, kind=kind, delimiter=field_delim, quoted=use_quote_delim, encoding=encoding
-    )
-    titles = _titles(names, read, column_names, header)
+    form: dict[str, Any] = {
+        "kind": kind, "delimiter": field_delim, "quoted": use_quote_delim, "encoding": encoding
+    }  # fmt: skip
+    titles = _titles(names, partial(rows, **form), column_names, header)
     chosen = _chosen(titles, select_columns)
     if label_name is not None and label_name not in [titles[k] for k in chosen]:
         shown = [titles[k] for k in chosen]
@@ -179,6 +181,7 @@ def make_csv_dataset(
             f"{at(user_origin())}"
         )
     if column_defaults is None:
+        read = partial(records, **form)
         found = _sampled(names, read, header, len(titles), num_rows_for_inference)
         column_defaults = _inferred(found, chosen, na_value)
     at_once = 1 if num_parallel_reads is None else int(num_parallel_reads)
@@ -251,7 +254,7 @@ def _chosen(titles: list[str], select: Any) -> list[int]:
 def _sampled(
     names: list[str], read: Any, header: bool, count: int, most: int | None
 ) -> list[list[str]]:
-    """The first rows.
+    """The first rows, without those that cannot be split.
 
     Raises:
         ValueError: one has another number of fields.
@@ -259,6 +262,8 @@ def _sampled(
     def every() -> Iterator[list[str]]:
         for name in names:
             for number, row in enumerate(itertools.islice(read(name), int(header), None)):
+                if isinstance(row, ValueError):
+                    continue
                 if len(row) != count:
                     raise ValueError(
                         f"Problem inferring types: row {number} of {name} has {len(row)} fields. "

@@ -13,13 +13,13 @@ not do: no position out of range, no division by zero, no NaN in a gradient.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from treadle.core import dtypes, errors, nest
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, attributed_to, user_origin
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, dim_symbols, symbol_name
 from treadle.core.spec import ListSpec, Spec, TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.graph.builder import GraphBuilder
@@ -40,7 +40,7 @@ from treadle.ops.collections.lists import LIST_LENGTH
 from treadle.ops.collections.mapping import map_fn
 from treadle.ops.control.control_flow import COND, WHILE, cond, staged_loop, traceable
 from treadle.ops.conversion import CONST, convert_to_tensor
-from treadle.ops.dims import SHAPE
+from treadle.ops.dims import OPEN_DIM, SHAPE
 from treadle.ops.elementwise.casting import CAST
 from treadle.ops.elementwise.logic import logical_and
 from treadle.ops.elementwise.selection import where
@@ -51,6 +51,7 @@ from treadle.ops.reductions.reduction import argmax, reduce_all, reduce_any
 from treadle.ops.registry import Op, run
 from treadle.ops.requirements import require
 from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.shaping.slicing import STRIDED_SLICE
 from treadle.ops.state import ASSIGN, READ, Variable
 
 
@@ -231,13 +232,23 @@ class _Batch:
         """The results of a region for values of its parameters."""
         values: dict[Value, _Value] = {}
         dims: Dims = {}  # symbol of the region -> the dim that replaces it
+        numbers: dict[str, Tensor] = {}  # symbol of the region -> its number in each example
         for param, given in zip(region.params, inputs, strict=True):
             values[param] = given
             learn_dims(param.spec, given.example_spec, dims)
         for node in _needed(region):
+            if any(v not in values for v in node.inputs):  # a region that needs such a number
+                raise self._must_loop(OPEN_DIM)
             operands = [values[v] for v in node.inputs]
+            if node.op is OPEN_DIM and operands[0].batched:
+                (name,) = node.outputs[0].spec.symbols()
+                numbers[name] = operands[0].tensor
+                continue
             with attributed_to(node.origin or user_origin()):
-                outputs = self._node(node, operands, dims)
+                if numbers and numbers.keys() & attr_symbols(node.attrs):
+                    outputs = [self._sliced_apart(node, operands[0], dims, numbers)]
+                else:
+                    outputs = self._node(node, operands, dims)
             for value, output in zip(node.outputs, outputs, strict=True):
                 values[value] = output
                 if not isinstance(value.spec, ListSpec):
@@ -258,6 +269,32 @@ class _Batch:
             return self._by_rule(node, operands, attrs)
         except NoRule as error:
             return self._example_by_example(node, operands, dims, str(error))
+
+    def _sliced_apart(
+        self, node: Node, operand: _Value, dims: Dims, numbers: Mapping[str, Tensor]
+    ) -> _Value:
+        """A slice that starts at sizes which differ between examples; nothing else has them."""
+        sizes = {n: v for n, v in node.attrs.items() if n != "begin"}
+        if node.op is not STRIDED_SLICE or numbers.keys() & attr_symbols(sizes):
+            raise self._must_loop(OPEN_DIM)
+        begins: list[Dim | Tensor] = []
+        for begin in node.attrs["begin"]:
+            number = numbers.get(symbol_name(begin) or "")
+            if number is None and numbers.keys() & dim_symbols(begin):
+                raise self._must_loop(OPEN_DIM)
+            begins.append(substitute_dims(begin, dims) if number is None else number)
+        attrs = {name: substitute_dims(value, dims) for name, value in node.attrs.items()}
+        call = BatchedCall(node.op, [operand.tensor], [operand.batched], attrs, self.count)
+        return _Value(positions.slices_of_examples(call, begins), True)
+
+    def _must_loop(self, op: Op) -> Exception:
+        """The error that has the whole function run in a loop, or that refuses it."""
+        if self.may_loop:
+            return _MustLoop(op.name)
+        return ValueError(
+            f"{self.what}: a size differs between examples: {op.name} cannot be computed for all "
+            f"examples at once{at(user_origin())}"
+        )
 
     def _by_rule(self, node: Node, operands: list[_Value], attrs: dict[str, Any]) -> list[_Value]:
         rule = rule_of(node.op)

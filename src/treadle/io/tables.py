@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import InvalidArgumentError
 from treadle.io.streams import opened
 from treadle.ops.strings.encodings import column_type, field
+from treadle.ops.strings.fields import split_fields
 
-__all__ = ["Row", "column_type", "field", "rows", "values"]
+__all__ = ["Row", "column_type", "field", "records", "rows", "values"]
 
 Row = list[str]
 
 
-def rows(
+class _Lines:
+    """The lines of a file without their line breaks."""
+
+    def __init__(self, file: Iterable[str]) -> None:
+        self._file, self._end = iter(file), ""
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._without_end, self._file)
+
+    def further(self) -> str:
+        """The next line behind the break of the last one; "" at the end of the file."""
+        before, text = self._end, next(self._file, "")
+        return before + self._without_end(text) if text else ""
+
+    def _without_end(self, text: str) -> str:
+        line = text.rstrip("\r\n")
+        self._end = text[len(line) :]
+        return line
+
+
+def records(
     name: str, kind: str = "", delimiter: str = ",", quoted: bool = True, encoding: str = "utf-8"
-) -> Iterator[Row]:
+) -> Iterator[Row | ValueError]:
     """The fields of each row of a file; fields in quotes may have several lines.
 
     Args:
@@ -27,17 +47,28 @@ def rows(
         delimiter: what is between fields.
         quoted: whether fields may stand in double quotes.
 
+    Returns:
+        An error in place of a row that cannot be split: the rows that follow are there, too.
+
     Raises:
         NotFoundError: there is no such file.
         DataLossError: it is not compressed in this way.
     """
     with opened(name, kind) as file:
-        text = io.TextIOWrapper(file, encoding, "surrogateescape", newline="")
-        if quoted:
-            found = csv.reader(text, delimiter=delimiter)
-        else:
-            found = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-        yield from (row for row in found if row)
+        lines = _Lines(io.TextIOWrapper(file, encoding, "surrogateescape", newline=""))
+        for line in lines:
+            try:
+                yield split_fields(line, delimiter, quoted, lines.further)
+            except ValueError as error:
+                yield error
+
+
+def rows(name: str, **format: Any) -> Iterator[Row]:
+    """The `records` of a file, of which the first one that cannot be split is raised."""
+    for number, record in enumerate(records(name, **format)):
+        if isinstance(record, ValueError):
+            raise InvalidArgumentError(None, None, f"{name}, row {number}: {record}")
+        yield record
 
 
 def values(

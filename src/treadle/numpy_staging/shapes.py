@@ -42,9 +42,22 @@ def ndim(a: Any) -> int:
     return as_array(a).ndim
 
 
+def _is_by_columns(order: Any, orders: str) -> bool:
+    """Whether an order of elements has the first axis change fastest.
+
+    Raises:
+        ValueError: it is none of NumPy's orders.
+    """
+    if order is None:
+        return False
+    if str(order).upper() not in tuple(orders):
+        raise ValueError(f"order must be one of {', '.join(orders)}, not {order!r}")
+    return str(order).upper() == "F"
+
+
 def reshape(a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None) -> Tensor:
     x, wanted = as_array(a), newshape if shape is None else shape
-    if order != "F":
+    if not _is_by_columns(order, "CFA"):
         return reshaping.reshape(x, wanted)
     sizes = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
     return transposing.transpose(reshaping.reshape(transposing.transpose(x), sizes[::-1]))
@@ -52,7 +65,7 @@ def reshape(a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None
 
 def ravel(a: Any, order: str = "C") -> Tensor:
     x = as_array(a)
-    return flat(transposing.transpose(x) if order == "F" else x)
+    return flat(transposing.transpose(x) if _is_by_columns(order, "CFAK") else x)
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:

@@ -38,7 +38,8 @@ def _named(name: str) -> Callable[..., Any]:
 
 def _reshape(self: Tensor, *shape: Any, order: str = "C") -> Tensor:
     """``x.reshape(2, 3)`` or ``x.reshape((2, 3))``; a dim may be -1."""
-    return reshape(self, shape[0] if len(shape) == 1 else list(shape))
+    wanted = shape[0] if len(shape) == 1 else list(shape)
+    return reshape(self, wanted) if order == "C" else _named("reshape")(self, wanted, order)
 
 
 def _transpose(self: Tensor, *axes: Any) -> Tensor:
@@ -55,7 +56,7 @@ def _astype(self: Tensor, dtype: Any, **kwargs: Any) -> Tensor:
 
 def _flatten(self: Tensor, order: str = "C") -> Tensor:
     """All elements on one axis, in a copy as NumPy makes it."""
-    return identity(_reshape(self, -1))
+    return identity(reshape(self, -1) if order == "C" else _named("ravel")(self, order))
 
 
 def _size(self: Tensor) -> Any:

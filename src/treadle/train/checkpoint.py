@@ -32,6 +32,9 @@ class CheckpointOptions:
         experimental_write_callbacks: functions, of nothing or of the path, called after writing.
         experimental_sharding_callback: None only; a checkpoint is one file.
         experimental_skip_slot_variables: whether slots of optimizers are left as they are.
+
+    Raises:
+        AssertionError: a function of several arguments.
     """
 
     def __init__(
@@ -48,12 +51,22 @@ class CheckpointOptions:
                 "CheckpointOptions: experimental_sharding_callback is not supported: a checkpoint "
                 "is one file"
             )
+        callbacks = list(experimental_write_callbacks or ())
+        if any(len(inspect.signature(function).parameters) > 1 for function in callbacks):
+            raise AssertionError(
+                "CheckpointOptions: a function of experimental_write_callbacks takes nothing, or "
+                f"the path{at(user_origin())}"
+            )
         self.experimental_io_device = experimental_io_device
         self.experimental_enable_async_checkpoint = experimental_enable_async_checkpoint
-        self.experimental_write_callbacks = experimental_write_callbacks
+        self.experimental_write_callbacks = callbacks if callbacks else None
         self.enable_async = enable_async
         self.experimental_skip_slot_variables = experimental_skip_slot_variables
         self.experimental_sharding_callback = experimental_sharding_callback
+
+    def __copy__(self) -> CheckpointOptions:
+        """Options with a list of functions of their own."""
+        return CheckpointOptions(**vars(self))
 
     def called_back(self, path: str) -> None:
         """Call the functions that wait for a file to be written."""
@@ -334,7 +347,8 @@ class Checkpoint:
         a value does not fit, or the file is damaged, nothing is changed.
 
         Args:
-            save_path: what `save` or `latest_checkpoint` gave; None restores nothing.
+            save_path: what `save` or `latest_checkpoint` gave, or the folder of a saved model;
+                None restores nothing.
 
         Returns:
             A status with `assert_consumed`, `assert_existing_objects_matched`,
@@ -355,7 +369,7 @@ class Checkpoint:
             return InitializationOnlyStatus()
         prefix = os.fspath(save_path)
         try:
-            file = open_file(prefix)
+            file = open_file(_variables_of_saved_model(prefix))
         except errors.NotFoundError as error:
             raise errors.NotFoundError(
                 None, None,
@@ -376,6 +390,14 @@ class Checkpoint:
 
     def sync(self) -> None:
         """Nothing is left to be waited for."""
+
+
+def _variables_of_saved_model(prefix: str) -> str:
+    """The checkpoint within the folder of a saved model, of treadle or of TensorFlow; any other
+    prefix as it is."""
+    marks = ("saved_model.json", "saved_model.pb")
+    is_saved_model = any(os.path.isfile(os.path.join(prefix, name)) for name in marks)
+    return os.path.join(prefix, "variables", "variables") if is_saved_model else prefix
 
 
 def _text_of(value: PythonState, path: str) -> bytes:

@@ -92,3 +92,41 @@ def functions_of_experimental(tf):
         elements(a.apply(e.take_while(lambda x: x < 2))),
         sorted(elements(e.sample_from_datasets([a, b], seed=3))),
     ]  # fmt: skip
+
+
+TABLES_WITH_FAULTS = [
+    '1,2"3,4\n', '"a"b","c","d"\n', '1,"2"3",4\n1,"2"3",4",5,5\na,b,"c"d"\ne,f,g\n',
+    '"a" ,b,c\n', ' "a",b,c\n', 'a,"b\nc",d\ne,f,g\n', "a,b\n", 'a,b,"c', '\n\na,b,c\n\n',
+    'a,"b""c",d\n', 'a,b,c"\ne,f,g\n', "a\rb,c,d\n", ",,\n", '"a","b","c"\r\nd,e,f\r\n',
+]  # fmt: skip
+
+
+@program
+def rows_of_tables_with_faults(tf):
+    defaults, found = [["D"]] * 3, []
+
+    def read(text, quoted, ignored):
+        with tempfile.TemporaryDirectory() as folder:
+            name = str(Path(folder, "table.csv"))
+            Path(name).write_bytes(text.encode())
+            rows = tf.data.experimental.CsvDataset([name], defaults, use_quote_delim=quoted)
+            rows = rows.ignore_errors() if ignored else rows
+            return [[x.numpy() for x in row] for row in rows]
+
+    for text in TABLES_WITH_FAULTS:
+        found += [outcome(lambda t=text, q=q: read(t, q, False)) for q in (True, False)]
+        found.append(read(text, True, True))
+    return found
+
+
+@program
+def records_with_faults(tf):
+    records = [
+        '1,2"3', '"a"b",c', '"a" ,b', ' "a",b', 'a,"b', 'a,b"', "", 'a,"b\nc"', "1,2\n", "1\n,2",
+        "1\r,2", '1,"2"\n', '"1\n2",3', "\n1,2", "1,\n2", '"a""b",""',
+    ]  # fmt: skip
+
+    def decoded(text, quoted):
+        return tf.io.decode_csv(text, [["D"]] * 2, use_quote_delim=quoted)
+
+    return [outcome(lambda t=t, q=q: decoded(t, q)) for t in records for q in (True, False)]

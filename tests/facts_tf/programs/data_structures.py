@@ -97,3 +97,18 @@ def objects_of_users(tf):
         [[p["a"].mask, p["a"].value] for p in masked.map(lambda m: {"a": m}).take(1)],
         told(masked.map(lambda m: (m, m)).map(lambda a, b: a.value + b.value)),
     ]
+
+
+@program
+def numpy_values_of_ragged_and_sparse_elements(tf):
+    rows = tf.data.Dataset.range(3).map(lambda x: tf.fill([x], x))
+    words = tf.data.Dataset.from_tensors((2, None, tf.ragged.constant([["a"], []])))
+    sparse = tf.data.Dataset.from_tensor_slices(tf.sparse.from_dense([[1, 0], [0, 2]]))
+    (ragged,) = rows.ragged_batch(3).as_numpy_iterator()
+    ((number, nothing, texts),) = words.as_numpy_iterator()
+    return [
+        [type(ragged).__name__, [row.tolist() for row in ragged]],
+        [int(number), nothing, [row.tolist() for row in texts]],
+        [[type(x).__name__, x.tolist()] for x in sparse.as_numpy_iterator()],
+        [[type(x).__name__, x.tolist()] for x in sparse.batch(2).as_numpy_iterator()],
+    ]

@@ -64,6 +64,40 @@ def for_loop(loop_fn: Any, dtypes: Any, iters: Any, parallel_iterations: Any = N
     return td.nest.map_structure(lambda *parts: td.stack(parts), *found)
 
 
+def pfor(loop_fn: Any, iters: Any, fallback_to_while_loop: bool = True, **options: Any) -> Any:
+    """`td.vectorized_map` over the numbers of a loop."""
+    numbers = td.range(iters)
+    return td.vectorized_map(loop_fn, numbers, fallback_to_while_loop, warn=False)
+
+
+def add_variable(
+    trackable: Any, name: str, shape: Any = None, dtype: Any = td.float32, initializer: Any = None,
+    trainable: bool = True,
+) -> Any:  # fmt: skip
+    """A new variable that an object refers to by a name."""
+    if initializer is None or callable(initializer):
+        make = initializer or td.zeros_initializer()
+        made = make() if isinstance(make, type) else make
+        initializer = made([] if shape is None else shape, dtype)
+    elif shape is not None:
+        raise ValueError("If initializer is a constant, do not specify shape.")
+    if getattr(trackable, name, None) is not None:
+        raise ValueError(f"A variable named {name!r} is already declared")
+    variable = td.Variable(initializer, dtype=dtype, name=name, trainable=trainable)
+    setattr(trackable, name, variable)
+    return variable
+
+
+def read_file_to_string(filename: Any, binary_mode: bool = False) -> Any:
+    with td.io.gfile.GFile(filename, "rb" if binary_mode else "r") as file:
+        return file.read()
+
+
+def write_string_to_file(filename: Any, file_content: Any) -> None:
+    with td.io.gfile.GFile(filename, "w") as file:
+        file.write(file_content)
+
+
 def with_dependencies(dependencies: Any, output_tensor: Any, name: Any = None) -> Any:
     with by_mode(td.control_dependencies, v1.control_dependencies)(dependencies):
         return by_mode(td.identity, v1.identity)(output_tensor)
@@ -78,6 +112,12 @@ def size_internal(
 def _unknown_shape(rank: int | None = None, **kwargs: Any) -> Any:
     rank = kwargs.get("ndims", rank)
     return td.TensorShape(None if rank is None else [None] * rank)
+
+
+class BaseSaverBuilder:
+    """Base classes of objects that say how they are saved: tests that use them fail."""
+
+    SaveableObject = SaveSpec = object
 
 
 class Context:
@@ -108,6 +148,12 @@ def _absent(*names: str) -> dict[str, Any]:
 td.Variable.initializer = property(lambda self: None)  # type: ignore[attr-defined]
 
 NAMES: dict[str, dict[str, Any]] = {
+    "checkpoint.checkpoint": {
+        "add_variable": add_variable,
+        "gather_initializers": lambda root_trackable: None,
+    },
+    "checkpoint.sharding": _absent("sharding_policies"),
+    "compiler.xla.experimental": _absent("xla_sharding"),
     "client.device_lib": {"list_local_devices": lambda *args: []},
     "client.session": {"InteractiveSession": v1.InteractiveSession},
     "eager.backprop": {"gradients_function": gradients_function},
@@ -142,12 +188,18 @@ NAMES: dict[str, dict[str, Any]] = {
         "device": by_mode(td.device, v1.device),
         "executing_eagerly_outside_functions": v1.executing_eagerly_outside_functions,
     },
+    "framework.sparse_tensor": {"is_sparse": lambda x: isinstance(x, td.SparseTensor)},
     "framework.tensor_shape": {
         "as_shape": td.TensorShape,
         "unknown_shape": _unknown_shape,
         "as_dimension": Dimension,
     },
+    "lib.io.file_io": {
+        "read_file_to_string": read_file_to_string,
+        "write_string_to_file": write_string_to_file,
+    },
     "ops.array_ops": {"size_internal": size_internal},
+    "training.saver": {"BaseSaverBuilder": BaseSaverBuilder},
     "tf2": {"enabled": lambda: True},
     "ops.control_flow_ops": {"with_dependencies": with_dependencies},
     "ops.control_flow_util": {"ENABLE_CONTROL_FLOW_V2": True},
@@ -155,7 +207,13 @@ NAMES: dict[str, dict[str, Any]] = {
     "ops.math_ops": {"mod": td.math.floormod, "mul": td.multiply},
     "ops.nn_impl": _absent("_compute_sampled_logits"),
     "ops.nn_ops": {"softplus": td.nn.softplus},
-    "ops.parallel_for.control_flow_ops": {"for_loop": for_loop},
+    "ops.parallel_for.control_flow_ops": {"for_loop": for_loop, "pfor": pfor},
+    "ops.ragged.ragged_tensor": {
+        "is_ragged": lambda x: isinstance(x, td.RaggedTensor),
+        "convert_to_tensor_or_ragged_tensor": lambda x, dtype=None, *a, **k: (
+            x if isinstance(x, td.RaggedTensor) else td.convert_to_tensor(x, dtype)
+        ),
+    },
     "ops.resource_variable_ops": {
         "ResourceVariable": by_mode(lambda *a, **k: td.Variable(*a, **k), v1.Variable),
     },

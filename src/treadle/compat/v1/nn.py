@@ -293,6 +293,34 @@ def _pooling(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 max_pool, avg_pool = _pooling("max_pool", td.nn.max_pool), _pooling("avg_pool", td.nn.avg_pool)
 
 
+def pool(input: Any, window_shape: Any, pooling_type: str, padding: str,
+         dilation_rate: Any = None, strides: Any = None, name: str | None = None,
+         data_format: str | None = None, dilations: Any = None) -> Any:  # fmt: skip
+    """`td.nn.pool`; also by the old name `dilation_rate`."""
+    dilations = renamed(dilations, "dilations", dilation_rate, "dilation_rate")
+    call = graph_function(td.nn.pool)
+    return call(
+        input, window_shape, pooling_type, strides, padding, data_format, dilations, name=name
+    )
+
+
+def dilation2d(input: Any, filter: Any = None, strides: Any = None, rates: Any = None,
+               padding: Any = None, name: str | None = None, filters: Any = None,
+               dilations: Any = None) -> Any:  # fmt: skip
+    """`td.nn.dilation2d`; also by the old names `filter` and `rates`."""
+    filters = renamed(filters, "filters", filter, "filter")
+    dilations = renamed(dilations, "dilations", rates, "rates")
+    call = graph_function(td.nn.dilation2d)
+    return call(input, filters, strides, padding, "NHWC", dilations, name=name)
+
+
+def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: str,
+              name: str | None = None) -> Any:  # fmt: skip
+    """`td.nn.erosion2d`, whose dilations are `rates` here."""
+    call = graph_function(td.nn.erosion2d)
+    return call(value, kernel, strides, padding, "NHWC", rates, name=name)
+
+
 def _affine(x: Any, weights: Any, biases: Any) -> Any:
     return td.nn.bias_add(td.matmul(x, weights), biases)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.core import dtypes
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, SymbolicDim
 from treadle.core.tensor import Tensor
 from treadle.ops.batching.call import (
     BatchedCall,
@@ -39,7 +39,9 @@ from treadle.ops.indexing.updates import DYNAMIC_SLICE_UPDATE, INDEX_UPDATE, SLI
 from treadle.ops.registry import run, set_batching
 from treadle.ops.shaping.creation import ONE_HOT
 from treadle.ops.shaping.permuting import permute
+from treadle.ops.shaping.ranges import RANGE
 from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.shaping.slicing import slice_known
 from treadle.ops.statistics.histograms import COUNT_POSITIONS
 
 
@@ -190,6 +192,34 @@ def _dynamic_slice(call: BatchedCall) -> Any:
         raise NoRule("the bounds of a part differ between examples")
     inputs = [x if k in bounds else call.whole(k) for k, x in enumerate(call.inputs)]
     return call.run(*inputs, axis=call.attrs["axis"] + 1)
+
+
+def slices_of_examples(call: BatchedCall, begins: Sequence[Dim | Tensor]) -> Tensor:
+    """A `STRIDED_SLICE` of one size that starts elsewhere in each example.
+
+    Args:
+        call: the slice; input 0 may be the same for each example.
+        begins: where it starts along each axis; a tensor has a number for each example.
+    """
+    x: Tensor = call.inputs[0]
+    batched = call.batched[0]
+    parts = zip(begins, call.attrs["size"], call.attrs["strides"], call.dims(0), strict=True)
+    known = [(b, n, s) if isinstance(b, int | SymbolicDim) else (0, d, 1) for b, n, s, d in parts]
+    begin, size, strides = map(list, zip(*known, strict=True))
+    if batched:
+        begin, size, strides = [0, *begin], [x.dims[0], *size], [1, *strides]
+    x = slice_known(x, begin, size, strides)
+    for axis, start in enumerate(begins):
+        if not isinstance(start, Tensor):
+            continue
+        count, step = call.attrs["size"][axis], call.attrs["strides"][axis]
+        steps = run(RANGE, start=0, delta=step, size=count, dtype=start.dtype)
+        places = reshape_to(start, (call.count, 1)) + reshape_to(steps, (1, count))
+        if batched:
+            x = run(GATHER, x, places, axis=axis + 1, batch_dims=1)
+        else:
+            x, batched = moved_to_front(run(GATHER, x, places, axis=axis, batch_dims=0), axis), True
+    return x
 
 
 set_batching(_gather, GATHER)

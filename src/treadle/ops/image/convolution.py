@@ -325,12 +325,16 @@ def conv2d(
     x, batch = one_batch(convert_to_tensor(input), 4, "conv2d")
     w = convert_to_tensor(filters)
     attrs = _attrs(strides, padding, dilations, data_format)
-    whole = x.dtype is dtypes.int32 and w.dtype is dtypes.int32
-    if whole:  # float64 holds sums of their products exactly
-        x, w = cast(x, dtypes.float64), cast(w, dtypes.float64)
-    y = from_nhwc(run(CONV2D, to_nhwc(x, data_format), w, **attrs), data_format)
-    y = cast(cast(y, dtypes.int64), dtypes.int32) if whole else y
-    return several_batches(y, batch)
+    y = _of_numbers(CONV2D, to_nhwc(x, data_format), w, attrs)
+    return several_batches(from_nhwc(y, data_format), batch)
+
+
+def _of_numbers(op: Op, a: Tensor, b: Tensor, attrs: Mapping[str, Any]) -> Tensor:
+    """The op on floats, or on int32 numbers: float64 holds sums of their products exactly."""
+    if not (a.dtype is dtypes.int32 and b.dtype is dtypes.int32):
+        return run(op, a, b, **attrs)  # type: ignore[no-any-return]
+    y = run(op, cast(a, dtypes.float64), cast(b, dtypes.float64), **attrs)
+    return cast(cast(y, dtypes.int64), dtypes.int32)
 
 
 def conv2d_transpose(
@@ -350,12 +354,16 @@ def conv2d_transpose(
         filters: [height, width, out, in].
         output_shape: the result's shape, four dims.
         strides, padding, data_format, dilations, name: as for `conv2d`.
+
+    Raises:
+        InvalidArgumentError: ranks, channels or sizes do not fit together.
+        TypeError: the dtypes are not one floating dtype, or int32.
     """
     data_format = check_format(data_format)
     image = _image("conv2d_transpose: output_shape", output_shape, data_format)
     x, w = to_nhwc(convert_to_tensor(input), data_format), convert_to_tensor(filters)
-    attrs = _attrs(strides, padding, dilations, data_format)
-    return from_nhwc(run(CONV2D_INPUT, w, x, image=image, **attrs), data_format)
+    attrs = {"image": image, **_attrs(strides, padding, dilations, data_format)}
+    return from_nhwc(_of_numbers(CONV2D_INPUT, w, x, attrs), data_format)
 
 
 def _image(what: str, shape: Any, data_format: str) -> tuple[Dim, Dim, Dim]:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import csv
-import io
 import zlib
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +20,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping.static_values import get_static_value
+from treadle.ops.strings.fields import split_fields
 from treadle.ops.strings.texts import STRINGS, elementwise, invalid, string_tensor
 
 
@@ -148,16 +146,12 @@ def _decode_csv(
     missing: str, chosen: tuple[int, ...] | None,
 ) -> tuple[NDArray, ...]:  # fmt: skip
     lines = [s.decode("utf-8", "surrogateescape") for s in records.reshape(-1).tolist()]
-    read = partial(csv.reader, delimiter=delim, strict=True)
-    if not quoted:
-        read = partial(read, quoting=csv.QUOTE_NONE)
     found: list[list[Any]] = [[] for _ in columns]
     for number, line in enumerate(lines):
         try:
-            row = next(read(io.StringIO(line)), [""])
-        except csv.Error as error:
-            text = f"record {number} has a quote that does not end its field: {error}"
-            raise invalid(text) from None
+            row = split_fields(line, delim, quoted)
+        except ValueError as error:
+            raise invalid(f"record {number}: {error}") from None
         if chosen is not None and max(chosen, default=-1) < len(row):
             row = [row[k] for k in chosen]
         if len(row) != len(columns):
