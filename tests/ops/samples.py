@@ -40,6 +40,7 @@ WITHOUT: dict[str, str] = {
     "write_summary": "it writes files: tests/summary",
     "timestamp": "no two calls give the same",
     "raise": "only td.jit records it: jitted/test_branches.py",
+    "python_print": "only td.jit records it: jitted/test_printing.py",
     **dict.fromkeys(
         ("not_same", "of_size", "one_size"),
         "sizes that only a run tells: test_late_broadcasts.py",
