@@ -195,3 +195,26 @@ def test_known_keys_of_each_kind():
         return found, total
 
     check(looked_up, np.array([1, 3, 4, 9]), np.array([0.0, 1e-9, 2.5e30, 7.0]))
+
+
+def test_entries_move_together_where_most_were_removed():
+    """A dict that has few entries at a time, but many in the course of a run, stays small."""
+
+    def recent(xs, kept):
+        last = {}
+        shown = 0
+        for i in range(len(xs)):
+            last[xs[i]] = last.get(xs[i], 0) + i
+            if i >= kept and xs[i - kept] in last:
+                shown += last[xs[i - kept]]
+                del last[xs[i - kept]]
+        order = 0
+        for key in last:
+            order = order * 7 + key + last[key]
+        return shown, order, len(last)
+
+    random = np.random.default_rng(0)
+    for kept, keys in ((2, 5), (3, 40), (9, 1000)):
+        for count in (10, 200):
+            xs = random.integers(0, keys, count)
+            assert td.jit(recent)(xs, kept) == recent(xs.tolist(), kept)
