@@ -218,3 +218,26 @@ def test_entries_move_together_where_most_were_removed():
         for count in (10, 200):
             xs = random.integers(0, keys, count)
             assert td.jit(recent)(xs, kept) == recent(xs.tolist(), kept)
+
+
+@pytest.mark.parametrize("x", [[3.0, 1.0, 2.0], [3.0, 4.0], [1.0, 0.0]])
+def test_keys_that_are_known_in_branches_and_loops(x):
+    """A branch or body that the program runs changes no set of the trace."""
+
+    def kinds(x):
+        seen = {5}
+        for v in x:
+            if v > 2:
+                seen.add(1)
+            else:
+                seen.discard(5)
+        own = 0
+        for _ in range(10):
+            seen.add(len(seen) % 4)
+        for v in x:
+            inner = set()
+            inner.add(3)
+            own += len(inner)
+        return len(seen), own
+
+    assert td.jit(kinds)(np.array(x)) == kinds(x)

@@ -465,7 +465,11 @@ def method_of(owner: Any, name: str, python: Callable[..., Any]) -> Callable[...
     """A method of a dict or set, whose first argument may be a key that only the run knows."""
 
     def call(*args: Any, **options: Any) -> Any:
-        if not args or not is_traced(args[0]) or (name not in _WITH_KEYS):
+        if not args or name not in _WITH_KEYS:
+            return python(*args, **options)
+        # A branch or body that the program may run any number of times changes no object of Python.
+        changes = name != "get" and bool(scopes.open) and not is_outermost(owner)
+        if not is_traced(args[0]) and not changes:
             return python(*args, **options)
         if name == "add":
             raise NeedsTable(owner, args[0], True)
