@@ -169,7 +169,7 @@ def test_names_count_for_the_sources_and_the_processor_that_they_were_written_fo
     target = host()
     if change == "record of a machine":
         slow = {"fma": 9.0, "loads": 9.0, "latency": 9.0, "forward": 9.0, "copy": 9.0, "pause": 9.0}
-        rest = {n: 0.0 for n in Measured.__dataclass_fields__ if n not in slow}
+        rest = {n: 0.0 for n in Measured.__annotations__ if n not in slow}
         target = replace(target, measured=Measured(**slow, **rest))
     if change == "time, then installed":  # its record is the last file of an installation
         time_of = shipped_code._time_of
