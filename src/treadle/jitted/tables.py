@@ -21,7 +21,7 @@ from treadle.jitted import table_functions
 from treadle.jitted.arrays import Array, Scalar, TracedSequence, is_traced
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import Form, ListPart
-from treadle.jitted.grown_lists import GrownList, Left, Template
+from treadle.jitted.grown_lists import GrownList, Left, Template, leave
 from treadle.jitted.iteration import Counted
 from treadle.jitted.operations import call_ufunc
 from treadle.jitted.stacked_lists import StackedList
@@ -350,7 +350,47 @@ nest.register_node(
 # -- dicts and sets of Python's that become tables -----------------------------------------------
 
 
-class NeedsTable(NotStaged):
+class BecomesOther(NotStaged):
+    """A list, dict or set has to be one of the graph before a branch or loop.
+
+    Attributes:
+        owner: as it is before.
+    """
+
+    owner: Any
+
+    def made(self) -> Any:
+        """What it becomes."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """Make the owner unusable: it would miss what the other one gets."""
+        raise NotImplementedError
+
+
+class NeedsList(BecomesOther):
+    """A list is changed by a function that needs one of the graph, as `heapq.heappush` does.
+
+    Args:
+        owner: the list.
+        template: the form of its elements.
+    """
+
+    def __init__(self, owner: list[Any], template: Template) -> None:
+        super().__init__(
+            "A list changes in a branch or loop in which it is no variable of the function"
+            f"{at(user_origin())}"
+        )
+        self.owner, self.template = owner, template
+
+    def made(self) -> GrownList:
+        return GrownList.of(self.owner, self.template)
+
+    def leave(self) -> None:
+        leave(self.owner)
+
+
+class NeedsTable(BecomesOther):
     """A dict or set gets a key, or a table an entry of another kind, that only the run knows.
 
     Attributes:
@@ -368,7 +408,11 @@ class NeedsTable(NotStaged):
         # Here: outside of the branch or loop nothing can be computed of what is known inside.
         self.key, self.value = Template(key), None if value is None else Template(value)
 
-    def table(self) -> Table:
+    def leave(self) -> None:
+        if not isinstance(self.owner, Table):
+            leave_table(self.owner)
+
+    def made(self) -> Table:
         """A table with the entries of the owner, which takes the new one.
 
         Raises:
@@ -424,7 +468,7 @@ def with_entry(owner: dict[Any, Any], key: Any, value: Any) -> Table:
     problem = NeedsTable(owner, key, value)
     if scopes.open or not is_outermost(owner):
         raise problem
-    table = problem.table()
+    table = problem.made()
     table[key] = value
     leave_table(owner)
     return table
@@ -458,7 +502,7 @@ def as_table(owner: Any, key: Any) -> Table | None:
     if not owner:
         return None
     is_set = isinstance(owner, set | frozenset)
-    return NeedsTable(owner, key, True if is_set else next(iter(owner.values()))).table()
+    return NeedsTable(owner, key, True if is_set else next(iter(owner.values()))).made()
 
 
 def method_of(owner: Any, name: str, python: Callable[..., Any]) -> Callable[..., Any]:
