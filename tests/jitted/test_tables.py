@@ -195,3 +195,19 @@ def test_known_keys_of_each_kind():
         return found, total
 
     check(looked_up, np.array([1, 3, 4, 9]), np.array([0.0, 1e-9, 2.5e30, 7.0]))
+
+
+def test_known_keys_in_traced_branches_and_loops():
+    def known(x):
+        seen, odd = set(), {7}
+        for i in range(10):
+            seen.add(len(seen) % 4)
+            if x[i] > 1:
+                odd.add(5)
+        names = set()
+        for name in ("a", "b", "a", "c", "b", "a"):
+            names.add(name)
+        return len(seen), len(odd), 5 in odd, len(names)
+
+    check(known, np.arange(10))
+    check(known, np.zeros(10))

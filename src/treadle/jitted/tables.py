@@ -436,9 +436,10 @@ class NeedsTable(BecomesOther):
 
 
 class _Open(threading.local):
-    """The variables of the branches and loops that are being traced."""
+    """The variables of the branches and loops that are being traced, each with the number of traced
+    bodies around it."""
 
-    states: tuple[tuple[Any, ...], ...] = ()
+    states: tuple[tuple[tuple[Any, ...], int], ...] = ()
 
 
 _open = is_mode(_Open())
@@ -446,12 +447,22 @@ _open = is_mode(_Open())
 
 def opened(state: tuple[Any, ...]) -> during:
     """While a branch or loop with these variables is traced."""
-    return during(_open, "states", (*_open.states, state))
+    return during(_open, "states", (*_open.states, (state, len(scopes.open))))
 
 
 def is_outermost(owner: Any) -> bool:
     """Whether no branch or loop around has a dict, set or table among its variables."""
-    return not any(is_it(value, owner) for state in _open.states for value in state)
+    return not any(is_it(value, owner) for state, _ in _open.states for value in state)
+
+
+def _is_from_outside(owner: Any) -> bool:
+    """Whether a dict, set or list is a variable of a branch or loop whose body is being traced."""
+    return any(
+        is_it(value, owner)
+        for state, depth in _open.states
+        if depth < len(scopes.open)
+        for value in state
+    )
 
 
 def is_it(value: Any, owner: Any) -> bool:
@@ -509,6 +520,14 @@ def method_of(owner: Any, name: str, python: Callable[..., Any]) -> Callable[...
     """A method of a dict or set, whose first argument may be a key that only the run knows."""
 
     def call(*args: Any, **options: Any) -> Any:
+        if type(owner) is set and name in _CHANGING and _is_from_outside(owner):
+            # A change of Python's would happen once for each time that the body is traced.
+            if name not in _WITH_KEYS or not args:
+                raise NotStaged(
+                    f"{name}() of a set in a branch or loop that depends on array values"
+                    f"{at(user_origin())}"
+                )
+            raise NeedsTable(owner, args[0], True)
         if not args or not is_traced(args[0]) or (name not in _WITH_KEYS):
             return python(*args, **options)
         if name == "add":
@@ -526,6 +545,7 @@ def method_of(owner: Any, name: str, python: Callable[..., Any]) -> Callable[...
     return call
 
 
+_CHANGING = frozenset({"add", "clear", "discard", "pop", "remove", "update"})
 _WITH_KEYS = frozenset({"add", "discard", "get", "pop", "remove", "setdefault"})
 
 

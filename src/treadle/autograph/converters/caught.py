@@ -20,10 +20,10 @@ After::
     if caught == 1:
         y = 0
 
-So the program decides, where only it knows the condition. The ``try`` stays around the loop, for what
-else may be raised, unless its handlers read what the body assigns, which no branch of the graph may
-assign then. Left alone are bodies with ``break`` or ``continue`` for a loop around, and handlers that
-look at the exception.
+So the program decides, where only it knows the condition. The ``try`` stays around the loop, for
+what else may be raised, unless its handlers read what the body assigns, which no branch of the
+graph may assign then. Left alone are bodies with ``break`` or ``continue`` for a loop around, and
+handlers that look at the exception.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _statement(node: Any, names: Names) -> list[Any]:
 
 
 def _raises(body: list[Any]) -> Iterator[Any]:
-    """The ``raise`` statements that leave a block, but for those that a ``try`` inside may catch."""
+    """The ``raise`` statements of a block, but for those that a ``try`` inside may catch."""
     for node in body:
         if isinstance(node, gast.Raise):
             yield node
