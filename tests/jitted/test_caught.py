@@ -105,3 +105,15 @@ def test_errors_of_the_compiler_are_not_caught():
 
     with pytest.raises(TypeError):
         read(np.array([1, 2]))
+
+
+def test_a_handler_may_raise_again():
+    @td.jit
+    def again(x):
+        try:
+            raise ValueError("always")
+        except ValueError:
+            raise
+
+    with pytest.raises(ValueError, match="always"):
+        again(np.ones(2))

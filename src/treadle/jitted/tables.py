@@ -23,6 +23,7 @@ from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import Form, ListPart
 from treadle.jitted.grown_lists import GrownList, Left, Template, leave
 from treadle.jitted.iteration import Counted
+from treadle.jitted.making import array
 from treadle.jitted.operations import call_ufunc
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
@@ -193,6 +194,9 @@ class Table(TracedSequence):
         return found
 
     def update(self, other: Any) -> None:
+        if self.is_set:
+            self._take((self | other).parts())
+            return
         for key, value in other.items():
             self[key] = value
 
@@ -237,7 +241,38 @@ class Table(TracedSequence):
     def __sub__(self, other: Any) -> Any:
         return traced(table_functions.difference, self, other)
 
-    union, intersection = __or__, __and__
+    def __xor__(self, other: Any) -> Any:
+        return (self - other) | (_as_set(other) - self)
+
+    def union(self, other: Any) -> Any:
+        return self | other
+
+    def intersection(self, other: Any) -> Any:
+        return self & _as_set(other)
+
+    def difference(self, other: Any) -> Any:
+        return self - other
+
+    def symmetric_difference(self, other: Any) -> Any:
+        return self ^ other
+
+    def intersection_update(self, other: Any) -> None:
+        self._take(self.intersection(other).parts())
+
+    def difference_update(self, other: Any) -> None:
+        self._take((self - other).parts())
+
+    def symmetric_difference_update(self, other: Any) -> None:
+        self._take((self ^ other).parts())
+
+    def issubset(self, other: Any) -> Any:
+        return traced(table_functions.is_subset, self, _as_set(other))
+
+    def issuperset(self, other: Any) -> Any:
+        return traced(table_functions.is_subset, other, self)
+
+    def isdisjoint(self, other: Any) -> Any:
+        return traced(table_functions.are_disjoint, self, _as_set(other))
 
     def __getattr__(self, name: str) -> Any:
         kind = set if self.is_set else dict
@@ -468,6 +503,28 @@ def _is_from_outside(owner: Any) -> bool:
 def is_it(value: Any, owner: Any) -> bool:
     """Whether a variable is a dict, set or table."""
     return value is owner or (isinstance(value, Table) and value.origin is owner)
+
+
+def set_of(keys: Any) -> Table:
+    """``set(keys)`` of an array or list of which only the run knows the elements."""
+    if isinstance(keys, Table):
+        keys = keys.listed()
+    elements = keys if isinstance(keys, Array) else as_elements(keys)
+    table = Table.of([], Template(elements.dtype.type(0)), Template(True), True)
+    collected: Table = traced(table_functions.collected, table, elements)
+    return collected
+
+
+def as_elements(keys: Any) -> Array:
+    """The elements of a list as an array."""
+    if isinstance(keys, TracedSequence):
+        return keys.array()
+    made: Array = array(list(keys))
+    return made
+
+
+def _as_set(keys: Any) -> Any:
+    return keys if isinstance(keys, Table | set | frozenset) else set_of(keys)
 
 
 def with_entry(owner: dict[Any, Any], key: Any, value: Any) -> Table:

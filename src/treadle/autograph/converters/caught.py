@@ -58,7 +58,7 @@ def _statement(node: Any, names: Names) -> list[Any]:
         return [node]
     raised = list(_raises(node.body))
     handlers = [_handler(node.handlers, r) for r in raised]
-    looks = any(h.name is not None and h.name.id in reads(h.body) for h in node.handlers)
+    looks = any(map(_looks, node.handlers))
     if not raised or None in handlers or looks or jumps(node.body) - {"return"}:
         return [node]
     caught = names.fresh("caught")
@@ -83,6 +83,14 @@ def _statement(node: Any, names: Names) -> list[Any]:
         return [before, *inner]
     node.body, node.orelse = (inner, []) if not node.handlers else ([inner[0]], after)
     return [before, node]
+
+
+def _looks(handler: Any) -> bool:
+    """Whether a handler looks at the exception, or raises it again."""
+    named = handler.name is not None and handler.name.id in reads(handler.body)
+    return named or any(
+        isinstance(n, gast.Raise) and n.exc is None for part in handler.body for n in walk(part)
+    )
 
 
 def _raises(body: list[Any]) -> Iterator[Any]:

@@ -15,7 +15,9 @@ import gast
 
 from treadle.autograph.analysis.walking import walk
 
-_METHODS = frozenset({"add", "discard"})
+_METHODS = frozenset({
+    "add", "difference_update", "discard", "intersection_update", "symmetric_difference_update",
+})  # fmt: skip
 _KEYED = frozenset({"add", "clear", "discard", "get", "pop", "remove", "setdefault", "update"})
 _VIEWS = frozenset({"items", "keys", "values"})
 _DICTS = frozenset({"Counter", "Dict", "OrderedDict", "defaultdict", "dict"})
