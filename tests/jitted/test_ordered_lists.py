@@ -95,3 +95,12 @@ def test_a_heap_that_is_known_before_the_loop():
         return steps
 
     check(walk, np.array([[0.0, 1.0], [1.0, 1.0]]))
+
+
+def test_the_largest_and_smallest_of_a_list():
+    def ends(a, b, c):
+        values = [a, b, c, a + b, b - c]
+        largest, smallest = heapq.nlargest(2, values), heapq.nsmallest(3, values)
+        return largest, smallest, sorted(values), sorted(values, reverse=True)
+
+    check(ends, 0.5, -2.0, 3.25)
