@@ -78,6 +78,23 @@ def test_several_placeholders_of_unknown_ranks() -> None:
         assert s.run(matrices, {rows: 1, columns: 2, batch: [4, 5]}).shape == (4, 5, 1, 2)
 
 
+def test_the_length_of_a_shape_of_unknown_rank_is_not_known() -> None:
+    """It is another number for each rank, in vectors of the same spec."""
+    x = tf.placeholder(tf.float32)
+    sizes = tf.shape(x)
+    length = tf.shape(sizes)
+    assert td.get_static_value(length) is None
+    ones = tf.ones(length, tf.int32)
+    second = tf.concat([ones, sizes], 0)[tf.size(sizes) + 1]
+    grown = tf.broadcast_to(x, tf.maximum(ones, sizes))
+    with tf.Session() as s:
+        for rank in (2, 3, 4):
+            value = np.ones((3, 5, 2, 1)[:rank], np.float32)
+            found = s.run([length, ones, second, grown], {x: value})
+            assert found[0].tolist() == [rank] and found[1].tolist() == [1] * rank
+            assert found[2] == 5 and found[3].shape == value.shape
+
+
 def test_jacobians_of_complex_numbers_have_a_row_for_each_part() -> None:
     value = np.array([1 + 2j, -0.5 + 0.3j], np.complex64)
     x = tf.constant(value)

@@ -132,7 +132,8 @@ def test_one_program_for_good_and_bad_values() -> None:
 
 
 def test_where_the_user_catches_it_nothing_is_put_off() -> None:
-    @td.jit
+    """The handler belongs to the calls in which it happens only, whatever a first one has."""
+
     def caught(x):
         try:
             if x[0] < 0:
@@ -141,7 +142,11 @@ def test_where_the_user_catches_it_nothing_is_put_off() -> None:
             return x * 0
         return x
 
-    np.testing.assert_array_equal(caught(-np.ones(2)), np.zeros(2))
+    for first in (-1.0, 1.0):
+        jitted = td.jit(caught)
+        for number in (first, -first):
+            x = np.full(2, number)
+            np.testing.assert_array_equal(jitted(x), caught(x))
 
 
 def test_gradients_go_past_it() -> None:

@@ -229,3 +229,49 @@ def test_sets_of_arrays():
 
     check(sets, np.array([3, 1, 2, 1, 3, 3, -4]), np.array([7, 1, 9]), ordered=False)
     check(sets, np.array([0.5, 0.25]), np.array([0.5, 0.5]), ordered=False)
+
+
+def test_entries_move_together_where_most_were_removed():
+    """A dict that has few entries at a time, but many in the course of a run, stays small."""
+
+    def recent(xs, kept):
+        last = {}
+        shown = 0
+        for i in range(len(xs)):
+            last[xs[i]] = last.get(xs[i], 0) + i
+            if i >= kept and xs[i - kept] in last:
+                shown += last[xs[i - kept]]
+                del last[xs[i - kept]]
+        order = 0
+        for key in last:
+            order = order * 7 + key + last[key]
+        return shown, order, len(last)
+
+    random = np.random.default_rng(0)
+    for kept, keys in ((2, 5), (3, 40), (9, 1000)):
+        for count in (10, 200):
+            xs = random.integers(0, keys, count)
+            assert td.jit(recent)(xs, kept) == recent(xs.tolist(), kept)
+
+
+@pytest.mark.parametrize("x", [[3.0, 1.0, 2.0], [3.0, 4.0], [1.0, 0.0]])
+def test_keys_that_are_known_in_branches_and_loops(x):
+    """A branch or body that the program runs changes no set of the trace."""
+
+    def kinds(x):
+        seen = {5}
+        for v in x:
+            if v > 2:
+                seen.add(1)
+            else:
+                seen.discard(5)
+        own = 0
+        for _ in range(10):
+            seen.add(len(seen) % 4)
+        for v in x:
+            inner = set()
+            inner.add(3)
+            own += len(inner)
+        return len(seen), own
+
+    assert td.jit(kinds)(np.array(x)) == kinds(x)

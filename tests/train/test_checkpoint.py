@@ -107,6 +107,31 @@ def test_variables_of_a_root_that_come_later_get_their_values(tmp_path):
     assert not hasattr(second, "_restorations")
 
 
+@pytest.mark.parametrize("later_is_second", [True, False])
+def test_of_several_restorations_the_one_that_began_last_counts(tmp_path, later_is_second):
+    """It does not matter which of them finds the object first (as in TensorFlow 2.21)."""
+    saved = td.Module()
+    saved.dep = td.Module()
+    saved.dep.var = td.Variable(12.0)
+    checkpoint = td.train.Checkpoint(root=saved)
+    paths = [checkpoint.save(tmp_path / "a")]
+    saved.dep.var.assign(13.0)
+    paths.append(checkpoint.save(tmp_path / "b"))
+    roots = [td.Module(), td.Module()]
+    statuses = {
+        number: td.train.Checkpoint(root=roots[number]).restore(paths[number])
+        for number in ((0, 1) if later_is_second else (1, 0))
+    }
+    found = td.Module()
+    found.var = td.Variable(0.0)
+    roots[0].dep = found
+    assert found.var.numpy() == 12.0
+    roots[1].dep = found
+    assert found.var.numpy() == (13.0 if later_is_second else 12.0)
+    for status in statuses.values():
+        status.assert_existing_objects_matched()
+
+
 def test_variables_that_a_trace_makes_get_their_values(tmp_path):
     x = td.ones([1, 3])
     first = Dense(2)

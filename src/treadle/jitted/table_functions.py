@@ -56,16 +56,25 @@ def with_entry(
         values[entry] = value
     else:
         entry = len(hashes)
-        keys.append(key)
-        values.append(value)
-        alive.append(True)
-        hashes.append(hashed)
-        count += 1
         size = len(slots)
-        if 2 * entry + 2 > size:
-            for _ in range(size):
-                slots.append(-1)
-            size = 2 * size
+        if 2 * entry + 4 > size:
+            if 2 * count < entry:  # most entries were removed: the others move into their places
+                left = 0
+                for i in range(entry):
+                    if alive[i]:
+                        keys[left], values[left], hashes[left] = keys[i], values[i], hashes[i]
+                        alive[left] = True
+                        left += 1
+                for _ in range(entry - left):
+                    keys.pop()
+                    values.pop()
+                    alive.pop()
+                    hashes.pop()
+                entry = left
+            else:
+                for _ in range(size):
+                    slots.append(-1)
+                size = 2 * size
             for i in range(size):
                 slots[i] = -1
             for i in range(entry):
@@ -73,6 +82,11 @@ def with_entry(
                 while slots[slot] >= 0:
                     slot = (slot + 1) & (size - 1)
                 slots[slot] = i
+        keys.append(key)
+        values.append(value)
+        alive.append(True)
+        hashes.append(hashed)
+        count += 1
         slot = hashed & (size - 1)
         while slots[slot] >= 0:
             slot = (slot + 1) & (size - 1)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes, errors, nest
+from treadle.core import dtypes, nest
 from treadle.core.composite_spec import CompositeTensor
 from treadle.core.context import placed
 from treadle.core.devices import HOST, Device
@@ -549,12 +549,10 @@ def _convert_leaf(value: Any, spec: Any, place: str, name: str) -> Any:
             raise TypeError(f"{name}(): {place} does not convert to {spec}: {error}") from None
         given = value.spec
     if not spec.is_compatible_with(given):
-        # TypeError, as TensorFlow's of a function; InvalidArgumentError, as of a concrete function.
-        raise errors.DtypeError(
-            None, None,
+        raise TypeError(
             f"{name}(): {place} is {given}, which does not fit the input_signature's "
-            f"{spec!r}{at(user_origin())}",
-        )  # fmt: skip
+            f"{spec!r}{at(user_origin())}"
+        )
     return value
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +20,8 @@ from treadle.train.reader import File
 from treadle.train.safetensors import Array
 
 _WAITING = "_restorations"  # the attribute of objects whose children may still come
+_orders = itertools.count()
+_latest: dict[int, tuple[weakref.ref[Any], int]] = {}  # by ids of objects: see `Restoration.order`
 
 
 class Restoration:
@@ -29,10 +33,12 @@ class Restoration:
     Attributes:
         bound: the objects that were found, by number of node.
         restored: the numbers of those whose values are restored.
+        order: how many restorations began before. An object that several ones find has the value of
+            the last one that began, whichever found it first.
     """
 
     def __init__(self, file: File, graph: list[Node]) -> None:
-        self.file, self.nodes = file, graph
+        self.file, self.nodes, self.order = file, graph, next(_orders)
         self.paths = nodes.paths(graph)
         self.bound: dict[int, Any] = {}
         self.restored: set[int] = set()
@@ -83,10 +89,20 @@ class Restoration:
         pairs = list(zip(ready, values, strict=True))
         pairs.sort(key=lambda pair: isinstance(pair[0][0], Variable))  # what may refuse comes first
         for (one, place), new in pairs:
-            _put(one, new)
+            if self._is_latest(one):
+                _put(one, new)
             self.restored.add(place)
         if len(self.restored) >= self._missing:
             self._stop_waiting()
+
+    def _is_latest(self, value: Any) -> bool:
+        """Whether no restoration that began later has given a value to the object."""
+        key = id(value)
+        known = _latest.get(key)
+        if known is not None and known[0]() is value and known[1] > self.order:
+            return False
+        _latest[key] = weakref.ref(value, lambda _: _latest.pop(key, None)), self.order
+        return True
 
     def _reached(self, value: Any, number: int) -> Iterator[tuple[Any, int]]:
         """The objects with values that are reached from one, and their nodes."""

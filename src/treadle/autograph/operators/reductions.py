@@ -19,7 +19,8 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops import dims
 from treadle.ops.collections.graph_list import GraphList
-from treadle.ops.elementwise import arithmetic, casting, comparison
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.elementwise import arithmetic, casting, comparison, selection
 from treadle.ops.indexing.gather import gather
 from treadle.ops.numbers.python_numbers import extreme
 from treadle.ops.reductions import reduction
@@ -151,14 +152,23 @@ def _extreme(
     if key is None and not builtins.any(isinstance(v, Tensor | Variable) for v in values):
         return extreme(python, *values)
     if key is None:
-        return _pairwise(arithmetic.minimum if name == "min" else arithmetic.maximum, values)
+        return _first_extreme(name, values)
     return _select(name, values, keys)
 
 
-def _pairwise(function: Callable[[Any, Any], Any], values: list[Any]) -> Any:
-    found = values[0]
-    for other in values[1:]:
-        found = function(found, other)
+def _first_extreme(name: str, values: list[Any]) -> Any:
+    """The number that Python takes: the first one of which no later one is strictly beyond. Beside
+    a NaN, and of zeros of both signs, that is not what `minimum` and `maximum` give; of integers
+    it is, and the range of these results is known to the compiler."""
+    dtype = next(v.dtype for v in values if isinstance(v, Tensor | Variable))
+    found, *others = (convert_to_tensor(v, dtype) for v in values)
+    for other in others:
+        if dtype.is_integer:
+            function = arithmetic.minimum if name == "min" else arithmetic.maximum
+            found = function(found, other)
+        else:
+            better = comparison.less if name == "min" else comparison.greater
+            found = selection.where(better(other, found), other, found)
     return found
 
 

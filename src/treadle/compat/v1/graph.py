@@ -267,7 +267,7 @@ class Graph:
             values = list(tensor.readings.values())
             same = all(v.dtype is values[0].dtype for v in values)
             tensor.is_sure = not (op.bodies and ranks) and same
-            if is_whole and len(values) > 1 and all(v.spec == values[0].spec for v in values):
+            if is_whole and len(values) > 1 and _are_alike(values):
                 tensor.readings = {ANY_RANKS: values[0]}  # it has no more to do with the ranks
 
     def _add(self, op: Operation) -> None:
@@ -625,3 +625,13 @@ def reset_default_graph() -> None:
 def has_default_graph() -> bool:
     """Whether a block makes a graph the default one."""
     return bool(thread.graphs)
+
+
+def _are_alike(values: list[Any]) -> bool:
+    """Whether as much is known of all of these values: their specs, and numbers such as the length
+    of a shape, which differs from rank to rank."""
+    first = values[0]
+    if any(v.spec != first.spec for v in values):
+        return False
+    known = [td.get_static_value(v, partial=True) for v in values]
+    return all(np.array_equal(k, known[0]) for k in known)
