@@ -14,6 +14,7 @@ ABSENT = "(absent)"
 RAISES = "raises "
 # TensorFlow computes in these dtypes themselves, treadle in float32, which it then rounds.
 ROUNDING = {"float16": 4e-3, "bfloat16": 1.6e-2}
+ROUNDED = 1e-5  # of other dtypes
 Differences = dict[str, tuple[Any, Any]]
 
 
@@ -25,28 +26,34 @@ def recorded(group: str) -> dict[str, Any]:
     return facts
 
 
-def differences(expected: Any, actual: Any, path: str = "") -> Differences:
+def differences(
+    expected: Any, actual: Any, path: str = "", rounding: float = ROUNDED
+) -> Differences:
     """What differs, by place: floats to rounding, everything else exactly, types included.
 
     Tensors are dicts with one key that tells dtype and shape, so a wrong dtype is a whole tensor.
+
+    Args:
+        rounding: by which floats may differ, relative to their sizes.
     """
     if type(expected) is not type(actual):
         return {path: (expected, actual)}
     if isinstance(expected, dict):
         if _is_leaf(expected) or _is_leaf(actual):
-            return _of_leaves(expected, actual, path)
+            return _of_leaves(expected, actual, path, rounding)
         found: Differences = {}
         for key in dict.fromkeys([*expected, *actual]):
             inner = path if key == "tuple" else f"{path}.{key}"
-            found |= differences(expected.get(key, ABSENT), actual.get(key, ABSENT), inner)
+            values = expected.get(key, ABSENT), actual.get(key, ABSENT)
+            found |= differences(*values, inner, rounding)
         return found
     if isinstance(expected, list):
         if len(expected) != len(actual):
             return {path: (expected, actual)}
         pairs = enumerate(zip(expected, actual, strict=True))
-        parts = [differences(e, a, f"{path}[{i}]") for i, (e, a) in pairs]
+        parts = [differences(e, a, f"{path}[{i}]", rounding) for i, (e, a) in pairs]
         return {key: value for part in parts for key, value in part.items()}
-    return {} if _same(expected, actual) else {path: (expected, actual)}
+    return {} if _same(expected, actual, rounding) else {path: (expected, actual)}
 
 
 def _is_leaf(value: dict[str, Any]) -> bool:
@@ -55,10 +62,12 @@ def _is_leaf(value: dict[str, Any]) -> bool:
     return len(value) == 1 and (key.endswith((")", "]")) or key.startswith("ragged "))
 
 
-def _of_leaves(expected: dict[str, Any], actual: dict[str, Any], path: str) -> Differences:
+def _of_leaves(
+    expected: dict[str, Any], actual: dict[str, Any], path: str, rounding: float
+) -> Differences:
     if list(expected) == list(actual):
         (key,) = expected
-        if _close(expected[key], actual[key], ROUNDING.get(key.partition("[")[0], 1e-5)):
+        if _close(expected[key], actual[key], ROUNDING.get(key.partition("[")[0], rounding)):
             return {}
     return {path: (expected, actual)}
 
@@ -72,9 +81,9 @@ def _close(expected: Any, actual: Any, rounding: float) -> bool:
     return not differences(expected, actual)
 
 
-def _same(expected: Any, actual: Any) -> bool:
+def _same(expected: Any, actual: Any, rounding: float) -> bool:
     if isinstance(expected, float):
-        return math.isclose(expected, actual, rel_tol=1e-5, abs_tol=1e-6)
+        return math.isclose(expected, actual, rel_tol=rounding, abs_tol=1e-6)
     if isinstance(expected, str) and expected.startswith(RAISES) and actual.startswith(RAISES):
         # An except clause that catches TensorFlow's type catches this one.
         wanted, *_ = expected.removeprefix(RAISES).split(" < ")

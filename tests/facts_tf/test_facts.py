@@ -10,7 +10,7 @@ import pytest
 
 import treadle as td
 from tests.facts_tf.calls import TABLES, calls
-from tests.facts_tf.comparison import deviating, deviations, differences, recorded
+from tests.facts_tf.comparison import ROUNDED, deviating, deviations, differences, recorded
 from tests.facts_tf.count import counts
 from tests.facts_tf.parameters import recorded_parameters
 from tests.facts_tf.registry import GROUPS, programs, run
@@ -38,7 +38,9 @@ def test_every_program_is_recorded(group):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
 @pytest.mark.parametrize(("group", "name"), CASES, ids=[f"{g}.{n}" for g, n in CASES])
 def test_fact(group, name):
-    found = differences(recorded(group)[name], run(programs(group)[name], td))
+    program = programs(group)[name]
+    rounding = getattr(program, "rounding", ROUNDED)
+    found = differences(recorded(group)[name], run(program, td), rounding=rounding)
     allowed = deviating(f"{group}.{name}")
     unexpected = {
         path: values

@@ -76,7 +76,10 @@ def test_results(key, zeros):
 def test_training(key, zeros):
     known = FACTS[f"{key} run"]
     losses, gradient = losses_of(td, *small(key))
-    np.testing.assert_allclose(losses, known["losses"], rtol=2e-3)
+    np.testing.assert_allclose(losses[:2], known["losses"][:2], rtol=2e-3)
+    # Statistics of few elements amplify rounding from step to step: on a Zen 3 TensorFlow's own
+    # third loss is 5e-4 from the recorded one, and its gradient 2e-2.
+    np.testing.assert_allclose(losses[2:], known["losses"][2:], rtol=6e-3)
     np.testing.assert_allclose(gradient, known["gradient"], rtol=2e-2, atol=1e-4)
 
 

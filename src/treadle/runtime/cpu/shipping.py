@@ -31,7 +31,7 @@ from treadle.runtime.cpu.kept_memory_code import memory_text
 from treadle.runtime.cpu.library_code import routine_parts
 from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
 from treadle.runtime.cpu.matmul.tiles import FILL, PACKERS, Tile, most_rows
-from treadle.runtime.cpu.matmul.tiling import WIDE
+from treadle.runtime.cpu.matmul.tiling import WIDE, WIDE_HEIGHT
 from treadle.runtime.cpu.pool_code import pool_text
 from treadle.runtime.cpu.shipped_code import (
     DICTIONARY,
@@ -87,8 +87,15 @@ def texts(target: Target) -> Iterator[tuple[str, str]]:
     tiles = [Tile(ELEMENT, a, h + 1, v) for a in ("rows", "columns") for v in heights
              for h in range(heights[v])]  # fmt: skip
     if target.tuning.fill_rows > 1:
-        tiles += [Tile(ELEMENT, f"{FILL}{a}", h + 1, v) for a in ("rows", "columns")
-                  for v in heights if v < WIDE for h in range(heights[v])]  # fmt: skip
+        # Panels are copied of at least two vectors, of three or four where tiles of four are tall
+        # enough; the last one may be narrower.
+        widest = WIDE - 1 if heights[WIDE] >= WIDE_HEIGHT else 2
+        tiles += [
+            Tile(ELEMENT, f"{FILL}{along}", height, vectors)
+            for along in ("rows", "columns")
+            for vectors in range(1, widest + 1)
+            for height in range(1, min(heights[vectors], heights[2]) + 1)
+        ]
     tiles += [Tile(ELEMENT, "dots", h + 1, v + 1) for v in range(DOTS_ACROSS)
               for h in range(most_dot_rows(target))]  # fmt: skip
     packers = [name for name in PACKERS if not name.startswith("pair")]
