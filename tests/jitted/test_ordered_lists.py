@@ -81,3 +81,26 @@ def test_shortest_paths():
     random = np.random.RandomState(1)
     weights = random.rand(15, 15) * (random.rand(15, 15) > 0.7)
     check(distances, weights, 0)
+
+
+def test_a_heap_that_is_known_before_the_loop():
+    def walk(weights):
+        steps, heap = 0, [(0.0, 0)]
+        while heap:
+            far, u = heappop(heap)
+            steps += 1
+            for v in range(2):
+                if weights[u, v] > 0 and steps < 4:
+                    heappush(heap, (far + weights[u, v], v))
+        return steps
+
+    check(walk, np.array([[0.0, 1.0], [1.0, 1.0]]))
+
+
+def test_the_largest_and_smallest_of_a_list():
+    def ends(a, b, c):
+        values = [a, b, c, a + b, b - c]
+        largest, smallest = heapq.nlargest(2, values), heapq.nsmallest(3, values)
+        return largest, smallest, sorted(values), sorted(values, reverse=True)
+
+    check(ends, 0.5, -2.0, 3.25)

@@ -15,6 +15,7 @@ from treadle.autograph.analysis.definedness import definedness
 from treadle.autograph.analysis.jumps import statements
 from treadle.autograph.analysis.liveness import liveness
 from treadle.autograph.analysis.walking import walk
+from treadle.autograph.converters.caught import stage_raises
 from treadle.autograph.converters.chains import split_chains
 from treadle.autograph.converters.comparisons import Comparisons
 from treadle.autograph.converters.deletions import mark_deletions
@@ -101,6 +102,7 @@ def _convert(
     if not isinstance(root, gast.Lambda):
         comments.attach(root, source.lines)  # first: the tree is still as in the source
     if optional:
+        stage_raises(root, names)
         mark_changes(root)
         guard_handlers(root)
         root = Comparisons().visit(root)

@@ -30,9 +30,10 @@ from treadle.jitted.comprehensions import (
     selected,
 )
 from treadle.jitted.conversion import call
-from treadle.jitted.forms import form_of, joined
+from treadle.jitted.forms import ARRAY, form_of, joined
 from treadle.jitted.grown_lists import is_left
 from treadle.jitted.iteration import Counted, as_counted, enumerate, range, reversed, zip
+from treadle.jitted.making import array
 from treadle.jitted.operations import call_function
 from treadle.jitted.records import Record, Records
 from treadle.jitted.stacked_lists import StackedList
@@ -221,11 +222,25 @@ def sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
         return list_of(made[::-1] if reverse else made)
     if isinstance(iterable, TracedSequence) and key is None:
         return list_of(sorted(iterable.array(), reverse=reverse))
+    if is_traced(iterable) and key is None and _are_alike(iterable):
+        form: Any = form_of(iterable[0])
+        made = array(iterable)
+        made.sort()
+        return [form.value(one.tensor) for one in (made[::-1] if reverse else made)]
     if is_traced(iterable):
         raise ConcreteValueError(
             f"sorted() of a list of traced values: use np.sort of an array{at(user_origin())}"
         )
     return builtins.sorted(iterable, key=key, reverse=reverse)
+
+
+def _are_alike(values: Any) -> Any:
+    """Whether a list has numbers of one type."""
+    forms = {form_of(value) for value in values} if type(values) in _SEQUENCES else set()
+    return builtins.len(forms) == 1 and all(f is not None and f.kind != ARRAY for f in forms)
+
+
+_SEQUENCES = (builtins.list, builtins.tuple)
 
 
 def list(*iterable: Any) -> Any:

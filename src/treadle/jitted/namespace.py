@@ -43,6 +43,7 @@ from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, u
 from treadle.jitted.printing import printed
 from treadle.jitted.random_numbers import CONSTRUCTORS, GENERATORS, Drawing, drawing
 from treadle.jitted.storage import captured_storage
+from treadle.jitted.tables import Table, set_of
 from treadle.jitted.written import traced
 from treadle.numpy_staging import ufuncs
 from treadle.numpy_staging.dtypes import as_array
@@ -256,9 +257,23 @@ class _TypeType(type):
         return isinstance(value, type)
 
 
+class _SetType(type):
+    """``set``: called with values of the run it makes one of the graph."""
+
+    def __call__(cls, *iterable: Any) -> Any:
+        source = iterable[0] if iterable else ()
+        if isinstance(source, iteration.Counted):
+            source = list(source.items())
+        return set_of(source) if is_traced(source) else set(source)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, set) or (isinstance(value, Table) and value.is_set)
+
+
 _BUILTINS: dict[str, Any] = {
     "complex": type.__new__(_ComplexType, "complex", (), {"dtype": np.dtype(complex)}),
     "print": printed,
+    "set": type.__new__(_SetType, "set", (), {}),
     "type": type.__new__(_TypeType, "type", (), {}),
 }
 

@@ -13,9 +13,10 @@ from treadle.core.origin import at, user_origin
 from treadle.jitted import ordered_functions
 from treadle.jitted.arrays import direct, is_traced
 from treadle.jitted.errors import ChangesLength
-from treadle.jitted.grown_lists import GrownList
+from treadle.jitted.grown_lists import GrownList, Template
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
+from treadle.jitted.tables import NeedsList, is_outermost
 from treadle.jitted.written import traced
 
 
@@ -24,6 +25,9 @@ def _changing(python: Any, written: Callable[..., Any], values: Any, *args: Any)
     values = direct(values)
     if not is_traced([values, *args]):
         return python(values, *args)
+    if type(values) is list and not is_outermost(values) and (values or args):
+        found = [Template(v) for v in (*values, *args)]
+        raise NeedsList(values, functools.reduce(Template.joined, found))
     changed, result = traced(written, _list_of(values), *args)
     if isinstance(values, GrownList):
         values.parts = changed.parts

@@ -35,12 +35,11 @@ from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.storage import scopes
 from treadle.jitted.tables import (
-    NeedsTable,
+    BecomesOther,
     Table,
     as_table,
     is_it,
     is_outermost,
-    leave_table,
     opened,
 )
 from treadle.ops.conversion import convert_to_tensor
@@ -208,21 +207,20 @@ def assert_stmt(test: Any, message: Callable[[], Any] | None = None) -> None:
 
 def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
     """A statement before which a list becomes one of the graph that a comprehension made, where it
-    changes its length in the statement; and a dict or set one with keys that only the run knows."""
+    changes its length in the statement; and a list, dict or set that has to be one."""
 
     @functools.wraps(statement)
     def call(*args: Any, **options: Any) -> Any:
         try:
             with opened(args):
                 return statement(*args, **options)
-        except NeedsTable as problem:
+        except BecomesOther as problem:
             owner = problem.owner
             if not any(is_it(a, owner) for a in args) or not is_outermost(owner):
                 raise
-            table = problem.table()
-            result = call(*(table if is_it(a, owner) else a for a in args), **options)
-            if not isinstance(owner, Table):
-                leave_table(owner)
+            made = problem.made()
+            result = call(*(made if is_it(a, owner) else a for a in args), **options)
+            problem.leave()
             return result
         except ChangesLength as problem:
             owner = problem.owner
@@ -354,6 +352,7 @@ def while_stmt(
                     ended = _staged(proceed, loop.step, values, grows=isinstance(go, Tensor))
                 return loop.end(ended)
             except UNSTAGED as problem:
+                _check_owner(problem)
                 if isinstance(go, Tensor):
                     raise _explained(problem) from None
         elif steps > _MOST_UNROLLED:
@@ -397,6 +396,7 @@ def for_stmt(
                 use_up(iterable, None)
             return loop.end(ended)
         except (*UNSTAGED, UndefinedVariableError) as problem:
+            _check_owner(problem)
             if size is None:
                 raise _explained(problem) from None
             if not peels or not isinstance(problem, _FIRST_ONLY):
@@ -470,6 +470,13 @@ def _unless(stop: Tensor, loop: _Body, values: State, one: Any) -> State:
     """One iteration, if the loop has not ended before."""
     found: State = branch(stop, lambda: values, lambda: loop.step(values, one), values)
     return found
+
+
+def _check_owner(problem: Exception) -> None:
+    """Raise a problem with a variable of this statement or one around, which has to be another list
+    or dict before: iterations that Python runs first would change it."""
+    if isinstance(problem, BecomesOther) and not is_outermost(problem.owner):
+        raise problem
 
 
 def _explained(problem: Exception) -> Exception:

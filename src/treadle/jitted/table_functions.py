@@ -131,6 +131,26 @@ def filled(table: Any, keys: Any, values: Any) -> Any:
     return table
 
 
+def collected(table: Any, keys: Any) -> Any:
+    for key in keys:
+        table.add(key)
+    return table
+
+
+def is_subset(first: Any, second: Any) -> Any:
+    holds = True
+    for key in first:
+        holds = holds and key in second
+    return holds
+
+
+def are_disjoint(first: Any, second: Any) -> Any:
+    holds = True
+    for key in first:
+        holds = holds and key not in second
+    return holds
+
+
 def united(first: Any, second: Any) -> Any:
     made = first.copy()
     for key in second:

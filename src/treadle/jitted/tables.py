@@ -21,8 +21,9 @@ from treadle.jitted import table_functions
 from treadle.jitted.arrays import Array, Scalar, TracedSequence, is_traced
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import Form, ListPart
-from treadle.jitted.grown_lists import GrownList, Left, Template
+from treadle.jitted.grown_lists import GrownList, Left, Template, leave
 from treadle.jitted.iteration import Counted
+from treadle.jitted.making import array
 from treadle.jitted.operations import call_ufunc
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
@@ -193,6 +194,9 @@ class Table(TracedSequence):
         return found
 
     def update(self, other: Any) -> None:
+        if self.is_set:
+            self._take((self | other).parts())
+            return
         for key, value in other.items():
             self[key] = value
 
@@ -237,7 +241,38 @@ class Table(TracedSequence):
     def __sub__(self, other: Any) -> Any:
         return traced(table_functions.difference, self, other)
 
-    union, intersection = __or__, __and__
+    def __xor__(self, other: Any) -> Any:
+        return (self - other) | (_as_set(other) - self)
+
+    def union(self, other: Any) -> Any:
+        return self | other
+
+    def intersection(self, other: Any) -> Any:
+        return self & _as_set(other)
+
+    def difference(self, other: Any) -> Any:
+        return self - other
+
+    def symmetric_difference(self, other: Any) -> Any:
+        return self ^ other
+
+    def intersection_update(self, other: Any) -> None:
+        self._take(self.intersection(other).parts())
+
+    def difference_update(self, other: Any) -> None:
+        self._take((self - other).parts())
+
+    def symmetric_difference_update(self, other: Any) -> None:
+        self._take((self ^ other).parts())
+
+    def issubset(self, other: Any) -> Any:
+        return traced(table_functions.is_subset, self, _as_set(other))
+
+    def issuperset(self, other: Any) -> Any:
+        return traced(table_functions.is_subset, other, self)
+
+    def isdisjoint(self, other: Any) -> Any:
+        return traced(table_functions.are_disjoint, self, _as_set(other))
 
     def __getattr__(self, name: str) -> Any:
         kind = set if self.is_set else dict
@@ -350,7 +385,47 @@ nest.register_node(
 # -- dicts and sets of Python's that become tables -----------------------------------------------
 
 
-class NeedsTable(NotStaged):
+class BecomesOther(NotStaged):
+    """A list, dict or set has to be one of the graph before a branch or loop.
+
+    Attributes:
+        owner: as it is before.
+    """
+
+    owner: Any
+
+    def made(self) -> Any:
+        """What it becomes."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """Make the owner unusable: it would miss what the other one gets."""
+        raise NotImplementedError
+
+
+class NeedsList(BecomesOther):
+    """A list is changed by a function that needs one of the graph, as `heapq.heappush` does.
+
+    Args:
+        owner: the list.
+        template: the form of its elements.
+    """
+
+    def __init__(self, owner: list[Any], template: Template) -> None:
+        super().__init__(
+            "A list changes in a branch or loop in which it is no variable of the function"
+            f"{at(user_origin())}"
+        )
+        self.owner, self.template = owner, template
+
+    def made(self) -> GrownList:
+        return GrownList.of(self.owner, self.template)
+
+    def leave(self) -> None:
+        leave(self.owner)
+
+
+class NeedsTable(BecomesOther):
     """A dict or set gets a key, or a table an entry of another kind, that only the run knows.
 
     Attributes:
@@ -368,7 +443,11 @@ class NeedsTable(NotStaged):
         # Here: outside of the branch or loop nothing can be computed of what is known inside.
         self.key, self.value = Template(key), None if value is None else Template(value)
 
-    def table(self) -> Table:
+    def leave(self) -> None:
+        if not isinstance(self.owner, Table):
+            leave_table(self.owner)
+
+    def made(self) -> Table:
         """A table with the entries of the owner, which takes the new one.
 
         Raises:
@@ -392,9 +471,10 @@ class NeedsTable(NotStaged):
 
 
 class _Open(threading.local):
-    """The variables of the branches and loops that are being traced."""
+    """The variables of the branches and loops that are being traced, each with the number of traced
+    bodies around it."""
 
-    states: tuple[tuple[Any, ...], ...] = ()
+    states: tuple[tuple[tuple[Any, ...], int], ...] = ()
 
 
 _open = is_mode(_Open())
@@ -402,17 +482,49 @@ _open = is_mode(_Open())
 
 def opened(state: tuple[Any, ...]) -> during:
     """While a branch or loop with these variables is traced."""
-    return during(_open, "states", (*_open.states, state))
+    return during(_open, "states", (*_open.states, (state, len(scopes.open))))
 
 
 def is_outermost(owner: Any) -> bool:
     """Whether no branch or loop around has a dict, set or table among its variables."""
-    return not any(is_it(value, owner) for state in _open.states for value in state)
+    return not any(is_it(value, owner) for state, _ in _open.states for value in state)
+
+
+def _is_from_outside(owner: Any) -> bool:
+    """Whether a dict, set or list is a variable of a branch or loop whose body is being traced."""
+    return any(
+        is_it(value, owner)
+        for state, depth in _open.states
+        if depth < len(scopes.open)
+        for value in state
+    )
 
 
 def is_it(value: Any, owner: Any) -> bool:
     """Whether a variable is a dict, set or table."""
     return value is owner or (isinstance(value, Table) and value.origin is owner)
+
+
+def set_of(keys: Any) -> Table:
+    """``set(keys)`` of an array or list of which only the run knows the elements."""
+    if isinstance(keys, Table):
+        keys = keys.listed()
+    elements = keys if isinstance(keys, Array) else as_elements(keys)
+    table = Table.of([], Template(elements.dtype.type(0)), Template(True), True)
+    collected: Table = traced(table_functions.collected, table, elements)
+    return collected
+
+
+def as_elements(keys: Any) -> Array:
+    """The elements of a list as an array."""
+    if isinstance(keys, TracedSequence):
+        return keys.array()
+    made: Array = array(list(keys))
+    return made
+
+
+def _as_set(keys: Any) -> Any:
+    return keys if isinstance(keys, Table | set | frozenset) else set_of(keys)
 
 
 def with_entry(owner: dict[Any, Any], key: Any, value: Any) -> Table:
@@ -424,7 +536,7 @@ def with_entry(owner: dict[Any, Any], key: Any, value: Any) -> Table:
     problem = NeedsTable(owner, key, value)
     if scopes.open or not is_outermost(owner):
         raise problem
-    table = problem.table()
+    table = problem.made()
     table[key] = value
     leave_table(owner)
     return table
@@ -458,18 +570,22 @@ def as_table(owner: Any, key: Any) -> Table | None:
     if not owner:
         return None
     is_set = isinstance(owner, set | frozenset)
-    return NeedsTable(owner, key, True if is_set else next(iter(owner.values()))).table()
+    return NeedsTable(owner, key, True if is_set else next(iter(owner.values()))).made()
 
 
 def method_of(owner: Any, name: str, python: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a dict or set, whose first argument may be a key that only the run knows."""
 
     def call(*args: Any, **options: Any) -> Any:
-        if not args or name not in _WITH_KEYS:
-            return python(*args, **options)
-        # A branch or body that the program may run any number of times changes no object of Python.
-        changes = name != "get" and bool(scopes.open) and not is_outermost(owner)
-        if not is_traced(args[0]) and not changes:
+        if type(owner) is set and name in _CHANGING and _is_from_outside(owner):
+            # A change of Python's would happen once for each time that the body is traced.
+            if name not in _WITH_KEYS or not args:
+                raise NotStaged(
+                    f"{name}() of a set in a branch or loop that depends on array values"
+                    f"{at(user_origin())}"
+                )
+            raise NeedsTable(owner, args[0], True)
+        if not args or not is_traced(args[0]) or (name not in _WITH_KEYS):
             return python(*args, **options)
         if name == "add":
             raise NeedsTable(owner, args[0], True)
@@ -486,6 +602,7 @@ def method_of(owner: Any, name: str, python: Callable[..., Any]) -> Callable[...
     return call
 
 
+_CHANGING = frozenset({"add", "clear", "discard", "pop", "remove", "update"})
 _WITH_KEYS = frozenset({"add", "discard", "get", "pop", "remove", "setdefault"})
 
 

@@ -15,8 +15,10 @@ import gast
 
 from treadle.autograph.analysis.walking import walk
 
-_METHODS = frozenset({"add", "discard"})
-_KEYED = frozenset({"add", "discard", "get", "pop", "remove", "setdefault"})
+_METHODS = frozenset({
+    "add", "difference_update", "discard", "intersection_update", "symmetric_difference_update",
+})  # fmt: skip
+_KEYED = frozenset({"add", "clear", "discard", "get", "pop", "remove", "setdefault", "update"})
 _VIEWS = frozenset({"items", "keys", "values"})
 _DICTS = frozenset({"Counter", "Dict", "OrderedDict", "defaultdict", "dict"})
 _FUNCTIONS = frozenset({
