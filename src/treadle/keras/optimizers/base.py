@@ -132,10 +132,12 @@ class Optimizer:
     # -- state -----------------------------------------------------------------------------------
 
     def _owned(self, name: str, value: Any) -> td.Variable:
-        """A variable of the optimizer. A function being traced needs no second trace for it: what
-        it starts from does not depend on the function, and later calls find it."""
+        """A variable of the optimizer. A function being traced, in which the optimizer is built,
+        needs no second trace for it: what it starts from does not depend on the function, and later
+        calls find it. Those of weights that come when it is built count as the function's own."""
         path = f"{self.name}/{name}"
-        with td.init_scope() if td.inside_function() else nullcontext():
+        is_lifted = td.inside_function() and not self.built
+        with td.init_scope() if is_lifted else nullcontext():
             return owned(path, value, trainable=False, aggregation=_ONE)
 
     def _make_counters(self) -> None:
