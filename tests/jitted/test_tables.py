@@ -275,3 +275,38 @@ def test_keys_that_are_known_in_branches_and_loops(x):
         return len(seen), own
 
     assert td.jit(kinds)(np.array(x)) == kinds(x)
+
+
+def pops_from_what_may_be_empty(x):
+    kept, total = {}, 0
+    for v in x:
+        total += kept.pop(v, 5)
+        kept[v] = 1
+    return total, len(kept)
+
+
+def pops_from_nothing(x):
+    kept = {}
+    return kept.pop(x[0], 7)
+
+
+@pytest.mark.parametrize("function", [pops_from_what_may_be_empty, pops_from_nothing])
+def test_defaults_of_keys_that_an_empty_dict_does_not_have(function):
+    check(function, np.array([3, 3, 4]))
+
+
+@pytest.mark.parametrize("method", ["pop", "remove"])
+def test_keys_that_have_to_be_there(method):
+    def popped(x):
+        kept = {}
+        return kept.pop(x[0])
+
+    def removed(x):
+        kept = set()
+        kept.remove(x[0])
+        return len(kept)
+
+    function = popped if method == "pop" else removed
+    for run in (function, td.jit(function)):
+        with pytest.raises(KeyError):
+            run(np.array([1]))

@@ -26,6 +26,7 @@ from treadle.jitted.arrays import (
     direct,
     is_traced,
 )
+from treadle.jitted.becoming import BecomesOther
 from treadle.jitted.branches import branch, raise_in_branch
 from treadle.jitted.effects import left_alone
 from treadle.jitted.errors import ChangesLength, NotStaged
@@ -35,7 +36,6 @@ from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.storage import scopes
 from treadle.jitted.tables import (
-    BecomesOther,
     Table,
     as_table,
     is_it,

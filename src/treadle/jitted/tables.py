@@ -14,27 +14,25 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes, nest
+from treadle.core import nest
 from treadle.core.interrupts import during, is_mode
 from treadle.core.origin import at, user_origin
 from treadle.jitted import table_functions
-from treadle.jitted.arrays import Array, Scalar, TracedSequence, is_traced
+from treadle.jitted.arrays import Array, TracedSequence, is_traced
+from treadle.jitted.becoming import BecomesOther
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import Form, ListPart
-from treadle.jitted.grown_lists import GrownList, Left, Template, leave
+from treadle.jitted.grown_lists import GrownList, Left, Template
 from treadle.jitted.iteration import Counted
+from treadle.jitted.key_hashes import hash_of, hashes_of
 from treadle.jitted.making import array
-from treadle.jitted.operations import call_ufunc
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
 from treadle.jitted.written import traced
 from treadle.ops.collections import lists
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.elementwise.casting import cast
-from treadle.ops.numbers.python_numbers import symbolic_number
 
 _FEWEST_SLOTS = 8
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 by the golden ratio: neighbours go far apart
 
 
 class Table(TracedSequence):
@@ -79,7 +77,7 @@ class Table(TracedSequence):
     def _known(cls, entries: Sequence[Any], key: Template, value: Template, is_set: bool) -> Table:
         """A table with entries that are known while the function is traced: constants."""
         keys = _columns([one for one, _ in entries], key)
-        hashes = _hashes(keys)
+        hashes = hashes_of(keys)
         slots = np.full(max(_FEWEST_SLOTS, 1 << (2 * len(entries)).bit_length()), -1)
         for entry, hashed in enumerate(hashes):
             place = hashed % len(slots)
@@ -129,7 +127,7 @@ class Table(TracedSequence):
         if leaves is None:
             raise NeedsTable(self, key, None)
         found = nest.pack(form.element, leaves)
-        return found, _hash(leaves)
+        return found, hash_of(leaves)
 
     def holds(self, key: Any) -> Any:
         """``key in table``."""
@@ -310,21 +308,6 @@ def _in_form(form: Form, leaf: Any) -> Any:
     return leaf if isinstance(leaf, Array) else form.value(form.tensor(leaf))
 
 
-def _hash(leaves: Sequence[Any]) -> Any:
-    """A number from 0 to 2**32 - 1 for a key, a symbolic int."""
-    found: Any = None
-    for leaf in leaves:
-        tensor = _tensor(leaf)
-        if tensor.dtype.is_floating:
-            bits = _bits_of(Scalar(cast(tensor, dtypes.float64)))
-        else:
-            bits = Scalar(cast(cast(tensor, dtypes.int64), dtypes.uint64))
-        mixed = bits if found is None else call_ufunc(np.bitwise_xor, found, bits)
-        spread = call_ufunc(np.multiply, mixed, _SPREAD)
-        found = call_ufunc(np.right_shift, spread, np.uint64(32))
-    return symbolic_number(cast(found.tensor, dtypes.int64))
-
-
 def _list_of(column: np.ndarray[Any, Any]) -> ListPart:
     return ListPart(lists.list_unstack(convert_to_tensor(column)))
 
@@ -337,42 +320,6 @@ def _columns(values: Sequence[Any], template: Template) -> list[np.ndarray[Any, 
     ]
 
 
-def _hashes(columns: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """As `_hash`, of keys that are known."""
-    found: Any = None
-    with np.errstate(all="ignore"):
-        for column in columns:
-            if column.dtype.kind == "f":
-                wide = column.astype(np.float64)
-                parts = [wide * factor - np.floor(wide * factor) for factor in _FACTORS]
-                total: Any = sum(parts)
-                bits = (total * 2.0**32).astype(np.int64).astype(np.uint64)
-            else:
-                bits = column.astype(np.int64).astype(np.uint64)
-            mixed = bits if found is None else found ^ bits
-            found = (mixed * _SPREAD) >> np.uint64(32)
-    return found.astype(np.int64)  # type: ignore[no-any-return]
-
-
-_FACTORS = (0.6180339887498949, 7548776.662466927)
-
-
-def _bits_of(number: Scalar) -> Scalar:
-    """Bits for a float, which kernels cannot read as they are: of fractions of multiples, one for
-    numbers that are far apart and one for those that are near."""
-    total: Any = np.float64(0.0)
-    for factor in _FACTORS:
-        multiple = call_ufunc(np.multiply, number, np.float64(factor))
-        part = call_ufunc(np.subtract, multiple, call_ufunc(np.floor, multiple))
-        total = call_ufunc(np.add, total, part)
-    found = call_ufunc(np.multiply, total, np.float64(2.0**32))
-    return Scalar(cast(cast(found.tensor, dtypes.int64), dtypes.uint64))
-
-
-def _tensor(leaf: Any) -> Any:
-    return leaf.tensor if isinstance(leaf, Scalar) else leaf.tensor()
-
-
 nest.register_node(
     Table,
     Table.parts,
@@ -383,46 +330,6 @@ nest.register_node(
 
 
 # -- dicts and sets of Python's that become tables -----------------------------------------------
-
-
-class BecomesOther(NotStaged):
-    """A list, dict or set has to be one of the graph before a branch or loop.
-
-    Attributes:
-        owner: as it is before.
-    """
-
-    owner: Any
-
-    def made(self) -> Any:
-        """What it becomes."""
-        raise NotImplementedError
-
-    def leave(self) -> None:
-        """Make the owner unusable: it would miss what the other one gets."""
-        raise NotImplementedError
-
-
-class NeedsList(BecomesOther):
-    """A list is changed by a function that needs one of the graph, as `heapq.heappush` does.
-
-    Args:
-        owner: the list.
-        template: the form of its elements.
-    """
-
-    def __init__(self, owner: list[Any], template: Template) -> None:
-        super().__init__(
-            "A list changes in a branch or loop in which it is no variable of the function"
-            f"{at(user_origin())}"
-        )
-        self.owner, self.template = owner, template
-
-    def made(self) -> GrownList:
-        return GrownList.of(self.owner, self.template)
-
-    def leave(self) -> None:
-        leave(self.owner)
 
 
 class NeedsTable(BecomesOther):
@@ -595,11 +502,30 @@ def method_of(owner: Any, name: str, python: Callable[..., Any]) -> Callable[...
         if name == "get":
             return (args[1:] or (None,))[0] if table is None else table.get(*args)
         if table is None:
-            return python(*args[1:]) if name == "pop" and args[1:] else None
+            return _from_nothing(name, *args)
         first = next(iter(owner))
         raise NeedsTable(owner, args[0], True if isinstance(owner, set) else owner[first])
 
     return call
+
+
+def _from_nothing(name: str, key: Any, *default: Any) -> Any:
+    """What `pop`, `remove` and `discard` do where there is no entry at all.
+
+    Raises:
+        KeyError: the key has to be there.
+        NotStaged: it has to be there, if the program comes here.
+    """
+    if name == "discard":
+        return None
+    if default:
+        return default[0]
+    if scopes.open:
+        raise NotStaged(
+            f"{name}() of an empty dict or set in a branch or loop that depends on array values"
+            f"{at(user_origin())}"
+        )
+    raise KeyError(key)
 
 
 _CHANGING = frozenset({"add", "clear", "discard", "pop", "remove", "update"})

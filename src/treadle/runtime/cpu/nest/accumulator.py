@@ -28,17 +28,17 @@ class Accumulator:
         self.op = {"argmax": "max", "argmin": "min"}.get(reduce.op, reduce.op)
         extent = reduce.over[0].extent
         is_short = isinstance(extent, int) and extent <= _MOST_NARROW
-        self.place = dtypes.int32 if is_short and self.dtype.size <= 4 else dtypes.int64
+        self.position_dtype = dtypes.int32 if is_short and self.dtype.size <= 4 else dtypes.int64
 
     @property
     def types(self) -> list[str]:
         """The LLVM types of the state."""
         kinds = [self.e.type(self.dtype)]
-        return [*kinds, self.e.type(self.place)] if self.positions else kinds
+        return [*kinds, self.e.type(self.position_dtype)] if self.positions else kinds
 
     def start(self) -> list[str]:
         value = self.e.constant(neutral(self.op, self.dtype), self.dtype)
-        return [value, self.e.constant(0, self.place)] if self.positions else [value]
+        return [value, self.e.constant(0, self.position_dtype)] if self.positions else [value]
 
     def step(
         self, state: Sequence[str], value: str, position: str | None, mask: str | None
@@ -52,10 +52,10 @@ class Accumulator:
             return [e.apply(_STEP[self.op], [state[0], value], [self.dtype] * 2, self.dtype)]
         assert position is not None
         better = self._better(value, state[0])
-        position = e.apply("cast", [position], [dtypes.int64], self.place)
+        position = e.apply("cast", [position], [dtypes.int64], self.position_dtype)
         return [
             e.select(better, value, state[0], self.dtype),
-            e.select(better, position, state[1], self.place),
+            e.select(better, position, state[1], self.position_dtype),
         ]
 
     def _better(self, a: str, b: str) -> str:
@@ -73,10 +73,13 @@ class Accumulator:
             return [e.apply(_STEP[self.op], [a[0], b[0]], [self.dtype] * 2, self.dtype)]
         better = self._better(b[0], a[0])
         worse = self._better(a[0], b[0])
-        earlier = e.apply("lt", [b[1], a[1]], [self.place] * 2, dtypes.bool)
+        earlier = e.apply("lt", [b[1], a[1]], [self.position_dtype] * 2, dtypes.bool)
         tie = e.lanes32.both(e.lanes32.negate(worse), earlier)
         take = e.lanes32.either(better, tie)
-        return [e.select(take, b[0], a[0], self.dtype), e.select(take, b[1], a[1], self.place)]
+        return [
+            e.select(take, b[0], a[0], self.dtype),
+            e.select(take, b[1], a[1], self.position_dtype),
+        ]
 
     def merge_all(self, states: Sequence[Sequence[str]]) -> list[str]:
         """States merged pairwise, as a balanced tree."""
@@ -108,4 +111,4 @@ class Accumulator:
         """The value of the reduction, in its own dtype."""
         if not self.positions:
             return state[0]
-        return self.e.apply("cast", [state[1]], [self.place], self.reduce.dtype)
+        return self.e.apply("cast", [state[1]], [self.position_dtype], self.reduce.dtype)
