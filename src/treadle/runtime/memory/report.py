@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from treadle.core.shapes import Dim, product
-from treadle.core.spec import ListSpec, ResourceSpec, Spec
+from treadle.core.spec import ListSpec, ResourceSpec, Spec, spec_text
 from treadle.graph.ir import Graph, Node
 from treadle.runtime.memory.plan import MemoryPlan, rounded
 from treadle.runtime.memory.use import Array, Maker, MemoryUse
@@ -60,9 +60,13 @@ def _large(block: Block, plan: MemoryPlan) -> list[Array]:
     others = [p for p in sizes if p not in known][:LARGEST]
     found = []
     for place in (*first, *others):
-        dims = ", ".join(map(str, place.dims))
-        made_by = maker(node_of(makers[place])) if place in makers else None
-        found.append(Array(place.room, f"{place.dtype.short}[{dims}]", made_by))
+        step = makers.get(place)
+        node = None if step is None else node_of(step)
+        text = f"{place.dtype.short}[{', '.join(map(str, place.dims))}]"
+        if node is not None and place is getattr(step, "scratch", None):
+            # Bytes tell the user nothing, the array that they serve does.
+            text = f"scratch for {spec_text(node.outputs[0].spec)}"
+        found.append(Array(place.room, text, maker(node)))
     return found
 
 
