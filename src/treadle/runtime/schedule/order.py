@@ -409,8 +409,8 @@ class _Orderer:
                 if self._is_last(node.inputs[0], unit):
                     self.order.owned.add(unit)
             elif unit.role in (Role.WHILE, Role.COND):
-                loops = unit.role is Role.WHILE
-                for i, value in enumerate(node.inputs[: len(node.outputs)] if loops else node.inputs):
+                count = len(node.outputs) if unit.role is Role.WHILE else len(node.inputs)
+                for i, value in enumerate(node.inputs[:count]):
                     if isinstance(value.spec, ListSpec) and self._is_last(value, unit):
                         self.order.owned.add((unit, i))
 
