@@ -283,6 +283,7 @@ ON_DEMAND = {
     ("runtime.cpu.matmul.tile_text", "runtime.cpu.matmul.amx"): FEW,
     ("runtime.cpu.nest.kernel", "runtime.cpu.nest.scans"): FEW,
     ("runtime.cpu.program_carried", "runtime.cpu.ragged_memory"): FEW,
+    ("runtime.cpu.program_control", "runtime.cpu.ragged_memory"): FEW,
     ("runtime.cpu.program_control", "runtime.cpu.row_loops"): FEW,
     ("runtime.cpu.program_control", "runtime.cpu.joint_iterations"): FEW,
     ("runtime.cpu.program_control", "runtime.cpu.strips"): FEW,
