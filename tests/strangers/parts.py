@@ -30,6 +30,7 @@ _COUNT = re.compile(
     r"steps_per_epoch|training_steps|num_steps|max_steps)\s*=\s*)\d[\d_]*\b", re.I
 )  # fmt: skip
 _OPTION = re.compile(r"\b(epochs|num_episodes|steps_per_epoch)(\s*=\s*)\d[\d_]*\b", re.I)
+_TIMED = re.compile(r"\b(number)(\s*=\s*)\d[\d_]{2,}\b")  # of calls, in timeit
 _RANGE = re.compile(r"\brange\(\d{3,}\)(?=\s*:)")
 _BLOCK = re.compile(r"(?ms)^[ \t]*```[ \t]*python[^\n]*\n(.*?)^[ \t]*```")
 _TEST = re.compile(r"(?m)^\s*def test")
@@ -126,6 +127,7 @@ def cut_down(part: str) -> str:
     # A magic in a block may be all there is of it; before imports of __future__ stands nothing.
     part = _MAGIC.sub(lambda magic: f"{magic[1]}pass" if magic[1].strip("\n") else magic[1], part)
     part = _RANGE.sub("range(12)", part)
+    part = _TIMED.sub(r"\g<1>\g<2>12", part)
     return _OPTION.sub(r"\g<1>\g<2>2", _COUNT.sub(r"\g<1>2", part))
 
 

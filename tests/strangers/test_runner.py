@@ -174,6 +174,7 @@ def test_parts_are_cut_down(tmp_path: Path) -> None:
     assert cut_down("num_epochs = 1_000") == "num_epochs = 2"
     assert cut_down("fit(x, epochs=20, batch_size=32)") == "fit(x, epochs=2, batch_size=32)"
     assert cut_down("for i in range(1000):\n    pass") == "for i in range(12):\n    pass"
+    assert cut_down("timeit(f, number=1_000)") == "timeit(f, number=12)"
     assert cut_down("%%bash\nls") == ""
     page = tmp_path / "a.md"
     blocks = "```python\nx = 1\n```\n", "```\n2\n```\n", "  ```python hl=1\n  y = 2\n  ```\n"
