@@ -214,5 +214,7 @@ def found(inside: str, name: str) -> Any:
 
 def message(name: str) -> Any:
     """The class of a protocol buffer of ``tensorflow.core``."""
-    own = getattr(importlib.import_module("treadle.compat.v1"), name, None)
+    places = ("treadle.compat.v1", "treadle.train")  # messages of graphs, and of examples
+    modules = map(importlib.import_module, places)
+    own = next((found for m in modules if (found := getattr(m, name, None)) is not None), None)
     return absent(f"tensorflow.core.{name}", _NO_MESSAGE) if own is None else own
