@@ -196,6 +196,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "device": by_mode(td.device, v1.device),
         "executing_eagerly_outside_functions": v1.executing_eagerly_outside_functions,
     },
+    "framework.memory_checker": _absent("MemoryChecker"),
     "framework.type_utils": _absent("fulltypes_for_flat_tensors"),
     "framework.sparse_tensor": {"is_sparse": lambda x: isinstance(x, td.SparseTensor)},
     "framework.tensor_shape": {
