@@ -62,7 +62,10 @@ class ConcreteFunction:
             no such function.
         alike: for each variable among the arguments a number, the same one for the same variable;
             those of captured variables are below the number of these.
+        as_function: makes a `Function` of a Python function (set by `tracing.function`).
     """
+
+    as_function: Callable[[Callable[..., Any]], Callable[..., Any]]
 
     def __init__(
         self,
@@ -328,15 +331,13 @@ class ConcreteFunction:
         """The operations of the graph as a function: it has a program for calls that give one
         variable where the trace has several, and so another order of reads and writes."""
         if self._replayed is None:
-            from treadle.tracing.function import Function
-
             graph = self.graph
 
             def again(*inputs: Any) -> list[Any]:
                 return replay(graph, [*inputs, *graph.captures])
 
             again.__name__ = self.name
-            self._replayed = Function(again, autograph=False)
+            self._replayed = self.as_function(again)
         return self._replayed
 
     def _captures(self) -> list[Any]:

@@ -214,7 +214,6 @@ def found(inside: str, name: str) -> Any:
 
 def message(name: str) -> Any:
     """The class of a protocol buffer of ``tensorflow.core``."""
-    places = ("treadle.compat.v1", "treadle.train")  # messages of graphs, and of examples
-    modules = map(importlib.import_module, places)
-    own = next((found for m in modules if (found := getattr(m, name, None)) is not None), None)
+    own = getattr(importlib.import_module("treadle.compat.v1"), name, None)
+    own = getattr(td.train, name, None) if own is None else own  # messages of examples
     return absent(f"tensorflow.core.{name}", _NO_MESSAGE) if own is None else own
