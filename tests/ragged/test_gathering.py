@@ -65,8 +65,8 @@ def test_rows_of_other_lengths():
     told = (td.RaggedTensorSpec([None, None, None]), td.RaggedTensorSpec([None, None], td.int32))
     for way in (calls, td.function(calls, input_signature=told)):
         for found, wanted in zip(way(x, i), expected, strict=True):
-            listed = found.to_list() if isinstance(found, td.RaggedTensor) else found.numpy().tolist()
-            assert listed == wanted
+            ragged = isinstance(found, td.RaggedTensor)
+            assert (found.to_list() if ragged else found.numpy().tolist()) == wanted
 
 
 def test_gradients():

@@ -1,7 +1,7 @@
 """Gather: slices by their numbers, of tensors and ragged tensors, by either.
 
-All cases become one: numbers of rows of `values`, in a tensor or ragged tensor whose shape the result
-begins with (`_at`). Numbers that count within rows are moved by where the rows begin.
+All cases become one: numbers of rows of `values`, in a tensor or ragged tensor whose shape the
+result begins with (`_at`). Numbers that count within rows are moved by where the rows begin.
 """
 
 from __future__ import annotations

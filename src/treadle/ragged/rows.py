@@ -11,14 +11,12 @@ from treadle.core.errors import InvalidArgumentError
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.gather import gather as gather_tensor
 from treadle.ops.indexing.masks import boolean_mask as mask_tensor
 from treadle.ops.indexing.subscripts import getitem as part_of_tensor
 from treadle.ops.shaping.ranges import range as range_
-from treadle.ops.shaping.reshaping import reshape
 from treadle.ragged import partitions
 from treadle.ragged.partitions import clipped, lengths_of
 from treadle.ragged.tensor import RaggedTensor

@@ -118,9 +118,9 @@ def record_of(concrete: ConcreteFunction, graph: str, captures: Sequence[Any]) -
 def arguments_without_ranks(concrete: ConcreteFunction) -> str | None:
     """The arguments of unknown ranks that a concrete function was made for, as text."""
     unranked = concrete.unranked
-    return unranked and literal(
-        nest.map_structure(_without_name, (unranked.args, unranked.kwargs))
-    )
+    if unranked is None:
+        return None
+    return literal(nest.map_structure(_without_name, (unranked.args, unranked.kwargs)))
 
 
 def _without_name(leaf: Any) -> Any:

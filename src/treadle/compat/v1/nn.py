@@ -340,7 +340,7 @@ def _fused(x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: f
     x = td.convert_to_tensor(x)
     wide = td.float32 if x.dtype.size < 4 else x.dtype
     images, axis = td.cast(x, wide), 1 if channels_first else x.shape.rank - 1
-    given = [None if v is None else td.cast(v, wide) for v in (mean, variance)]
+    given = [td.cast(v, wide) for v in (mean, variance) if v is not None]
     if training:
         axes = [a for a in range(x.shape.rank) if a != axis]
         mean, variance = td.nn.moments(images, axes)
