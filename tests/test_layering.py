@@ -180,6 +180,7 @@ LEVELS = {
         "quantizers rematerialization",
         "dtype_policies random",
         "activations constraints datasets initializers regularizers utils",
+        "top_level_initializers",
         "losses preprocessing variables visualization",
         "metrics",
         "layers",
