@@ -79,7 +79,7 @@ class _Clones:
             return made
         if self._clone is not None:
             return self._clone(layer)  # type: ignore[no-any-return]
-        return type(layer).from_config(layer.get_config())
+        return layer._copied()
 
     def sequential(self, model: Sequential, given: Any) -> Sequential:
         """A Sequential of the clones."""
