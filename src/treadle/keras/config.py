@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import treadle as td
+from treadle.keras import lambdas
 from treadle.keras.progress import (
     disable_interactive_logging,
     enable_interactive_logging,
@@ -149,8 +150,6 @@ def is_nnx_enabled() -> bool:
 def enable_unsafe_deserialization() -> None:
     """Let all that is loaded from now on run the code of lambdas that it holds, until
     `keras.utils.clear_session`: for files whose author is trusted."""
-    from treadle.keras import lambdas
-
     lambdas.always_run()
 
 

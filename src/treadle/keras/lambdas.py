@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import binascii
 import builtins
-import codecs
 import importlib.util
 import inspect
 import marshal
 import threading
 import types
 import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,11 @@ _PYTHON = importlib.util.MAGIC_NUMBER.hex()  # of the code that this Python read
 
 
 class _Scope(threading.local):
-    """Whether code is run: what the innermost `running` says, None outside of all."""
+    """Whether code is run: what the innermost `running` says, None outside of all. And the lambdas
+    that configurations have as they are, within `copying`."""
 
     runs: bool | None = None
+    kept: list[Any] | None = None
 
 
 _scope = _Scope()
@@ -59,6 +61,21 @@ class running:
         _scope.runs = self._around
 
 
+class copying:
+    """``with copying():`` configurations that are made and read within the block have lambdas
+    themselves, not their code: for copies of objects in one program."""
+
+    def __init__(self) -> None:
+        self._around: list[Any] | None = None
+
+    def __enter__(self) -> None:
+        self._around = _scope.kept
+        _scope.kept = [] if self._around is None else self._around
+
+    def __exit__(self, *error: object) -> None:
+        _scope.kept = self._around
+
+
 def is_lambda(value: Any) -> bool:
     """Whether it is a function without a name."""
     return isinstance(value, types.FunctionType) and value.__name__ == "<lambda>"
@@ -75,30 +92,45 @@ def warn_of(function: Any) -> None:
         "object, you will have to pass `safe_mode=False` to the loading function. Please avoid "
         "using `lambda` in the future, and use named Python functions instead. This is the "
         f"`lambda` being serialized: {text}",
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
 def parts_of(function: Any) -> tuple[str, Any, Any]:
     """The code of a function as text, its defaults and what it closes over."""
-    code = codecs.encode(marshal.dumps(function.__code__), "base64").decode("ascii")
+    code = binascii.b2a_base64(marshal.dumps(function.__code__)).decode("ascii")
     closure = tuple(cell.cell_contents for cell in function.__closure__ or ())
     return code, function.__defaults__, closure or None
 
 
-def as_config(code: str, defaults: Any, closure: Any) -> dict[str, Any]:
-    """What configurations of Lambda layers have in place of a function."""
-    inner = {"code": code, "defaults": defaults, "closure": closure, "python": _PYTHON}
+def described(function: Any, data: Callable[[Any], Any], of_layer: bool) -> dict[str, Any]:
+    """What configurations have in place of a lambda.
+
+    Args:
+        data: makes plain data of its defaults and of what it closes over.
+        of_layer: whether it is that of a Lambda layer; Keras warns of others.
+    """
+    inner: dict[str, Any]
+    if _scope.kept is not None:
+        _scope.kept.append(function)
+        inner = {"kept": len(_scope.kept) - 1}
+    elif of_layer:
+        code, defaults, closure = map(data, parts_of(function))
+        inner = {"code": code, "defaults": defaults, "closure": closure, "python": _PYTHON}
+    else:
+        warn_of(function)
+        inner = {"value": data(parts_of(function))}
     return {"class_name": "__lambda__", "config": inner}
 
 
-def check_runs() -> None:
-    """Refuse code where nobody asked for it.
+def check_runs(config: Mapping[str, Any]) -> None:
+    """Refuse the code of a configuration where nobody asked for it.
 
     Raises:
         ValueError: it is not to be run.
     """
-    if not (_always or _scope.runs):
+    is_kept = _scope.kept is not None and "kept" in config
+    if not (is_kept or _always or _scope.runs):
         raise ValueError(
             "Requested the deserialization of a Python lambda, as of a `Lambda` layer. This "
             "carries a potential risk of arbitrary code execution and thus it is disallowed by "
@@ -115,9 +147,12 @@ def function_of(config: dict[str, Any]) -> Any:
     Raises:
         ValueError: code of another version of Python, or none.
     """
+    if "kept" in config and _scope.kept is not None:
+        return _scope.kept[config["kept"]]
     value = config.get("value")
     if value is None:
-        code, defaults, closure = config["code"], config["defaults"], config["closure"]
+        code, defaults = str(config.get("code")), config.get("defaults")
+        closure = config.get("closure")
     else:
         parts = value if isinstance(value, list | tuple) else (value,)
         code, defaults, closure = (*parts, None, None)[:3]
@@ -125,7 +160,7 @@ def function_of(config: dict[str, Any]) -> Any:
     found: Any = None
     if python == _PYTHON:
         try:
-            found = marshal.loads(codecs.decode(code.encode("ascii"), "base64"))
+            found = marshal.loads(binascii.a2b_base64(code))
         except (ValueError, EOFError, TypeError, AttributeError, binascii.Error):
             found = None
     if not isinstance(found, types.CodeType):

@@ -196,9 +196,7 @@ def serialize_keras_object(value: Any) -> Any:
     if hasattr(value, "get_config") and not isinstance(value, type):
         return _object(value)
     if lambdas.is_lambda(value):
-        lambdas.warn_of(value)
-        config = {"value": serialize_keras_object(lambdas.parts_of(value))}
-        return {"class_name": "__lambda__", "config": config}
+        return lambdas.described(value, serialize_keras_object, of_layer=False)
     name = getattr(value, "__name__", None)
     if callable(value) and name is not None:
         known = next((key for key, other in _registered.items() if other is value), name)
@@ -393,7 +391,7 @@ def _function(name: str, registered: Any) -> Any:
 
 
 def _lambda(config: dict[str, Any]) -> Any:
-    lambdas.check_runs()
+    lambdas.check_runs(config)
     return lambdas.function_of({k: deserialize_keras_object(v) for k, v in config.items()})
 
 

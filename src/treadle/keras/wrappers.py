@@ -15,6 +15,10 @@ from treadle.names import missing_in
 try:
     import sklearn
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+    from sklearn.preprocessing import OneHotEncoder
+    from sklearn.utils.metadata_routing import MetadataRequest
+    from sklearn.utils.multiclass import type_of_target
+    from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:  # the estimators say so when they are made
     sklearn = None
     BaseEstimator = ClassifierMixin = RegressorMixin = TransformerMixin = object
@@ -79,8 +83,6 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
                 "This method is only available when metadata routing is enabled. You can enable it "
                 "using sklearn.set_config(enable_metadata_routing=True)."
             )
-        from sklearn.utils.metadata_routing import MetadataRequest
-
         self._metadata_request = MetadataRequest(owner=self)
         for param, alias in kwargs.items():
             self._metadata_request.fit.add_request(param=param, alias=alias)
@@ -93,10 +95,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(self.model, Model):
             if self.warm_start:
                 return self.model
-            made = clone_model(self.model)
-            if self.model.compiled:
-                made.compile_from_config(self.model.get_compile_config())
-            return made
+            clone: Model = clone_model(self.model)
+            return clone
         return self.model(X=X, y=y, **(self.model_kwargs or {}))
 
     def fit(self, X: Any, y: Any, **kwargs: Any) -> Any:
@@ -111,8 +111,6 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             RuntimeError: the model is not compiled with an optimizer and a loss.
             ValueError: scikit-learn refuses the data.
         """
-        from sklearn.utils.validation import validate_data
-
         X, y = validate_data(self, X, y)
         y = self._targets(y, fit=True)
         model = self._model_for(X, y)
@@ -126,8 +124,6 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _outputs(self, X: Any) -> Any:
         """What the fitted model gives."""
-        from sklearn.utils.validation import check_is_fitted, validate_data
-
         check_is_fitted(self)
         return self.model_.predict(validate_data(self, X, reset=False))
 
@@ -180,8 +176,6 @@ class SKLearnClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
                 f"Only binary and multiclass target types are supported. Target type: {kind}"
             )
         if fit:
-            from sklearn.preprocessing import OneHotEncoder
-
             self._target_rank = y.ndim
             self._encoder = OneHotEncoder(sparse_output=False).fit(_as_columns(y))
             self.classes_ = np.unique(y)
@@ -237,8 +231,6 @@ def _kind_of(y: Any) -> str:
     Raises:
         ValueError: it is nothing that it knows.
     """
-    from sklearn.utils.multiclass import type_of_target
-
     kind = str(type_of_target(y))
     if kind == "unknown":
         raise ValueError(f"Unknown label type for data: {y!r}")

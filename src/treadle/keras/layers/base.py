@@ -1030,10 +1030,6 @@ class Layer(td.Module):
             given["dtype"] = policy.name  # classes of programs may know names only
         return cls(**given)
 
-    def _copied(self) -> Layer:
-        """A new layer that is made as this one was."""
-        return type(self).from_config(self.get_config())
-
     def get_build_config(self) -> dict[str, Any] | None:
         """The shapes of the inputs that the weights were made for; None where there are none."""
         known = {name: _listed(s) for name, s in self._build_shapes.items() if s is not None}

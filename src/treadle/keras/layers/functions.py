@@ -82,14 +82,6 @@ class Lambda(Layer):
             found: Any = super().from_config(given)
             return found  # type: ignore[no-any-return]
 
-    def _copied(self) -> Layer:
-        if type(self).__init__ is not Lambda.__init__:
-            return super()._copied()
-        own = serialization.deserialize_keras_object(super().get_config())
-        return type(self)(
-            self.function, output_shape=self._shape_of_results, mask=self.mask, **own
-        )
-
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:
         known = {"mask": mask, "training": training}
         given = {name: value for name, value in known.items() if name in self._taken}
@@ -103,8 +95,7 @@ def _described(value: Any) -> Any:
     """An argument of a Lambda layer as data."""
     if not lambdas.is_lambda(value):
         return serialization.serialize_keras_object(value)
-    parts = map(serialization.serialize_keras_object, lambdas.parts_of(value))
-    return lambdas.as_config(*parts)
+    return lambdas.described(value, serialization.serialize_keras_object, of_layer=True)
 
 
 def _with_examples(shape: Any, count: Any) -> Any:

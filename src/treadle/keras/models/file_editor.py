@@ -37,16 +37,15 @@ class KerasFileEditor:
 
     def __init__(self, filepath: Any) -> None:
         self.filepath = os.fspath(filepath)
-        self.config: Any = None
-        self.metadata: Any = None
-        source: Any = self.filepath
+        parts: tuple[Any, Any, Any] = None, None, self.filepath
         if self.filepath.endswith(".keras"):
-            source = self._open_archive()
+            parts = self._parts()
         elif not self.filepath.endswith(".weights.h5"):
             raise ValueError(
                 "Invalid filename: expected a `.keras` `.weights.h5` extension. Received: "
                 f"filepath={filepath}"
             )
+        self.config, self.metadata, source = parts
         self.object_metadata: dict[str, dict[str, Any]] = {}
         with saving.opened(source, self.filepath) as file:
             self.weights_dict = _weights_in(file, self.object_metadata)
@@ -55,13 +54,12 @@ class KerasFileEditor:
             version, date = self.metadata["keras_version"], self.metadata["date_saved"]
             print(f"Saved with Keras {version} - date: {date}")
 
-    def _open_archive(self) -> io.BytesIO:
-        """Read the texts of an archive; its file of weights."""
+    def _parts(self) -> tuple[Any, Any, Any]:
+        """The config, the metadata and the file of weights of an archive."""
         try:
             with zipfile.ZipFile(self.filepath) as zipped:
-                self.config = json.loads(zipped.read("config.json"))
-                self.metadata = json.loads(zipped.read("metadata.json"))
-                return io.BytesIO(zipped.read("model.weights.h5"))
+                texts = (json.loads(zipped.read(f"{n}.json")) for n in ("config", "metadata"))
+                return (*texts, io.BytesIO(zipped.read("model.weights.h5")))
         except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
             raise td.errors.DataLossError(
                 None, None, f"{self.filepath} is damaged: {error}"
