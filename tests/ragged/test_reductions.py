@@ -35,6 +35,11 @@ def test_means_and_variances(way, dtype):
         np.testing.assert_allclose(one, other, **near)
 
 
+def test_variances_of_integers_are_exact():
+    x = td.ragged.constant([[6, 3], [2, 4], [5], [6, 8]])
+    assert td.math.reduce_variance(x, axis=1).numpy().tolist() == [2.25, 1.0, 0.0, 1.0]
+
+
 def test_equal_elements_vary_by_nothing():
     x = td.ragged.constant([[[0.214441]] * 7, [[3.0], [3.0]]], ragged_rank=1)
     for f in (td.math.reduce_variance, td.math.reduce_std):

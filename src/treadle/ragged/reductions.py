@@ -12,6 +12,7 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import exp, is_finite, log, sqrt, square, stop_gradient
+from treadle.ops.elementwise.unary import round as round_
 from treadle.ops.indexing.gather import gather, unsorted_segment_sum
 from treadle.ops.indexing.segments import (
     unsorted_segment_max,
@@ -153,6 +154,8 @@ def reduce_variance(
         raise ValueError(f"{text}{at(user_origin())}")
     middle = stop_gradient(reduction.reduce_mean(x.flat_values))
     middle = where(is_finite(middle), middle, 0)  # an element that is not counts in its row only
+    if input_tensor.dtype.is_integer:
+        middle = round_(middle)  # differences of integers are exact
     x = x.with_flat_values(x.flat_values - middle)
     squares = reduce_mean(_each(square, x), axis, keepdims)
     mean = reduce_mean(x, axis, keepdims)
