@@ -95,6 +95,8 @@ treadle.compat.as_tensorflow()  # again: nothing
 import library
 import tensorflow as tf
 
+library.tf2.enable_v2_behavior()
+assert tf.executing_eagerly() and "enable_v2_behavior" in dir(library.tf2)
 assert tf is treadle and library.keras is treadle.keras and library.tf2.add(1, 2) == 3
 assert tf.executing_eagerly()  # also with compat.v1 imported
 assert type(tf.constant(1.0)).__module__.split(".")[0] == "tensorflow"
