@@ -482,7 +482,7 @@ __all__ = [
     "setdiff1d",
     "space_to_batch",
     "sparse",
-    "*_OF_SPARSE",
+    *_OF_SPARSE,
     "sparse_to_dense",
     "spectral",
     "squeeze",
