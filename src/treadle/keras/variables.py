@@ -95,7 +95,6 @@ class Variable(td.Variable, metaclass=_OfKeras):
         )
         with_path(self, path)
 
-
     @property
     def ndim(self) -> int:
         """How many axes it has."""

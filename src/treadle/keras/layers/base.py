@@ -365,13 +365,20 @@ class Layer(td.Module):
         mixed = autocast and kind.is_floating and self.compute_dtype != self.variable_dtype
         path = f"{naming.path_of(naming.opened(self))}/{name or naming.unique_name('variable')}"
         own = variables.OverwrittenVariable if overwrite_with_gradient else td.Variable
-        variable = (dtype_policies.CastVariable if mixed else own)(
-            lambda: make(dims, dtype=kind), trainable=trainable, name=path,
-            constraint=constraints.get(constraint),
-            synchronization=_of_names(td.VariableSynchronization, synchronization),
-            aggregation=_of_names(td.VariableAggregation, aggregation),
+
+        def made(**given: Any) -> td.Variable:
+            variable = (dtype_policies.CastVariable if mixed else own)(
+                lambda: make(dims, dtype=kind), trainable=trainable, name=path,
+                constraint=constraints.get(constraint),
+                synchronization=_of_names(td.VariableSynchronization, synchronization),
+                aggregation=_of_names(td.VariableAggregation, aggregation),
+            )  # fmt: skip
+            return variables.with_path(variable, path)
+
+        variable = self._add_variable_with_custom_getter(
+            name or path.rpartition("/")[2], getter=made, shape=dims, initializer=make,
+            dtype=kind, trainable=trainable,
         )  # fmt: skip
-        variables.with_path(variable, path)
         self._added_weights.append(variable)
         if not self._trainable and variable.trainable:
             variable.trainable = False
@@ -380,6 +387,15 @@ class Layer(td.Module):
         if penalty is not None:
             self._penalties.append((penalty, variable))
         return variable
+
+    def _add_variable_with_custom_getter(
+        self, name: str, getter: Callable[..., td.Variable], **given: Any
+    ) -> td.Variable:
+        """What `getter` makes, which is called with the name and what is given.
+
+        Libraries for Keras 2 have their own, which puts another variable around a layer's weight.
+        """
+        return getter(name=name, **given)
 
     def _add(self, key: str, shape: Sequence[int], **given: Any) -> td.Variable:
         """A weight with what the layer's arguments say of the entry `key` of `_weights`."""
