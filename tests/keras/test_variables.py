@@ -149,6 +149,24 @@ def test_operators_of_a_variable_of_keras_promote():
         td.Variable([1.0, 1.0]) + ints
 
 
+def test_operators_have_the_common_dtypes_of_keras():
+    whole = keras.Variable([1, 2, 3])
+    small = keras.Variable(np.ones(3, np.int8), dtype="int8")
+    half = keras.Variable(lambda shape, dtype: np.ones(shape), shape=(3,), dtype="float16")
+    assert whole.dtype == td.int32 and half.dtype == td.float16 and whole.ndim == 1
+    for found, dtype, value in (
+        (whole + small, "int32", [2, 3, 4]), (half * whole, "float16", [1, 2, 3]),
+        (2.5 - whole, "float32", [1.5, 0.5, -0.5]), (whole // small, "int32", [1, 2, 3]),
+        (np.ones(3, np.float32) / half, "float32", [1, 1, 1]), (whole >= half, "bool", [1, 1, 1]),
+        (small == whole, "bool", [1, 0, 0]),
+    ):  # fmt: skip
+        assert found.dtype.name == dtype
+        np.testing.assert_array_equal(found, value)
+    with td.GradientTape() as tape:
+        loss = td.reduce_sum(td.cast(half * whole, td.float32))
+    np.testing.assert_array_equal(tape.gradient(loss, half), [1, 2, 3])
+
+
 class Doubled(td.Variable):
     """Another variable, whose value is read doubled, as libraries for Keras 2 quantize it."""
 

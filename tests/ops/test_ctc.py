@@ -219,3 +219,17 @@ def test_graphs_of_tensorflow_1():
         assert np.isinf(few[:2]).all() and not none[:2].any() and np.isfinite(few[2:]).all()
         with pytest.raises(NotImplementedError, match="collapse_repeated"):
             tf.nn.ctc_loss(names, scores, frames, preprocess_collapse_repeated=True)
+
+
+def test_a_blank_among_the_labels_is_a_state_of_its_own():
+    # TensorFlow 2.21 gives these for labels that have their blank, 0, within.
+    logits = (np.arange(24).reshape(2, 4, 3).astype(np.float32) - 12) / 100
+    for labels, lengths, expected in (
+        ([[1, 2, 1, 0], [1, 2, 0, 2]], [3, 3], [2.4429312, 2.4543595]),
+        ([[1, 2, 1, 0], [1, 2, 0, 2]], [3, 2], [2.4429312, 1.6844572]),
+        ([[1, 0, 2, 1], [0, 1, 2, 2]], [3, 3], [2.45436, 2.4543595]),
+    ):
+        given = td.nn.ctc_loss(
+            labels, logits, lengths, [4, 4], logits_time_major=False, blank_index=0
+        )
+        np.testing.assert_allclose(given, expected, rtol=1e-5)

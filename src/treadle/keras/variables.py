@@ -54,7 +54,7 @@ class Variable(td.Variable, metaclass=_OfKeras):
     Args:
         initializer: the first value, or the name or function of an initializer.
         shape: for an initializer.
-        dtype: of the elements; that of the first value or `floatx` when omitted.
+        dtype: of the elements; that of the first value when omitted, `floatx` for Python's floats.
         trainable: whether training changes it.
         autocast, aggregation, synchronization: accepted for Keras programs.
         name: of the variable.
@@ -82,9 +82,11 @@ class Variable(td.Variable, metaclass=_OfKeras):
                 )
             make = initializers.get(initializer)
             dims = tuple(int(d) for d in shape)
-            value: Any = lambda: make(dims, dtype=td.as_dtype(kind))
+            value: Any = lambda: td.cast(make(dims, dtype=td.as_dtype(kind)), kind)
         else:
-            value = td.cast(td.convert_to_tensor(initializer), kind)
+            value = td.convert_to_tensor(initializer)
+            if given is not None or value.dtype.is_floating:  # Python's ints stay such
+                value = td.cast(value, kind)
             if shape is not None and tuple(shape) != tuple(value.shape):
                 raise ValueError(f"The value has shape {value.shape}, not shape={tuple(shape)}")
         path = naming.path_of([*naming.scopes.owners, naming.Named(name or _unnamed())])
@@ -92,6 +94,11 @@ class Variable(td.Variable, metaclass=_OfKeras):
             value, trainable=trainable, name=path, constraint=constraints.get(constraint), **kwargs
         )
         with_path(self, path)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has."""
+        return len(self.shape)
 
 
 class OverwrittenVariable(td.Variable):

@@ -104,7 +104,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: numbers [examples, features].
-            y: targets, [examples] or [examples, outputs].
+            y: targets, [examples].
             kwargs: arguments of `Model.fit`.
 
         Raises:

@@ -499,6 +499,13 @@ class Layer(td.Module):
                 inside = [inner for inner in layer._own()[1] if isinstance(inner, Layer)]
                 waiting = inside + waiting
 
+    @property
+    def _seed_generators(self) -> list[random.SeedGenerator]:
+        """The generators in attributes of the layer, by Keras's name."""
+        values = (leaf for _, value in self._attribute_items() for leaf in _listed_in(value))
+        found = {id(v): v for v in values if isinstance(v, random.SeedGenerator)}
+        return list(found.values())
+
     def _collect(self, found: dict[int, tuple[td.Variable, bool]], trainable: bool) -> None:
         """Every weight once, with whether it is trainable here."""
         variables, modules = self._own()

@@ -369,6 +369,11 @@ def save_weights(
     prefix = name.removesuffix(SUFFIX)
     if not overwrite and os.path.exists(name if is_keras else prefix + SUFFIX):
         raise FileExistsError(f"save_weights: {name} is there already, and overwrite is False")
+    if is_keras and not model.built:
+        raise ValueError(
+            "You are saving a model that has not yet been built. Try building the model first by "
+            "calling it on some data or by using `build()`."
+        )
     if not is_keras:
         if objects_to_skip:
             raise ValueError("save_weights: objects_to_skip is for files of Keras (.weights.h5)")
