@@ -11,6 +11,7 @@ from typing import Any
 
 from treadle.autograph.errors import UndefinedVariableError
 from treadle.autograph.operators.logical import MOST_NESTED
+from treadle.autograph.operators.places import content_place
 from treadle.autograph.operators.rolled_items import use_up
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
@@ -307,7 +308,7 @@ def _merged(
 
     def side(run: Callable[..., Any]) -> Callable[[], Any]:
         def traced() -> Any:
-            with left_alone(run, (*holders, *_held(state))):
+            with left_alone(run, (*holders, *_held(state)), "branch"):
                 try:
                     result = run(*map(own_copy, state))
                     origins.append([origin_of(v) for v in _several(result)])
@@ -321,9 +322,11 @@ def _merged(
     result, placed = branch(found, side(then), side(otherwise), (*state, *holders))
     for place, value in zip(kept, placed, strict=True):
         place.set(value)
-    for value, *found_in in zip(_several(result), *origins, strict=True):
-        if any(o is not found_in[0] for o in found_in):
-            is_another(value)
+    values = _several(result)
+    if all(len(o) == len(values) for o in origins):  # else one variable has a tuple
+        for value, *found_in in zip(values, *origins, strict=True):
+            if any(o is not found_in[0] for o in found_in):
+                is_another(value)
     return result
 
 
@@ -347,7 +350,7 @@ def if_exp(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> 
 
     def side(run: Callable[[], Any], holders: State) -> Callable[[], Any]:
         def traced() -> Any:
-            with left_alone(run, holders):
+            with left_alone(run, holders, "branch"):
                 return run()
 
         return traced
@@ -384,6 +387,27 @@ class _Body:
                 i for i, (v, s) in enumerate(pairs) if origin_of(v) is not origin_of(s)
             }
         return (*values, *(p.get() for p in self.places))
+
+    def staged(self, values: State, run: Callable[[State], State]) -> State:
+        """The loop in the graph: ``run(values)``. Lists that the body changes and finds by name are
+        variables of it, too."""
+        places = self.places
+        holders: State = ()
+        try:
+            while True:
+                try:
+                    with left_alone(self.body, holders):
+                        return run(values)
+                except ChangesOutside as problem:
+                    new = [h for h in problem.holders if type(h) is list]
+                    if not new or len(new) < len(problem.changed):
+                        raise
+                    holders = (*holders, *new)
+                    self.places = [*self.places, *map(content_place, new)]
+                    values = (*values, *map(list, new))
+        except Exception:
+            self.places = places
+            raise
 
     def set_places(self, state: State) -> None:
         for place, value in zip(self.places, state[self.count :], strict=True):
@@ -423,8 +447,10 @@ def while_stmt(
             return loop.end(values)
         if isinstance(go, Tensor) or steps < _PEELED:
             try:
-                with left_alone(loop.body):
-                    ended = _staged(proceed, loop.step, values, grows=isinstance(go, Tensor))
+                grows = isinstance(go, Tensor)
+                ended = loop.staged(
+                    values, lambda v: _staged(proceed, loop.step, v, grows=grows)  # noqa: B023
+                )
                 return loop.end(ended)
             except UNSTAGED as problem:
                 _check_owner(problem)
@@ -465,8 +491,9 @@ def for_stmt(
     for peeled in range(_PEELED + 1):
         peels = size is not None and peeled < _PEELED
         try:
-            with left_alone(loop.body):
-                ended = _counted_for(loop, counted, values, until, peels)
+            ended = loop.staged(
+                values, lambda v: _counted_for(loop, counted, v, until, peels)  # noqa: B023
+            )
             if live is not None:
                 use_up(iterable, None)
             return loop.end(ended)
