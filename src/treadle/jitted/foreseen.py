@@ -37,9 +37,10 @@ def lacks_position(held: Any, position: Any) -> Any:
     held, position = direct(held), direct(position)
     if isinstance(held, Table) or not isinstance(held, Array | TracedSequence | list | tuple):
         return False
-    index = as_number(position) if is_traced(position) else position
+    index: Any = as_number(position) if is_traced(position) else position
     if type(index) is not int and not isinstance(index, np.integer | SymbolicNumber):
         return False
+    size: Any
     if isinstance(held, Array):
         size = number_of(held.dims[0]) if held.ndim else 0
     else:

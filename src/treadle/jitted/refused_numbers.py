@@ -92,8 +92,9 @@ REFUSED: dict[Any, Callable[[Any], Any]] = {
 
 def _check_division(divisor: Any) -> None:
     """Let the program raise where a handler would catch that a number is divided by zero."""
-    if type(divisor) is SymbolicNumber and _is_caught(ZeroDivisionError):
-        _refuse(divisor == 0, ZeroDivisionError, "division by zero", True)
+    if isinstance(divisor, SymbolicNumber) and _is_caught(ZeroDivisionError):
+        zero: Any = divisor
+        _refuse(zero == 0, ZeroDivisionError, "division by zero", True)
 
 
 set_division_check(_check_division)

@@ -173,6 +173,14 @@ def in_(item: Any, container: Any) -> Any:
     return item in container
 
 
+def is_truth(value: Any, truth: bool) -> Any:
+    """``value is True`` or ``value is False``, which one of NumPy's bools never is."""
+    value = direct(value)
+    if type(value) is not SymbolicNumber or value.kind is not bool:
+        return value is truth
+    return value if truth else not_(value)
+
+
 def equal(a: Any, b: Any) -> Any:
     """``a == b``, of which one is a tuple: part by part where only the run knows some."""
     a, b = direct(a), direct(b)
@@ -449,7 +457,7 @@ def while_stmt(
             try:
                 grows = isinstance(go, Tensor)
                 ended = loop.staged(
-                    values, lambda v: _staged(proceed, loop.step, v, grows=grows)  # noqa: B023
+                    values, functools.partial(_staged, proceed, loop.step, grows=grows)
                 )
                 return loop.end(ended)
             except UNSTAGED as problem:
@@ -491,9 +499,8 @@ def for_stmt(
     for peeled in range(_PEELED + 1):
         peels = size is not None and peeled < _PEELED
         try:
-            ended = loop.staged(
-                values, lambda v: _counted_for(loop, counted, v, until, peels)  # noqa: B023
-            )
+            run = functools.partial(_counted_for, loop, counted, until=until, peels=peels)
+            ended = loop.staged(values, run)
             if live is not None:
                 use_up(iterable, None)
             return loop.end(ended)
