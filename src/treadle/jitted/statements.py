@@ -55,7 +55,12 @@ from treadle.jitted.tables import (
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.logic import logical_not
-from treadle.ops.numbers.python_numbers import SymbolicNumber, ValueNeededError, symbolic_number
+from treadle.ops.numbers.python_numbers import (
+    SymbolicNumber,
+    ValueNeededError,
+    apply,
+    symbolic_number,
+)
 from treadle.ops.shaping.creation import zeros
 from treadle.ops.shaping.reshaping import reshape_to
 
@@ -112,8 +117,8 @@ def and_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
             if len(rest) > MOST_NESTED:
                 head = and_(lambda: value, *rest[:MOST_NESTED])  # noqa: B023
                 return and_(lambda: head, *rest[MOST_NESTED:])  # noqa: B023
-            no = _like_bools(value, False)
-            return if_exp(value, lambda: _truth_kept(and_(*rest)), lambda: no)  # noqa: B023
+            last = _Last(value, False)
+            return if_exp(value, lambda: last.given(and_(*rest)), last.instead)  # noqa: B023
         if not test:
             return value
         value = other()
@@ -130,12 +135,48 @@ def or_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
             if len(rest) > MOST_NESTED:
                 head = or_(lambda: value, *rest[:MOST_NESTED])  # noqa: B023
                 return or_(lambda: head, *rest[MOST_NESTED:])  # noqa: B023
-            yes = _like_bools(value, True)
-            return if_exp(value, lambda: yes, lambda: _truth_kept(or_(*rest)))  # noqa: B023
+            last = _Last(value, True)
+            return if_exp(not_(value), lambda: last.given(or_(*rest)), last.instead)  # noqa: B023
         if test:
             return value
         value = other()
     return value
+
+
+class _Last:
+    """What ``value or rest`` and ``value and rest`` give: a number where the rest is one, else a
+    truth.
+
+    Args:
+        value: the operand before the rest.
+        truth: its truth where it is the result.
+    """
+
+    def __init__(self, value: Any, truth: bool) -> None:
+        self.value, self.truth, self.is_number = value, _like_bools(value, truth), False
+
+    def given(self, rest: Any) -> Any:
+        """The rest, which is traced first."""
+        rest = direct(rest)
+        self.is_number = _is_number(rest) and not isinstance(self.value, TracedSequence)
+        return rest if self.is_number else _truth_kept(rest)
+
+    def instead(self) -> Any:
+        """The value, where it is the result."""
+        if not self.is_number:
+            return self.truth
+        value = direct(self.value)
+        is_bool = type(value) is SymbolicNumber and value.kind is bool
+        return apply(int, value) if is_bool else value
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number, and no truth."""
+    if type(value) is SymbolicNumber:
+        return value.kind is not bool
+    if isinstance(value, Scalar):
+        return not value.tensor.dtype.is_bool
+    return isinstance(value, int | float | complex) and type(value) is not bool
 
 
 def _like_bools(value: Any, truth: bool) -> Any:
