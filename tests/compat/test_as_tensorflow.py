@@ -95,6 +95,8 @@ treadle.compat.as_tensorflow()  # again: nothing
 import library
 import tensorflow as tf
 
+library.tf2.enable_v2_behavior()
+assert tf.executing_eagerly() and "enable_v2_behavior" in dir(library.tf2)
 assert tf is treadle and library.keras is treadle.keras and library.tf2.add(1, 2) == 3
 assert tf.executing_eagerly()  # also with compat.v1 imported
 assert type(tf.constant(1.0)).__module__.split(".")[0] == "tensorflow"
@@ -685,3 +687,19 @@ def test_cases_of_tests_with_sessions_and_without(tmp_path: Path, mode: str) -> 
     (tmp_path / "cases.py").write_text(CASES)
     done = _run("import runpy; runpy.run_path('cases.py', run_name='__main__')", tmp_path, mode)
     assert "OK (skipped=1)" in done.stderr and done.returncode == 0, done.stderr
+
+
+MESSAGES = """
+import treadle
+tf = treadle.compat.as_tensorflow()
+from tensorflow.core.example import example_pb2, feature_pb2
+
+feature = feature_pb2.Feature(int64_list=feature_pb2.Int64List(value=[3]))
+example = example_pb2.Example(features=feature_pb2.Features(feature={"a": feature}))
+print(treadle.train.Example.FromString(example.SerializeToString()) == example)
+"""
+
+
+def test_messages_of_examples_by_their_private_modules(tmp_path: Path) -> None:
+    done = _run(MESSAGES, tmp_path)
+    assert done.stdout == "True\n", done.stderr

@@ -67,3 +67,23 @@ def test_classes_that_do_not_count():
     probabilities = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]], np.float32)
     found = K.sparse_categorical_crossentropy(np.array([0, 2]), probabilities, ignore_class=2)
     np.testing.assert_allclose(found, [np.log(2.0), 0.0], rtol=1e-6)
+
+
+def test_sparse_tensors():
+    dense = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]], np.float32)
+    sparse = td.sparse.from_dense(dense)
+    assert K.is_sparse(sparse) and not K.is_sparse(dense) and not K.is_sparse(td.constant(dense))
+    assert K.is_sparse(td.Variable(1.0)) is False
+
+    def used(x):
+        assert K.is_sparse(x)  # so for the value of a trace, too
+        both = K.concatenate([x, x])
+        assert K.is_sparse(both) and not K.is_sparse(K.concatenate([x, dense], axis=0))
+        joined = K.concatenate([x, dense], axis=0)
+        return K.to_dense(x), K.dot(x, X.T), K.to_dense(both), joined, K.to_dense(X)
+
+    for function in (used, td.function(used)):
+        found = function(sparse)
+        twice, below = np.concatenate([dense] * 2, 1), np.concatenate([dense] * 2, 0)
+        for one, wanted in zip(found, (dense, dense @ X.T, twice, below, X), strict=True):
+            np.testing.assert_allclose(one, wanted, rtol=1e-6)

@@ -147,3 +147,60 @@ def test_operators_of_a_variable_of_keras_promote():
         ints + floats
     with pytest.raises(TypeError, match="cast"):
         td.Variable([1.0, 1.0]) + ints
+
+
+class Doubled(td.Variable):
+    """Another variable, whose value is read doubled, as libraries for Keras 2 quantize it."""
+
+    def __init__(self, inside):
+        self.inside = inside
+
+    def __getattr__(self, name):
+        return getattr(self.inside, name)
+
+    def read_value(self):
+        return 2.0 * self.inside.read_value()
+
+    value = read_value
+
+    def __tf_tensor__(self, dtype=None, name=None):
+        return self.read_value()
+
+    def assign(self, *args, **kwargs):
+        return self.inside.assign(*args, **kwargs)
+
+    def assign_sub(self, *args, **kwargs):
+        return self.inside.assign_sub(*args, **kwargs)
+
+
+class WithDoubled(td.keras.layers.Dense):
+    def _add_variable_with_custom_getter(self, name, **given):
+        if name != "kernel":
+            return super()._add_variable_with_custom_getter(name, **given)
+        make = given.pop("getter")
+        found = super()._add_variable_with_custom_getter(
+            name, getter=lambda **more: Doubled(make(**more)), **given
+        )
+        assert given["shape"] == (4, 3) and given["trainable"]
+        return found
+
+
+def test_a_layer_may_put_another_variable_around_its_weight():
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    layer = WithDoubled(3, use_bias=False, kernel_initializer="ones")
+    np.testing.assert_array_equal(layer(x), 2 * x.sum(1, keepdims=True).repeat(3, 1))
+    assert type(layer.kernel) is Doubled and layer.trainable_variables == [layer.kernel]
+
+    def gradient(x):
+        with td.GradientTape() as tape:
+            loss = td.reduce_sum(layer(x))
+        return tape.gradient(loss, layer.kernel)
+
+    for function in (gradient, td.function(gradient)):
+        np.testing.assert_array_equal(function(x), 2 * x.sum(0)[:, None].repeat(3, 1))
+    model = td.keras.Sequential([layer])
+    model.compile(td.keras.optimizers.SGD(0.25), lambda y, found: td.reduce_sum(found))
+    model.fit(x, x[:, :3], epochs=1, verbose=0, shuffle=False)
+    wanted = 1 - 0.25 * 2 * x.sum(0)[:, None].repeat(3, 1)
+    np.testing.assert_allclose(layer.kernel.inside, wanted)
+    np.testing.assert_allclose(layer(x), 2 * x @ wanted)

@@ -30,14 +30,18 @@ _COUNT = re.compile(
     r"steps_per_epoch|training_steps|num_steps|max_steps)\s*=\s*)\d[\d_]*\b", re.I
 )  # fmt: skip
 _OPTION = re.compile(r"\b(epochs|num_episodes|steps_per_epoch)(\s*=\s*)\d[\d_]*\b", re.I)
+_TIMED = re.compile(r"\b(number)(\s*=\s*)\d[\d_]{2,}\b")  # of calls, in timeit
 _RANGE = re.compile(r"\brange\(\d{3,}\)(?=\s*:)")
+_BLOCK = re.compile(r"(?ms)^[ \t]*```[ \t]*python[^\n]*\n(.*?)^[ \t]*```")
 _TEST = re.compile(r"(?m)^\s*def test")
 _MAGIC = re.compile(r"(?m)^(\s*)[!%].*")
 
 
 def parts_of(path: Path) -> list[str]:
-    """The code cells of a notebook, or the statements of a module."""
+    """The code cells of a notebook, the blocks of Python of a page, the statements of a module."""
     text = path.read_text(errors="replace")
+    if path.suffix == ".md":
+        return [textwrap.dedent(block[1]) for block in _BLOCK.finditer(text)]
     if path.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
         return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
@@ -123,6 +127,7 @@ def cut_down(part: str) -> str:
     # A magic in a block may be all there is of it; before imports of __future__ stands nothing.
     part = _MAGIC.sub(lambda magic: f"{magic[1]}pass" if magic[1].strip("\n") else magic[1], part)
     part = _RANGE.sub("range(12)", part)
+    part = _TIMED.sub(r"\g<1>\g<2>12", part)
     return _OPTION.sub(r"\g<1>\g<2>2", _COUNT.sub(r"\g<1>2", part))
 
 
@@ -159,15 +164,18 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
     sys.path.insert(1, str(path.parent))
     warnings.simplefilter("ignore")
     importlib.import_module("small_data").install(folder)
+    loops = importlib.import_module("short_loops")
     sys.path.remove(str(Path(__file__).parent))
     began = time.process_time()
     sys.stdout = printed
     if tests:
         tests.run(path)
     main.__dict__["display"] = print
+    main.__dict__.update(loops.names(importlib.import_module("tensorflow")))
     for number, part in enumerate(parts):
         printed.lines = 0
-        found.append(_outcome(cut_down(part), f"part {number} of {path.name}", main.__dict__))
+        name = f"part {number} of {path.name}"
+        found.append(_outcome(loops.shortened(cut_down(part), name), name, main.__dict__))
     finish()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import sys
 import types
@@ -30,18 +32,21 @@ def install(folder: Path) -> None:
     loader: Any = types.ModuleType("tensorflow_datasets")
     loader.load = lambda name, **options: _loaded(tf, generator, name, **options)
     loader.disable_progress_bar = lambda: None
+    loader.Split = types.SimpleNamespace(TRAIN="train", TEST="test", VALIDATION="validation")
     sys.modules["tensorflow_datasets"] = loader
 
 
 def _datasets(tf: Any, generator: np.random.Generator) -> None:
     def images(
-        shape: tuple[int, ...], classes: int, label: tuple[int, ...] = ()
+        number: int, shape: tuple[int, ...], classes: int, label: tuple[int, ...] = ()
     ) -> Callable[..., Any]:
+        # As many as there are, as programs divide them by their number: the same ones repeatedly.
         def part(n: int) -> Any:
-            pictures = generator.integers(0, 256, (n, *shape)).astype("uint8")
-            return pictures, generator.integers(0, classes, (n, *label)).astype("uint8")
+            pictures = generator.integers(0, 256, (640, *shape)).astype("uint8")
+            labels = generator.integers(0, classes, (640, *label)).astype("uint8")
+            return np.resize(pictures, (n, *shape)), np.resize(labels, (n, *label))
 
-        return lambda *args, **kwargs: (part(640), part(128))
+        return lambda *args, **kwargs: (part(number), part(10_000))
 
     def texts(classes: int) -> Callable[..., Any]:
         def part(n: int, most: int) -> Any:
@@ -60,9 +65,9 @@ def _datasets(tf: Any, generator: np.random.Generator) -> None:
         return (draw((404, 13)), draw(404) * 50), (draw((102, 13)), draw(102) * 50)
 
     found = tf.keras.datasets
-    found.mnist.load_data = found.fashion_mnist.load_data = images((28, 28), 10)
-    found.cifar10.load_data = images((32, 32, 3), 10, (1,))
-    found.cifar100.load_data = images((32, 32, 3), 100, (1,))
+    found.mnist.load_data = found.fashion_mnist.load_data = images(60_000, (28, 28), 10)
+    found.cifar10.load_data = images(50_000, (32, 32, 3), 10, (1,))
+    found.cifar100.load_data = images(50_000, (32, 32, 3), 100, (1,))
     found.imdb.load_data, found.reuters.load_data = texts(2), texts(46)
     found.boston_housing.load_data = numbers
     index = {f"w{i}": i for i in range(1, 10_000)}
@@ -72,16 +77,31 @@ def _datasets(tf: Any, generator: np.random.Generator) -> None:
 def _training(tf: Any) -> None:
     """``fit`` for a few batches, silently."""
     fit = tf.keras.Model.fit
+    names = inspect.signature(fit)
 
-    def short(self: Any, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-        kwargs["epochs"] = min(kwargs.get("epochs", 1), EPOCHS)
-        kwargs["verbose"] = 0
+    def rows(values: Any) -> Any:
+        return tf.nest.map_structure(lambda a: a[:ROWS] if isinstance(a, np.ndarray) else a, values)
+
+    @functools.wraps(fit)
+    def short(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = names.bind(self, *args, **kwargs).arguments
+        given |= given.pop("kwargs", {})
+        given["epochs"] = min(given.get("epochs", 1), given.get("initial_epoch", 0) + EPOCHS)
+        given["verbose"] = 0
+        x = given.get("x")
         if isinstance(x, tf.data.Dataset):
-            x = x.take(BATCHES)
-            kwargs.pop("steps_per_epoch", None)
-        elif isinstance(x, np.ndarray) and len(x) > ROWS:
-            x, y = x[:ROWS], tf.nest.map_structure(lambda a: a[:ROWS], y)
-        return fit(self, x, y, *args, **kwargs)
+            given["x"] = x.take(BATCHES)
+            given.pop("steps_per_epoch", None)
+        elif isinstance(x, np.ndarray | list | tuple | dict):
+            given |= {n: rows(given[n]) for n in ("x", "y", "sample_weight") if n in given}
+        if isinstance(given.get("validation_data"), list | tuple):
+            given["validation_data"] = rows(given["validation_data"])
+        elif isinstance(given.get("validation_data"), tf.data.Dataset):
+            given["validation_data"] = given["validation_data"].take(BATCHES)
+            given.pop("validation_steps", None)
+        if given.get("steps_per_epoch") is not None:
+            given["steps_per_epoch"] = min(given["steps_per_epoch"], BATCHES)
+        return fit(given.pop("self"), **given)
 
     tf.keras.Model.fit = short
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.strangers import run
 from tests.strangers.parts import cut_down, parts_of
+from tests.strangers.short_loops import PASSES, shortened
 from tests.strangers.small_data import stand_in
 
 PROGRAM = '''
@@ -59,6 +60,68 @@ def test_how_far_a_program_comes_until_the_limit(tmp_path: Path) -> None:
     told = run.progress(found)
     assert (found["parts"], len(told["seconds"]), told["printed"]) == (3, 2, 39)
     assert 0 < told["unfinished"] < 4 and "long.py" in found["at"]
+
+
+LOOPS = """
+import tensorflow as tf
+
+@tf.function
+def traced(x, rows):
+    for i in range(3):
+        x += i
+    for i in tf.range(3):
+        x += tf.cast(i, tf.float32)
+    for row in rows:
+        x += tf.cast(row, tf.float32)
+    while tf.reduce_sum(x) < 100.0:
+        x *= 2.0
+    return x
+
+assert float(traced(1.0, tf.data.Dataset.range(3))) == 160.0
+
+def train(steps=10**12):
+    for step in range(steps):
+        passes = 0
+        while True:
+            passes += 1
+            if passes == 1000:
+                break
+    return step, passes
+
+def batches():
+    while True:
+        yield tf.ones([8, 3]), tf.ones([8, 1])
+
+step, passes = train()
+assert 1 <= step < 10**9 and passes == 1000
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(batches(), steps_per_epoch=10**9)
+assert int(model.optimizer.iterations) == 4
+kept = model.fit(tf.ones([8, 3]), tf.ones([8, 1]), 4, 10**6)
+assert len(kept.history["loss"]) == 2
+"""
+
+
+def test_long_loops_and_trainings_end_early(tmp_path: Path) -> None:
+    program = tmp_path / "loops.py"
+    program.write_text(LOOPS)
+    found = run._run(program, 15, sys.executable, "treadle", None)
+    assert not run._errors(found), found
+    assert not found["limit"] and sum(part["seconds"] for part in found["list"]) > 1.5
+
+
+def test_which_loops_are_shortened() -> None:
+    code = "for i in x:\n    f(i)"
+    assert shortened(code, "a") == "for i in few_passes__(x):\n    f(i)"
+    generator = "def f():\n    while x:\n        yield 1"
+    for kept in ("y = [i for i in x]  # as it is", generator, "1 +"):
+        assert shortened(kept, "a") == kept
+    inside = "def f():\n    def g():\n        yield 1\n    while x:\n        pass"
+    found = shortened(inside, "b")
+    assert "loop_begins__('b, loop 1')" in found
+    assert "while loop_goes_on__('b, loop 1') and x" in found
+    assert PASSES > 1  # so that what a second pass finds is seen
 
 
 TESTS = """
@@ -111,7 +174,12 @@ def test_parts_are_cut_down(tmp_path: Path) -> None:
     assert cut_down("num_epochs = 1_000") == "num_epochs = 2"
     assert cut_down("fit(x, epochs=20, batch_size=32)") == "fit(x, epochs=2, batch_size=32)"
     assert cut_down("for i in range(1000):\n    pass") == "for i in range(12):\n    pass"
+    assert cut_down("timeit(f, number=1_000)") == "timeit(f, number=12)"
     assert cut_down("%%bash\nls") == ""
+    page = tmp_path / "a.md"
+    blocks = "```python\nx = 1\n```\n", "```\n2\n```\n", "  ```python hl=1\n  y = 2\n  ```\n"
+    page.write_text("# A\n" + "words\n".join(blocks))
+    assert parts_of(page) == ["x = 1\n", "y = 2\n"]
     module = tmp_path / "b.py"
     module.write_text("@f\ndef g():\n    return 1\n\nx = 2\n")
     assert parts_of(module) == ["@f\ndef g():\n    return 1", "x = 2"]

@@ -18,5 +18,10 @@ def __getattr__(name: str) -> Any:
     return getattr(treadle, name)
 
 
+def enable_v2_behavior() -> None:
+    """As TensorFlow 2 begins: eager, which treadle is unless `td.compat.v1` records a graph."""
+    treadle.compat.v1.enable_v2_behavior()
+
+
 def __dir__() -> list[str]:
-    return dir(treadle)
+    return [*dir(treadle), "enable_v2_behavior"]

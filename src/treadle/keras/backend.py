@@ -127,9 +127,11 @@ def expand_dims(x: Any, axis: int = -1) -> td.Tensor:
     return td.expand_dims(x, axis)
 
 
-def concatenate(tensors: Any, axis: int = -1) -> td.Tensor:
-    """The tensors one after the other along the axis."""
-    return td.concat(tensors, axis)
+def concatenate(tensors: Any, axis: int = -1) -> Any:
+    """The tensors one after the other along the axis: sparse, where all of them are."""
+    if not [x for x in tensors if not is_sparse(x)]:  # `all` is this module's own
+        return td.sparse.concat(axis, tensors)
+    return td.concat([to_dense(x) for x in tensors], axis)
 
 
 def flatten(x: Any) -> td.Tensor:
@@ -143,7 +145,12 @@ def batch_flatten(x: Any) -> td.Tensor:
 
 
 def dot(x: Any, y: Any) -> td.Tensor:
-    """The product; of more than two axes over the last of x and the last but one of y."""
+    """The product; of more than two axes over the last of x and the last but one of y.
+
+    A sparse matrix x gives a dense product.
+    """
+    if is_sparse(x):
+        return td.sparse.sparse_dense_matmul(x, y)
     x, y = td.convert_to_tensor(x), td.convert_to_tensor(y)
     if len(x.shape) == 2 == len(y.shape):
         return td.matmul(x, y)

@@ -258,13 +258,13 @@ def gradients(loss: Any, variables: Any) -> Any:
 
 
 def is_sparse(tensor: Any) -> bool:
-    """False: there are dense tensors only."""
-    return False
+    """Whether a tensor is a `td.SparseTensor`."""
+    return isinstance(tensor, td.SparseTensor)
 
 
 def to_dense(tensor: Any) -> Any:
-    """The tensor, which is dense."""
-    return tensor
+    """A sparse tensor with its zeros; any other as it is."""
+    return td.sparse.to_dense(tensor) if is_sparse(tensor) else tensor
 
 
 def binary_focal_crossentropy(

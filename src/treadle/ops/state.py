@@ -785,8 +785,19 @@ class Variable(metaclass=_CreatedVariable):
     @property
     def here(self) -> Variable:
         """The variable that is meant where this one is named: itself, but that of the device which
-        works where several devices have one each (`treadle.distribute`)."""
+        works where several devices have one each (`treadle.distribute`), and the one that an
+        object of a derived class has in an attribute, and hands its own uses to."""
+        try:
+            _CELL.__get__(self)
+        except AttributeError:
+            return self._within()
         return self
+
+    def _within(self) -> Variable:
+        """The variable that this one was put around: it has none of its own, but names the same."""
+        cell = getattr(self, "_cell", None)
+        inside = (v for v in vars(self).values() if isinstance(v, Variable) and v is not self)
+        return next((v.here for v in inside if getattr(v, "_cell", None) is cell), self)
 
     # -- printing and identity ---------------------------------------------------------------
 
@@ -806,6 +817,9 @@ class Variable(metaclass=_CreatedVariable):
         value = from_buffer(self._shared_buffer(), self.spec.device)
         how = (self.trainable, self.name, self.path, self.synchronization, self.aggregation)
         return _copied, (value, self.constraint, self.spec.shape, *how)
+
+
+_CELL: Any = Variable.__dict__["_cell"]  # as a variable has it itself
 
 
 def _copied(
