@@ -1,5 +1,7 @@
 """`raise` under a condition of the run, in a `try` of the function that catches it."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -117,3 +119,103 @@ def test_a_handler_may_raise_again():
 
     with pytest.raises(ValueError, match="always"):
         again(np.ones(2))
+
+
+# -- what Python raises, for values that only the run knows ---------------------------------------
+
+
+def root(x):
+    try:
+        return math.sqrt(x)
+    except ValueError:
+        return -1.0
+
+
+def quotient(a, b):
+    try:
+        y = a / b
+    except ZeroDivisionError:
+        y = -1.0
+    return y
+
+
+def item(x, i):
+    try:
+        v = x[i]
+    except IndexError:
+        v = x[0] - 7.0
+    return v
+
+
+def known_keys(x):
+    known, n = {1: 10, 3: 30}, 0
+    for v in x:
+        try:
+            n += known[v]
+        except KeyError as error:  # noqa: F841
+            n += 1
+    return n
+
+
+def quotients(x):
+    n = 0
+    for i in range(len(x)):
+        try:
+            n += 10 // int(x[i])
+        except ArithmeticError:
+            n += 100
+    return n
+
+
+def counted(x):
+    counts = {}
+    for v in x:
+        try:
+            counts[v] += 1
+        except KeyError:
+            counts[v] = 1
+    return counts
+
+
+def logarithms(x):
+    total = 0.0
+    try:
+        for v in x.tolist():
+            total += math.log(v)
+    except ValueError:
+        total = -99.0
+    return total
+
+
+def test_handlers_of_what_python_raises():
+    x = np.array([1, 3, 0, 7, 3])
+    cases = [
+        (root, [(4.0,), (-4.0,)]),
+        (quotient, [(4.0, 2.0), (4.0, 0.0), (3, 2), (3, 0), (4, 0)]),
+        (item, [(x * 1.0, 2), (x * 1.0, 5), (x * 1.0, -5), (x * 1.0, -6)]),
+        (known_keys, [(x,)]), (quotients, [(x,)]), (counted, [(x,)]),
+        (logarithms, [(x + 1.0,), (x * 1.0,)]),
+    ]  # fmt: skip
+    for function, calls in cases:
+        jitted = td.jit(function)
+        for arguments in calls:
+            assert jitted(*arguments) == function(*arguments), (function.__name__, arguments)
+
+
+def test_errors_that_no_handler_of_the_trace_can_catch_are_raised():
+    def within(x, y):
+        try:
+            return [math.sqrt(x) / v for v in (y, 1.0)][0]
+        except (ValueError, ZeroDivisionError):
+            return -1.0
+
+    jitted = td.jit(within)
+    assert jitted(4.0, 2.0) == 1.0
+    with pytest.raises(ValueError, match="passed the except clause"):
+        jitted(-4.0, 2.0)
+    with pytest.raises(ZeroDivisionError, match="passed the except clause"):
+        jitted(4.0, 0.0)
+    plain = td.jit(lambda x: math.sqrt(x) + math.log(x))
+    assert plain(1.0) == 1.0
+    with pytest.raises(ValueError, match="math domain error"):
+        plain(-1.0)

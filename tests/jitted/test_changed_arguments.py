@@ -131,6 +131,21 @@ def test_branches_change_what_they_find_by_name() -> None:
             see(i)
         return found
 
+    def united(x: Any) -> Any:
+        parent = [0, 1, 2, 3, 4, 5, 6, 7]
+
+        def find(v: Any) -> Any:
+            while parent[v] != v:
+                parent[v] = parent[parent[v]]
+                v = parent[v]
+            return v
+
+        for i in range(len(x) - 1):
+            a, b = find(x[i]), find(x[i + 1])
+            if a != b:
+                parent[a] = b
+        return parent
+
     def keep(x: Any) -> Any:
         kept: Any = []
 
@@ -144,6 +159,8 @@ def test_branches_change_what_they_find_by_name() -> None:
 
     x = np.array([3, 1, 4, 1, 5, 9, 2, 6])
     assert td.jit(largest)(x) == largest(x)
+    x = np.random.default_rng(0).integers(0, 8, 100)
+    assert td.jit(united)(x) == united(x)
     with pytest.raises(TypeError, match="the lists have different lengths"):
         td.jit(keep)(np.arange(5))
 

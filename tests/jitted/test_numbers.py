@@ -108,3 +108,17 @@ def test_python_refuses_negative_shifts() -> None:
     assert shifted(np.array([3])) == 40
     with pytest.raises(ValueError, match="negative shift count"):
         shifted(np.array([-1]))
+
+
+def test_or_and_and_of_numbers_give_numbers():
+    def chosen(n, m, x, t):
+        flags = 0
+        if n or x[0] > 5:
+            flags = 1
+        if n and x[0] > 5:
+            flags += 2
+        return n or m, n and m, (n > 2) and m, (n > 2) or m, n or t, n or m or t, flags
+
+    x, jitted = np.array([6, -1]), td.jit(chosen)
+    for arguments in [(0, 0, x, 0.5), (3, 2, x, 0.0), (0, 7, -x, 1.5), (5, 0, x, 0.0)]:
+        assert jitted(*arguments) == chosen(*arguments)

@@ -150,3 +150,20 @@ def test_comparisons_of_tuples() -> None:
     jitted = td.jit(of_tuples)
     for x in (2.0, 4.0, 4.5):
         assert jitted(V, x) == of_tuples(V, x)
+
+
+def test_is_true_is_decided_by_the_program():
+    def count(x):
+        n = 0
+        for i in range(len(x)):
+            large = int(x[i]) > 2
+            if large is True:
+                n += 1
+            if large is not False:
+                n += 10
+            if True is (x[i] > 2):  # one of NumPy's is no bool of Python's
+                n += 100
+        return n
+
+    x = np.arange(6)
+    assert td.jit(count)(x) == count(x) == 33

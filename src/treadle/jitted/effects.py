@@ -29,11 +29,10 @@ class ChangesOutside(NotStaged):
         holders: those among them that may be variables: lists and dicts.
     """
 
-    def __init__(self, changed: Sequence[Any], attributes: Container[int]) -> None:
+    def __init__(self, what: str, changed: Sequence[Any], attributes: Container[int]) -> None:
         super().__init__(
-            f"A loop or branch changes a {type(changed[0]).__name__} of Python's that is no "
-            "variable of it, which would happen once for each time that it is traced"
-            f"{at(user_origin())}"
+            f"A {what} changes a {type(changed[0]).__name__} of Python's that is no variable of "
+            f"it, which happens once for each time that the {what} is traced{at(user_origin())}"
         )
         self.changed = changed
         self.holders = [
@@ -47,12 +46,14 @@ class left_alone:
     Args:
         function: the body.
         known: objects that it may change.
+        what: what users call it.
 
     Raises:
         ChangesOutside: it changes one; all of them have their earlier content again.
     """
 
-    def __init__(self, function: Any, known: Iterable[Any] = ()) -> None:
+    def __init__(self, function: Any, known: Iterable[Any] = (), what: str = "loop") -> None:
+        self._what = what
         search, may = _Search(), {id(k) for k in known}
         found = [f for f in search.objects(function) if id(f) not in may]
         self._kept, self._attributes = [(f, _content(f)) for f in found], search.attributes
@@ -63,7 +64,7 @@ class left_alone:
     def __exit__(self, kind: Any, *error: object) -> None:
         changed = [found for found, before in self._kept if _restore(found, before)]
         if kind is None and changed:
-            raise ChangesOutside(changed, self._attributes)
+            raise ChangesOutside(self._what, changed, self._attributes)
 
 
 def _content(value: Any) -> list[Any]:

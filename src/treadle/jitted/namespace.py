@@ -42,6 +42,7 @@ from treadle.jitted.arrays import (
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
 from treadle.jitted.printing import printed
 from treadle.jitted.random_numbers import CONSTRUCTORS, GENERATORS, Drawing, drawing
+from treadle.jitted.refused_numbers import check_math
 from treadle.jitted.storage import captured_storage
 from treadle.jitted.tables import Table, set_of
 from treadle.jitted.written import traced
@@ -131,6 +132,8 @@ def _math(function: Any) -> Callable[..., Any]:
         if written is not None and is_traced([*args, *options.values()]):
             return traced(written, *map(_number_or_list, args), **options)
         numbers = [as_number(a) for a in args]
+        if is_traced(numbers):
+            check_math(function, numbers)
         if takes_complex and is_traced(numbers):
             numbers = [apply(complex, n) for n in numbers]
         return function(*numbers, **options) if options else apply(function, *numbers)

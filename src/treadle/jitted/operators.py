@@ -44,6 +44,7 @@ from treadle.jitted.builtin_functions import (
     zip,
 )
 from treadle.jitted.conversion import call
+from treadle.jitted.foreseen import divides_by_zero, lacks_key, lacks_position, refuses
 from treadle.jitted.items import (
     attribute,
     get_item,
@@ -54,6 +55,7 @@ from treadle.jitted.items import (
 )
 from treadle.jitted.namespace import add_stand_in
 from treadle.jitted.optional_values import is_none
+from treadle.jitted.refused_numbers import trying
 from treadle.jitted.statements import (
     and_,
     assert_stmt,
@@ -62,6 +64,7 @@ from treadle.jitted.statements import (
     if_exp,
     if_stmt,
     in_,
+    is_truth,
     not_,
     or_,
     pass_on,
@@ -77,10 +80,12 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined", "enumerate",
+    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined",
+    "divides_by_zero", "enumerate",
     "equal", "filter", "float", "for_stmt", "generator", "get_item", "if_exp", "if_stmt", "in_",
-    "int", "is_none", "item", "iter", "iterable", "len", "list", "list_comp", "map", "max", "min",
-    "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range",
-    "reversed", "set_attribute_item", "set_item", "sorted", "sum", "tuple", "undefined",
+    "int", "is_none", "is_truth", "item", "iter", "iterable", "lacks_key",
+    "lacks_position", "len", "list", "list_comp", "map", "max", "min",
+    "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range", "refuses",
+    "reversed", "set_attribute_item", "set_item", "sorted", "sum", "trying", "tuple", "undefined",
     "update_attribute_item", "update_item", "while_stmt", "zip",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 
 from treadle.autograph.errors import UndefinedVariableError
 from treadle.autograph.operators.logical import MOST_NESTED
+from treadle.autograph.operators.places import content_place
 from treadle.autograph.operators.rolled_items import use_up
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
@@ -54,7 +55,12 @@ from treadle.jitted.tables import (
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.logic import logical_not
-from treadle.ops.numbers.python_numbers import SymbolicNumber, ValueNeededError, symbolic_number
+from treadle.ops.numbers.python_numbers import (
+    SymbolicNumber,
+    ValueNeededError,
+    apply,
+    symbolic_number,
+)
 from treadle.ops.shaping.creation import zeros
 from treadle.ops.shaping.reshaping import reshape_to
 
@@ -111,8 +117,8 @@ def and_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
             if len(rest) > MOST_NESTED:
                 head = and_(lambda: value, *rest[:MOST_NESTED])  # noqa: B023
                 return and_(lambda: head, *rest[MOST_NESTED:])  # noqa: B023
-            no = _like_bools(value, False)
-            return if_exp(value, lambda: _truth_kept(and_(*rest)), lambda: no)  # noqa: B023
+            last = _Last(value, False)
+            return if_exp(value, lambda: last.given(and_(*rest)), last.instead)  # noqa: B023
         if not test:
             return value
         value = other()
@@ -129,12 +135,48 @@ def or_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
             if len(rest) > MOST_NESTED:
                 head = or_(lambda: value, *rest[:MOST_NESTED])  # noqa: B023
                 return or_(lambda: head, *rest[MOST_NESTED:])  # noqa: B023
-            yes = _like_bools(value, True)
-            return if_exp(value, lambda: yes, lambda: _truth_kept(or_(*rest)))  # noqa: B023
+            last = _Last(value, True)
+            return if_exp(not_(value), lambda: last.given(or_(*rest)), last.instead)  # noqa: B023
         if test:
             return value
         value = other()
     return value
+
+
+class _Last:
+    """What ``value or rest`` and ``value and rest`` give: a number where the rest is one, else a
+    truth.
+
+    Args:
+        value: the operand before the rest.
+        truth: its truth where it is the result.
+    """
+
+    def __init__(self, value: Any, truth: bool) -> None:
+        self.value, self.truth, self.is_number = value, _like_bools(value, truth), False
+
+    def given(self, rest: Any) -> Any:
+        """The rest, which is traced first."""
+        rest = direct(rest)
+        self.is_number = _is_number(rest) and not isinstance(self.value, TracedSequence)
+        return rest if self.is_number else _truth_kept(rest)
+
+    def instead(self) -> Any:
+        """The value, where it is the result."""
+        if not self.is_number:
+            return self.truth
+        value = direct(self.value)
+        is_bool = type(value) is SymbolicNumber and value.kind is bool
+        return apply(int, value) if is_bool else value
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number, and no truth."""
+    if type(value) is SymbolicNumber:
+        return value.kind is not bool
+    if isinstance(value, Scalar):
+        return not value.tensor.dtype.is_bool
+    return isinstance(value, int | float | complex) and type(value) is not bool
 
 
 def _like_bools(value: Any, truth: bool) -> Any:
@@ -170,6 +212,14 @@ def in_(item: Any, container: Any) -> Any:
     if isinstance(container, list | tuple | range) and is_traced([item, *container]):
         return or_(lambda: False, *(_equal_to(item, e) for e in container))
     return item in container
+
+
+def is_truth(value: Any, truth: bool) -> Any:
+    """``value is True`` or ``value is False``, which one of NumPy's bools never is."""
+    value = direct(value)
+    if type(value) is not SymbolicNumber or value.kind is not bool:
+        return value is truth
+    return value if truth else not_(value)
 
 
 def equal(a: Any, b: Any) -> Any:
@@ -307,7 +357,7 @@ def _merged(
 
     def side(run: Callable[..., Any]) -> Callable[[], Any]:
         def traced() -> Any:
-            with left_alone(run, (*holders, *_held(state))):
+            with left_alone(run, (*holders, *_held(state)), "branch"):
                 try:
                     result = run(*map(own_copy, state))
                     origins.append([origin_of(v) for v in _several(result)])
@@ -321,9 +371,11 @@ def _merged(
     result, placed = branch(found, side(then), side(otherwise), (*state, *holders))
     for place, value in zip(kept, placed, strict=True):
         place.set(value)
-    for value, *found_in in zip(_several(result), *origins, strict=True):
-        if any(o is not found_in[0] for o in found_in):
-            is_another(value)
+    values = _several(result)
+    if all(len(o) == len(values) for o in origins):  # else one variable has a tuple
+        for value, *found_in in zip(values, *origins, strict=True):
+            if any(o is not found_in[0] for o in found_in):
+                is_another(value)
     return result
 
 
@@ -347,7 +399,7 @@ def if_exp(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> 
 
     def side(run: Callable[[], Any], holders: State) -> Callable[[], Any]:
         def traced() -> Any:
-            with left_alone(run, holders):
+            with left_alone(run, holders, "branch"):
                 return run()
 
         return traced
@@ -384,6 +436,27 @@ class _Body:
                 i for i, (v, s) in enumerate(pairs) if origin_of(v) is not origin_of(s)
             }
         return (*values, *(p.get() for p in self.places))
+
+    def staged(self, values: State, run: Callable[[State], State]) -> State:
+        """The loop in the graph: ``run(values)``. Lists that the body changes and finds by name are
+        variables of it, too."""
+        places = self.places
+        holders: State = ()
+        try:
+            while True:
+                try:
+                    with left_alone(self.body, holders):
+                        return run(values)
+                except ChangesOutside as problem:
+                    new = [h for h in problem.holders if type(h) is list]
+                    if not new or len(new) < len(problem.changed):
+                        raise
+                    holders = (*holders, *new)
+                    self.places = [*self.places, *map(content_place, new)]
+                    values = (*values, *map(list, new))
+        except Exception:
+            self.places = places
+            raise
 
     def set_places(self, state: State) -> None:
         for place, value in zip(self.places, state[self.count :], strict=True):
@@ -423,8 +496,10 @@ def while_stmt(
             return loop.end(values)
         if isinstance(go, Tensor) or steps < _PEELED:
             try:
-                with left_alone(loop.body):
-                    ended = _staged(proceed, loop.step, values, grows=isinstance(go, Tensor))
+                grows = isinstance(go, Tensor)
+                ended = loop.staged(
+                    values, functools.partial(_staged, proceed, loop.step, grows=grows)
+                )
                 return loop.end(ended)
             except UNSTAGED as problem:
                 _check_owner(problem)
@@ -465,8 +540,8 @@ def for_stmt(
     for peeled in range(_PEELED + 1):
         peels = size is not None and peeled < _PEELED
         try:
-            with left_alone(loop.body):
-                ended = _counted_for(loop, counted, values, until, peels)
+            run = functools.partial(_counted_for, loop, counted, until=until, peels=peels)
+            ended = loop.staged(values, run)
             if live is not None:
                 use_up(iterable, None)
             return loop.end(ended)

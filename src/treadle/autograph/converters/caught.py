@@ -76,13 +76,25 @@ def _statement(node: Any, names: Names) -> list[Any]:
         body = copy.deepcopy(node.handlers[number - 1].body)
         after = [place(gast.If(test, body, after), node.handlers[number - 1])]
     inner = [place(once, first), *after]
-    assigned = writes(node.body)
+    assigned = writes(node.body) | set(_with_new_items(node.body))
     if any(assigned & reads(h.body) for h in node.handlers):
         node.handlers = []
     if not node.handlers and not node.finalbody:
         return [before, *inner]
     node.body, node.orelse = (inner, []) if not node.handlers else ([inner[0]], after)
     return [before, node]
+
+
+def _with_new_items(body: list[Any]) -> Iterator[str]:
+    """The variables that a block assigns items of."""
+    for node in body:
+        for part in walk(node):
+            if isinstance(part, gast.Subscript) and isinstance(part.ctx, gast.Store):
+                base = part.value
+                while isinstance(base, gast.Subscript):
+                    base = base.value
+                if isinstance(base, gast.Name):
+                    yield base.id
 
 
 def _looks(handler: Any) -> bool:
@@ -111,7 +123,7 @@ def _handler(handlers: list[Any], raised: Any) -> int | None:
         return None
     for number, handler in enumerate(handlers, 1):
         kinds = handler.type.elts if isinstance(handler.type, gast.Tuple) else [handler.type]
-        found = [_takes(kind, error.id) for kind in kinds]
+        found = [takes(kind, error.id) for kind in kinds]
         if True in found:
             return number
         if None in found:
@@ -119,7 +131,7 @@ def _handler(handlers: list[Any], raised: Any) -> int | None:
     return None
 
 
-def _takes(kind: Any, raised: str) -> bool | None:
+def takes(kind: Any, raised: str) -> bool | None:
     """Whether an ``except`` of a class takes an exception of another one; None: only the run can
     tell."""
     if kind is None:

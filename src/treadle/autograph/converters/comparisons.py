@@ -5,6 +5,7 @@ before                      after
 ==========================  ================================
 ``x is None``               ``ag__.is_none(x)``
 ``x is not None``           ``not ag__.is_none(x)``
+``x is True``               ``ag__.is_truth(x, True)``
 ``p == (i, j)``             ``ag__.equal(p, (i, j))``
 ``p != (i, j)``             ``not ag__.equal(p, (i, j))``
 ==========================  ================================
@@ -33,6 +34,8 @@ class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
         if isinstance(op, gast.Is | gast.IsNot) and sum(map(_is_none, sides)) == 1:
             (other,) = (s for s in sides if not _is_none(s))
             found = operator("is_none", other)
+        elif isinstance(op, gast.Is | gast.IsNot) and sum(map(_is_truth, sides)) == 1:
+            found = operator("is_truth", *sorted(sides, key=_is_truth))
         elif isinstance(op, gast.Eq | gast.NotEq) and any(map(_is_tuple, sides)):
             found = operator("equal", *sides)
         else:
@@ -45,6 +48,10 @@ class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
 
 def _is_none(node: Any) -> bool:
     return isinstance(node, gast.Constant) and node.value is None
+
+
+def _is_truth(node: Any) -> bool:
+    return isinstance(node, gast.Constant) and isinstance(node.value, bool)
 
 
 def _is_tuple(node: Any) -> bool:

@@ -15,7 +15,8 @@ before                      after
 
 Left alone are keys that only mappings have (text), variables that evidently hold Python's own
 containers and are not in a branch or loop that may depend on a tensor, and variables of other
-functions.
+functions. In jitted functions, whose objects change in place, ``ag__.set_item(x, k, v)`` alone
+changes these.
 """
 
 from __future__ import annotations
@@ -112,12 +113,15 @@ class Items:
         base = _base(target)
         if isinstance(base, gast.Attribute):
             return True
-        if not isinstance(base, gast.Name) or base.id not in self.local:
+        if not isinstance(base, gast.Name):
             return False
+        keyed = bool(getattr(target, "keyed", False))
+        if base.id not in self.local:
+            return keyed
         alone = base.id in self.containers and not self.around and target.value is base
-        if alone and not getattr(target, "keyed", False):
+        if alone and not keyed:
             return False
-        return self.may_assign(base.id)
+        return keyed or self.may_assign(base.id)
 
     def may_assign(self, name: str) -> bool:
         return not any(self.obstacle(node, name) for node in self.around)
@@ -213,6 +217,8 @@ class Items:
         kind = "set" if symbol is None else "update"
         if isinstance(base, gast.Name):
             made = build.operator(f"{kind}_item", build.load(base.id), *rest)
+            if base.id not in self.local or not self.may_assign(base.id):
+                return build.place(gast.Expr(made), at)
             statement = build.assign([base.id], made, at)
             statement.updates = base.id
             return statement

@@ -662,6 +662,9 @@ def _binary(function: Callable[[Any, Any], Any], reflected: bool) -> Callable[..
             return numpy_rules.call(_UFUNCS[function], *operands)
         if not isinstance(other, bool | int | float | complex | np.generic):
             return NotImplemented
+        if function in _DIVISIONS and numpy_rules.call is not None:
+            for check in _division_checks:
+                check(self if reflected else other)
         return apply(function, other, self) if reflected else apply(function, self, other)
 
     return method
@@ -676,6 +679,15 @@ _UFUNCS: dict[Any, np.ufunc] = {
     operator.gt: np.greater, operator.ge: np.greater_equal, operator.eq: np.equal,
     operator.ne: np.not_equal,
 }  # fmt: skip
+
+
+_DIVISIONS = frozenset({operator.truediv, operator.floordiv, operator.mod})
+_division_checks: list[Callable[[Any], None]] = []
+
+
+def set_division_check(check: Callable[[Any], None]) -> None:
+    """Call `check` with each divisor, where NumPy's rules hold."""
+    _division_checks[:] = [check]
 
 
 class _NumpyRules(threading.local):

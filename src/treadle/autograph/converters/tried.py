@@ -1,0 +1,117 @@
+"""What Python itself may raise in a ``try`` becomes a ``raise`` that a condition decides.
+
+Before::
+
+    try:
+        y = a / b
+    except ZeroDivisionError:
+        y = 0.0
+
+After::
+
+    try:
+        if ag__.divides_by_zero(b):
+            raise ZeroDivisionError("division by zero")
+        y = a / b
+    except ZeroDivisionError:
+        y = 0.0
+
+Only the program knows `b`: no handler can see an error in the trace. The ``raise`` becomes a jump
+to the handler (`caught`). This is done for divisions, functions of ``math`` and items in simple
+statements, where operands are names, constants and arithmetic of them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import gast
+
+from treadle.autograph.analysis.activity import FUNCTIONS
+from treadle.autograph.analysis.jumps import blocks
+from treadle.autograph.analysis.walking import walk
+from treadle.autograph.build import constant, load, operator, place
+from treadle.autograph.converters.caught import takes
+
+_SIMPLE = (gast.Assign, gast.AugAssign, gast.AnnAssign, gast.Return, gast.Expr)
+_DIVISIONS = (gast.Div, gast.FloorDiv, gast.Mod)
+_MATH = frozenset({"sqrt", "log", "log2", "log10", "log1p", "acos", "asin", "acosh", "atanh"})
+_PURE = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "round"})
+_LATER = (gast.IfExp, gast.BoolOp, gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp,
+          gast.GeneratorExp)  # fmt: skip
+_OPERANDS = (gast.Name, gast.Constant, gast.BinOp, gast.UnaryOp, gast.Attribute, gast.Subscript,
+             gast.Tuple, gast.operator, gast.unaryop, gast.expr_context)  # fmt: skip
+
+
+def write_raises(root: Any) -> None:
+    """Write the ``raise`` statements into the bodies of the ``try`` statements in a tree."""
+    for node in walk(root):
+        if isinstance(node, gast.Try) and node.handlers:
+            _block(node.body, node.handlers)
+
+
+def _block(body: list[Any], handlers: list[Any]) -> None:
+    out: list[Any] = []
+    for node in body:
+        if isinstance(node, _SIMPLE):
+            out += _raises(node, handlers)
+        elif not isinstance(node, (*FUNCTIONS, gast.ClassDef, gast.Try)):
+            for block in blocks(node):
+                _block(block, handlers)
+        out.append(node)
+    body[:] = out
+
+
+def _raises(statement: Any, handlers: list[Any]) -> Iterator[Any]:
+    """The conditions under which a statement raises what a handler catches."""
+    for found in _evaluated(statement):
+        for test, error, *args in _failures(found):
+            if any(_takes(h, error) for h in handlers):
+                raised = gast.Raise(gast.Call(load(error), args, []), None)
+                yield place(gast.If(test, [place(raised, statement)], []), statement)
+
+
+def _takes(handler: Any, error: str) -> bool:
+    kind = handler.type
+    return any(takes(k, error) for k in (kind.elts if isinstance(kind, gast.Tuple) else [kind]))
+
+
+def _evaluated(node: Any) -> Iterator[Any]:
+    """The expressions that a statement evaluates whatever their values are, inner ones first."""
+    for field in gast.iter_child_nodes(node):
+        if not isinstance(field, _LATER):
+            yield from _evaluated(field)
+    yield node
+
+
+def _failures(node: Any) -> Iterator[tuple[Any, ...]]:
+    """Conditions, each with the name and the arguments of the exception that Python raises."""
+    if isinstance(node, gast.BinOp | gast.AugAssign) and isinstance(node.op, _DIVISIONS):
+        divisor = node.right if isinstance(node, gast.BinOp) else node.value
+        if _is_operand(divisor) and not isinstance(divisor, gast.Constant):
+            test = operator("divides_by_zero", copy.deepcopy(divisor))
+            yield test, "ZeroDivisionError", constant("division by zero")
+    elif isinstance(node, gast.Call) and len(node.args) == 1 and _is_operand(node.args[0]):
+        function = node.func
+        of_module = isinstance(function, gast.Attribute) and isinstance(function.value, gast.Name)
+        if of_module and function.value.id == "math" and function.attr in _MATH:
+            name, number = constant(function.attr), copy.deepcopy(node.args[0])
+            yield operator("refuses", name, number), "ValueError", constant("math domain error")
+    item = node.target if isinstance(node, gast.AugAssign) else node
+    if isinstance(item, gast.Subscript) and (item is not node or isinstance(node.ctx, gast.Load)):
+        parts = item.value, item.slice
+        if all(map(_is_operand, parts)) and not isinstance(item.slice, gast.Constant):
+            held, key = map(copy.deepcopy, parts)
+            yield operator("lacks_position", held, key), "IndexError", constant("out of range")
+            yield operator("lacks_key", held, key), "KeyError", copy.deepcopy(key)
+
+
+def _is_operand(node: Any) -> bool:
+    """Whether evaluating an expression once more changes nothing."""
+    return all(
+        isinstance(n, _OPERANDS)
+        or (isinstance(n, gast.Call) and isinstance(n.func, gast.Name) and n.func.id in _PURE)
+        for n in walk(node)
+    )
