@@ -444,9 +444,9 @@ __getattr__ = provided(__name__, {
     "treadle.io.tensor_protos": "make_ndarray make_tensor_proto",
     "treadle.jitted": "grad jit value_and_grad",
     "treadle.keras": "initializers losses metrics optimizers",
-    "treadle.keras.initializers": """
-        constant_initializer ones_initializer=Ones random_normal_initializer=RandomNormal
-        random_uniform_initializer zeros_initializer=Zeros
+    "treadle.keras.top_level_initializers": """
+        constant_initializer ones_initializer random_normal_initializer random_uniform_initializer
+        zeros_initializer
         """,
     "treadle.ops.asserts": "assert_equal assert_greater assert_less assert_rank",
     "treadle.ops.collections.mapping": "foldl foldr map_fn scan",

@@ -321,3 +321,14 @@ def test_such_a_function_in_a_loop_and_for_each_example():
         expected = derivatives(plain, x, 2)
         for a, b in zip((value, first, second), expected, strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy())
+
+
+def test_results_of_integers_in_functions():
+    @td.custom_gradient
+    def kept(x, count):
+        return (x * 2.0, count), lambda dx, dcount: (dx * 10.0, dcount)
+
+    v = td.Variable(1.0)
+    with td.GradientTape() as tape:
+        y, count = td.function(kept)(v, td.constant(3))
+    assert float(tape.gradient(y, v)) == 10.0 and int(count) == 3

@@ -687,3 +687,19 @@ def test_cases_of_tests_with_sessions_and_without(tmp_path: Path, mode: str) -> 
     (tmp_path / "cases.py").write_text(CASES)
     done = _run("import runpy; runpy.run_path('cases.py', run_name='__main__')", tmp_path, mode)
     assert "OK (skipped=1)" in done.stderr and done.returncode == 0, done.stderr
+
+
+MESSAGES = """
+import treadle
+tf = treadle.compat.as_tensorflow()
+from tensorflow.core.example import example_pb2, feature_pb2
+
+feature = feature_pb2.Feature(int64_list=feature_pb2.Int64List(value=[3]))
+example = example_pb2.Example(features=feature_pb2.Features(feature={"a": feature}))
+print(treadle.train.Example.FromString(example.SerializeToString()) == example)
+"""
+
+
+def test_messages_of_examples_by_their_private_modules(tmp_path: Path) -> None:
+    done = _run(MESSAGES, tmp_path)
+    assert done.stdout == "True\n", done.stderr

@@ -112,3 +112,35 @@ def test_old_names_of_windows():
     np.testing.assert_array_equal(found[2].reshape(4, 4), np.max([t + a for a, t in taps], axis=0))
     turned = [t - a for (a, _), (_, t) in zip(reversed(taps), taps, strict=True)]
     np.testing.assert_array_equal(found[3].reshape(4, 4), np.min(turned, axis=0))
+
+
+def test_fused_batch_norm_of_halves_volumes_and_running_moments():
+    rng = np.random.default_rng(0)
+    scale, offset, mean = rng.normal(size=(3, 2)).astype(np.float32)
+    variance = rng.random(2).astype(np.float32) + 1
+    for shape, kind, first in (
+        ((2, 3, 3, 2), np.float16, False), ((2, 2, 3, 2, 2), np.float32, False),
+        ((2, 2, 3, 2, 3), np.float32, True),
+    ):  # fmt: skip
+        x = rng.normal(size=shape).astype(kind)
+        last = np.moveaxis(x, 1, -1) if first else x
+        axes = tuple(range(x.ndim - 1))
+        own, count = (last.astype("f").mean(axes), last.astype("f").var(axes)), last.size // 2
+        layout = {4: "NHWC", 5: "NCDHW" if first else "NDHWC"}[x.ndim]
+        for training, factor in ((True, 1.0), (True, 0.25), (False, 1.0)):
+            made = tf.nn.fused_batch_norm(
+                tf.constant(x), scale, offset, mean, variance, data_format=layout,
+                is_training=training, exponential_avg_factor=factor,
+            )  # fmt: skip
+            y, *moments = run(*made)
+            m, v = own if training else (mean, variance)
+            expected = (last - m) / np.sqrt(v + 0.001) * scale + offset
+            expected = np.moveaxis(expected, -1, 1) if first else expected
+            assert y.dtype == kind and moments[0].dtype == np.float32
+            tolerance = 3e-3 if kind is np.float16 else 1e-5
+            np.testing.assert_allclose(y, expected, rtol=tolerance, atol=tolerance)
+            told = (own[0], own[1] * count / (count - 1)) if training else (mean, variance)
+            for found, new, old in zip(moments, told, (mean, variance), strict=True):
+                np.testing.assert_allclose(found, old + factor * (new - old), rtol=1e-4)
+    with pytest.raises(ValueError, match="must be given"):
+        tf.nn.fused_batch_norm(x, scale, offset, is_training=False)

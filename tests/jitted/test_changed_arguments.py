@@ -79,14 +79,73 @@ def test_calls_in_functions_and_under_tapes() -> None:
     assert np.array_equal(y, np.arange(3.0) + 1.0) and np.array_equal(values[0], x * 2.0)
 
 
-def test_lists_that_only_the_run_knows_are_not_lost() -> None:
-    @td.jit
-    def grow(values: Any, n: Any) -> None:
-        for i in range(n):
-            values.append(i * 0.5)
+def test_lists_dicts_and_sets_that_only_the_run_knows_are_the_callers() -> None:
+    def grow(values: Any, counts: Any, seen: Any, x: Any) -> Any:
+        other = values
+        for v in x:
+            if v > 2:
+                values.append(v * 0.5)
+            counts[v] = counts.get(v, 0.0) + 1.0
+            seen.add(v)
+        counts.pop(x[0])
+        return len(other), other
 
-    with pytest.raises(UnboundLocalError, match="in a list that grew in a loop"):
-        grow([1.0], 300)
+    given = [([1.0], {7: 1.0}, {3, 5}, np.arange(n) % 6) for n in (8, 300)]
+    jitted = td.jit(grow)
+    for one in given:
+        own = copy.deepcopy(one)
+        assert jitted(*own) == grow(*one)
+        assert own[:3] == one[:3]
+
+
+def test_two_names_of_a_list_that_grows_are_one_list_or_refused() -> None:
+    def names(values: Any, x: Any) -> None:
+        other = values
+        for v in x:
+            if v > 2:
+                values.append(v)
+                other.append(0)
+
+    def rebound(values: Any, x: Any) -> Any:
+        for i in range(len(x)):
+            if x[i] > 2:
+                values = [v * 2 for v in values]
+            values.append(x[i])
+        return values
+
+    with pytest.raises(TypeError, match="two names"):
+        td.jit(names)([0], np.arange(300))
+    assert td.jit(rebound)([1], np.arange(5)) == rebound([1], np.arange(5))
+
+
+def test_branches_change_what_they_find_by_name() -> None:
+    def largest(x: Any) -> Any:
+        found = [0, -1]
+
+        def see(i: Any) -> None:
+            if x[i] > found[0]:
+                found[0] = x[i]
+                found[1] = i
+
+        for i in range(len(x)):
+            see(i)
+        return found
+
+    def keep(x: Any) -> Any:
+        kept: Any = []
+
+        def see(v: Any) -> None:
+            if v > 2:
+                kept.append(v)
+
+        for v in x:
+            see(v)
+        return len(kept)
+
+    x = np.array([3, 1, 4, 1, 5, 9, 2, 6])
+    assert td.jit(largest)(x) == largest(x)
+    with pytest.raises(TypeError, match="the lists have different lengths"):
+        td.jit(keep)(np.arange(5))
 
 
 def sieve(n: Any) -> Any:

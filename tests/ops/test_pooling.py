@@ -194,3 +194,25 @@ def test_wrong_arguments():
         td.nn.max_pool2d(IMAGES, 0, 1, "VALID")
     with pytest.raises(TypeError, match="int32"):
         td.nn.avg_pool2d(IMAGES.astype(np.int32), 2, 2, "VALID")
+
+
+def test_windows_of_several_channels():
+    x = td.constant(np.arange(2 * 2 * 3 * 6).reshape(2, 2, 3, 6) % 5, td.float32)
+    sizes = [1, 1, 1, 3]
+
+    def pooled(x):
+        return td.nn.max_pool2d(x, sizes, sizes, "SAME")
+
+    groups = x.numpy().reshape(2, 2, 3, 2, 3)
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y = td.function(pooled)(x)
+    np.testing.assert_array_equal(y, groups.max(-1))
+    np.testing.assert_array_equal(pooled(x), y)
+    winners = np.eye(3, dtype=np.float32)[groups.argmax(-1)]  # the first ones
+    np.testing.assert_array_equal(tape.gradient(y, x), winners.reshape(x.shape))
+    for sizes, steps in (([1, 2, 1, 2], [1, 1, 1, 2]), ([1, 1, 1, 2], [1, 1, 1, 1])):
+        with pytest.raises(td.errors.UnimplementedError, match="window over several channels"):
+            td.nn.max_pool2d(x, sizes, steps, "SAME")
+    with pytest.raises(td.errors.UnimplementedError, match="do not evenly divide"):
+        td.nn.max_pool2d(x, [1, 1, 1, 4], [1, 1, 1, 4], "VALID")

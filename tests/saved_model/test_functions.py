@@ -394,3 +394,71 @@ def test_a_signature_without_a_rank_is_saved_for_all_ranks(tmp_path: Any) -> Non
     for value in (1.0, [1.0, 2.0], [[3.0]]):
         found = again.grow(td.constant(value)).numpy()
         assert found.tolist() == (np.asarray(value) * 100).tolist()
+    module.concrete = module.grow.get_concrete_function(td.TensorSpec(None, td.float32))
+    module.grow(td.constant(2.0))  # for which there is a trace then that asks for no signature
+    td.saved_model.save(module, tmp_path)
+    assert float(td.saved_model.load(tmp_path).concrete(td.constant(2.0))) == 200.0
+
+
+def _value_of(call: Any, *given: float) -> list[float]:
+    """The result of a function of variables, and what these have afterwards."""
+    made: dict[float, td.Variable] = {}
+    variables = [made.setdefault(x, td.Variable(x)) for x in given]
+    return [float(call(*variables)), *(float(v) for v in variables)]
+
+
+def test_variables_among_the_arguments(tmp_path: Any) -> None:
+    own = td.Variable(10.0)
+
+    @td.function
+    def both(v: Any, w: Any) -> Any:
+        v.assign_add(1.0)
+        w.assign_add(1.0)
+        return v * 10.0 + w
+
+    @td.function
+    def with_own(v: Any) -> Any:
+        v.assign_add(1.0)
+        own.assign_add(1.0)
+        return v * 10.0 + own
+
+    module = td.Module()
+    module.one, module.two, module.own = both, td.function(both.python_function), own
+    module.with_own = with_own
+    same = td.Variable(1.0)
+    both(same, same)
+    of_one = both.get_concrete_function(same, same)
+    of_two = module.two.get_concrete_function(td.Variable(1.0), td.Variable(2.0))
+    assert _value_of(of_two, 1.0, 2.0) == [23.0, 2.0, 3.0]
+    assert _value_of(of_two, 1.0, 1.0) == [33.0, 3.0, 3.0]  # the trace has two variables
+    with pytest.raises(td.errors.InvalidArgumentError, match="for one variable in several"):
+        of_one(td.Variable(1.0), td.Variable(2.0))
+    of_own = with_own.get_concrete_function(td.Variable(1.0))
+    assert float(of_own(own)) == 132.0 and float(own) == 12.0
+    own.assign(10.0)
+    for _ in range(2):  # a loaded model may be saved
+        td.saved_model.save(module, tmp_path)
+        module = td.saved_model.load(tmp_path)
+        assert _value_of(module.two, 1.0, 2.0) == [23.0, 2.0, 3.0]
+        assert _value_of(module.two, 1.0, 1.0) == [33.0, 3.0, 3.0]
+        assert _value_of(module.one, 1.0, 1.0) == [33.0, 3.0, 3.0]
+        with pytest.raises(ValueError, match="Could not find matching"):
+            _value_of(module.one, 1.0, 2.0)
+        module.own.assign(10.0)
+        assert _value_of(module.with_own, 1.0) == [31.0, 2.0] and float(module.own) == 11.0
+        assert float(module.with_own(module.own)) == 143.0
+        module.own.assign(10.0)
+        with td.GradientTape() as tape:
+            v, w = td.Variable(1.0), td.Variable(2.0)
+            result = module.two(v, w)
+        assert [float(g) for g in tape.gradient(result, [v, w])] == [10.0, 1.0]
+
+
+def test_tensors_as_defaults(tmp_path: Any) -> None:
+    module = td.Module()
+    given = td.constant(5.0)
+    module.f = td.function(lambda x=given: x * 2.0, input_signature=[td.TensorSpec([])])
+    for _ in range(2):
+        td.saved_model.save(module, tmp_path)
+        module = td.saved_model.load(tmp_path)
+        assert float(module.f()) == 10.0 and float(module.f(td.constant(7.0))) == 14.0

@@ -98,3 +98,34 @@ def test_python_arguments_of_a_concrete_function_are_fixed(tmp_path):
     loaded = loaded_with(model, tmp_path, power.get_concrete_function(td.TensorSpec([None]), 3))
     result = loaded.signatures["serving_default"](x=np.float32([2.0]))
     assert result["output_0"] == [8.0]
+
+
+def test_names_of_tensors_are_those_of_parameters(tmp_path):
+    names = ("A-b", "Abc", "1x", "class")
+    module = td.Module()
+    module.f = td.function(
+        lambda a, b, c, d: a + 10 * b + 100 * c + 1000 * d,
+        input_signature=[td.TensorSpec([], td.int32, name) for name in names],
+    )
+    td.saved_model.save(module, tmp_path)
+    served = td.saved_model.load(tmp_path).signatures["serving_default"]
+    given = dict(zip(("A_b", "Abc", "arg_1x", "arg_class"), map(td.constant, range(4))))
+    assert int(served(**given)["output_0"]) == 3210
+    with pytest.raises(TypeError):
+        served(td.constant(0), **dict(list(given.items())[1:]))
+    module.f = td.function(
+        lambda a, b: a - b,
+        input_signature=[td.TensorSpec([], td.int32, name) for name in ("a-b", "a/b")],
+    )
+    with pytest.raises(ValueError, match="named alike"):
+        td.saved_model.save(module, tmp_path)
+
+
+def test_signatures_are_no_attribute(tmp_path):
+    module = td.Module()
+    module.f = td.function(lambda x: x, input_signature=[td.TensorSpec([])])
+    td.saved_model.save(module, tmp_path)
+    loaded = td.saved_model.load(tmp_path)
+    loaded.signatures = {"other": loaded.signatures["serving_default"]}
+    with pytest.raises(ValueError, match="signatures"):
+        td.saved_model.save(loaded, tmp_path)

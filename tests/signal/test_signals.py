@@ -17,6 +17,15 @@ def test_short_time_transforms_are_undone():
     np.testing.assert_allclose(back[:, length:-length], X[:, length:-length], atol=1e-5)
 
 
+def test_windows_without_overlap_are_zero_where_the_forward_window_is():
+    forward = td.signal.hann_window(16).numpy()
+    inverse = td.signal.inverse_stft_window_fn(16)(16, td.float32).numpy()
+    assert inverse[0] == 0 and forward[0] == 0
+    np.testing.assert_allclose(forward[1:] * inverse[1:], 1, rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="only the last one"):
+        td.signal.dct(X, axis=0)
+
+
 @pytest.mark.parametrize("kind", [1, 2, 3, 4])
 @pytest.mark.parametrize("norm", [None, "ortho"])
 def test_cosine_transforms_are_undone(kind, norm):

@@ -256,3 +256,37 @@ writer.close()
     (path,) = event_files(tmp_path)
     assert printed.startswith("full:") and f"{path}; " in printed
     assert [entry.tag for entry in entries(tmp_path)] == ["kept", "large", "later"]
+
+
+@pytest.mark.parametrize("way", [lambda f: f, td.function])
+def test_a_condition_may_change_the_step(tmp_path, writer, way):
+    step = td.Variable(-1, dtype=td.int64)
+
+    @way
+    def second_time():
+        step.assign_add(1)
+        return step % 2 == 0
+
+    @way
+    def write():
+        return [td.summary.write("x", 1.0, step=step) for _ in range(2)]
+
+    with writer.as_default(), td.summary.record_if(second_time):
+        found = [bool(x) for _ in range(2) for x in write()]
+    assert found == [True, False, True, False]
+    assert [event.step for event in events(tmp_path)[1:]] == [0, 2]
+    with writer.as_default(), td.summary.record_if(False):
+        assert not td.summary.write("x", 1.0)  # nothing is written, so no step is missing
+
+
+def test_several_messages_are_one_and_metadata_may_be_a_tensor(tmp_path, writer):
+    metadata = b"\n\x05\n\x03foo"
+    with writer.as_default(step=3):
+        td.summary.write("x", 1.0, metadata=td.constant(metadata))
+        writer.flush()
+        kind = type(events(tmp_path)[1].summary)
+        texts = [kind(value=[kind.Value(tag=tag)]).SerializeToString() for tag in "ab"]
+        assert bool(td.summary.experimental.write_raw_pb(texts))
+    first, second = events(tmp_path)[1:]
+    assert first.summary.value[0].metadata.plugin_data.plugin_name == "foo"
+    assert [value.tag for value in second.summary.value] == ["a", "b"] and second.step == 3

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.autodiff.recording import record_custom
+from treadle.autodiff.values import zeros_for
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec
@@ -108,7 +109,10 @@ def _gradient(call: OpCall, *output_grads: Any) -> list[Any]:
             f"outside of one{at(user_origin())}"
         )
     captured = call.inputs[count + sources :]
-    found = iter(replay(label.region, [*output_grads, *captured]))
+    given = [  # None for a result of integers, which the region has a parameter for
+        zeros_for(o) if g is None else g for g, o in zip(output_grads, call.outputs, strict=True)
+    ]
+    found = iter(replay(label.region, [*given, *captured]))
     of_sources = [next(found) if there else None for there in label.present]
     return [*[None] * count, *of_sources, *[None] * len(captured)]
 

@@ -7,7 +7,6 @@ on some facts about the function's names (`facts`), and on the versions of tread
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 import linecache
 import os
@@ -19,6 +18,7 @@ from treadle.autograph.facts import Facts, hold
 from treadle.autograph.generated import code_of, parsed
 from treadle.autograph.sources import may_have_changed
 from treadle.autograph.template import Template
+from treadle.core.digests import Digest
 from treadle.core.object_cache import default_cache, stores_programs
 from treadle.core.plain_data import from_bytes, to_bytes
 from treadle.core.sources import sources
@@ -39,9 +39,9 @@ def key_of(function: types.FunctionType, recursive: bool, optional: bool) -> str
         return None
     place = code.co_qualname, code.co_firstlineno, code.co_flags, code.co_freevars
     words = [repr((*_versions(), name, place, recursive, optional)), "".join(lines)]
-    digest = hashlib.sha256("\n".join(words).encode("utf-8", "surrogatepass"))
-    digest.update(code.co_code + code.co_linetable)
-    return digest.hexdigest()[:40]
+    found = Digest("\n".join(words))
+    found.update(code.co_code + code.co_linetable)
+    return found.text
 
 
 @functools.cache

@@ -14,19 +14,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 import stat
 import warnings
 from collections.abc import Iterator
 
 from treadle.core import locks
+from treadle.core.digests import Digest
 from treadle.version import __version__
 
-MAGIC = b"treadle-object-3\n"
+MAGIC = b"treadle-object-4\n"
 MOST_BYTES = 512 << 20
 _OURS = b"treadle-object-"  # how the files of every version begin
-_DIGEST = 32
+_DIGEST = 32  # bytes
 
 
 class ObjectCache:
@@ -184,9 +184,9 @@ class ObjectCache:
 
 def _digest(kind: str, key: str, body: bytes) -> bytes:
     """The checksum of an object of this version under a name."""
-    digest = hashlib.sha256(f"{kind}\n{__version__}\n{key}\n".encode())
-    digest.update(body)
-    return digest.digest()
+    found = Digest(f"{kind}\n{__version__}\n{key}\n", digits=2 * _DIGEST)
+    found.update(body)
+    return found.value
 
 
 def _absolute(path: str) -> str:

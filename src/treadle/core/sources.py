@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from typing import NamedTuple
+
+from treadle.core.digests import digest
 
 # The packages that these may import (the test of layering says so): what they write depends on no
 # others, and every first call asks for the sizes and times of these files.
@@ -32,7 +33,7 @@ def sources(package: str) -> str:
     Args:
         package: a key of `BELOW`.
     """
-    return _digest("".join(_of_package(name) for name in (package, *BELOW[package])))
+    return digest("".join(_of_package(name) for name in (package, *BELOW[package])), 16)
 
 
 @functools.cache
@@ -41,16 +42,14 @@ def same_anywhere(package: str) -> tuple[str, int]:
     installed, and the latest time at which one of them changed, in nanoseconds."""
     files = [file for name in (package, *BELOW[package]) for file in _files(name)]
     lines = [f"{file.path.removeprefix(_ROOT).replace(os.sep, '/')} {file.size}" for file in files]
-    return _digest("\n".join(lines)), max((file.changed for file in files), default=0)
+    return digest("\n".join(lines), 16), max((file.changed for file in files), default=0)
 
 
 @functools.cache
 def _of_package(name: str) -> str:
-    return _digest("\n".join(f"{f.path} {f.size} {f.changed}" for f in _files(name)))
+    return digest("\n".join(f"{f.path} {f.size} {f.changed}" for f in _files(name)), 16)
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @functools.cache

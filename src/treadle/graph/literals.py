@@ -17,13 +17,13 @@ import ast
 import binascii
 import collections
 import functools
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.digests import digest
 from treadle.core.dtypes import DType
 from treadle.core.shapes import (
     UNKNOWN_RANK,
@@ -98,7 +98,7 @@ class DataSection:
 def array_digest(array: NDArray) -> str:
     """A digest of dtype, shape and bytes."""
     head = f"{dtypes.from_numpy(array.dtype).short}{array.shape}".encode()
-    return hashlib.sha256(head + _bytes(array)).hexdigest()[:24]
+    return digest(head + _bytes(array), 24)
 
 
 def _bytes(array: NDArray) -> bytes:

@@ -18,6 +18,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
 from treadle.jitted.errors import NotStaged
+from treadle.jitted.left import current
 from treadle.jitted.storage import Storage, captured_storage
 from treadle.jitted.views import (
     Bits,
@@ -175,7 +176,7 @@ class Grouped:
 
 def direct(value: Any) -> Any:
     """The value that one of a variable stands for."""
-    return value.get() if isinstance(value, Indirect) else value
+    return value.get() if isinstance(value, Indirect) else current(value)
 
 
 class ConcreteValueError(TypeError):

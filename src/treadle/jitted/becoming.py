@@ -6,7 +6,7 @@ from typing import Any
 
 from treadle.core.origin import at, user_origin
 from treadle.jitted.errors import NotStaged
-from treadle.jitted.grown_lists import GrownList, Template, leave
+from treadle.jitted.grown_lists import GrownList, Template
 
 
 class BecomesOther(NotStaged):
@@ -20,10 +20,6 @@ class BecomesOther(NotStaged):
 
     def made(self) -> Any:
         """What it becomes."""
-        raise NotImplementedError
-
-    def leave(self) -> None:
-        """Make the owner unusable: it would miss what the other one gets."""
         raise NotImplementedError
 
 
@@ -44,6 +40,3 @@ class NeedsList(BecomesOther):
 
     def made(self) -> GrownList:
         return GrownList.of(self.owner, self.template)
-
-    def leave(self) -> None:
-        leave(self.owner)

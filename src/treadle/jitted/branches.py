@@ -22,9 +22,9 @@ from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
 from treadle.jitted.grown_lists import (
     Grows,
     grown_like,
-    is_left,
     template_of,
 )
+from treadle.jitted.left import is_left
 from treadle.jitted.merged_arrays import MergedArray
 from treadle.jitted.optional_values import MaybeNone, maybe_none, taking
 from treadle.jitted.storage import Scope, scope

@@ -31,7 +31,6 @@ from treadle.jitted.comprehensions import (
 )
 from treadle.jitted.conversion import call
 from treadle.jitted.forms import ARRAY, form_of, joined
-from treadle.jitted.grown_lists import is_left
 from treadle.jitted.iteration import Counted, as_counted, enumerate, range, reversed, zip
 from treadle.jitted.making import array
 from treadle.jitted.operations import call_function
@@ -78,8 +77,6 @@ def len(value: Any) -> Any:
         return value.length
     if isinstance(value, Records) and not isinstance(value, Record):
         return number_of(value.dims[0])
-    if is_left(value):
-        value[0].fail()
     if isinstance(value, Counted):
         return extreme(builtins.max, 0, value.length) if value.size is None else value.size
     return builtins.len(value)

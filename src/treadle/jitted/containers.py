@@ -1,16 +1,18 @@
-"""Lists and dicts among the arguments: the function changes copies, and then the caller's hold what
-the copies hold."""
+"""Lists, dicts and sets among the arguments: the function changes copies, and then the caller's
+hold what the copies hold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from treadle.jitted.left import current, is_left
+
 Path = tuple[Any, ...]
 
 
 class Contents:
-    """What the lists and dicts among some arguments hold at the beginning.
+    """What the lists, dicts and sets among some arguments hold at the beginning.
 
     Args:
         arguments: args and kwargs, as the traced function gets them.
@@ -21,13 +23,18 @@ class Contents:
 
     def changed(self) -> list[tuple[Path, Any]]:
         """Those that hold something else now, with their paths in the arguments."""
-        return [(path, c) for path, c, before in self.held if not _same(before, _items(c))]
+        return [
+            (path, current(c)) for path, c, before in self.held
+            if is_left(c) or not _same(before, _items(c))
+        ]  # fmt: skip
 
 
 def _holders(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """The lists and dicts in a structure, what is inside first: a list that is changed may hold
-    others."""
-    if type(value) in (list, tuple, dict):
+    """The lists, dicts and sets in a structure, what is inside first: a list that is changed may
+    hold others."""
+    if type(value) is set:
+        yield path, value
+    elif type(value) in (list, tuple, dict):
         for key, part in _items(value):
             yield from _holders(part, (*path, key))
         if type(value) is not tuple:
@@ -58,7 +65,7 @@ def put(arguments: Any, paths: Sequence[Sequence[Any]], contents: Sequence[Any])
     """Have the caller's lists and dicts at `paths` hold the contents."""
     targets = [_at(arguments, path) for path in paths]
     for target, content in zip(targets, contents, strict=True):
-        if isinstance(target, dict):
+        if isinstance(target, dict | set):
             target.clear()
             target.update(content)
         else:

@@ -1,16 +1,16 @@
-"""Python's own objects that the body of a loop changes.
+"""Python's own objects that the body of a loop, or a branch, changes.
 
-A loop of the graph is traced once, or a few times, for any number of iterations. Changes of lists,
-sets, dicts and attributes that its body finds by name would happen as often as it is traced. The
-content of these objects is noted before the trace and put back after it; a loop that changes them
-is left to Python.
+A loop of the graph is traced once, or a few times, for any number of iterations, and of a branch
+both sides are. Changes of lists, sets, dicts and attributes that they find by name would happen as
+often as they are traced. The content of these objects is noted before the trace and put back after
+it; a loop that changes them is left to Python, a branch has lists and dicts among its variables.
 """
 
 from __future__ import annotations
 
 import collections
 import types
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from treadle.autograph import config
@@ -21,27 +21,49 @@ from treadle.jitted.namespace import Globals
 _CONTAINERS = (list, dict, set, bytearray, collections.deque)
 
 
-class left_alone:
-    """Trace a loop's body that changes no object of Python's which it finds by name.
+class ChangesOutside(NotStaged):
+    """A loop's body or a branch changes objects of Python's that it finds by name.
 
-    Raises:
-        NotStaged: it changes one; all of them have their earlier content again.
+    Attributes:
+        changed: the objects.
+        holders: those among them that may be variables: lists and dicts.
     """
 
-    def __init__(self, function: Any) -> None:
-        self._kept = [(found, _content(found)) for found in _Search().objects(function)]
+    def __init__(self, changed: Sequence[Any], attributes: Container[int]) -> None:
+        super().__init__(
+            f"A loop or branch changes a {type(changed[0]).__name__} of Python's that is no "
+            "variable of it, which would happen once for each time that it is traced"
+            f"{at(user_origin())}"
+        )
+        self.changed = changed
+        self.holders = [
+            c for c in changed if type(c) in (list, dict) and id(c) not in attributes
+        ]
+
+
+class left_alone:
+    """Trace a loop's body, or a branch, that changes no object of Python's which it finds by name.
+
+    Args:
+        function: the body.
+        known: objects that it may change.
+
+    Raises:
+        ChangesOutside: it changes one; all of them have their earlier content again.
+    """
+
+    def __init__(self, function: Any, known: Iterable[Any] = ()) -> None:
+        search, may = _Search(), {id(k) for k in known}
+        found = [f for f in search.objects(function) if id(f) not in may]
+        self._kept, self._attributes = [(f, _content(f)) for f in found], search.attributes
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: Any, *error: object) -> None:
-        changed = [_restore(found, before) for found, before in self._kept]
-        if kind is None and any(changed):
-            found = next(o for (o, _), c in zip(self._kept, changed, strict=True) if c)
-            raise NotStaged(
-                f"A loop changes a {type(found).__name__} of Python's, which happens once for each "
-                f"time that the loop is traced{at(user_origin())}"
-            )
+        changed = [found for found, before in self._kept if _restore(found, before)]
+        if kind is None and changed:
+            raise ChangesOutside(changed, self._attributes)
 
 
 def _content(value: Any) -> list[Any]:
@@ -75,6 +97,7 @@ class _Search:
 
     def __init__(self) -> None:
         self.found: dict[int, Any] = {}
+        self.attributes: set[int] = set()  # those of objects
         self.seen: set[Any] = set()
 
     def objects(self, function: Any) -> list[Any]:
@@ -106,6 +129,7 @@ class _Search:
             attributes = getattr(value, "__dict__", None)
             if type(attributes) is dict and not config.is_library_object(type(value)):
                 self.found[id(attributes)] = attributes
+                self.attributes.add(id(attributes))
                 for inner in attributes.values():
                     self.value(inner, depth - 1)
                 for method in vars(type(value)).values():

@@ -12,7 +12,6 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from treadle.autograph.operators.undefined import Undefined
 from treadle.core import dtypes, nest
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
@@ -30,6 +29,7 @@ from treadle.jitted.arrays import (
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, ListPart, form_of, joined
 from treadle.jitted.iteration import Counted
+from treadle.jitted.left import current
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.stacked_lists import StackedList, structure_key
 from treadle.jitted.storage import Storage, listed
@@ -122,12 +122,17 @@ class GrownList(TracedSequence):
     Attributes:
         template: the form of its elements.
         parts: for each leaf of an element the list of all of them.
+        origin: the list that it is, for the one that a variable is in an iteration of a loop.
+        latest: of an origin, what branches and loops have made of it (`left`).
     """
 
-    __slots__ = ("parts", "template")
+    __slots__ = ("latest", "origin", "parts", "template")
 
-    def __init__(self, template: Template, parts: Sequence[ListPart]) -> None:
+    def __init__(
+        self, template: Template, parts: Sequence[ListPart], origin: GrownList | None = None
+    ) -> None:
         self.template, self.parts = template, list(parts)
+        self.origin, self.latest = self if origin is None else origin, self
 
     @classmethod
     def of(cls, values: Sequence[Any], template: Template) -> GrownList:
@@ -232,7 +237,8 @@ class GrownList(TracedSequence):
     def copy(self) -> GrownList:
         return GrownList(self.template, self.parts)
 
-    own_copy = copy
+    def own_copy(self) -> GrownList:
+        return GrownList(self.template, self.parts, self.origin)
 
     def readable(self) -> StackedList:
         return self.stacked()
@@ -283,32 +289,6 @@ def grown_like(value: Any, other: Any) -> Any:
     return value
 
 
-class Left(Undefined):
-    """The only item of a list of Python's that became one of the graph."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        super().__init__(
-            "an element",
-            ": it is in a list that grew in a loop or branch that depends on array values, and is "
-            "only known under the name that was used there",
-        )
-
-
-def leave(values: Any) -> None:
-    """Make a list unusable that became one of the graph: it would miss new elements."""
-    if isinstance(values, StackedList):
-        values.items = [Left()]
-    else:
-        values[:] = [Left()]
-
-
-def is_left(values: Any) -> bool:
-    """Whether a list became one of the graph."""
-    return type(values) is list and len(values) == 1 and isinstance(values[0], Left)
-
-
 def own_copy(value: Any) -> Any:
     """The value of a variable for a branch: a list of its own, where it grows."""
     return value.own_copy() if isinstance(value, TracedSequence) else value
@@ -316,6 +296,7 @@ def own_copy(value: Any) -> Any:
 
 def readable(value: Any) -> Any:
     """A result, with lists of known elements in place of those that grew."""
+    value = current(value)
     if isinstance(value, TracedSequence):
         return value.readable()
     if type(value) in (list, tuple):
@@ -330,7 +311,7 @@ def readable(value: Any) -> Any:
 nest.register_node(
     GrownList,
     lambda value: list(value.parts),
-    lambda like, parts: GrownList(like.template, parts),
+    lambda like, parts: GrownList(like.template, parts, like.origin),
     lambda value: (structure_key(value.template.element), value.template.forms),
     composite=False,
 )

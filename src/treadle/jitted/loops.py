@@ -26,9 +26,9 @@ from treadle.jitted.grown_lists import (
     GrownList,
     Template,
     grown_like,
-    leave,
     template_of,
 )
+from treadle.jitted.left import check_names, leaving
 from treadle.jitted.optional_values import MaybeNone, like, maybe_none
 from treadle.jitted.replaced import Replaced
 from treadle.jitted.storage import Scope, Storage, listed, scope, scopes, states
@@ -69,7 +69,7 @@ class Loop:
     ) -> None:
         self.test, self.body, self.grows = test, body, grows
         self.growing: dict[int, Template] = {}  # variables whose lists are to be of the graph
-        self.left: list[Any] = []  # the lists that they were
+        self.left: list[leaving] = []  # what they were
         self.state = state
         self.leaves = nest.flatten(state)
         self.structure = nest.map_structure(lambda _: None, state)
@@ -93,6 +93,8 @@ class Loop:
         try:
             return self.settled()
         except Exception:
+            for one in reversed(self.left):
+                one.undo()
             listed.storages = known
             raise
 
@@ -107,8 +109,6 @@ class Loop:
                 if not self.expecting:
                     raise
                 return Loop(self.test, self.body, self.state, self.peels, self.grows, False).run()
-            for values in self.left:
-                leave(values)
             return ended
         raise NotStaged(f"the variables of a loop do not settle{at(user_origin())}")
 
@@ -116,8 +116,10 @@ class Loop:
         """Have lists be of the graph that the last trace found to grow."""
         state = list(self.state)
         for i, template in self.growing.items():
-            self.left.append(state[i])
-            state[i] = GrownList.of(state[i], template)
+            grown = GrownList.of(state[i], template)
+            check_names(state, state[i])
+            self.left.append(leaving(state[i], grown).begin())
+            state[i] = grown
         self.growing = {}
         self.restart(tuple(state))
 

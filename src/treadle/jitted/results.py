@@ -14,8 +14,9 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.forms import ARRAY, NUMBER, SCALAR
-from treadle.jitted.grown_lists import Left, readable
+from treadle.jitted.grown_lists import readable
 from treadle.jitted.iteration import Counted
+from treadle.jitted.left import Left
 from treadle.jitted.records import has_records, together
 from treadle.jitted.storage import Storage
 from treadle.jitted.views import Key, Permuted, Reshaped, View, is_constant

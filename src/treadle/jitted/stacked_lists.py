@@ -241,10 +241,20 @@ def _built(like: StackedList, columns: list[Any]) -> Any:
             column.tolist() if form.kind == NUMBER else list(column)
             for form, column in zip(like.forms, columns, strict=True)
         ]
-        return [nest.pack(like.element, list(leaves)) for leaves in zip(*rows, strict=True)]
+        return _rows(like.element, rows)
     made = StackedList(like.element, like.forms, columns)
     made.scope, made.origin = like.scope, like.origin
     return made
+
+
+def _rows(element: Any, columns: Sequence[list[Any]]) -> list[Any]:
+    """Elements of one structure, made of the columns of their leaves."""
+    if not nest.is_nested(element):
+        return columns[0]
+    rows = zip(*columns, strict=True)
+    if type(element) is tuple and not any(map(nest.is_nested, element)):
+        return list(rows)
+    return [nest.pack(element, list(leaves)) for leaves in rows]
 
 
 def _static(value: StackedList) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -28,10 +28,19 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.becoming import BecomesOther
 from treadle.jitted.branches import branch, raise_in_branch
-from treadle.jitted.effects import left_alone
+from treadle.jitted.effects import ChangesOutside, left_alone
 from treadle.jitted.errors import ChangesLength, NotStaged
-from treadle.jitted.grown_lists import GrownList, Grows, leave, own_copy
+from treadle.jitted.grown_lists import GrownList, Grows, own_copy
 from treadle.jitted.iteration import Counted, as_counted, python_counted
+from treadle.jitted.left import (
+    check_names,
+    current,
+    follow,
+    is_another,
+    leave,
+    leaving,
+    origin_of,
+)
 from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.storage import scopes
@@ -211,24 +220,28 @@ def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(statement)
     def call(*args: Any, **options: Any) -> Any:
+        args = tuple(map(current, args))
+        check_names(args)
         try:
             with opened(args):
-                return statement(*args, **options)
+                result = statement(*args, **options)
+            follow(_several(result))
+            return result
         except BecomesOther as problem:
             owner = problem.owner
             if not any(is_it(a, owner) for a in args) or not is_outermost(owner):
                 raise
+            check_names(args, owner)
             made = problem.made()
-            result = call(*(made if is_it(a, owner) else a for a in args), **options)
-            problem.leave()
-            return result
+            with leaving(owner, made):
+                return call(*(made if is_it(a, owner) else a for a in args), **options)
         except ChangesLength as problem:
             owner = problem.owner
             if owner.scope is not scopes.innermost or not any(a is owner for a in args):
                 raise
         grown = GrownList.of_stacked(owner)
         result = call(*(grown if a is owner else a for a in args), **options)
-        leave(owner)
+        leave(owner, grown)
         return result
 
     return call
@@ -252,11 +265,11 @@ def if_stmt(
         owner, template = problem.owner, problem.template
         if not any(value is owner for value in state):
             raise
+    check_names(state, owner)
     grown = GrownList.of(owner, template)
     changed = tuple(grown if value is owner else value for value in state)
-    result = if_stmt(found, then, otherwise, *changed, places=places, filled=filled)
-    leave(owner)
-    return result
+    with leaving(owner, grown):
+        return if_stmt(found, then, otherwise, *changed, places=places, filled=filled)
 
 
 def _if(
@@ -264,31 +277,85 @@ def _if(
     places: Sequence[Any],
 ) -> Any:  # fmt: skip
     """A conditional of the graph."""
+    return _with_holders(
+        lambda holders: _merged(found, then, otherwise, state, places, holders), state
+    )
+
+
+def _with_holders(merged: Callable[[State], Any], state: State) -> Any:
+    """What a conditional gives; `merged` is told which lists and dicts it may change that it finds
+    by name."""
+    holders: State = ()
+    while True:
+        try:
+            return merged(holders)
+        except ChangesOutside as problem:
+            known = {id(h) for h in holders}
+            new = [h for h in problem.holders if id(h) not in known]
+            if not new or len(problem.holders) < len(problem.changed):
+                raise
+            holders = (*holders, *new)
+
+
+def _merged(
+    found: Tensor, then: Callable[..., Any], otherwise: Callable[..., Any], state: State,
+    places: Sequence[Any], holders: State,
+) -> Any:  # fmt: skip
     kept = [p for p in places if p is not None]
     before = [p.get() for p in kept]
+    origins: list[list[Any]] = []
 
     def side(run: Callable[..., Any]) -> Callable[[], Any]:
         def traced() -> Any:
-            try:
-                result = run(*map(own_copy, state))
-                return result, tuple(p.get() for p in kept)
-            finally:
-                for place, value in zip(kept, before, strict=True):
-                    place.set(value)
+            with left_alone(run, (*holders, *_held(state))):
+                try:
+                    result = run(*map(own_copy, state))
+                    origins.append([origin_of(v) for v in _several(result)])
+                    return result, tuple(p.get() for p in kept)
+                finally:
+                    for place, value in zip(kept, before, strict=True):
+                        place.set(value)
 
         return traced
 
-    result, placed = branch(found, side(then), side(otherwise), state)
+    result, placed = branch(found, side(then), side(otherwise), (*state, *holders))
     for place, value in zip(kept, placed, strict=True):
         place.set(value)
+    for value, *found_in in zip(_several(result), *origins, strict=True):
+        if any(o is not found_in[0] for o in found_in):
+            is_another(value)
     return result
+
+
+def _held(value: Any) -> Iterator[Any]:
+    """The lists and dicts in variables."""
+    if isinstance(value, list | tuple | dict):
+        yield value
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _held(part)
+
+
+def _several(result: Any) -> tuple[Any, ...]:
+    """The variables that a statement's body gives."""
+    return result if type(result) is tuple else (result,)
 
 
 def if_exp(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     found = truth(test)
     if not isinstance(found, Tensor):
         return then() if found else otherwise()
-    return branch(found, then, otherwise, ())
+
+    def side(run: Callable[[], Any], holders: State) -> Callable[[], Any]:
+        def traced() -> Any:
+            with left_alone(run, holders):
+                return run()
+
+        return traced
+
+    def merged(holders: State) -> Any:
+        return branch(found, side(then, holders), side(otherwise, holders), holders)
+
+    return _with_holders(merged, ())
 
 
 # -- loops ---------------------------------------------------------------------------------------
@@ -302,6 +369,7 @@ class _Body:
         self.body = body
         self.places = [p for p in places if p is not None]
         self.count = code.co_argcount - skip
+        self.depth, self.rebound = len(scopes.open), set[int]()
 
     def begin(self, state: State) -> State:
         return (*state, *(p.get() for p in self.places))
@@ -310,6 +378,11 @@ class _Body:
         self.set_places(state)
         result = self.body(*item, *state[: self.count])
         values = (result,) if self.count == 1 else tuple(result) if self.count else ()
+        if len(scopes.open) > self.depth:
+            pairs = zip(values, state, strict=False)
+            self.rebound = {  # as the last trace of the body found
+                i for i, (v, s) in enumerate(pairs) if origin_of(v) is not origin_of(s)
+            }
         return (*values, *(p.get() for p in self.places))
 
     def set_places(self, state: State) -> None:
@@ -318,6 +391,8 @@ class _Body:
 
     def end(self, state: State) -> Any:
         self.set_places(state)
+        for number in self.rebound:
+            is_another(state[number])
         if not self.count:
             return None
         return state[0] if self.count == 1 else tuple(state[: self.count])

@@ -22,9 +22,10 @@ from treadle.jitted.arrays import Array, TracedSequence, is_traced
 from treadle.jitted.becoming import BecomesOther
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import Form, ListPart
-from treadle.jitted.grown_lists import GrownList, Left, Template
+from treadle.jitted.grown_lists import GrownList, Template
 from treadle.jitted.iteration import Counted
 from treadle.jitted.key_hashes import hash_of, hashes_of
+from treadle.jitted.left import current, leave
 from treadle.jitted.making import array
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
@@ -46,12 +47,15 @@ class Table(TracedSequence):
         count: the number of entries that are there.
         is_set: whether it is a set.
         origin: the table that it is, for the one that a variable is in an iteration of a loop.
+        latest: of an origin, what branches and loops have made of it (`left`).
     """
 
-    __slots__ = ("alive", "count", "hashes", "is_set", "keys_", "origin", "slots", "values_")
+    __slots__ = (
+        "alive", "count", "hashes", "is_set", "keys_", "latest", "origin", "slots", "values_",
+    )  # fmt: skip
 
     def __init__(self, is_set: bool, parts: Sequence[Any], origin: Table | None = None) -> None:
-        self.is_set, self.origin = is_set, origin or self
+        self.is_set, self.origin, self.latest = is_set, origin or self, self
         self._take(parts)
 
     @classmethod
@@ -350,10 +354,6 @@ class NeedsTable(BecomesOther):
         # Here: outside of the branch or loop nothing can be computed of what is known inside.
         self.key, self.value = Template(key), None if value is None else Template(value)
 
-    def leave(self) -> None:
-        if not isinstance(self.owner, Table):
-            leave_table(self.owner)
-
     def made(self) -> Table:
         """A table with the entries of the owner, which takes the new one.
 
@@ -445,17 +445,8 @@ def with_entry(owner: dict[Any, Any], key: Any, value: Any) -> Table:
         raise problem
     table = problem.made()
     table[key] = value
-    leave_table(owner)
+    leave(owner, table)
     return table
-
-
-def leave_table(owner: Any) -> None:
-    """Make a dict or set unusable that became a table: it would miss new entries."""
-    owner.clear()
-    if isinstance(owner, dict):
-        owner[""] = Left()
-    else:
-        owner.add(Left())
 
 
 def table_for(owner: Any, key: Any) -> Table:
@@ -484,6 +475,9 @@ def method_of(owner: Any, name: str, python: Callable[..., Any]) -> Callable[...
     """A method of a dict or set, whose first argument may be a key that only the run knows."""
 
     def call(*args: Any, **options: Any) -> Any:
+        now = current(owner)
+        if now is not owner:
+            return getattr(now, name)(*args, **options)
         if type(owner) is set and name in _CHANGING and _is_from_outside(owner):
             # A change of Python's would happen once for each time that the body is traced.
             if name not in _WITH_KEYS or not args:

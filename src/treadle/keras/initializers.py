@@ -61,15 +61,6 @@ class Constant(Initializer):
         return cls(serialization.deserialize_keras_object(config["value"]))
 
 
-class constant_initializer(Constant):
-    """`td.constant_initializer`: a `Constant` of the dtype of `value` where none is asked for."""
-
-    _saved_as = "keras.initializers", "Constant"  # files of models know no other
-
-    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
-        return td.constant(self.value, dtype, list(shape))
-
-
 class Identity(Initializer):
     """The identity matrix times `gain`."""
 
@@ -196,17 +187,6 @@ class RandomUniform(_Random):
 
     def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
         return random.uniform(shape, self.minval, self.maxval, dtype, self.seed)
-
-
-class random_uniform_initializer(RandomUniform):
-    """`td.random_uniform_initializer`: `RandomUniform`, which gives integers, too."""
-
-    _saved_as = "keras.initializers", "RandomUniform"
-
-    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
-        if dtype is not None and td.as_dtype(dtype).is_integer:
-            return td.random.uniform(shape, self.minval, self.maxval, dtype, self.seed)
-        return super().__call__(shape, dtype)
 
 
 def fans(shape: Shape, inputs: Any = None, outputs: Any = None) -> tuple[float, float]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import weakref
 from collections.abc import Callable
 
+from treadle.core.digests import digest
 from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.kernel.ir import (
     Affine,
@@ -44,7 +44,7 @@ def kernel_hash(kernel: Kernel) -> str:
     found = _hashes.get(kernel)
     if found is None:
         text = _Printer(kernel, anonymous=True).text("k")
-        found = _hashes[kernel] = hashlib.sha256(text.encode()).hexdigest()[:24]
+        found = _hashes[kernel] = digest(text, 24)
     return found
 
 

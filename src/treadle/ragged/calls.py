@@ -28,7 +28,15 @@ from treadle.ops.reductions import reduction, scan
 from treadle.ops.shaping import creation, joining, permuting, reshaping, splitting
 from treadle.ops.statistics import histograms, partitions, sequences
 from treadle.ops.strings import parts, pieces, texts, unicode
-from treadle.ragged import dynamic_shape, products, reductions, rows, shaping, strings
+from treadle.ragged import (
+    dynamic_shape,
+    gathering,
+    products,
+    reductions,
+    rows,
+    shaping,
+    strings,
+)
 from treadle.ragged.creation import stack_dynamic_partitions
 from treadle.ragged.dynamic_shape import DynamicRaggedShape
 from treadle.ragged.elementwise import binary, broadcast_like, map_flat_values
@@ -115,7 +123,7 @@ def _gather(
     params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    return rows.gather(params, indices, batch_dims if axis is None else int(axis), batch_dims)
+    return gathering.gather(params, indices, None if axis is None else int(axis), batch_dims)
 
 
 @form_of(scatter.gather_nd)

@@ -1,4 +1,4 @@
-"""Choosing rows and parts of rows: ``x[key]``, gather, masks."""
+"""Choosing rows and parts of rows: ``x[key]``, masks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from treadle.core.errors import InvalidArgumentError
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.gather import gather as gather_tensor
 from treadle.ops.indexing.masks import boolean_mask as mask_tensor
 from treadle.ops.indexing.subscripts import getitem as part_of_tensor
 from treadle.ops.shaping.ranges import range as range_
-from treadle.ops.shaping.reshaping import reshape
 from treadle.ragged import partitions
 from treadle.ragged.partitions import clipped, lengths_of
 from treadle.ragged.tensor import RaggedTensor
@@ -161,79 +159,6 @@ def gather_rows(x: Any, indices: Tensor) -> Any:
         gather_tensor(x.row_splits[1:], indices),
     )
     return rows_between(x.values, starts, limits, x._uniform)
-
-
-def gather(params: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
-    """Slices of a tensor by their numbers; either may be ragged.
-
-    Args:
-        params: a tensor or ragged tensor.
-        indices: integers; the result has their shape in place of the axis.
-        axis: along which slices are taken.
-        batch_dims: leading axes that both have.
-    """
-    params = params if isinstance(params, RaggedTensor) else convert_to_tensor(params)
-    if not isinstance(indices, RaggedTensor):
-        indices = convert_to_tensor(indices)
-    if batch_dims < 0:
-        batch_dims += len(indices.shape)
-    if axis < 0:
-        axis += len(params.shape)
-    if batch_dims:
-        return _gather_in_rows(params, indices, max(axis, batch_dims), batch_dims)
-    if axis:
-        if isinstance(params, Tensor):
-            raise ValueError(
-                f"gather: ragged indices choose along axis 0 of a tensor{at(user_origin())}"
-            )
-        if axis == 1:
-            spread = _repeated(indices, params.nrows())
-            return _gather_in_rows(params, spread, 1, 1).to_tensor()
-        return params.with_values(gather(params.values, indices, axis - 1))
-    if isinstance(indices, RaggedTensor):
-        return indices.with_values(gather(params, indices.values))
-    if indices.ndim == 1:
-        return gather_rows(params, indices)
-    found = gather_rows(params, reshape(indices, [-1]))
-    dtype = params.row_splits.dtype
-    for axis in range(indices.ndim - 1, 0, -1):
-        size = dims_tensor(indices.dims[axis], dtype)
-        found = RaggedTensor(found, range_(partitions.count_of(found, dtype) // size + 1) * size)
-    return found
-
-
-def _repeated(indices: Any, count: Tensor) -> Any:
-    """The same indices for each of `count` rows."""
-    if isinstance(indices, RaggedTensor) or indices.ndim != 1:
-        raise ValueError(
-            f"gather: along axis 1 of a ragged tensor indices are a vector{at(user_origin())}"
-        )
-    length = partitions.count_of(indices, count.dtype)
-    places = range_(count * length) % where(length > 0, length, 1)
-    return RaggedTensor(gather_tensor(indices, places), range_(count + 1) * length)
-
-
-def _gather_in_rows(params: Any, indices: Any, axis: int, batch_dims: int) -> Any:
-    """Row by row: the numbers count from the beginning of each row."""
-    ragged = params if isinstance(params, RaggedTensor) else RaggedTensor.from_tensor(params)
-    dense = not isinstance(indices, RaggedTensor)
-    chosen = RaggedTensor.from_tensor(indices) if dense else indices
-    if batch_dims > 1:
-        inner = _gather_in_rows(ragged.values, chosen.values, axis - 1, batch_dims - 1)
-        return chosen.with_values(inner)
-    if axis > 1:
-        raise ValueError(f"gather: axis must be batch_dims for ragged tensors{at(user_origin())}")
-    splits = chosen.row_splits
-    rows = partitions.row_ids(splits, chosen._nvals())
-    starts = gather_tensor(ragged.row_splits, rows)
-    flat = chosen.values
-    if isinstance(flat, RaggedTensor):
-        raise ValueError(f"gather: ragged indices of one row each are needed{at(user_origin())}")
-    found = gather_rows(ragged.values, cast(flat, starts.dtype) + starts)
-    if dense and isinstance(found, Tensor):
-        shape = [*indices.dims, *found.dims[1:]]
-        return reshape(found, [dims_tensor(d, dtypes.int64) for d in shape])
-    return chosen.with_values(found)
 
 
 # -- by masks ------------------------------------------------------------------------------------

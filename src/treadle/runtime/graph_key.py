@@ -6,12 +6,12 @@ not.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from treadle.core.digests import Digest, digest
 from treadle.core.dtypes import DType
 from treadle.core.shapes import SymbolicDim, TensorShape
 from treadle.core.spec import Spec
@@ -29,12 +29,12 @@ def graph_key(graph: Graph) -> str | None:
         writer.graph(graph)
     except NoKey:
         return None
-    return writer.digest.hexdigest()
+    return writer.digest.text
 
 
 class _Writer:
     def __init__(self) -> None:
-        self.digest = hashlib.sha256()
+        self.digest = Digest()
         self.numbers: dict[Value, int] = {}
         self.specs: dict[Spec, str] = {}
 
@@ -44,8 +44,7 @@ class _Writer:
         self.region(graph)
 
     def write(self, text: str) -> None:
-        self.digest.update(text.encode())
-        self.digest.update(b"\n")
+        self.digest.update(f"{text}\n")
 
     def region(self, region: Region) -> None:
         self.write(f"region {self.define(region.params)}")
@@ -94,5 +93,4 @@ class _Writer:
     def _array(self, array: np.ndarray[Any, Any]) -> str:
         if array.dtype.hasobject:
             raise NoKey("objects")
-        digest = hashlib.sha256(array.tobytes()).hexdigest()
-        return f"array:{array.dtype.str}:{array.dtype.name}{array.shape}#{digest}"
+        return f"array:{array.dtype.str}:{array.dtype.name}{array.shape}#{digest(array.tobytes())}"

@@ -8,7 +8,6 @@ one library share. Checks that would call Python to raise an error give the text
 
 from __future__ import annotations
 
-import hashlib
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
@@ -18,6 +17,7 @@ import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.devices import HOST
+from treadle.core.digests import digest
 from treadle.core.object_cache import default_cache
 from treadle.core.origin import at
 from treadle.core.records import record
@@ -168,7 +168,7 @@ class Objects:
     def _object(self, text: str) -> bytes:
         """An object file, from the disk where it is there."""
         cache = default_cache()
-        key = hashlib.sha256(f"{_OBJECT}\n{self.target.key}\n{text}".encode()).hexdigest()[:40]
+        key = digest(f"{_OBJECT}\n{self.target.key}\n{text}")
         data = cache.load(_OBJECT, key)
         if data is None:
             data = object_file(text, self.target)
@@ -179,7 +179,7 @@ class Objects:
         """Have a module; gives the names under which others call its functions. They are seen by
         the linker alone, not by who loads the library."""
         if text not in self._modules:
-            own = hashlib.sha256(text.encode()).hexdigest()[:16]
+            own = digest(text, 16)
             prefix = f"treadle_{re.sub(r'[^a-zA-Z0-9]+', '_', about)[:40]}_{own}"
             names = [name.strip('"') for _, name in _DEFINED.findall(text)]
             known = {name: f"{prefix}_{name}" for name in names}

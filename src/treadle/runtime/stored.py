@@ -7,10 +7,10 @@ backend writes and reads the record itself (`treadle.runtime.cpu.program_record`
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 
+from treadle.core.digests import digest
 from treadle.core.object_cache import default_cache, stores_programs
 from treadle.core.sources import sources
 from treadle.core.switches import disabled_names
@@ -37,7 +37,7 @@ def program_key(graph: Graph, options: Options) -> str | None:
     if found is None or made_for is None:
         return None
     words = [found, made_for, sources("runtime"), str(sorted(disabled_names())), *_switches()]
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:40]
+    return digest("\n".join(words))
 
 
 def _switches() -> list[str]:

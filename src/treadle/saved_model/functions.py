@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from treadle.core import nest
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import ResourceSpec, Spec, TensorSpec
+from treadle.core.tensor import Tensor
 from treadle.graph.ir import Graph
 from treadle.graph.literals import DataSection, LiteralParser, literal_text
 from treadle.graph.parser import parse_graph
@@ -102,18 +103,24 @@ def record_of(concrete: ConcreteFunction, graph: str, captures: Sequence[Any]) -
         NotPlainError: a Python value among its arguments has no text.
     """
     arguments = nest.map_structure(_without_name, concrete.structured_input_signature)
-    unranked = concrete.unranked
     return {
         "name": concrete.name,
         "graph": graph,
         "parameters": parameters_of(concrete),
         "arguments": literal(arguments),
-        "unranked": unranked and literal(
-            nest.map_structure(_without_name, (unranked.args, unranked.kwargs))
-        ),
+        "unranked": arguments_without_ranks(concrete),
         "results": literal(numbered(concrete.result_structure)),
         "captures": list(captures),
+        "alike": list(concrete.alike),
     }
+
+
+def arguments_without_ranks(concrete: ConcreteFunction) -> str | None:
+    """The arguments of unknown ranks that a concrete function was made for, as text."""
+    unranked = concrete.unranked
+    if unranked is None:
+        return None
+    return literal(nest.map_structure(_without_name, (unranked.args, unranked.kwargs)))
 
 
 def _without_name(leaf: Any) -> Any:
@@ -121,13 +128,21 @@ def _without_name(leaf: Any) -> Any:
     return TensorSpec(leaf.shape, leaf.dtype) if isinstance(leaf, TensorSpec) else leaf
 
 
-def parameters_of(function: Function | ConcreteFunction) -> list[Record]:
-    """The parameters of a function. Defaults that have no text are left out."""
+def parameters_of(
+    function: Function | ConcreteFunction, constant: Callable[[Tensor], str] | None = None
+) -> list[Record]:
+    """The parameters of a function. Defaults that have no text are left out.
+
+    Args:
+        constant: gives the name under which a tensor is kept.
+    """
     found = []
     signature = function._signature.parameters
     for parameter in signature.parameters.values() if signature else ():
         described = {"name": parameter.name, "kind": parameter.kind.name}
-        if parameter.default is not parameter.empty:
+        if isinstance(parameter.default, Tensor) and constant is not None:
+            described["constant"] = constant(parameter.default)
+        elif parameter.default is not parameter.empty:
             with contextlib.suppress(NotPlainError):
                 described["default"] = literal(parameter.default)
         found.append(described)
@@ -177,6 +192,7 @@ class Restored:
         self.graph, self.name = graph, str(record["name"])
         self.arguments = _read_arguments(record["arguments"])
         self.unranked = record["unranked"] and _read_arguments(record["unranked"])
+        self.alike = record.get("alike")
         self.structure = structure_of(read_literal(record["results"]), len(graph.results))
 
     def concrete(
@@ -198,7 +214,7 @@ class Restored:
         if self.unranked is not None:
             arguments.unranked = bound(self.unranked)
         params = iter(self.graph.arguments)
-        leaves = [next(params).spec if is_tensor_leaf(t) else None for t in arguments.types]
+        leaves = [next(params).spec if _is_passed(t) else None for t in arguments.types]
         if next(params, None) is not None:
             raise ValueError(f"{self.name}: the graph has more parameters than there are tensors")
         for kind, spec in zip(arguments.types, leaves, strict=True):
@@ -208,9 +224,18 @@ class Restored:
             self.graph, leaves, self.structure, False, [], False, list(self.graph.captures)
         )
         made = ConcreteFunction(trace, arguments, signature, programs)
+        made.alike = self._alike(len(made.variables))
         if all(isinstance(spec, TensorSpec) for spec in self.graph.argument_specs):
             made.retrace = self._for_specs
         return made, arguments
+
+    def _alike(self, captured: int) -> tuple[int, ...]:
+        """See `ConcreteFunction.alike`; older files do not say it."""
+        given = [spec for spec in self.graph.argument_specs if isinstance(spec, ResourceSpec)]
+        numbers = range(captured, captured + len(given)) if self.alike is None else self.alike
+        if len(numbers) != len(given):
+            raise ValueError(f"{self.name} takes {len(given)} variables, not {len(numbers)}")
+        return tuple(map(int, numbers))
 
     def _for_specs(self, specs: Sequence[Any]) -> ConcreteFunction:
         """The graph for other dims: see `ConcreteFunction.retrace`."""
@@ -223,6 +248,11 @@ class Restored:
         found = Function(again, autograph=False).get_concrete_function(*specs)
         assert isinstance(found, ConcreteFunction), "ranks are known"
         return found
+
+
+def _is_passed(kind: Any) -> bool:
+    """Whether a call gives a program the argument of a type: a tensor, or a variable."""
+    return is_tensor_leaf(kind) or isinstance(kind, ResourceSpec)
 
 
 def _read_arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -247,15 +277,24 @@ def _check_fits(wanted: Spec, given: Spec, name: str) -> None:
         raise ValueError(f"{name} is {wanted}, and the value for it {given}")
 
 
-def restored_signature(record: Record) -> inspect.Signature:
-    """The Python signature of a function that was read."""
+def restored_signature(
+    record: Record, constant: Callable[[str], Tensor] | None = None
+) -> inspect.Signature:
+    """The Python signature of a function that was read.
+
+    Args:
+        constant: gives the tensor that is kept under a name.
+    """
+
+    def default(described: Record) -> Any:
+        if "constant" in described and constant is not None:
+            return constant(described["constant"])
+        known = "default" in described
+        return read_literal(described["default"]) if known else inspect.Parameter.empty
+
     return inspect.Signature(
         [
-            inspect.Parameter(
-                p["name"],
-                inspect._ParameterKind[p["kind"]],
-                default=read_literal(p["default"]) if "default" in p else inspect.Parameter.empty,
-            )
+            inspect.Parameter(p["name"], inspect._ParameterKind[p["kind"]], default=default(p))
             for p in record["parameters"]
         ]
     )
@@ -276,7 +315,9 @@ def _with_name(leaf: Any, name: str | None) -> Any:
     return TensorSpec(leaf.shape, leaf.dtype, name) if isinstance(leaf, TensorSpec) else leaf
 
 
-def restored_function(record: Record, found: Sequence[Restored]) -> Function:
+def restored_function(
+    record: Record, found: Sequence[Restored], constant: Callable[[str], Tensor] | None = None
+) -> Function:
     """A function that has the concrete functions that were read, and makes no other ones.
 
     A call whose arguments do not have one of their types is compared with all of them, as Python
@@ -294,7 +335,7 @@ def restored_function(record: Record, found: Sequence[Restored]) -> Function:
                 return concrete.call_flat(leaves)
         raise ValueError(_no_match(name, concretes, bound, record["left_out"]))
 
-    signature = restored_signature(record)
+    signature = restored_signature(record, constant)
     restored.__signature__ = signature  # type: ignore[attr-defined]
     restored.__name__ = restored.__qualname__ = name
     declared = restored_input_signature(record)
@@ -318,11 +359,11 @@ def restored_concrete(record: Record, found: Restored) -> ConcreteFunction:
 
 def restored_signature_function(record: Record, found: Sequence[Restored]) -> Any:
     """A function of named tensors that was read: of one trace, or of one for each rank."""
-    first = found[0]
-    if first.unranked is None:
-        return restored_concrete(record, first)
-    kind = {"name": first.name, "input_signature": None, "left_out": (), **record}
-    args, kwargs = first.unranked
+    unranked = next((one.unranked for one in found if one.unranked is not None), None)
+    if unranked is None:
+        return restored_concrete(record, found[0])
+    kind = {"name": found[0].name, "input_signature": None, "left_out": (), **record}
+    args, kwargs = unranked
     return restored_function(kind, found).get_concrete_function(*args, **kwargs)
 
 

@@ -168,7 +168,8 @@ class _Loader:
         if kind == "asset":
             return Asset(files.inside(self.folder, f"{files.ASSETS}/{record['file']}"))
         if kind == "function":
-            return restored_function(record, [self.graph(n) for n in record["concrete"]])
+            found = [self.graph(n) for n in record["concrete"]]
+            return restored_function(record, found, self.tensor)
         if kind == "concrete":
             return self.concrete(record["concrete"])
         if kind == "generator":

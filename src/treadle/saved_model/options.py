@@ -42,6 +42,15 @@ class SaveOptions:
                 "SaveOptions: experimental_image_format is not supported: files have no size limit"
             )
         self.save_debug_info = save_debug_info
+        self.namespace_whitelist = list(namespace_whitelist or [])
+        self.function_aliases = dict(function_aliases or {})
+        self.experimental_debug_stripper = experimental_debug_stripper
+        self.experimental_io_device = experimental_io_device
+        self.experimental_variable_policy = experimental_variable_policy
+        self.experimental_custom_gradients = experimental_custom_gradients
+        self.experimental_image_format = experimental_image_format
+        self.experimental_skip_saver = experimental_skip_saver
+        self.experimental_sharding_callback = experimental_sharding_callback
         self.extra_tags = tuple(extra_tags or ())
 
 
@@ -62,4 +71,8 @@ class LoadOptions:
         experimental_variable_policy: Any = None,
         experimental_load_function_aliases: bool = False,
     ) -> None:
+        self.allow_partial_checkpoint = allow_partial_checkpoint
+        self.experimental_io_device = experimental_io_device
         self.experimental_skip_checkpoint = experimental_skip_checkpoint
+        self.experimental_variable_policy = experimental_variable_policy
+        self.experimental_load_function_aliases = experimental_load_function_aliases

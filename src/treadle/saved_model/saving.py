@@ -111,6 +111,12 @@ class _Model:
         given = getattr(root, "signatures", None)
         if signatures is None and isinstance(given, SignatureMap):
             signatures = given
+        if not isinstance(given, SignatureMap) and "signatures" in children(root):
+            raise ValueError(
+                "The attribute 'signatures' of the object that is saved is the name that a loaded "
+                "model has its signatures under: give it another name, and signatures to save() by "
+                f"its argument signatures{at(user_origin())}"
+            )
         # Traces may make variables: they come before the objects are looked at.
         found = None if signatures is None else signatures_of(signatures, {})
         self.checkpoint = root if isinstance(root, Checkpoint) else Checkpoint(root)
@@ -256,7 +262,8 @@ class _Model:
         for text in left_out:
             _warn(text)
         return {
-            "kind": "function", "name": function.name, "parameters": parameters_of(function),
+            "kind": "function", "name": function.name,
+            "parameters": parameters_of(function, self.constant),
             "input_signature": input_signature_of(function), "concrete": found,
             "left_out": left_out,
         }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -94,13 +95,19 @@ def _is_fit(value: Any) -> bool:
 
 def _signature(name: str, concrete: Signature) -> Signature:
     """A function of the concrete function's tensors, by their names, that gives a dict."""
+    keys = {key: _parameter_name(key) for key in concrete.tensor_arguments}
+    if len(set(keys.values())) < len(keys):
+        raise ValueError(
+            f"The signature {name!r} has the parameters {list(keys)}, several of which are named "
+            f"alike once other characters than letters and digits are '_'{at(user_origin())}"
+        )
     specs = {
-        key: public_leaf(TensorSpec(spec.shape, spec.dtype, key))
+        keys[key]: public_leaf(TensorSpec(spec.shape, spec.dtype, keys[key]))
         for key, spec in concrete.tensor_arguments.items()
     }
 
     def signature_wrapper(**tensors: Any) -> dict[str, Any]:
-        given = {key: tensors[key] for key in specs}
+        given = {key: tensors[kept] for key, kept in keys.items()}
         return _named_outputs(name, concrete.call_named(given), _VALUES)
 
     signature_wrapper.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -108,6 +115,12 @@ def _signature(name: str, concrete: Signature) -> Signature:
     )
     made = Function(signature_wrapper, autograph=False).get_concrete_function(**specs)
     return complete(made)  # type: ignore[no-any-return]
+
+
+def _parameter_name(name: str) -> str:
+    """A tensor's name as that of a parameter: TensorFlow's rule."""
+    plain = "".join(c if c.isalnum() else "_" for c in name)
+    return plain if plain[0].isalpha() and not keyword.iskeyword(plain) else f"arg_{plain}"
 
 
 def _named_outputs(name: str, results: Any, kind: tuple[type, ...]) -> dict[str, Any]:

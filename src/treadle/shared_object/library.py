@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
 
+from treadle.core.digests import digest
 from treadle.core.locks import cached_property
 from treadle.ops.state import Variable
 from treadle.runtime.standalone import Objects
@@ -39,13 +39,13 @@ class Library:
         self.prefix, self.file, self.objects, self.functions = prefix, file, objects, functions
         self.variables = all_variables(functions)
         self.values = [np.asarray(v.numpy(), order="C") for v in self.variables]
-        known: dict[bytes, int] = {}
+        known: dict[str, int] = {}
         self.constants: list[np.ndarray[Any, Any]] = []
         self.constant_numbers: list[list[int]] = []
         for function in functions:
             numbers = []
             for array in function.program.constants:
-                key = hashlib.sha256(array.tobytes()).digest()
+                key = digest(array.tobytes())
                 if key not in known:
                     known[key] = len(known)
                     self.constants.append(array)
@@ -88,4 +88,4 @@ class Library:
         for f in self.functions:
             said += [f.c_name, *(f"{a.name} {a.text}" for a in (*f.arguments, *f.results))]
         said += [*self.variable_names, *(repr(v.spec) for v in self.variables)]
-        return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+        return digest("\n".join(said), 16)

@@ -14,6 +14,7 @@ from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import dims_tensor
+from treadle.ops.elementwise.arithmetic import divide_no_nan
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import imag, real
 from treadle.ops.elementwise.unary import square
@@ -101,7 +102,7 @@ def inverse_stft_window_fn(
         total = pad(square(forward), [[0, overlaps * step - length]])
         total = reduce_sum(reshape(total, [overlaps, step]), 0, keepdims=True)
         repeated = reshape(total * np.ones((overlaps, 1), total.dtype.np_dtype), [-1])
-        return forward / repeated[:length]
+        return divide_no_nan(forward, repeated[:length])  # where no window reaches: 0
 
     return window
 
@@ -112,16 +113,18 @@ def _check_dct(name: str, input: Any, kind: int, n: Any, axis: int, norm: str | 
         text = f"{name} takes float32 or float64, not {x.dtype.name}{at(user_origin())}"
         raise errors.DtypeError(None, None, text)
     size = x.dims[-1] if x.ndim else 0
+    if axis != -1:
+        text = f"{name}: axis {axis}; only the last one, -1, is transformed"
+        raise NotImplementedError(f"{text}: move it there by transpose{at(user_origin())}")
     if (
-        axis != -1
-        or kind not in (1, 2, 3, 4)
+        kind not in (1, 2, 3, 4)
         or norm not in (None, "ortho")
         or (n is not None and not 1 <= n <= dtypes.int32.max)
         or x.ndim < 1
     ):
         text = (
-            f"{name}: type {kind}, n={n}, axis={axis}, norm={norm!r} for shape {x.shape}; "
-            f"the types are 1 to 4, the norms None and 'ortho', the axis the last"
+            f"{name}: type {kind}, n={n}, norm={norm!r} for shape {x.shape}; "
+            f"the types are 1 to 4, the norms None and 'ortho'"
         )
         raise ValueError(f"{text}{at(user_origin())}")
     least = n or (size if isinstance(size, int) else 2)
@@ -149,6 +152,7 @@ def dct(
 
     Raises:
         ValueError: an argument is none of these.
+        NotImplementedError: another axis than the last one.
     """
     x = _check_dct("dct", input, type, n, axis, norm)
     size = x.dims[-1]

@@ -10,6 +10,8 @@ import time
 import weakref
 from typing import Any
 
+import numpy as np
+
 from treadle.core import errors, locks
 from treadle.core.context import recording, taping
 from treadle.core.dtypes import as_dtype
@@ -136,12 +138,15 @@ class EventFile:
         self.add(self._events.Event(step=int(step), summary=summary))
 
     def add_summary(self, step: NDArray, text: NDArray) -> None:
-        """Write a message Summary.
+        """Write a message Summary, or several as one.
 
         Raises:
             DataLossError: the bytes are no such message.
         """
-        self.add(self._events.Event(step=int(step), summary=_parsed(self._summaries.Summary, text)))
+        found = self._summaries.Summary()
+        for each in np.atleast_1d(text).reshape(-1):
+            found.MergeFrom(_parsed(self._summaries.Summary, np.asarray(each, object)))
+        self.add(self._events.Event(step=int(step), summary=found))
 
     def add_event(self, text: NDArray) -> None:
         """Write a message Event.

@@ -23,7 +23,7 @@ from treadle.image.adjusting import convert_image_dtype
 from treadle.ops.control.control_flow import cond
 from treadle.ops.control.ordering import get_current_name_scope
 from treadle.ops.control.summaries import WRITE_SUMMARY
-from treadle.ops.conversion import constant, convert_to_tensor
+from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.image.codecs import ENCODE_PNG
 from treadle.ops.registry import run
@@ -90,13 +90,14 @@ def write(
         tensor: a tensor of any dtype and shape, or a function of no arguments that gives it, which
             is called only where there is a writer and `record_if` says so.
         step: an integer scalar; None: that of `td.summary.experimental.set_step`.
-        metadata: a message SummaryMetadata, or its bytes: it names TensorBoard's plugin.
+        metadata: a message SummaryMetadata, or its bytes, also as an eager tensor: it names
+            TensorBoard's plugin.
 
     Returns:
         a scalar bool: whether it was written.
 
     Raises:
-        ValueError: there is a writer but no step, or the step is no scalar.
+        ValueError: something is written but there is no step, or the step is no scalar.
         TypeError: the step is no integer, or the metadata are something else.
     """
     return _write(tag, tensor, step, lambda: _metadata_bytes(metadata))
@@ -105,6 +106,8 @@ def write(
 def _metadata_bytes(metadata: Any) -> bytes:
     if metadata is None:
         return b""
+    if isinstance(metadata, Tensor) and not is_symbolic(metadata):
+        metadata = metadata.numpy()
     if hasattr(metadata, "SerializeToString"):
         return bytes(metadata.SerializeToString())
     if isinstance(metadata, str):
@@ -122,10 +125,10 @@ def _write(
     writer = state.writer
     if writer is None:
         return constant(False)
-    chosen = chosen_step(step)
     written = _Written(writer.file, tag, metadata(), encode)
 
     def put() -> Tensor:
+        chosen = chosen_step(step)  # which the condition may have changed
         value = convert_to_tensor(tensor() if callable(tensor) else tensor)
         return run(WRITE_SUMMARY, chosen, value, write=written)  # type: ignore[no-any-return]
 
@@ -144,7 +147,7 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tens
     """Write a message Summary to this thread's default writer.
 
     Args:
-        tensor: a scalar string, the message's bytes.
+        tensor: a string, the message's bytes, or several, which are written as one message.
         step: an integer scalar; None: that of `set_step`.
 
     Returns:
@@ -157,9 +160,9 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tens
     writer = state.writer
     if writer is None:
         return constant(False)
-    chosen, write = chosen_step(step), writer.file.add_summary
+    write = writer.file.add_summary
     return _where_recording(
-        lambda: run(WRITE_SUMMARY, chosen, string_tensor(tensor), write=write)
+        lambda: run(WRITE_SUMMARY, chosen_step(step), string_tensor(tensor), write=write)
     )
 
 

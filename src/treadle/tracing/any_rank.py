@@ -39,13 +39,25 @@ class AnyRankFunction:
     ) -> None:  # fmt: skip
         self.name = signature.name
         self._bare = arguments.without_values()
-        self._signature, self._lookup, self._all_traces = signature, lookup, traces
+        self._signature, self._all_traces = signature, traces
+        self._look_up = lookup
+        self._met: dict[int, ConcreteFunction] = {}  # by id
 
     @property
     def traces(self) -> list[ConcreteFunction]:
         """The traces made so far, one for each combination of ranks."""
         key = self._bare.key
-        return [c for c in self._all_traces() if c.unranked is not None and c.unranked.key == key]
+        return [
+            c
+            for c in self._all_traces()
+            if id(c) in self._met or (c.unranked is not None and c.unranked.key == key)
+        ]
+
+    def _lookup(self, arguments: Arguments) -> ConcreteFunction:
+        """The trace for arguments, which may have been made for calls without this signature."""
+        found = self._look_up(arguments)
+        self._met[id(found)] = found
+        return found
 
     def trace_ranks(self, most: int = 5) -> list[ConcreteFunction]:
         """The traces for all ranks from 0 to `most` for which the function can be traced; where

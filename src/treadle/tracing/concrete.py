@@ -60,7 +60,12 @@ class ConcreteFunction:
         unranked: the signature with unknown ranks that it was made for, if there is one.
         retrace: traces the Python function for specs of the tensor arguments; None where there is
             no such function.
+        alike: for each variable among the arguments a number, the same one for the same variable;
+            those of captured variables are below the number of these.
+        as_function: makes a `Function` of a Python function (set by `tracing.function`).
     """
+
+    as_function: Callable[[Callable[..., Any]], Callable[..., Any]]
 
     def __init__(
         self,
@@ -94,6 +99,7 @@ class ConcreteFunction:
                 for leaf, spec in zip(arguments.leaves, trace.leaves, strict=True)
             ]
         )
+        self.alike = self._numbers(given)
         self.was_called = False
         self._lock = locks.lock()
         storage = trace.graph.device.storage
@@ -102,6 +108,7 @@ class ConcreteFunction:
         )
         self._executable: Any = None
         self._gradient: Any = None
+        self._replayed: Callable[..., Any] | None = None
         self._guards: list[tuple[Dim, Dim]] | None = None
         self._stretched: dict[Any, ConcreteFunction | None] = {}  # by the specs of arguments
         self.retrace: Callable[[Sequence[Any]], ConcreteFunction] | None = None
@@ -197,6 +204,24 @@ class ConcreteFunction:
         captured = {id(c) for c in self.variables}
         return [x for x in leaves if isinstance(x, Variable) and id(x) in captured]
 
+    def _numbers(self, given: Sequence[Variable]) -> tuple[int, ...]:
+        """See `alike`."""
+        numbers: dict[int, int] = {}
+        for variable in self.variables:
+            numbers.setdefault(id(variable), len(numbers))
+        return tuple(numbers.setdefault(id(v), len(numbers)) for v in given)
+
+    def is_for_variables(self, leaves: Sequence[Any]) -> bool:
+        """Whether a call gives one variable wherever the trace has one for several parameters, or
+        one that it captured."""
+        numbers = self._numbers([x for x in leaves if isinstance(x, Variable)])
+        captured = range(len(self.variables))
+        found = {number: number for number in captured}
+        return len(numbers) == len(self.alike) and all(
+            found.setdefault(wanted, number) == number
+            for wanted, number in zip(self.alike, numbers, strict=True)
+        )
+
     # -- calling -----------------------------------------------------------------------------
 
     @puts_modes_back
@@ -241,7 +266,8 @@ class ConcreteFunction:
         params = self.graph.arguments
         names = [p.name for p in params]
         given = dict(zip(names, args, strict=False)) | kwargs
-        most = 1 if self._signature.takes_names_only else len(names)  # names have no order
+        ordered = len(names) == 1 or not self._signature.takes_names_only
+        most = len(names) if ordered else 0
         if len(args) > most or set(given) != set(names):
             wanted = ", ".join(f"{p.name}: {p.spec}" for p in params) or "none"
             raise TypeError(
@@ -267,7 +293,8 @@ class ConcreteFunction:
                 continue
             if is_tensor_leaf(value) or type(value) is not type(want) or value != want:
                 return None
-        return [value for value, want in pairs if isinstance(want, Spec)]
+        leaves = [value for value, want in pairs if isinstance(want, Spec)]
+        return leaves if self.is_for_variables(leaves) else None
 
     def call_flat(self, leaves: Sequence[Any]) -> Any:
         """Run with the tensor and variable arguments in parameter order."""
@@ -278,7 +305,40 @@ class ConcreteFunction:
                 leaves, self.graph.arguments, self.graph.argument_specs, strict=True
             )
         ]
+        if self.alike and context.recorder is None and self._shares_variables(leaves):
+            return results_of(self._trace.structure, self._of_shared(*inputs))
         return results_of(self._trace.structure, self.run([*inputs, *self._captures()]))
+
+    def _shares_variables(self, leaves: Sequence[Any]) -> bool:
+        """Whether a call gives one variable where the trace has several.
+
+        Raises:
+            InvalidArgumentError: it gives several where the trace has one.
+        """
+        given = self._numbers([x for x in leaves if isinstance(x, Variable)])
+        if given == self.alike:
+            return False
+        if not self.is_for_variables(leaves):
+            text = (
+                f"{self.name}: this concrete function was traced for one variable in several "
+                f"places, and is given several ones; call the function itself{at(user_origin())}"
+            )
+            raise errors.InvalidArgumentError(None, None, text)
+        return True
+
+    @property
+    def _of_shared(self) -> Callable[..., Any]:
+        """The operations of the graph as a function: it has a program for calls that give one
+        variable where the trace has several, and so another order of reads and writes."""
+        if self._replayed is None:
+            graph = self.graph
+
+            def again(*inputs: Any) -> list[Any]:
+                return replay(graph, [*inputs, *graph.captures])
+
+            again.__name__ = self.name
+            self._replayed = self.as_function(again)
+        return self._replayed
 
     def _captures(self) -> list[Any]:
         """The captures as a call takes them: a trace around it and tapes know those of the user,

@@ -589,3 +589,6 @@ def clear_all_traces() -> None:
     """Forget the traces of every function."""
     for made in list(_functions):
         made.clear_traces()
+
+
+ConcreteFunction.as_function = staticmethod(lambda fn: Function(fn, autograph=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import contextlib
 from collections.abc import Iterator
 from typing import Any
@@ -109,6 +110,13 @@ def size_internal(
     return td.size(input, out_type)
 
 
+def to_complex(x: Any) -> Any:
+    """A tensor as complex numbers of its precision."""
+    x = td.convert_to_tensor(x)
+    double = x.dtype in (td.float64, td.complex128)
+    return td.cast(x, td.complex128 if double else td.complex64)
+
+
 def _unknown_shape(rank: int | None = None, **kwargs: Any) -> Any:
     rank = kwargs.get("ndims", rank)
     return td.TensorShape(None if rank is None else [None] * rank)
@@ -188,6 +196,8 @@ NAMES: dict[str, dict[str, Any]] = {
         "device": by_mode(td.device, v1.device),
         "executing_eagerly_outside_functions": v1.executing_eagerly_outside_functions,
     },
+    "framework.memory_checker": _absent("MemoryChecker"),
+    "framework.type_utils": _absent("fulltypes_for_flat_tensors"),
     "framework.sparse_tensor": {"is_sparse": lambda x: isinstance(x, td.SparseTensor)},
     "framework.tensor_shape": {
         "as_shape": td.TensorShape,
@@ -204,6 +214,7 @@ NAMES: dict[str, dict[str, Any]] = {
     "ops.control_flow_ops": {"with_dependencies": with_dependencies},
     "ops.control_flow_util": {"ENABLE_CONTROL_FLOW_V2": True},
     "ops.gradient_checker_v2": {"max_error": max_error},
+    "ops.linalg.linear_operator_circulant": {"_to_complex": to_complex},
     "ops.math_ops": {"mod": td.math.floormod, "mul": td.multiply},
     "ops.nn_impl": _absent("_compute_sampled_logits"),
     "ops.nn_ops": {"softplus": td.nn.softplus},
@@ -219,6 +230,7 @@ NAMES: dict[str, dict[str, Any]] = {
     },
     "eager.test": {"TestCase": test_util.TestCase, "main": td.test.main},
     "platform.googletest": {"main": td.test.main, "TestCase": test_util.TestCase},
+    "util.compat": {"collections_abc": collections.abc},
     "util.numpy_compat": {"np_where": np.where, "np_reshape": np.reshape},
     "platform.test": {
         "TestCase": test_util.TestCase,

@@ -215,4 +215,5 @@ def found(inside: str, name: str) -> Any:
 def message(name: str) -> Any:
     """The class of a protocol buffer of ``tensorflow.core``."""
     own = getattr(importlib.import_module("treadle.compat.v1"), name, None)
+    own = getattr(td.train, name, None) if own is None else own  # messages of examples
     return absent(f"tensorflow.core.{name}", _NO_MESSAGE) if own is None else own

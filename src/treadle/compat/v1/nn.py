@@ -336,30 +336,51 @@ relu_layer = recorded(_affine_relu, "relu_layer", "Relu")
 
 
 def _fused(x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float,
-           channels_first: bool, training: bool) -> list[Any]:  # fmt: skip
-    axes = [0, 2, 3] if channels_first else [0, 1, 2]
+           channels_first: bool, training: bool, factor: float) -> list[Any]:  # fmt: skip
+    x = td.convert_to_tensor(x)
+    wide = td.float32 if x.dtype.size < 4 else x.dtype
+    images, axis = td.cast(x, wide), 1 if channels_first else x.shape.rank - 1
+    given = [td.cast(v, wide) for v in (mean, variance) if v is not None]
     if training:
-        mean, variance = td.nn.moments(x, axes)
-        shape = td.shape(x)
-        count = td.cast(td.size(x) // shape[1 if channels_first else 3], mean.dtype)
-        unbiased = variance * count / td.maximum(count - 1.0, 1.0)
+        axes = [a for a in range(x.shape.rank) if a != axis]
+        mean, variance = td.nn.moments(images, axes)
+        count = td.cast(td.size(x) // td.shape(x)[axis], wide)
+        told = [mean, variance * count / td.maximum(count - 1.0, 1.0)]
+        if factor != 1.0:
+            pairs = zip(given, told, strict=True)
+            told = [old * (1.0 - factor) + new * factor for old, new in pairs]
     else:
-        mean, variance = td.convert_to_tensor(mean), td.convert_to_tensor(variance)
-        unbiased = variance
-    around = [td.convert_to_tensor(v) for v in (mean, variance, offset, scale)]
+        mean, variance = told = given
+    around = [td.cast(v, wide) for v in (mean, variance, offset, scale)]
     if channels_first:
-        around = [td.reshape(v, [1, -1, 1, 1]) for v in around]
+        around = [td.reshape(v, [1, -1, *[1] * (x.shape.rank - 2)]) for v in around]
     m, v, b, g = around
-    return [td.nn.batch_normalization(x, m, v, b, g, epsilon), mean, unbiased]
+    return [td.cast(td.nn.batch_normalization(images, m, v, b, g, epsilon), x.dtype), *told]
 
 
 def fused_batch_norm(x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None,
                      epsilon: float = 0.001, data_format: str = "NHWC", is_training: bool = True,
                      name: str | None = None, exponential_avg_factor: float = 1.0) -> Any:
-    """The normalized images, and the mean and variance of their channels."""
+    """The normalized images, and the mean and variance of their channels.
+
+    Images of float16 or bfloat16 are computed in float32, of which mean and variance are.
+
+    Args:
+        data_format: "NHWC" or "NCHW", of volumes "NDHWC" or "NCDHW".
+        exponential_avg_factor: in training the part of the given mean and variance that is replaced
+            by those of the images.
+
+    Raises:
+        ValueError: a part of a mean or variance is replaced that is not given.
+    """
     call = recorded(_fused, "FusedBatchNorm", "FusedBatchNormV3")
-    first = data_format == "NCHW"
-    return tuple(call(x, scale, offset, mean, variance, epsilon, first, is_training, name=name))
+    first = data_format in ("NCHW", "NCDHW")
+    missing = mean is None or variance is None
+    if missing and (not is_training or exponential_avg_factor != 1.0):
+        text = "fused_batch_norm: mean and variance must be given where they count"
+        raise ValueError(f"{text}{at(user_origin())}")
+    given = (x, scale, offset, mean, variance, epsilon, first, is_training, exponential_avg_factor)
+    return tuple(call(*given, name=name))
 
 
 def embedding_lookup(params: Any, ids: Any, partition_strategy: str = "mod",

@@ -243,13 +243,54 @@ def max_pool2d(
 
     Args:
         input: [batch, height, width, channels], or NCHW by `data_format`.
-        ksize: the window: an int or a list of 1, 2 or 4.
+        ksize: the window: an int or a list of 1, 2 or 4. Of 4 the one of the channels may be more
+            than 1 where all others are 1: the maximum of each group of channels.
         strides: as ksize; None takes ksize.
         padding: "SAME", "VALID" or four (before, after) pairs; padding never wins.
         data_format: "NHWC" or "NCHW".
         name: accepted for TensorFlow programs.
+
+    Raises:
+        InvalidArgumentError: sizes that are none, or windows that do not fit.
+        UnimplementedError: windows over channels and over other axes, or that overlap, or that do
+            not divide the channels evenly.
     """
-    return _pool(MAX, input, ksize, strides, padding, data_format)
+    group = _group_of_channels(ksize, strides, check_format(data_format))
+    if group == 1:
+        return _pool(MAX, input, ksize, strides, padding, data_format)
+    x = to_nhwc(convert_to_tensor(input), check_format(data_format))
+    padding_attr(padding, check_format(data_format))
+    *whole, channels = x.dims
+    if x.ndim != 4 or not isinstance(channels, int) or channels % group:
+        text = f"max_pool2d: windows of {group} channels do not evenly divide {x.shape}"
+        raise errors.UnimplementedError(None, None, f"{text}{at(user_origin())}")
+    groups = reshape_to(x, (product(whole), channels // group, group, 1))
+    window = (1, group)
+    highest = run(MAX, groups, window=window, strides=window, padding="VALID")
+    return from_nhwc(reshape_to(highest, (*whole, channels // group)), check_format(data_format))
+
+
+def _group_of_channels(ksize: Any, strides: Any, data_format: str) -> int:
+    """How many channels a window has.
+
+    Raises:
+        UnimplementedError: it has several, and they overlap, or the window has other elements.
+    """
+    sizes, steps = ksize, ksize if strides is None else strides
+    if not all(isinstance(each, list | tuple) and len(each) == 4 for each in (sizes, steps)):
+        return 1
+    place = data_format.index("C")
+    group = int(sizes[place])
+    if group == 1:
+        return 1  # another stride is refused with the sizes
+    others = [int(n) for each in (sizes, steps) for i, n in enumerate(each) if i != place]
+    if any(n != 1 for n in others) or int(steps[place]) != group or group < 1:
+        raise errors.UnimplementedError(
+            None, None,
+            f"max_pool2d: ksize {sizes} and strides {steps}: a window over several channels has "
+            f"one element along the other axes, and the stride of its size{at(user_origin())}",
+        )  # fmt: skip
+    return group
 
 
 def avg_pool2d(

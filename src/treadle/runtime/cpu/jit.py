@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import weakref
 from collections import OrderedDict
@@ -12,6 +11,7 @@ from typing import Any, TypeAlias
 
 from treadle.core import locks
 from treadle.core.caches import clears
+from treadle.core.digests import digest
 from treadle.core.object_cache import ObjectCache, default_cache
 from treadle.core.records import record
 from treadle.core.sources import sources
@@ -194,7 +194,7 @@ class Jit:
 
     def key(self, text: str) -> str:
         """Names the object made from a text on this target."""
-        return hashlib.sha256(f"{self.target.key}\n{text}".encode()).hexdigest()[:40]
+        return digest(f"{self.target.key}\n{text}")
 
     def _load(self, key: str, text: Text, name: str | None) -> Code:
         data = self.cache.load(KIND, key)

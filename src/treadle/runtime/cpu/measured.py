@@ -10,9 +10,9 @@ nothing is used that was.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
 
+from treadle.core.digests import digest
 from treadle.core.object_cache import default_cache
 from treadle.core.plain_data import DamagedError, from_bytes, to_bytes
 from treadle.runtime.tuning import Measured
@@ -68,4 +68,4 @@ def _read(processor: str) -> tuple[Measured, int] | None:
 
 
 def _key(processor: str) -> str:
-    return hashlib.sha256(f"{KIND} {VERSION}\n{processor}".encode()).hexdigest()[:40]
+    return digest(f"{KIND} {VERSION}\n{processor}")

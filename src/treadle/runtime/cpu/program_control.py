@@ -28,8 +28,11 @@ def emit_branch(emitter: Emitter, step: Branch) -> None:
         fn.label(label)
         with emitter.forgetting():
             emitter.emit_block(block)
-            pairs = zip(block.results, step.results, strict=True)
-            words = [word for operand, out in pairs for word in _given(emitter, operand, out)]
+            words = [
+                word
+                for number, out in enumerate(step.results)
+                for word in _given(emitter, block.results[number], out, number in block.copied)
+            ]
         fn.branch(join(*words))
     fn.label(join)
     names = (name for _, name in join.parameters)
@@ -44,8 +47,12 @@ def _kinds(emitter: Emitter, out: Operand) -> list[str]:
     return ["ptr", *("i64" for _ in out.place.dims)] if out.place.kind == "joined" else []
 
 
-def _given(emitter: Emitter, operand: Operand, out: Operand) -> list[str]:
+def _given(emitter: Emitter, operand: Operand, out: Operand, is_copied: bool) -> list[str]:
     """The words that a branch gives for a result: a register, or address and sizes, or none."""
+    if is_copied:
+        from treadle.runtime.cpu.ragged_memory import copy_of
+
+        return [copy_of(emitter, operand)]
     if out.place is None:
         return [emitter.registers[operand.value]]
     if out.place.kind != "joined":

@@ -21,7 +21,7 @@ from treadle.runtime.cpu.program_python import call_python
 from treadle.runtime.cpu.program_updates import integer
 from treadle.runtime.schedule.lists import Ragged, list_form
 from treadle.runtime.schedule.printer import all_steps
-from treadle.runtime.schedule.steps import Block, ListStep, Loop, Operand
+from treadle.runtime.schedule.steps import Block, Branch, ListStep, Loop, Operand
 
 FEWEST = 8  # elements that a new list has room for
 MOST_EXPECTED = 1 << 16  # a hint of more elements than this is not believed
@@ -66,6 +66,7 @@ def makes_lists(block: Block) -> bool:
     return any(
         (isinstance(s, ListStep) and (_result(s) == "made" or not s.owned))
         or (isinstance(s, Loop) and any(c.copied for c in s.carried))
+        or (isinstance(s, Branch) and (s.then.copied or s.otherwise.copied))
         for s in all_steps(block)
         if not (isinstance(s, ListStep) and _result(s) == "read")
     )

@@ -25,12 +25,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import os
 import zipfile
 import zlib
 from pathlib import Path
 
+from treadle.core.digests import digest
 from treadle.core.sources import same_anywhere
 from treadle.core.switches import declare, is_on
 from treadle.runtime.cpu.caches import DEFAULTS
@@ -65,7 +65,7 @@ def _serves(level: Target, target: Target) -> bool:
 
 def member(text: str) -> str:
     """Names the code of an LLVM text in an archive."""
-    return hashlib.sha256(text.encode()).hexdigest()[:40]
+    return digest(text)
 
 
 def shipped_code(text: str, target: Target) -> bytes | None:

@@ -45,7 +45,7 @@ def is_light(step: Loop) -> bool:
 
 
 def _is_light(block: Block) -> bool:
-    return all(
+    return not block.copied and all(
         isinstance(s, Evaluate | LoadScalar | Check | Position)
         or (isinstance(s, Update) and s.refuse is None and _one_element(s))
         or (isinstance(s, Branch) and _is_light(s.then) and _is_light(s.otherwise))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import importlib.util
 import os
 import threading
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core import locks
+from treadle.core.digests import digest
 from treadle.core.object_cache import default_cache
 from treadle.core.records import record
 from treadle.runtime.cpu.amx_permission import may_use_amx
@@ -361,7 +361,7 @@ def _host_key() -> str | None:
         return None
     fixed = [s for s in processor.split(b"\n") if not s.startswith((b"cpu MHz", b"bogomips"))]
     words = [spec.origin, str(library.st_size), str(library.st_mtime_ns)]
-    return hashlib.sha256("\n".join(words).encode() + b"\n".join(fixed)).hexdigest()[:40]
+    return digest("\n".join(words).encode() + b"\n".join(fixed))
 
 
 def baseline(level: int = 1) -> Target:

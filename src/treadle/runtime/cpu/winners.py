@@ -7,12 +7,12 @@ say which winners they were made with, and are made anew where there are others 
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from treadle.core import locks
+from treadle.core.digests import digest
 from treadle.core.interrupts import during, is_mode
 from treadle.core.object_cache import default_cache
 from treadle.core.plain_data import DamagedError, from_bytes, to_bytes
@@ -95,4 +95,4 @@ def _place() -> str | None:
     name = processor()
     if name is None:
         return None
-    return hashlib.sha256(f"{KIND}\n{name}\n{sources('runtime')}".encode()).hexdigest()[:40]
+    return digest(f"{KIND}\n{name}\n{sources('runtime')}")

@@ -60,10 +60,10 @@ def _large(block: Block, plan: MemoryPlan) -> list[Array]:
     others = [p for p in sizes if p not in known][:LARGEST]
     found = []
     for place in (*first, *others):
-        step = makers.get(place)
-        node = None if step is None else node_of(step)
+        made_by = makers.get(place)
+        node = None if made_by is None else node_of(made_by)
         text = f"{place.dtype.short}[{', '.join(map(str, place.dims))}]"
-        if node is not None and place is getattr(step, "scratch", None):
+        if node is not None and place is getattr(made_by, "scratch", None):
             # Bytes tell the user nothing, the array that they serve does.
             text = f"scratch for {spec_text(node.outputs[0].spec)}"
         found.append(Array(place.room, text, maker(node)))

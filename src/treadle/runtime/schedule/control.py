@@ -84,7 +84,7 @@ class ControlFlow:
         program = self.program
         known = set(program.known)
         results = [self._result(v) for v in node.outputs]
-        blocks = [self._branch(region, node, results) for region in node.regions]
+        blocks = [self._branch(region, unit, results) for region in node.regions]
         program.known = known
         self._learn(node.outputs)
         alone = node in program.residence.alone
@@ -108,8 +108,8 @@ class ControlFlow:
         program.places[value] = place
         return Operand(value, place)
 
-    def _branch(self, region: Region, node: Node, results: Sequence[Operand]) -> Block:
-        program = self.program
+    def _branch(self, region: Region, unit: Unit, results: Sequence[Operand]) -> Block:
+        program, node = self.program, unit.nodes[0]
         known = set(program.known)
         sizes = self._bind(region.params, node.inputs[1:])
         targets = []
@@ -121,8 +121,16 @@ class ControlFlow:
             for inner, out, target in zip(region.results, results, targets, strict=True)
             if target is not None and out.value not in self.order.taken
         }
-        block = self.inside(region, program.schedule(region, self._owned(region, node)), wanted)
+        lists = [
+            param
+            for number, param in enumerate(region.params, 1)
+            if (unit, number) in self.order.owned
+        ]
+        scheduled = program.schedule(region, self._owned(region, node), lists)
+        block = self.inside(region, scheduled, wanted)
         block.steps[:0] = sizes
+        if program.native_lists:
+            block.copied = _lists_of_others(region, lists)
         for number, target in enumerate(targets):
             if target is None:
                 block.results[number] = program.on_host(region.results[number], block.steps)
@@ -410,6 +418,18 @@ def _check_sizes(moving: Sequence[tuple[Value, Value, Value]], opened: set[str])
             name = symbol_name(dim)
             if name is None or found.setdefault(name, (sizes[0], sizes[1])) != tuple(sizes):
                 raise Unsupported("loop variables share a size that changes")
+
+
+def _lists_of_others(region: Region, own: Sequence[Value]) -> list[int]:
+    """The numbers of a branch's results that are lists which somebody else has, too: each list that
+    a branch gives is one of its own."""
+    results = region.results
+    return [
+        number
+        for number, value in enumerate(results)
+        if _is_list(value)
+        and (value in results[:number] or (value in region.params and value not in own))
+    ]
 
 
 def _lists_in(body: Region) -> Iterator[Value]:

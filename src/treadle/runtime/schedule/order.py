@@ -37,7 +37,8 @@ class Order:
         assigned: values that their kernel writes straight into a variable: value -> handle.
         snapshots: values read from a cell that must be copied when they are read.
         owned: units that may change the list that is their first operand, and (loop, number)
-            of lists that a loop may take over as its loop variables.
+            of lists that a loop may take over as its loop variables, or (branch, number) of those
+            that the blocks of a branch may change.
         shown: units that stack a list which does not change any more: its memory is the array.
     """
 
@@ -69,7 +70,7 @@ def order_units(
     Args:
         carried: for a loop body, old value (a parameter) -> new value (a result) of every array
             that the loop could update in place.
-        lists: parameters of a loop body that are lists which belong to the loop.
+        lists: parameters of a loop body or branch that are lists which belong to it.
         unified: whether the host computes in the memory of the device. Where it waits for sizes,
             it reads as many at once as possible.
     """
@@ -407,8 +408,9 @@ class _Orderer:
             if unit.role is Role.LIST and changes_list(node):
                 if self._is_last(node.inputs[0], unit):
                     self.order.owned.add(unit)
-            elif unit.role is Role.WHILE:
-                for i, value in enumerate(node.inputs[: len(node.outputs)]):
+            elif unit.role in (Role.WHILE, Role.COND):
+                count = len(node.outputs) if unit.role is Role.WHILE else len(node.inputs)
+                for i, value in enumerate(node.inputs[:count]):
                     if isinstance(value.spec, ListSpec) and self._is_last(value, unit):
                         self.order.owned.add((unit, i))
 
@@ -434,8 +436,6 @@ class _Orderer:
         """Whether the list was made here and `unit` can run after everybody else who uses it."""
         maker = self.maker.get(items)
         if (maker is None and items not in self.lists) or items in self.leaving:
-            return False
-        if maker is not None and maker.role is Role.COND:  # may be the list that went in
             return False
         if unit.nodes[0].inputs.count(items) > 1:
             return False

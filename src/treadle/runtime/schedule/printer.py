@@ -120,6 +120,14 @@ def _listed(operands: list[Operand]) -> str:
     return ", ".join(map(operand_text, operands))
 
 
+def _given(block: Block) -> str:
+    """The results of a block of a branch."""
+    return ", ".join(
+        f"{'copy of ' if number in block.copied else ''}{operand_text(operand)}"
+        for number, operand in enumerate(block.results)
+    )
+
+
 class _Printer:
     def __init__(self, host: Collection[Value]) -> None:
         self.host = host
@@ -137,10 +145,10 @@ class _Printer:
             return [
                 f"{pad}{_where(step)}if {operand_text(step.predicate)} -> {_listed(step.results)}",
                 *self.block(step.then, depth + 1),
-                f"{pad}  gives {_listed(step.then.results)}",
+                f"{pad}  gives {_given(step.then)}",
                 f"{pad}else",
                 *self.block(step.otherwise, depth + 1),
-                f"{pad}  gives {_listed(step.otherwise.results)}",
+                f"{pad}  gives {_given(step.otherwise)}",
             ]
         if isinstance(step, Loop):
             carried = ", ".join(

@@ -373,10 +373,14 @@ def checked_buffers(step: Evaluate) -> list[Buffer]:
 
 @record(eq=False)
 class Block:
-    """Steps in order, and the results of the block."""
+    """Steps in order, and the results of the block.
+
+    copied: the numbers of results that are native lists which others need as they are.
+    """
 
     steps: list[Step] = field(default_factory=list)
     results: list[Operand] = field(default_factory=list)
+    copied: list[int] = field(default_factory=list)
 
 
 @record(eq=False)

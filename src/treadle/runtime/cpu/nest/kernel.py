@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from treadle.core.digests import digest
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product
 from treadle.kernel.ir import Buffer, Kernel, Load, postorder
@@ -85,7 +85,7 @@ def emit_kernel(kernel: Kernel, target: Target) -> EmittedKernel:
     Raises:
         UnsupportedKernel: there is no code for it.
     """
-    symbol = "k_" + hashlib.sha256(repr(kernel).encode()).hexdigest()[:16]
+    symbol = "k_" + digest(repr(kernel), 16)
     return _Writer(without_picks(kernel), target, symbol).emit()
 
 

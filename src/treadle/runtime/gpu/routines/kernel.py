@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from treadle.core import locks
+from treadle.core.digests import digest
 from treadle.core.shapes import Dim
 from treadle.kernel.ir import Kernel
 from treadle.runtime.gpu.driver import Driver
@@ -44,7 +44,7 @@ class CodeRoutine(Routine):
         code = self.write("routine")
         operands = [(b.dtype.name, b.shape) for b in self.arguments.buffers]
         said = f"{code.text}\n{code.stages}\n{operands}"
-        return self.write(f"routine_{hashlib.sha256(said.encode()).hexdigest()[:16]}")
+        return self.write(f"routine_{digest(said, 16)}")
 
     @property
     def workspace(self) -> Dim:  # type: ignore[override]

@@ -1,0 +1,162 @@
+"""Lists, dicts and sets of Python's that became others of the graph, and what they became.
+
+Python's object stays where the program has it under other names, among the arguments, too. It holds
+one item that says so, with the object that it became: between branches and loops the other names
+mean that one; within them they are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from treadle.autograph.operators.undefined import Undefined
+from treadle.core.origin import at, user_origin
+from treadle.jitted.errors import NotStaged
+from treadle.jitted.storage import scopes
+
+_KINDS = (list, dict, set)
+
+
+class Left(Undefined):
+    """The only item of a list, dict or set of Python's that became one of the graph.
+
+    Attributes:
+        other: the one that it became, as it was then.
+    """
+
+    __slots__ = ("other",)
+
+    other: Any
+
+    def __init__(self, other: Any = None) -> None:
+        super().__init__(
+            "an element",
+            ": it is in a list or dict that grew in a loop or branch that depends on array values, "
+            "and is only known under the name that was used there",
+        )
+        object.__setattr__(self, "other", other)
+
+
+def leave(values: Any, other: Any) -> None:
+    """Make a list, dict or set unusable that became `other`: it would miss what that one gets."""
+    mark = Left(other)
+    if type(values) not in _KINDS:  # the result of a comprehension
+        values.items = [mark]
+        return
+    _fill(values, {"": mark} if isinstance(values, dict) else [mark])
+
+
+def _fill(values: Any, content: Any) -> None:
+    values.clear()
+    (values.extend if isinstance(values, list) else values.update)(content)
+
+
+class leaving:
+    """Trace a branch or loop that has `other` in place of a list, dict or set, which has been left
+    for its other names, and is as before where the trace ends with an error."""
+
+    def __init__(self, values: Any, other: Any) -> None:
+        self.values, self.other = values, other
+        self.is_plain = type(values) in _KINDS
+
+    def begin(self) -> leaving:
+        if self.is_plain:
+            self.content = self.values.copy()
+            leave(self.values, self.other)
+        return self
+
+    def undo(self) -> None:
+        if self.is_plain:
+            _fill(self.values, self.content)
+
+    __enter__ = begin
+
+    def __exit__(self, kind: Any, *error: object) -> None:
+        if kind is not None:
+            self.undo()
+
+
+def mark_of(values: Any) -> Left | None:
+    """The mark of a list, dict or set that became one of the graph.
+
+    Raises:
+        NotStaged: it was changed since, under another name.
+    """
+    if type(values) not in _KINDS or not values:
+        return None
+    if isinstance(values, dict):
+        found = values.get("")
+    else:
+        found = values[0] if isinstance(values, list) else _of_set(values)
+    if not isinstance(found, Left):
+        return None
+    if len(values) > 1:
+        raise NotStaged(
+            "A list or dict that changes in a branch or loop that depends on array values is "
+            f"changed under another name: use one name for it{at(user_origin())}"
+        )
+    return found
+
+
+def _of_set(values: set[Any]) -> Any:
+    return next((v for v in values if isinstance(v, Left)), None)
+
+
+def is_left(values: Any) -> bool:
+    """Whether a list, dict or set became one of the graph."""
+    return mark_of(values) is not None
+
+
+def current(values: Any) -> Any:
+    """What a list, dict or set became, as it is now; any other value itself.
+
+    Raises:
+        UndefinedVariableError: a branch or loop that depends on array values is being traced, in
+            which another name has it.
+    """
+    mark = mark_of(values)
+    if mark is None:
+        return values
+    if mark.other is None or scopes.open:
+        mark.fail()
+    return mark.other.latest
+
+
+def origin_of(value: Any) -> Any:
+    """The list or dict of the graph that a variable's is, in whatever branch or loop; else None."""
+    return value.origin if hasattr(type(value), "latest") else None
+
+
+def is_another(value: Any) -> None:
+    """A branch or loop may have given a variable another list or dict than it had."""
+    if origin_of(value) is not None:
+        value.origin = value.latest = value
+
+
+def check_names(values: Iterable[Any], owner: Any = None) -> None:
+    """Refuse variables of a branch or loop of which two are one list or dict of the graph: each
+    would have changes of its own.
+
+    Args:
+        owner: a list, dict or set that becomes one.
+    """
+    seen: set[int] = set()
+    for value in values:
+        origin = owner if value is owner else origin_of(value)
+        if origin is not None and id(origin) in seen:
+            raise NotStaged(
+                "A list or dict that changes in a branch or loop that depends on array values has "
+                f"two names there: use one{at(user_origin())}"
+            )
+        seen.add(id(origin))
+
+
+def follow(results: Iterable[Any]) -> None:
+    """Note what a branch or loop has made of lists and dicts: their other names mean it, too."""
+    if scopes.open:
+        return
+    for result in results:
+        origin = origin_of(result)
+        if origin is not None:
+            origin.latest = result
