@@ -59,6 +59,7 @@ OWNERS = {
     "tensorboard": {"summary.messages"},
     "pydot": {"keras.models.plotting"},
     "scipy": {"keras.initializers", "keras.preprocessing.transforms"},
+    "sklearn": {"keras.wrappers"},
 }
 # Packages of one kind of device, and who beside their own modules may import them: what chooses a
 # device, what calls its programs from Python without the compiler's help, and its settings.
@@ -175,8 +176,9 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "config float8 learning_phase masks naming progress promotion replicas serialization "
-        "stateless tree",
+        "float8 lambdas learning_phase masks naming progress replicas stateless tree",
+        "config serialization",
+        "promotion",
         "quantizers rematerialization",
         "dtype_policies random",
         "activations constraints datasets initializers regularizers utils",
@@ -187,7 +189,7 @@ LEVELS = {
         "ops optimizers",
         "callbacks",
         "backend_elements backend_networks mixed_precision models",
-        "applications backend distillation export legacy saving",
+        "applications backend distillation export legacy saving wrappers",
     ),
 }
 

@@ -323,15 +323,50 @@ def test_classes_of_the_user(suffix, tmp_path):
         keras.models.load_model(path)
 
 
-def test_code_is_neither_written_nor_run(tmp_path):
-    model = keras.Sequential([keras.Input((3,)), keras.layers.Lambda(lambda x: x)])
-    with pytest.raises(TypeError, match="Lambdas are code, which is not saved"):
-        model.save(tmp_path / "m.keras")
+def test_code_of_lambdas_is_run_where_it_is_asked_for_only(tmp_path):
+    factor = 3.0
+    model = keras.Sequential([
+        keras.Input((3,)), keras.layers.Lambda(lambda x, more=1.0: x * factor + more),
+        keras.layers.Lambda(lambda x: td.square(x), output_shape=(3,)),
+    ])  # fmt: skip
+    path = tmp_path / "m.keras"
+    best = keras.callbacks.ModelCheckpoint(path, monitor="loss", save_best_only=True)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    wanted = (x * 3 + 1) ** 2
+    clone = keras.models.clone_model(keras.Sequential([keras.Input((3,)), model.layers[0]]))
+    np.testing.assert_allclose(clone(x), x * 3 + 1)
+    model.compile("sgd", "mse")
+    best.set_model(model)
+    best.on_epoch_end(0, {"loss": 1.0})
+    load = keras.models.load_model
+    with pytest.raises(ValueError, match="arbitrary code execution"):
+        load(path)
+    np.testing.assert_allclose(load(path, safe_mode=False)(x), wanted)
+    keras.config.enable_unsafe_deserialization()
+    np.testing.assert_allclose(load(path)(x), wanted)
+    keras.utils.clear_session()
+    with pytest.raises(ValueError, match="safe_mode=False"):
+        load(path)
+    config = model.layers[0].get_config()
+    with pytest.raises(ValueError, match="Lambda"):
+        keras.layers.Lambda.from_config(config)
+    again = keras.layers.Lambda.from_config(config, safe_mode=False)
+    np.testing.assert_allclose(again(x), x * 3 + 1)
+    config["function"]["config"]["python"] = "00"
+    with pytest.raises(ValueError, match="another version of Python"):
+        keras.layers.Lambda.from_config(config, safe_mode=False)
+    with pytest.warns(UserWarning, match="includes a `lambda`"):
+        described = keras.saving.serialize_keras_object(lambda x: x + factor)
+    assert keras.saving.deserialize_keras_object(described, safe_mode=False)(1.0) == 4.0
+    assert model.layers[1].compute_output_shape((5, 3)) == (5, 3)
+
+
+def test_code_is_not_run(tmp_path):
     config = {"class_name": "__lambda__", "config": {"value": "4wEAAAA="}}
-    with pytest.raises(ValueError, match="code of files is not run"):
+    with pytest.raises(ValueError, match="arbitrary code execution"):
         keras.saving.deserialize_keras_object(config)
-    with pytest.raises(ValueError, match="safe_mode is always True"):
-        keras.models.load_model(tmp_path / "m.keras", safe_mode=False)
+    with pytest.raises(ValueError, match="another version of Python, or damaged"):
+        keras.saving.deserialize_keras_object(config, safe_mode=False)
     for name in ("os", "system", "eval", "Callable", "Any", "td", "np"):
         with pytest.raises(ValueError, match="Could not find"):
             keras.saving.deserialize_keras_object(

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from treadle.keras import legacy as legacy
     from treadle.keras import preprocessing as preprocessing
     from treadle.keras import visualization as visualization
+    from treadle.keras import wrappers as wrappers
 
 __version__ = "3.15.1"  # of Keras, whose names and files these are
 
@@ -79,10 +80,13 @@ __all__ = [
     "initializers", "layers", "legacy",
     "losses", "metrics", "mixed_precision", "models", "name_scope", "ops", "optimizers",
     "preprocessing", "quantizers", "random", "regularizers", "remat", "saving", "tree", "utils",
-    "version", "visualization",
+    "version", "visualization", "wrappers",
 ]  # fmt: skip
 
 __getattr__ = provided(
     __name__,
-    {"treadle.keras": "applications datasets distillation legacy preprocessing visualization"},
+    {
+        "treadle.keras":
+        "applications datasets distillation legacy preprocessing visualization wrappers"
+    },
 )

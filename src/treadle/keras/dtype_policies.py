@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 import treadle as td
@@ -96,7 +97,7 @@ class QuantizedDTypePolicy(DTypePolicy):
 
     def __init__(self, mode: str, source_name: str | None = None) -> None:
         super().__init__(source_name)
-        self.source_name = self._name
+        self._source_name = self._name
         quantizers.check_mode(mode)
         if self.compute_dtype == "float16" and mode == "int8":
             raise ValueError(
@@ -107,7 +108,7 @@ class QuantizedDTypePolicy(DTypePolicy):
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal policy."""
-        return {"mode": self.quantization_mode, "source_name": self.source_name}
+        return {"mode": self.quantization_mode, "source_name": self._source_name}
 
     def __repr__(self) -> str:
         return f'<{type(self).__name__} "{self.name}">'
@@ -140,7 +141,7 @@ class Int4DTypePolicy(QuantizedDTypePolicy):
                 f"integer (sub-channel), but got {self.block_size} from '{mode}'."
             )
         super().__init__(kind, source_name)
-        self._name = f"{mode}_from_{self.source_name}"
+        self._name = f"{mode}_from_{self._source_name}"
 
     @property
     def quantization_config(self) -> Any:
@@ -206,6 +207,156 @@ def quantized(mode: str, source: str, block_size: int | None) -> QuantizedDTypeP
     if mode != "int4":
         return _class_of(mode)(mode, source)
     return Int4DTypePolicy(f"{mode}/{-1 if block_size is None else block_size}", source)
+
+
+class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
+    """Policies of layers by their paths, for layers with inner layers of several policies: a layer
+    that is given the map has the policy of its own path.
+
+    Keys are paths, or regular expressions that match whole paths. Other paths have the default.
+
+    Args:
+        default_policy: a policy or its name; that of `keras.config.dtype_policy()` when omitted,
+            also where a file is read: the policies of the map are saved without their names then.
+        policy_map: policies by keys, to begin with.
+
+    Raises:
+        TypeError: `policy_map` is no dict.
+        ValueError: the default is a map; or, when a policy is looked up, several keys match.
+    """
+
+    def __init__(
+        self, default_policy: Any = None, policy_map: dict[str, DTypePolicy] | None = None
+    ) -> None:
+        if isinstance(default_policy, DTypePolicyMap):
+            raise ValueError("`default_policy` cannot be a `DTypePolicyMap`.")
+        if policy_map is not None and not isinstance(policy_map, dict):
+            raise TypeError(
+                "If specified, `policy_map` must be a dict. Received: "
+                f"policy_map={policy_map} of type {type(policy_map)}"
+            )
+        self._given = default_policy
+        self._default = get(default_policy)
+        self._policies = {} if policy_map is None else policy_map
+
+    @property
+    def name(self) -> str:
+        """"map_" and the name of the default."""
+        return f"map_{self._default.name}"
+
+    @property
+    def default_policy(self) -> DTypePolicy:
+        """The policy of paths that no key matches."""
+        return self._default
+
+    @property
+    def compute_dtype(self) -> str:
+        """That of the default."""
+        return self._default.compute_dtype
+
+    @property
+    def variable_dtype(self) -> str:
+        """That of the default."""
+        return self._default.variable_dtype
+
+    @property
+    def quantization_mode(self) -> str | None:  # type: ignore[override]
+        """That of the default."""
+        return self._default.quantization_mode
+
+    def __getitem__(self, key: str) -> DTypePolicy:
+        """The policy of a path.
+
+        Raises:
+            ValueError: several keys match it.
+        """
+        if key in self._policies:
+            return self._policies[key]
+        found = [pattern for pattern in self._policies if re.fullmatch(pattern, key)]
+        if len(found) > 1:
+            raise ValueError(
+                f"Path '{key}' matches multiple dtype policy specification keys: {found}. Please "
+                "make sure each path only matches at most one dtype policy specification key in "
+                "the DTypePolicyMap."
+            )
+        return self._policies[found[0]] if found else self._default
+
+    def __setitem__(self, key: str, policy: Any) -> None:
+        """Add a policy.
+
+        Raises:
+            ValueError: the key is there already, or it is no policy.
+        """
+        if key in self._policies:
+            raise ValueError(
+                f"{key} already exist in the DTypePolicyMap with value {self._policies[key]}. "
+                "Please make sure to not use duplicated keys."
+            )
+        try:
+            self._policies[key] = get(policy)
+        except (TypeError, ValueError):
+            raise ValueError(
+                "Cannot interpret the assigned value by `keras.dtype_policies.get`. Received: "
+                f"{policy} of type {type(policy)}"
+            ) from None
+
+    def __delitem__(self, key: str) -> None:
+        del self._policies[key]
+
+    def pop(self, key: str, *default: Any) -> Any:
+        """Take the policy of a key out; only of the key itself, no other one that matches."""
+        return self._policies.pop(key, *default)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._policies
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._policies)
+
+    def __len__(self) -> int:
+        return len(self._policies)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        mapping = [(key, policy.name) for key, policy in self._policies.items()]
+        return (
+            f"<DTypePolicyMap at {hex(id(self))} default_policy={self._default.name}, "
+            f"mapping={mapping}>"
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal map."""
+        found = {key: serialize(policy) for key, policy in self._policies.items()}
+        if self._given is None:  # they are those of the program that reads it
+            for described in found.values():
+                if isinstance(described, dict):
+                    name = "source_name" if "source_name" in described["config"] else "name"
+                    described["config"] = {**described["config"], name: None}
+        default = self._given
+        if isinstance(default, DTypePolicy):
+            default = serialize(default)
+        return {"default_policy": default, "policy_map": found}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> DTypePolicyMap:
+        policies = {key: deserialize(policy) for key, policy in config["policy_map"].items()}
+        return cls(serialization.deserialize_keras_object(config["default_policy"]), policies)
+
+
+def policy_at(policy: DTypePolicy, path: str | None) -> DTypePolicy:
+    """The policy of a layer that was given a policy or a map of them.
+
+    Args:
+        path: the layer's; None before it is built.
+    """
+    if not isinstance(policy, DTypePolicyMap):
+        return policy
+    return policy.default_policy if path is None else policy[path]
 
 
 FloatDTypePolicy = Policy = DTypePolicy
@@ -308,9 +459,9 @@ class CastVariable(td.Variable):
 
 
 __all__ = [
-    "CastVariable", "DTypePolicy", "FloatDTypePolicy", "Int4DTypePolicy", "Policy",
-    "QuantizedDTypePolicy", "QuantizedFloat8DTypePolicy", "deserialize", "dtype_policy", "get",
-    "serialize", "set_dtype_policy",
+    "CastVariable", "DTypePolicy", "DTypePolicyMap", "FloatDTypePolicy", "Int4DTypePolicy",
+    "Policy", "QuantizedDTypePolicy", "QuantizedFloat8DTypePolicy", "deserialize", "dtype_policy",
+    "get", "serialize", "set_dtype_policy",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

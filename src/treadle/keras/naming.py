@@ -61,12 +61,16 @@ def path_of(owners: Sequence[Any]) -> str:
 
 
 class Named:
-    """A name that paths of variables have a part of."""
+    """A name that paths of variables have a part of.
 
-    _parent_path: str | None = None
+    Args:
+        caller: the object whose name it is, where somebody asks for it.
+        parent: the path before it; that of the scopes around it when omitted.
+    """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, caller: Any = None, parent: str | None = None) -> None:
+        self.name, self.caller = name, caller
+        self._parent_path = parent
 
 
 def opened(owner: Any) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ from treadle.keras.float8 import (
     compute_float8_scale,
     quantize_and_dequantize,
 )
+from treadle.keras.naming import snake_case
 from treadle.names import missing_in
 
 MODES = ("int8", "int4", "float8")
@@ -458,7 +459,8 @@ def get(identifier: Any, **kwargs: Any) -> Any:
     if isinstance(found, dict):
         found = deserialize(found)
     elif isinstance(found, str):
-        found = next((kind for kind in _CLASSES if kind.__name__ == found), None)
+        names = {kind.__name__: kind for kind in _CLASSES}
+        found = (names | {snake_case(name): kind for name, kind in names.items()}).get(found)
     if isinstance(found, type):
         return found(**kwargs)
     if callable(found):

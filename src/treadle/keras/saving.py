@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from treadle.keras.models.file_editor import KerasFileEditor
 from treadle.keras.models.saving import load_model, save_model
 from treadle.keras.serialization import (
     custom_object_scope,
@@ -29,6 +30,7 @@ def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwarg
 
 __all__ = [
     "CustomObjectScope",
+    "KerasFileEditor",
     "custom_object_scope",
     "deserialize_keras_object",
     "get_custom_objects",

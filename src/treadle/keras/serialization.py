@@ -1,4 +1,5 @@
-"""Objects of Keras as plain data and back, by the names of their classes: no code is read.
+"""Objects of Keras as plain data and back, by the names of their classes. Code is written for
+lambdas only, and run where a program asks for it only (`lambdas`).
 
 An object is ``{"module", "class_name", "config", "registered_name"}``, as in Keras 3.
 """
@@ -14,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import treadle as td
+from treadle.keras import lambdas
 
 _Kind = TypeVar("_Kind", bound=Callable[..., Any])
 
@@ -159,10 +161,11 @@ def takes(kind: type, name: str) -> bool:
 
 
 def serialize_keras_object(value: Any) -> Any:
-    """A value as plain data; objects by their class and ``get_config()``.
+    """A value as plain data; objects by their class and ``get_config()``; lambdas, with a warning,
+    by their code, which is not run where they are read unless that is asked for.
 
     Raises:
-        TypeError: it has no config, as a lambda.
+        TypeError: it has no config.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -172,6 +175,8 @@ def serialize_keras_object(value: Any) -> Any:
         array = np.asarray(value)
         config = {"value": array.tolist(), "dtype": array.dtype.name}
         return {"class_name": "__numpy__", "config": config}
+    if isinstance(value, bytes):
+        return {"class_name": "__bytes__", "config": {"value": value.decode("utf-8")}}
     if isinstance(value, td.DType):
         return value.name
     if isinstance(value, td.TensorShape):
@@ -184,22 +189,24 @@ def serialize_keras_object(value: Any) -> Any:
     if isinstance(value, list | tuple):
         parts = [serialize_keras_object(v) for v in value]
         return tuple(parts) if isinstance(value, tuple) else parts
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and not hasattr(value, "get_config"):
         if "class_name" in value and "config" in value:
             return _completed(value)
         return {str(k): serialize_keras_object(v) for k, v in value.items()}
     if hasattr(value, "get_config") and not isinstance(value, type):
         return _object(value)
+    if lambdas.is_lambda(value):
+        return lambdas.described(value, serialize_keras_object, of_layer=False)
     name = getattr(value, "__name__", None)
-    if callable(value) and name is not None and name != "<lambda>":
+    if callable(value) and name is not None:
         known = next((key for key, other in _registered.items() if other is value), name)
         return {
             "module": "builtins", "class_name": "function", "config": name,
             "registered_name": known,
         }  # fmt: skip
     raise TypeError(
-        f"{value!r} cannot be saved: it has no get_config(). Lambdas are code, which is not saved: "
-        "use a function with a name, and keras.saving.register_keras_serializable()"
+        f"{value!r} cannot be saved: it has no get_config(). Give it one, or use a function with a "
+        "name, and keras.saving.register_keras_serializable()"
     )
 
 
@@ -281,11 +288,15 @@ def deserialize_keras_object(
 
     Args:
         custom_objects: classes and functions of the user, by name.
-        safe_mode: taken for Keras's programs: code in configurations is never run.
+        safe_mode: False: the code of lambdas is run.
 
     Raises:
-        ValueError: a class is not known, an argument is not supported, or it is a lambda.
+        ValueError: a class is not known, an argument is not supported, or it is a lambda, whose
+            code is not to be run.
     """
+    if not safe_mode:
+        with lambdas.running():
+            return deserialize_keras_object(config, custom_objects)
     if custom_objects:
         with custom_object_scope(custom_objects):
             return deserialize_keras_object(config)
@@ -379,18 +390,17 @@ def _function(name: str, registered: Any) -> Any:
     )
 
 
-def _refused(config: Any) -> Any:
-    raise ValueError(
-        "The file holds a lambda, which is code, and code of files is not run: give Lambda layers "
-        "a function with a name, and custom_objects"
-    )
+def _lambda(config: dict[str, Any]) -> Any:
+    lambdas.check_runs(config)
+    return lambdas.function_of({k: deserialize_keras_object(v) for k, v in config.items()})
 
 
 _SPECIAL: dict[str, Callable[[Any], Any]] = {
     "__numpy__": lambda c: np.array(c["value"], td.as_dtype(c["dtype"]).np_dtype),
     "__tensor__": lambda c: td.constant(c["value"], c["dtype"]),
+    "__bytes__": lambda c: c["value"].encode("utf-8"),
     "__tuple__": lambda c: tuple(deserialize_keras_object(v) for v in c),
     "__slice__": lambda c: slice(c["start"], c["stop"], c["step"]),
     "__ellipsis__": lambda c: Ellipsis,
-    "__lambda__": _refused,
+    "__lambda__": _lambda,
 }

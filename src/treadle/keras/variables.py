@@ -115,20 +115,38 @@ def _unnamed() -> str:
 class name_scope:
     """``with keras.name_scope("block"):`` names of operations and paths of variables begin with it.
 
+    Args:
+        name: without slashes.
+        caller: the object that opens the scope.
+        deduplicate: whether a caller that opens its own scope within itself has one of it.
+        override_parent: a path that stands for all scopes around this one.
+
     Raises:
         ValueError: the name is no string, or has a slash in it.
     """
 
-    def __init__(self, name: str, **kwargs: Any) -> None:
+    def __init__(
+        self, name: str, caller: Any = None, deduplicate: bool = True,
+        override_parent: str | None = None,
+    ) -> None:  # fmt: skip
         if not isinstance(name, str) or "/" in name:
             raise ValueError(
                 "Argument `name` must be a string and cannot contain character `/`. Received: "
                 f"name={name}"
             )
         self.name = name
-        self._scopes = naming.within(naming.Named(name)), td.name_scope(name)
+        if override_parent is None and deduplicate:
+            override_parent = getattr(caller, "_parent_path", None)
+        self._own = naming.Named(name, caller if deduplicate else None, override_parent)
+        self._scopes: tuple[Any, ...] = ()
 
     def __enter__(self) -> name_scope:
+        last = naming.scopes.owners[-1:]
+        again = self._own.caller is not None and any(
+            getattr(other, "caller", None) is self._own.caller and other.name == self.name
+            for other in last
+        )
+        self._scopes = () if again else (naming.within(self._own), td.name_scope(self.name))
         for scope in self._scopes:
             scope.__enter__()
         return self
@@ -136,3 +154,4 @@ class name_scope:
     def __exit__(self, *exception: object) -> None:
         for scope in reversed(self._scopes):
             scope.__exit__(*exception)
+        self._scopes = ()

@@ -63,6 +63,9 @@ class _Absent(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         raise unittest.SkipTest(f"private: {cls.__name__}")
 
+    def __setitem__(cls, key: Any, value: Any) -> None:
+        raise unittest.SkipTest(f"private: {cls.__name__}")
+
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -104,6 +107,7 @@ def _operations_of(kind: Kind) -> Callable[..., Any]:
 def _known() -> dict[str, dict[str, Any]]:
     """Private helpers of Keras that tests use, by their modules."""
     import treadle as td
+    from treadle.keras import lambdas, masks, naming
     from treadle.keras.models import training
 
     keras = td.keras
@@ -146,11 +150,27 @@ def _known() -> dict[str, dict[str, Any]]:
             "convert_to_numpy": as_array, "SUPPORTS_SPARSE_TENSORS": True,
             "SUPPORTS_RAGGED_TENSORS": True, "IS_THREAD_SAFE": True,
             "SUPPORTS_COMPLEX_DTYPES": True, "DATA_FORMAT": "channels_last",
+            "random": keras.random, "numpy": keras.ops.numpy, "nn": keras.ops.nn,
+            "linalg": keras.ops.linalg, "image": keras.ops.image,
+            "set_keras_mask": masks.set_mask, "get_keras_mask": masks.mask_of,
         },
         "backend.tensorflow.trainer": {"TensorFlowTrainer": Trainer},
         "backend.config": {"backend": lambda: "tensorflow"},
         "backend.common": common, "backend.common.dtypes": common,
         "backend.common.variables": common, "backend.common.keras_tensor": common,
+        "backend.common.name_scope": {
+            "current_path": lambda: naming.path_of(naming.scopes.owners),
+        },
+        "ops": {"random": keras.random},
+        "saving.saving_lib": {
+            "load_model": keras.saving.load_model, "save_model": keras.saving.save_model,
+            "save_weights_only": keras.saving.save_weights,
+            "load_weights_only": keras.saving.load_weights, "_VARS_FNAME": "model.weights",
+            "_CONFIG_FILENAME": "config.json", "_METADATA_FILENAME": "metadata.json",
+        },
+        "saving.serialization_lib": {
+            "SafeModeScope": lambda safe_mode=True: lambdas.running(safe_mode is False),
+        },
         "backend.common.global_state": {"clear_session": keras.utils.clear_session},
         "models": {"Functional": keras.Model}, "models.functional": {"Functional": keras.Model},
         "utils": {"removesuffix": str.removesuffix, "removeprefix": str.removeprefix},

@@ -13,6 +13,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras.callbacks.base import Callback, Logs
+from treadle.keras.callbacks.training import rate_of, rates_of
 from treadle.keras.variables import path_of
 from treadle.summary.messages import message_module, metadata_for
 
@@ -245,11 +246,7 @@ class TensorBoard(Callback):
                         td.summary.scalar(f"epoch_{name}", value, step=epoch)
 
     def _learning_rate(self) -> dict[str, Any]:
-        optimizer = self.model.optimizer
-        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-        if optimizer is None:
-            return {}
-        return {"learning_rate": float(td.convert_to_tensor(optimizer.learning_rate))}
+        return {name: rate_of(each) for name, each in rates_of(self.model).items()}
 
     # -- profiles ----------------------------------------------------------------------------------
 

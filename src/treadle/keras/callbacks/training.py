@@ -71,15 +71,22 @@ class EarlyStopping(MonitorCallback):
             self.model.set_weights(self.best_weights)
 
 
-def _rates_of(model: Any) -> dict[str, Any]:
-    """The optimizers whose rates are to be changed, by what their rates are called in logs."""
-    several = getattr(model.optimizer, "optimizers", None)
+def rates_of(model: Any) -> dict[str, Any]:
+    """The optimizers that have rates, by what these are called in logs; none where the model has
+    no optimizer."""
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    several = getattr(optimizer, "optimizers", None)
     if several is None:
-        return {"learning_rate": model.optimizer}
-    return {f"learning_rate_{each.name}": each for each in several}
+        return {} if optimizer is None else {"learning_rate": optimizer}
+    found: dict[str, Any] = {}
+    for each in several:
+        used = sum(other.name == each.name for other in found.values())
+        found[f"learning_rate_{each.name}{f'_{used}' if used else ''}"] = each
+    return found
 
 
-def _rate(optimizer: Any) -> float:
+def rate_of(optimizer: Any) -> float:
+    """The present rate of an optimizer."""
     return float(np.asarray(optimizer.learning_rate))
 
 
@@ -99,9 +106,9 @@ class LearningRateScheduler(Callback):
         self.schedule, self.verbose = schedule, verbose
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        for optimizer in _rates_of(self.model).values():
+        for optimizer in rates_of(self.model).values():
             try:
-                rate: Any = self.schedule(epoch, _rate(optimizer))
+                rate: Any = self.schedule(epoch, rate_of(optimizer))
             except TypeError:  # a schedule of the epoch alone
                 rate = self.schedule(epoch)
             if not isinstance(rate, float | np.floating):
@@ -116,7 +123,7 @@ class LearningRateScheduler(Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:
-            logs |= {name: _rate(o) for name, o in _rates_of(self.model).items()}
+            logs |= {name: rate_of(o) for name, o in rates_of(self.model).items()}
 
 
 class ReduceLROnPlateau(MonitorCallback):
@@ -155,7 +162,7 @@ class ReduceLROnPlateau(MonitorCallback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         logs = {} if logs is None else logs
-        logs |= {name: _rate(o) for name, o in _rates_of(self.model).items()}
+        logs |= {name: rate_of(o) for name, o in rates_of(self.model).items()}
         value = self._monitored(logs, "Learning rate reduction is conditioned on")
         if value is None:
             return
@@ -171,8 +178,8 @@ class ReduceLROnPlateau(MonitorCallback):
     def _reduce(self, epoch: int) -> bool:
         """Lower the rates; False where all are lowest."""
         reduced = False
-        for optimizer in _rates_of(self.model).values():
-            rate = _rate(optimizer)
+        for optimizer in rates_of(self.model).values():
+            rate = rate_of(optimizer)
             if rate <= np.float32(self.min_lr):
                 continue
             lower = max(rate * self.factor, self.min_lr)
@@ -222,11 +229,10 @@ class SwapEMAWeights(Callback):
         self.swap_on_epoch, self._swapped = swap_on_epoch, False
 
     def _pairs(self) -> list[tuple[Any, Any]]:
-        optimizer = self.model.optimizer
-        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-        if not getattr(optimizer, "use_ema", False):
+        keeping = [each for each in rates_of(self.model).values() if each.use_ema]
+        if not keeping:
             raise ValueError("SwapEMAWeights: give the optimizer use_ema=True")
-        return optimizer.averages()  # type: ignore[no-any-return]
+        return [pair for each in keeping for pair in each.averages()]
 
     def _swap(self, swapped: bool) -> None:
         if self._swapped is swapped:

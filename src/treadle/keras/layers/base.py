@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -272,20 +272,39 @@ class Layer(td.Module):
     @property
     def dtype_policy(self) -> Any:
         """What the layer computes in, and what its weights are; may be set to another policy, or to
-        its name."""
+        its name. A layer that was given a `keras.dtype_policies.DTypePolicyMap` has the map."""
         return self._policy
 
     @dtype_policy.setter
     def dtype_policy(self, value: Any) -> None:
         policy = dtype_policies.get(value)
-        if policy.quantization_mode and self.built and not self._policy.quantization_mode:
+        if policy.quantization_mode and self.built and not self.quantization_mode:
             self.quantize(policy.quantization_mode, config=policy.quantization_config)
-        self._policy = policy
+        self._own_policy = policy
+
+    @property
+    def _own_policy(self) -> dtype_policies.DTypePolicy:
+        """The policy itself: of a map, that of the layer's path."""
+        return dtype_policies.policy_at(self._policy, self._path)
+
+    @_own_policy.setter
+    def _own_policy(self, policy: dtype_policies.DTypePolicy) -> None:
+        if isinstance(self._policy, dtype_policies.DTypePolicyMap) and self._path is not None:
+            self._policy.pop(self._path, None)
+            self._policy[self._path] = policy
+        else:
+            self._policy = policy
+
+    @property
+    def quantization_mode(self) -> str | None:
+        """In which form the table is kept: "int8", "int4", or None for floats; or "float8" for
+        products of floats of 8 bits."""
+        return self._own_policy.quantization_mode
 
     @property
     def dtype(self) -> str:
         """The dtype of weights."""
-        return self._policy.variable_dtype
+        return self._own_policy.variable_dtype
 
     @property
     def metrics(self) -> list[Any]:
@@ -311,12 +330,12 @@ class Layer(td.Module):
     @property
     def compute_dtype(self) -> str:
         """The dtype of the computation, of inputs and of results."""
-        return self._policy.compute_dtype
+        return self._own_policy.compute_dtype
 
     @property
     def variable_dtype(self) -> str:
         """The dtype of weights."""
-        return self._policy.variable_dtype
+        return self._own_policy.variable_dtype
 
     def add_variable(self, *args: Any, **kwargs: Any) -> td.Variable:
         """`add_weight`, as Keras 2 called it too."""
@@ -460,6 +479,25 @@ class Layer(td.Module):
             elif isinstance(leaf, td.Module):
                 modules.setdefault(id(leaf), leaf)
         return list(variables.values()), list(modules.values())
+
+    def _flatten_layers(
+        self, include_self: bool = True, recursive: bool = True
+    ) -> Iterator[Layer]:
+        """The layer and the layers in it, each once, by Keras's name: configurations of programs
+        walk over them."""
+        if include_self:
+            yield self
+        seen = {id(self)}
+        waiting = [inner for inner in self._own()[1] if isinstance(inner, Layer)]
+        while waiting:
+            layer = waiting.pop(0)
+            if id(layer) in seen:
+                continue
+            seen.add(id(layer))
+            yield layer
+            if recursive:
+                inside = [inner for inner in layer._own()[1] if isinstance(inner, Layer)]
+                waiting = inside + waiting
 
     def _collect(self, found: dict[int, tuple[td.Variable, bool]], trainable: bool) -> None:
         """Every weight once, with whether it is trainable here."""
@@ -901,7 +939,7 @@ class Layer(td.Module):
 
     def _read_in(self) -> str | None:
         """The dtype that `call` reads weights in; None: their own."""
-        policy = self.dtype_policy
+        policy = self._own_policy
         own = self.in_float32 or policy.compute_dtype == policy.variable_dtype
         return None if own else policy.compute_dtype
 
@@ -1004,7 +1042,7 @@ class Layer(td.Module):
         """A layer from what `get_config` gave."""
         given = {key: serialization.deserialize_keras_object(v) for key, v in config.items()}
         policy = given.get("dtype")
-        if isinstance(policy, dtype_policies.DTypePolicy) and policy.quantization_mode is None:
+        if type(policy) is dtype_policies.DTypePolicy:
             given["dtype"] = policy.name  # classes of programs may know names only
         return cls(**given)
 

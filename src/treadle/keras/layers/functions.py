@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import treadle as td
+from treadle.keras import lambdas, serialization
 from treadle.keras.layers.base import Layer
 
 
@@ -15,12 +16,14 @@ class Lambda(Layer):
 
     Args:
         function: takes the inputs, and may take `mask` and `training`.
-        output_shape: accepted for Keras programs; the shape is found by tracing.
+        output_shape: the shape of a result without the axis of examples, or a function of the
+            input's shape that gives the whole; else it is found by tracing.
         mask: the mask of the results, or a function of (inputs, mask) that gives it.
         arguments: further keyword arguments of the function.
     """
 
     has_shape_rule: ClassVar[bool] = False
+    _settings: ClassVar[tuple[str, ...]] = ("arguments",)
 
     def __init__(
         self, function: Callable[..., Any], output_shape: Any = None, mask: Any = None,
@@ -28,13 +31,56 @@ class Lambda(Layer):
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
         self.function, self.arguments = function, dict(arguments or {})
-        self.mask = mask
+        self.mask, self._shape_of_results = mask, output_shape
+        self.supports_masking = mask is not None
         self._taken = inspect.signature(function).parameters
         self._build_at_init()
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """What the layer was given as `mask`."""
         return self.mask(inputs, mask) if callable(self.mask) else self.mask
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """What `output_shape` says; else that of what the function gives."""
+        given = self._shape_of_results
+        if given is None:
+            return super().compute_output_shape(input_shape)
+        if callable(given):
+            return given(input_shape)
+        first = input_shape
+        while isinstance(first, dict | list | tuple) and first:
+            first = next(iter(first.values())) if isinstance(first, dict) else first[0]
+        return _with_examples(given, first)
+
+    def get_config(self) -> dict[str, Any]:
+        given = {"function": self.function}
+        if self._shape_of_results is not None:
+            given["output_shape"] = self._shape_of_results
+        if self.mask is not None:
+            given["mask"] = self.mask
+        return super().get_config() | {name: _described(value) for name, value in given.items()}
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: Any = None, safe_mode: bool | None = None
+    ) -> Lambda:
+        """A layer from what `get_config` gave.
+
+        Args:
+            custom_objects: functions by name.
+            safe_mode: False: the code of a lambda is run; else it is refused, unless what calls
+                this allows it.
+
+        Raises:
+            ValueError: a lambda, whose code is not to be run.
+        """
+        with serialization.custom_object_scope(custom_objects), lambdas.running(safe_mode is False):
+            given = {k: serialization.deserialize_keras_object(v) for k, v in config.items()}
+            shape = given.get("output_shape")
+            if isinstance(shape, list) and all(d is None or isinstance(d, int) for d in shape):
+                given["output_shape"] = tuple(shape)
+            found: Any = super().from_config(given)
+            return found  # type: ignore[no-any-return]
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:
         known = {"mask": mask, "training": training}
@@ -43,6 +89,22 @@ class Lambda(Layer):
         if td.inside_function():
             function = td.autograph.tf_convert(function)
         return function(inputs, **given, **self.arguments)
+
+
+def _described(value: Any) -> Any:
+    """An argument of a Lambda layer as data."""
+    if not lambdas.is_lambda(value):
+        return serialization.serialize_keras_object(value)
+    return lambdas.described(value, serialization.serialize_keras_object, of_layer=True)
+
+
+def _with_examples(shape: Any, count: Any) -> Any:
+    """A shape, or a structure of shapes, with the axis of examples in front."""
+    if isinstance(shape, dict):
+        return {name: _with_examples(inner, count) for name, inner in shape.items()}
+    if any(isinstance(inner, dict | list | tuple) for inner in shape):
+        return type(shape)(_with_examples(inner, count) for inner in shape)
+    return (count, *shape)
 
 
 class Operation(Layer):

@@ -40,13 +40,6 @@ class Quantizable(Adaptable):
         self.quantization_config = quantization_config
 
     @property
-    def quantization_mode(self) -> str | None:
-        """In which form the table is kept: "int8", "int4", or None for floats; or "float8" for
-        products of floats of 8 bits."""
-        mode: str | None = self.dtype_policy.quantization_mode
-        return mode
-
-    @property
     def _in_whole_numbers(self) -> bool:
         """Whether the table is kept in another form than floats."""
         return self.quantization_mode not in (None, "float8")
@@ -90,22 +83,22 @@ class Quantizable(Adaptable):
         if self.quantization_mode is not None:
             raise ValueError(
                 f"Layer '{self.name}' is already quantized with dtype_policy='"
-                f"{self.dtype_policy.name}'. Received: mode={config.mode}"
+                f"{self._own_policy.name}'. Received: mode={config.mode}"
             )
         block = getattr(config, "block_size", None)
-        policy = dtype_policies.quantized(config.mode, self.dtype_policy.name, block)
+        policy = dtype_policies.quantized(config.mode, self._own_policy.name, block)
         self._keep_in(config, policy)
 
     def _keep_in(self, config: Any, policy: Any) -> None:
         """Give the table the form of a configuration."""
         if config.mode == "float8":
             self._build_float8()
-            self.quantization_config, self._policy = config, policy
+            self.quantization_config, self._own_policy = config, policy
             return
         table = self._table
         floats = table.read_value()
         self._forget_table(table)
-        self.quantization_config, self._policy = config, policy
+        self.quantization_config, self._own_policy = config, policy
         self._build_quantized(tuple(table.shape))
         self._form().assign(floats)
 
@@ -133,7 +126,7 @@ class Quantizable(Adaptable):
     def _block(self) -> int | None:
         """How many neighbours have a scale of their own in 4 bits; None or -1: all share one."""
         config = self.quantization_config
-        return getattr(self.dtype_policy if config is None else config, "block_size", None)
+        return getattr(self._own_policy if config is None else config, "block_size", None)
 
     def _with_table(self, shape: tuple[int, ...], **settings: Any) -> None:
         """Make the table, in the form that the policy says."""
@@ -151,7 +144,7 @@ class Quantizable(Adaptable):
                 "mode 'float8' is for those that do"
             )
         calls = getattr(
-            self.dtype_policy, "amax_history_length",
+            self._own_policy, "amax_history_length",
             dtype_policies.QuantizedFloat8DTypePolicy.default_amax_history_length,
         )  # fmt: skip
         kinds: dict[str, Any] = {

@@ -62,7 +62,7 @@ class TFSMLayer(Layer):
 
     def get_config(self) -> dict[str, Any]:
         """The layer's arguments: it is made again where the saved model is."""
-        own = {"name": self.name, "trainable": self.trainable, "dtype": self.dtype_policy.name}
+        own = {"name": self.name, "trainable": self.trainable, "dtype": self._own_policy.name}
         return own | {
             "filepath": self.filepath, "call_endpoint": self.call_endpoint,
             "call_training_endpoint": self.call_training_endpoint,

@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from treadle.keras.layers.base import Layer
 
 
+class NoValuesError(TypeError, ValueError):
+    """A KerasTensor was used as if it had values. Keras raises one or the other of these."""
+
+
+class NotIterableError(NotImplementedError, TypeError):
+    """A KerasTensor was iterated over. Keras raises the first of these, Python the second one."""
+
+
 class KerasTensor:
     """A result of a layer that was called on `keras.Input`: a shape and a dtype, no values.
 
@@ -29,13 +37,33 @@ class KerasTensor:
             raise ValueError(
                 "KerasTensor cannot have `sparse=True` and `ragged=True` at the same time."
             )
-        self.sparse, self.ragged = bool(sparse), bool(ragged)
+        self._sparse, self._ragged = bool(sparse), bool(ragged)
         self.ragged_rank, self.row_splits_dtype = ragged_rank, row_splits_dtype
-        self.shape = td.TensorShape(shape)
-        self.dtype = td.as_dtype(dtype)
+        self._shape = td.TensorShape(shape)
+        self._dtype = td.as_dtype(dtype)
         self._name = name
         self.node: Node | None = None
         self.mask: td.TensorSpec | None = None  # of the mask that its value will have
+
+    @property
+    def shape(self) -> td.TensorShape:
+        """The shape."""
+        return self._shape
+
+    @property
+    def dtype(self) -> td.DType:
+        """The dtype of the elements."""
+        return self._dtype
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the value will be a sparse tensor."""
+        return self._sparse
+
+    @property
+    def ragged(self) -> bool:
+        """Whether the value will be a ragged tensor."""
+        return self._ragged
 
     @property
     def name(self) -> str:
@@ -52,8 +80,8 @@ class KerasTensor:
         """The shape."""
         return self.shape
 
-    def _refuse(self, use: str) -> NoReturn:
-        raise TypeError(
+    def _refuse(self, use: str, kind: type[Exception] = NoValuesError) -> NoReturn:
+        raise kind(
             f"{self!r} has no values, so it cannot be {use}: it stands for what a model will "
             "compute. Use functions of keras.ops, or put functions of tensors into a Layer or into "
             "keras.layers.Lambda(lambda x: ...)"
@@ -66,7 +94,7 @@ class KerasTensor:
         self._refuse("a condition")
 
     def __iter__(self) -> NoReturn:
-        self._refuse("iterated over")
+        self._refuse("iterated over", NotIterableError)
 
     def __len__(self) -> NoReturn:
         self._refuse("measured with len(): use .shape")
@@ -79,7 +107,7 @@ class KerasTensor:
     def __repr__(self) -> str:
         kind = ", sparse=True" * self.sparse + ", ragged=True" * self.ragged
         return (
-            f"<KerasTensor shape={self.shape.as_list()}, dtype={self.dtype.name}{kind}, "
+            f"<KerasTensor shape={tuple(self.shape.as_list())}, dtype={self.dtype.name}{kind}, "
             f"{self.name}>"
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
+from treadle.keras import lambdas
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.functions import Operation
 from treadle.keras.layers.inputs import Input, InputLayer
@@ -31,6 +32,14 @@ def clone_model(
         ValueError: a Sequential and a `call_function`, or such functions for a model of a class of
             its own.
     """
+    with lambdas.copying():
+        return _cloned(model, input_tensors, clone_function, call_function, recursive)
+
+
+def _cloned(
+    model: Any, input_tensors: Any, clone_function: Any, call_function: Any, recursive: bool
+) -> Any:
+    """`clone_model`."""
     plain = input_tensors is None and clone_function is None and call_function is None
     if plain and not recursive:
         return _compiled_as(model, type(model).from_config(model.get_config()))

@@ -2,8 +2,8 @@
 
 ``.keras`` is a zip archive of a config, of metadata and of weights, as Keras 3 has it; ``.h5`` and
 ``.hdf5`` are Keras's older files (`legacy_files`). What ends with ``.safetensors`` is a checkpoint
-with the config among its texts. None of them holds code, and reading them runs none: classes are
-found by their names.
+with the config among its texts. Classes are found by their names. The only code in any of them is
+that of lambdas; reading runs none unless ``safe_mode=False`` asks for it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import treadle as td
+from treadle.keras import lambdas
 from treadle.keras.layers.base import Layer
 from treadle.keras.models import assets, legacy_files, weight_files, weight_shards
 from treadle.keras.serialization import (
@@ -88,8 +89,9 @@ def _own_classes(layer: Any) -> dict[str, type[Any]]:
 
 
 def unpickled(config: Any, classes: Any, weights: list[Any], kept: list[Any] | None) -> Any:
-    """The model that was pickled."""
-    model = from_config(config, classes, compile=True)
+    """The model that was pickled; who reads a pickle runs its code anyway."""
+    with lambdas.running():
+        model = from_config(config, classes, compile=True)
     model.set_weights(weights)
     if kept is not None:
         model.optimizer.build(model.trainable_variables)
@@ -118,7 +120,7 @@ def save_model(
     Raises:
         ValueError: another ending, or an argument that there is not.
         FileExistsError: the file is there and may not be replaced.
-        TypeError: a layer has an argument that is no plain data, such as a lambda.
+        TypeError: a layer has an argument that is no plain data.
         ResourceExhaustedError, PermissionDeniedError: as for `td.train.Checkpoint.save`.
     """
     if kwargs:
@@ -208,14 +210,16 @@ def load_model(
         custom_objects: classes and functions of the user, by name; those that are registered are
             found anyway.
         compile: whether to compile it as it was, with what the optimizer kept.
-        safe_mode: True only: code in files is never run.
+        safe_mode: False: the code of lambdas in the file is run. What its author wrote is done
+            then: trust the file.
 
     Raises:
         ValueError: there is no such file, or it is none of these, or holds what is not supported.
         DataLossError: it is damaged.
     """
     if not safe_mode:
-        raise ValueError("load_model: code in files is never run, so safe_mode is always True")
+        with lambdas.running():
+            return load_model(filepath, custom_objects, compile)
     if hasattr(filepath, "read"):
         name = getattr(filepath, "name", "the archive")
         return _load_archive(_unzipped(filepath.read(), name), name, custom_objects, compile)
@@ -286,6 +290,7 @@ class opened:
 
     Raises:
         NotFoundError: it is not there.
+        ValueError: what it holds lies elsewhere, in part.
         DataLossError: it is damaged; this may be found while it is read.
         ImportError: h5py is missing.
     """
@@ -300,6 +305,7 @@ class opened:
             raise td.errors.NotFoundError(None, None, f"There is no file {self._source}")
         try:
             self._file = h5py.File(self._source, "r")
+            weight_files.refuse_elsewhere(self._file, str(self._path))
         except (OSError, RuntimeError, KeyError) as error:
             raise self._damaged(error) from None
         return self._file

@@ -61,6 +61,36 @@ def put(group: Any, name: str, array: Any) -> None:
     group.create_dataset(name, data=array, chunks=part, fletcher32=True)
 
 
+def refuse_elsewhere(group: Any, name: str) -> None:
+    """Refuse a group of a file in which a name stands for what lies elsewhere: a file that is read
+    must not tell to read another one.
+
+    Args:
+        group: of an open file, or the file.
+        name: of the file, for errors.
+
+    Raises:
+        ValueError: a link or an array leads to another file, or to another place.
+    """
+    library = h5py()
+    for key in group:
+        link = group.get(key, getlink=True)
+        kind = None if isinstance(link, library.HardLink) else type(link).__name__
+        inner = group[key] if kind is None else None
+        if isinstance(inner, library.Dataset):
+            if inner.is_virtual:
+                kind = "virtual Dataset"
+            elif inner.external:
+                kind = "Dataset with external links"
+        elif inner is not None:
+            refuse_elsewhere(inner, name)
+        if kind is not None:
+            raise ValueError(
+                f"Not allowed: H5 file with {kind}: {group.name.rstrip('/')}/{key} of {name} "
+                "stands for what lies elsewhere"
+            )
+
+
 _SMALL, _PART = 1 << 15, 1 << 24  # bytes
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import treadle as td
-from treadle.keras.models.weight_files import created, h5py
+from treadle.keras.models.weight_files import created, h5py, refuse_elsewhere
 from treadle.train import atomic
 
 SUFFIX = ".weights.json"
@@ -134,6 +134,7 @@ def _copy(path: Path, groups: list[str], whole: Any) -> None:
         raise td.errors.NotFoundError(None, None, f"There is no {path}, which its index names")
     try:
         with h5py().File(path, "r") as file:
+            refuse_elsewhere(file, str(path))
             for group in groups:
                 made = whole.require_group(group)
                 made.attrs.update(file[group].attrs)

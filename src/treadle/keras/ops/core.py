@@ -47,6 +47,8 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any
         sparse, ragged: False: sparse and ragged tensors are made dense; else they stay.
     """
     found: Any = tensor(x, dtype)
+    if sparse is False and isinstance(found, td.IndexedSlices):
+        return td.convert_to_tensor(found)
     if sparse is False and hasattr(found, "dense_shape"):
         return td.sparse.to_dense(found)
     if ragged is False and hasattr(found, "row_splits"):

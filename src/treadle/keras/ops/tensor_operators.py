@@ -28,7 +28,7 @@ def _swapped(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, *others: function(self, *others)
+    return lambda self, *others, **settings: function(self, *others, **settings)
 
 
 def _step(x: KerasTensor, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

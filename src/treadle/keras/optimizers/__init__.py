@@ -6,6 +6,7 @@ from typing import Any
 from treadle.keras.optimizers import legacy, schedules
 from treadle.keras.optimizers.base import Optimizer
 from treadle.keras.optimizers.loss_scale import LossScaleOptimizer
+from treadle.keras.optimizers.multi import MultiOptimizer, OptimizerMap
 from treadle.keras.optimizers.muon import Muon
 from treadle.keras.optimizers.rules import (
     SGD,
@@ -65,8 +66,8 @@ def get(identifier: Any) -> Any:
 
 __all__ = [
     "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion",
-    "LossScaleOptimizer", "Muon", "Nadam", "Optimizer", "RMSprop", "ScheduleFreeAdamW",
-    "deserialize", "get", "legacy", "schedules", "serialize",
+    "LossScaleOptimizer", "MultiOptimizer", "Muon", "Nadam", "Optimizer", "OptimizerMap",
+    "RMSprop", "ScheduleFreeAdamW", "deserialize", "get", "legacy", "schedules", "serialize",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

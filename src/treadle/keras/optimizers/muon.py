@@ -81,7 +81,9 @@ class Muon(Optimizer):
             return
         momentum.assign_add(gradient + momentum.read_value() * (self.momentum - 1))
         now = momentum.read_value()
-        moved = self._orthogonal(gradient + self.momentum * now if self.nesterov else now)
+        moved = self.zeropower_via_newtonschulz5(
+            gradient + self.momentum * now if self.nesterov else now, self.ns_steps
+        )
         variable.assign_sub(factors["rate"] * self.lr_adjust(moved))
 
     def lr_adjust(self, x: td.Tensor) -> td.Tensor:
@@ -91,12 +93,18 @@ class Muon(Optimizer):
         longer = max(size or 0 for size in x.shape.as_list())
         return x * float(longer**0.5 * self.rms_rate)
 
-    def _orthogonal(self, x: td.Tensor) -> td.Tensor:
-        """A matrix with the singular vectors of x and singular values near 1."""
+    def zeropower_via_newtonschulz5(self, x: Any, steps: int) -> td.Tensor:
+        """A matrix with the singular vectors of x and singular values near 1.
+
+        Args:
+            x: a matrix.
+            steps: of Newton and Schulz's iteration.
+        """
+        x = td.convert_to_tensor(x)
         tall = x.shape[0] > x.shape[1]
         x = td.transpose(x) if tall else x
         x = x / (td.sqrt(td.reduce_sum(td.square(x))) + 1e-7)
-        for _ in range(self.ns_steps):
+        for _ in range(steps):
             square = td.matmul(x, x, transpose_b=True)
             change = self.muon_b * square + self.muon_c * td.matmul(square, square)
             x = self.muon_a * x + td.matmul(change, x)

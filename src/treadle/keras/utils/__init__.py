@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import treadle as td
-from treadle.keras import naming
+from treadle.keras import lambdas, naming
 from treadle.keras.learning_phase import set_learning_phase
 from treadle.keras.progress import (
     Progbar,
@@ -70,7 +70,8 @@ def set_random_seed(seed: int) -> None:
 
 
 def clear_session(free_memory: bool = True) -> None:
-    """Start the numbering of layer names, the seeds of `keras.random` and the learning phase anew.
+    """Start the numbering of layer names, the seeds of `keras.random` and the learning phase anew;
+    code of files is not run any more, if `keras.config.enable_unsafe_deserialization` allowed it.
 
     Args:
         free_memory: accepted: memory is freed when it is no longer used.
@@ -78,6 +79,7 @@ def clear_session(free_memory: bool = True) -> None:
     naming.clear()
     forget_global()
     set_learning_phase(None)
+    lambdas.always_run(False)
 
 
 __all__ = [

@@ -79,7 +79,7 @@ def path_loss(
     frames = cast(_of_rank("logit_length", convert_to_tensor(logit_length), 1), dtypes.int32)
     states = _with_blanks(names, counts, blank)
     steps = gathered(log_softmax(scores), states, axis=2, batch_dims=1)
-    reached = _forward(permute(steps, [1, 0, 2]), states, frames, blank)
+    reached = _forward(permute(steps, [1, 0, 2]), states, frames)
     ends = _ends(reached, counts)
     loss = where(less(ends, _NEVER / 2), cast(math.inf, ends.dtype), -ends)
     return cast(loss, wanted)
@@ -102,7 +102,7 @@ def _with_blanks(labels: Tensor, counts: Tensor, blank: Tensor) -> Tensor:
     return concat([pairs, last], 1)
 
 
-def _forward(steps: Tensor, states: Tensor, frames: Tensor, blank: Tensor) -> Tensor:
+def _forward(steps: Tensor, states: Tensor, frames: Tensor) -> Tensor:
     """The logarithms of the probabilities of all paths that end in each state.
 
     A path stays in its state, goes on by one, or from one label to the next if they differ.
@@ -118,10 +118,10 @@ def _forward(steps: Tensor, states: Tensor, frames: Tensor, blank: Tensor) -> Te
     rows = dims_tensor(batch, dtypes.int32)
     missing = fill([rows, 1], never)
     place = number_range(dims_tensor(size, dtypes.int32))
-    # Without labels there is one state, and nothing to skip to.
-    two_before = concat([fill([rows, 2], blank), states], 1)
-    two_before = with_dims(two_before[:, :-2], states.dims)
-    may_skip = not_equal(states, blank) & not_equal(states, two_before)
+    # Without labels there is one state, and nothing to skip to. A label among them that is the
+    # blank is a state of its own, as in TensorFlow.
+    two_before = with_dims(concat([states[:, :1], states[:, :1], states], 1)[:, :-2], states.dims)
+    may_skip = equal(place % 2, 1) & not_equal(states, two_before)
 
     def body(t: Tensor, paths: Tensor) -> tuple[Tensor, Tensor]:
         one = with_dims(concat([missing, paths], 1)[:, :-1], paths.dims)

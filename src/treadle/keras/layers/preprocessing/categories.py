@@ -253,7 +253,7 @@ class Hashing(Layer):
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = "int64" if output_mode == "int" else td.keras.config.floatx()
         super().__init__(**kwargs)
-        if output_mode == "int" and self.dtype_policy.name not in ("int32", "int64"):
+        if output_mode == "int" and self._own_policy.name not in ("int32", "int64"):
             raise ValueError(
                 "Hashing: results of output_mode='int' are int32 or int64. Received: "
                 f"dtype={kwargs['dtype']}"
