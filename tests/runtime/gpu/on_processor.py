@@ -315,12 +315,13 @@ def aligned(shape: tuple[int, ...], dtype: Any, alignment: int = 256) -> Any:
 FOLDER = Path(tempfile.gettempdir()) / f"treadle-shim-{os.getuid()}"
 
 
-OPTIONS = ["-std=c++20", "-O1", "-w", "-ffp-contract=off", "-fPIC"]
+# Of what makes kernels run fast only that which compiles fast: most of them run once.
+OPTIONS = ["-std=c++20", "-Og", "-w", "-ffp-contract=off", "-fPIC"]
 
 
 def compiled(text: str) -> ctypes.CDLL:
     """C++ as a library; the same text is compiled once on a machine."""
-    shim = (HERE / "shim.hpp").read_bytes() + PRELUDE.read_bytes()
+    shim = (HERE / "shim.hpp").read_bytes() + PRELUDE.read_bytes() + " ".join(OPTIONS).encode()
     name = hashlib.sha256(shim + text.encode()).hexdigest()[:24]
     FOLDER.mkdir(mode=0o700, exist_ok=True)
     header = FOLDER / f"{hashlib.sha256(shim).hexdigest()[:24]}.hpp"
