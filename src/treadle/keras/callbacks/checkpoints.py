@@ -101,12 +101,13 @@ class ModelCheckpoint(MonitorCallback):
         values = _numbers(logs or {})
         counts = {"epoch": epoch + 1} | ({} if batch is None else {"batch": batch + 1})
         try:
-            return self.filepath.format(**(counts | values))
+            path: str = self.filepath.format(**(counts | values))
         except KeyError as error:
             raise KeyError(
                 f"ModelCheckpoint: {self.filepath!r} has {error}, known are epoch and "
                 f"{sorted(values)}"
             ) from None
+        return path
 
     def _is_due(self, values: dict[str, float]) -> bool:
         if not self.save_best_only:
