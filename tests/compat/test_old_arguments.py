@@ -144,3 +144,27 @@ def test_fused_batch_norm_of_halves_volumes_and_running_moments():
                 np.testing.assert_allclose(found, old + factor * (new - old), rtol=1e-4)
     with pytest.raises(ValueError, match="must be given"):
         tf.nn.fused_batch_norm(x, scale, offset, is_training=False)
+
+
+def test_old_names_and_places_of_arguments():
+    words, ones = [["a", "b"], ["c", "d"]], tf.ones([2, 3])
+    rows = tf.constant([[1, 2, 3], [4, 5, 6]])
+    joined = [
+        tf.reduce_join(words, 0, keep_dims=True), tf.reduce_join(words, reduction_indices=1),
+        tf.strings.reduce_join(words, axis=1, keepdims=True, separator="-"),
+    ]  # fmt: skip
+    found = run(
+        *joined, tf.strings.length(["ab", "c"], "name"), tf.substr(["hello"], 1, 2, "name"),
+        tf.reverse_sequence(rows, [1, 2], seq_dim=1, batch_dim=0),
+        tf.linalg.norm(ones, axis=0, keep_dims=True), tf.math.reduce_sum(rows, 1, keep_dims=True),
+        *tf.nn.weighted_moments(ones, [0], ones, "name", keep_dims=True),
+    )  # fmt: skip
+    lists = [x.tolist() for x in found[:3]]
+    assert lists == [[[b"ac", b"bd"]], [b"ab", b"cd"], [[b"a-b"], [b"c-d"]]]
+    assert found[3].tolist() == [2, 1] and found[4].tolist() == [b"el"]
+    assert found[5].tolist() == [[1, 2, 3], [5, 4, 6]]
+    np.testing.assert_allclose(found[6], np.full((1, 3), np.sqrt(2)), rtol=1e-6)
+    assert found[7].tolist() == [[6], [15]]
+    assert found[8].tolist() == [[1.0, 1.0, 1.0]] and found[9].shape == (1, 3)
+    with pytest.raises(ValueError, match="Cannot specify both"):
+        tf.reverse_sequence(rows, [1, 2], 1, 0, seq_dim=1)

@@ -367,3 +367,13 @@ def test_an_iterator_in_a_checkpoint(tmp_path: Path) -> None:
     other = iter(Dataset.range(20))
     with pytest.raises(ValueError, match="over other stages"):
         td.train.Checkpoint(iterator=other, step=step).restore(path)
+
+
+def test_a_table_without_the_header_that_it_should_have(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "named.csv").write_text("a\n")
+    table = td.data.experimental.CsvDataset
+    assert list(table(str(tmp_path / "named.csv"), [td.int32], header=True)) == []
+    assert list(table(str(tmp_path / "empty.csv"), [td.int32])) == []
+    with pytest.raises(td.errors.InvalidArgumentError, match="no header"):
+        list(table(str(tmp_path / "empty.csv"), [td.int32], header=True))

@@ -65,3 +65,14 @@ def test_names():
         tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="all")
     with pytest.raises(AttributeError, match="nothing_like_it"):
         tnp.nothing_like_it
+
+
+def test_what_nobody_filled_holds_nothing_of_others():
+    for like in (b"abc", np.array([b"ab", b"c"]), "abc", td.constant(["abc"])):
+        found = tnp.empty_like(like)
+        assert found.dtype is td.string
+        assert {bytes(x) for x in np.atleast_1d(found.numpy())} == {b""}
+    for make in (tnp.empty, tnp.zeros):
+        assert make([2], td.string).numpy().tolist() == [b"", b""]
+        assert make([2], td.int32).numpy().tolist() == [0, 0] and make(3).dtype is td.float64
+    assert tnp.empty_like([1, 2], np.float32).numpy().tolist() == [0.0, 0.0]

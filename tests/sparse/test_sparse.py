@@ -191,3 +191,20 @@ def test_segments_refuse_dtypes_before_they_take_rows(wrap, name):
         with pytest.raises(td.errors.InvalidArgumentError, match=f"sparse.{name} takes") as caught:
             wrap(lambda x: getattr(td.sparse, name)(x, td.constant([1]), [0]))(data)
         assert isinstance(caught.value, TypeError)
+
+
+def test_parts_and_shapes_that_are_none():
+    x = td.SparseTensor([[0, 0], [3, 4]], [1, 2], [5, 6])
+    empty = td.SparseTensor(np.zeros((0, 2), np.int64), np.zeros(0, np.int32), [1, 0])
+    for call in (
+        lambda: td.sparse.slice(x, [1, 1], [-1, 2]), lambda: td.sparse.split(x, 7, 1),
+        lambda: td.sparse.split(x, 0, 1), lambda: td.sparse.reshape(empty, [-1, 0]),
+    ):  # fmt: skip
+        with pytest.raises(td.errors.InvalidArgumentError):
+            call()
+    arrays = td.compat.v1.SparseTensorValue(
+        x.indices.numpy(), x.values.numpy(), x.dense_shape.numpy()
+    )
+    for a, b in ((arrays, arrays), (x, arrays), (arrays, x)):
+        assert td.sparse.add(a, b).values.numpy().tolist() == [2, 4]
+    assert td.sparse.add(arrays, td.ones([5, 6], td.int32)).numpy()[3, 4] == 3

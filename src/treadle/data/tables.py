@@ -51,7 +51,9 @@ def _read(
             [np.array(v, t.np_dtype) for v, (t, _) in zip(given, columns, strict=True)]
         )
 
-    return map(element, itertools.islice(found, 1 if header else 0, None))
+    if header and next(found, None) is None:
+        raise invalid(f"{name} is empty: it has no header")
+    return map(element, found)
 
 
 class CsvDataset(Dataset):

@@ -12,6 +12,7 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import exp, is_finite, log, sqrt, square, stop_gradient
+from treadle.ops.elementwise.unary import round as round_
 from treadle.ops.indexing.gather import gather, unsorted_segment_sum
 from treadle.ops.indexing.segments import (
     unsorted_segment_max,
@@ -120,7 +121,8 @@ reduce_any = _reducer(reduction.reduce_any, _any_segments)
 def reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
-    x = input_tensor
+    """The mean; of integers in float64."""
+    x = _divisible(input_tensor)
     if _axes(axis, len(x.shape)) is None:
         found = reduction.reduce_mean(x.flat_values)
         return reshape(found, [1] * len(x.shape)) if keepdims else found
@@ -131,14 +133,40 @@ def reduce_mean(
     return total / count
 
 
+def _divisible(x: RaggedTensor) -> RaggedTensor:
+    """Integers as the floats that a division of them gives."""
+    flat = x.flat_values
+    return x.with_flat_values(cast(flat, dtypes.float64)) if flat.dtype.is_integer else x
+
+
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
-    squares = reduce_mean(_each(square, input_tensor), axis, keepdims)
-    mean = reduce_mean(input_tensor, axis, keepdims)
+    """The mean of squares less the square of the mean, of elements around zero: nothing is lost
+    where all are far from it, and nothing is negative.
+
+    Raises:
+        ValueError: the elements are complex.
+    """
+    x = _divisible(input_tensor)
+    if x.dtype.is_complex:
+        text = "reduce_variance is not supported for RaggedTensors with complex dtypes."
+        raise ValueError(f"{text}{at(user_origin())}")
+    middle = stop_gradient(reduction.reduce_mean(x.flat_values))
+    middle = where(is_finite(middle), middle, 0)  # an element that is not counts in its row only
+    if input_tensor.dtype.is_integer:
+        middle = round_(middle)  # differences of integers are exact
+    x = x.with_flat_values(x.flat_values - middle)
+    squares = reduce_mean(_each(square, x), axis, keepdims)
+    mean = reduce_mean(x, axis, keepdims)
     if isinstance(mean, RaggedTensor):
-        return binary(lambda a, b: a - square(b), squares, mean)
-    return squares - square(mean)
+        return binary(_least_zero, squares, mean)
+    return _least_zero(squares, mean)
+
+
+def _least_zero(squares: Tensor, mean: Tensor) -> Tensor:
+    found = squares - square(mean)
+    return where(found < 0, 0, found)  # NaN stays
 
 
 def reduce_std(

@@ -17,7 +17,7 @@ from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.gather import gather, unsorted_segment_sum
 from treadle.ops.indexing.masks import boolean_mask
 from treadle.ops.indexing.segments import unsorted_segment_max
-from treadle.ops.reductions.reduction import reduce_all, reduce_prod
+from treadle.ops.reductions.reduction import reduce_all, reduce_min, reduce_prod
 from treadle.ops.reductions.scan import cumsum
 from treadle.ops.shaping.creation import fill, zeros
 from treadle.ops.shaping.joining import concat as concat_tensors
@@ -129,7 +129,11 @@ def _shaped(
 
 
 def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """The same elements in another shape, of which one size may be -1."""
+    """The same elements in another shape, of which one size may be -1.
+
+    Raises:
+        InvalidArgumentError: the shape has another number of elements, or 0 beside -1.
+    """
     x = as_sparse(sp_input)
     old = sizes_of(x)
     new = [cast(size, dtypes.int64) for size in elements_of(shape)]
@@ -138,6 +142,8 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     if -1 in known:
         others = [s for s, k in zip(new, known, strict=True) if k != -1]
         rest = reduce_prod(stack(others)) if others else cast(1, dtypes.int64)
+        if None in known or 0 in known:
+            checked(rest > 0, "Cannot tell the size -1 of a sparse tensor beside a size of 0")
         new[known.index(-1)] = total // maximum(rest, cast(1, dtypes.int64))
     numbers = numbered(x.indices, old)
     static = [None if k == -1 else k for k in known]
@@ -160,10 +166,22 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
 
 
 def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
-    """The part that begins at `start` and has at most the given sizes."""
+    """The part that begins at `start` and has at most the given sizes.
+
+    Raises:
+        InvalidArgumentError: a size is negative.
+        ValueError: there are other numbers of positions and sizes than axes.
+    """
     x = as_sparse(sp_input)
     first = [cast(s, dtypes.int64) for s in elements_of(start)]
     count = [cast(s, dtypes.int64) for s in elements_of(size)]
+    if count:
+        checked(reduce_min(stack(count)) >= 0, "A size of a part of a sparse tensor is negative")
+    return _part(x, first, count)
+
+
+def _part(x: SparseTensor, first: list[Tensor], count: list[Tensor]) -> SparseTensor:
+    """See `slice`."""
     kept: Any = None
     sizes = []
     for axis, (begin, length, whole) in enumerate(zip(first, count, sizes_of(x), strict=True)):
@@ -215,10 +233,17 @@ def concat(
 def split(
     sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None
 ) -> list[SparseTensor]:
-    """Parts along an axis, of equal sizes; the first ones have one more where that does not go."""
+    """Parts along an axis, of equal sizes; the first ones have one more where that does not go.
+
+    Raises:
+        InvalidArgumentError: there are more parts than the axis has places, or none.
+    """
     x, count = as_sparse(sp_input), int(num_split)
     place = axis_of(axis, rank_of(x))
     sizes = sizes_of(x)
+    if count < 1:
+        raise invalid(f"a sparse tensor has no {count} parts")
+    checked(sizes[place] >= count, f"an axis of a sparse tensor is too short for {count} parts")
     each, more = sizes[place] // count, sizes[place] % count
     begin = cast(0, dtypes.int64)
     found = []
@@ -227,7 +252,7 @@ def split(
         starts = [cast(0, dtypes.int64)] * len(sizes)
         lengths = list(sizes)
         starts[place], lengths[place] = begin, length
-        found.append(slice(x, stack(starts), stack(lengths)))
+        found.append(_part(x, starts, lengths))
         begin = begin + length
     return found
 

@@ -145,6 +145,7 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
     Args:
         threshold: sums of two elements that are nearer to zero are left out.
     """
+    a, b = (as_sparse(v) if hasattr(v, "dense_shape") else v for v in (a, b))
     if not isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
         raise TypeError(f"At least one input should be SparseTensor{at(user_origin())}")
     if not (isinstance(a, SparseTensor) and isinstance(b, SparseTensor)):

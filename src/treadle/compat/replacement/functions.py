@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -167,14 +166,6 @@ def parameterized_truncated_normal(
         td.convert_to_tensor(p, dtype) for p in (means, stddevs, minvals, maxvals)
     )
     return td.random.stateless_parameterized_truncated_normal(shape, key, mean, stddev, low, high)
-
-
-def gen_new_seed(seed: int | None, salt: str) -> int | None:
-    """A seed from another and a text, TensorFlow's; None from None."""
-    if seed is None:
-        return None
-    digest = hashlib.md5(f"{seed}{salt}".encode(), usedforsecurity=False).hexdigest()
-    return int(digest[:8], 16) & 0x7FFFFFFF
 
 
 def assign_moving_average(

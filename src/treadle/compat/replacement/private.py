@@ -15,6 +15,7 @@ from treadle.compat.replacement.local_devices import (
     list_local_devices,
     set_virtual_cpus_to_at_least,
 )
+from treadle.compat.salted_seeds import salted_seed
 from treadle.core.dimension import Dimension
 from treadle.core.tensor import Reference
 from treadle.core.trace_types import TypeSpec
@@ -128,7 +129,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "EnableControlFlowV2": lambda graph: True,
         "GraphOrParentsInXlaContext": functions.no_xla_context,
     },
-    "ops.distributions.util": {"gen_new_seed": functions.gen_new_seed},
+    "ops.distributions.util": {"gen_new_seed": salted_seed},
     "ops.linalg.linear_operator": {"make_composite_tensor": lambda cls, module_name="": cls},
     "ops.linalg.linear_operator_addition": {"add_operators": functions.add_operators},
     "ops.parallel_for.control_flow_ops": {"pfor": functions.pfor},

@@ -24,6 +24,7 @@ from treadle.compat.v1 import (
     initializers,
     io,
     layers,
+    linalg,
     logging,
     lookup,
     losses,
@@ -34,6 +35,7 @@ from treadle.compat.v1 import (
     random,
     saved_model,
     sparse,
+    strings,
     summary,
     test,
     train,
@@ -117,6 +119,7 @@ from treadle.compat.v1.functions import (
     random_uniform,
     reduce_all,
     reduce_any,
+    reduce_join,
     reduce_logsumexp,
     reduce_max,
     reduce_mean,
@@ -124,6 +127,7 @@ from treadle.compat.v1.functions import (
     reduce_prod,
     reduce_sum,
     resource_variables_enabled,
+    reverse_sequence,
     set_random_seed,
     setdiff1d,
     space_to_batch,
@@ -214,6 +218,7 @@ from treadle.compat.v1.settings import (
 )
 from treadle.compat.v1.shapes import TensorShape
 from treadle.compat.v1.sparse import SparseTensor, string_split
+from treadle.compat.v1.strings import substr
 from treadle.compat.v1.tensor_array import TensorArray
 from treadle.compat.v1.values import IndexedSlices, Operation, Tensor
 from treadle.compat.v1.variables import (
@@ -408,6 +413,7 @@ __all__ = [
     "is_tensor",
     "is_variable_initialized",
     "layers",
+    "linalg",
     "local_variables",
     "local_variables_initializer",
     "logging",
@@ -450,6 +456,7 @@ __all__ = [
     "random_uniform_initializer",
     "reduce_all",
     "reduce_any",
+    "reduce_join",
     "reduce_logsumexp",
     "reduce_max",
     "reduce_mean",
@@ -459,6 +466,7 @@ __all__ = [
     "report_uninitialized_variables",
     "reset_default_graph",
     "resource_variables_enabled",
+    "reverse_sequence",
     "saved_model",
     "scatter_add",
     "scatter_div",
@@ -479,7 +487,9 @@ __all__ = [
     "spectral",
     "squeeze",
     "string_split",
+    "strings",
     "sub",
+    "substr",
     "summary",
     "tables_initializer",
     "test",

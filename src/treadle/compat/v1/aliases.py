@@ -38,7 +38,7 @@ ALIASES = {
             "space_to_depth=nn.space_to_depth", "depth_to_space=nn.depth_to_space",
             "string_join=strings.join", "string_strip=strings.strip",
             "string_to_number=strings.to_number", "string_to_hash_bucket=strings.to_hash_bucket",
-            "string_to_hash_bucket_fast=strings.to_hash_bucket_fast", "substr=strings.substr",
+            "string_to_hash_bucket_fast=strings.to_hash_bucket_fast",
             "svd=linalg.svd", "trace=linalg.trace", "unpack=unstack",
             "unsorted_segment_max=math.unsorted_segment_max",
             "unsorted_segment_mean=math.unsorted_segment_mean",

@@ -96,6 +96,25 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = 
     return graph_function(td.norm)(tensor, ord, axis, bool(keepdims), name=name)
 
 
+def reduce_join(inputs: Any, axis: Any = None, keep_dims: Any = None, separator: Any = "",
+                name: str | None = None, reduction_indices: Any = None,
+                keepdims: Any = None) -> Any:  # fmt: skip
+    """`td.strings.reduce_join`; also by the old names `reduction_indices` and `keep_dims`."""
+    axis = renamed(axis, "axis", reduction_indices, "reduction_indices")
+    keepdims = bool(renamed(keepdims, "keepdims", keep_dims, "keep_dims"))
+    return graph_function(td.strings.reduce_join)(inputs, axis, keepdims, separator, name=name)
+
+
+def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None,
+                     name: str | None = None, seq_dim: Any = None,
+                     batch_dim: Any = None) -> Any:  # fmt: skip
+    """`td.reverse_sequence`; also by the old names `seq_dim` and `batch_dim`."""
+    seq_axis = renamed(seq_axis, "seq_axis", seq_dim, "seq_dim")
+    batch_axis = renamed(batch_axis, "batch_axis", batch_dim, "batch_dim")
+    call = graph_function(td.reverse_sequence)
+    return call(input, seq_lengths, seq_axis, batch_axis, name=name)
+
+
 def count_nonzero(input_tensor: Any = None, axis: Any = None, keepdims: Any = None,
                   dtype: Any = td.int64, name: str | None = None, reduction_indices: Any = None,
                   keep_dims: Any = None, input: Any = None) -> Any:  # fmt: skip

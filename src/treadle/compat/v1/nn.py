@@ -145,6 +145,14 @@ def moments(x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_
     return tuple(recorded(_moments, "moments", "Mean")(x, axes, keepdims, name=name))
 
 
+def weighted_moments(x: Any, axes: Any, frequency_weights: Any, name: str | None = None,
+                     keep_dims: Any = None, keepdims: Any = None) -> Any:  # fmt: skip
+    """`td.nn.weighted_moments`; also by the old name `keep_dims`."""
+    keepdims = bool(renamed(keepdims, "keepdims", keep_dims, "keep_dims"))
+    call = graph_function(td.nn.weighted_moments)
+    return call(x, axes, frequency_weights, keepdims, name=name)
+
+
 def conv2d(input: Any, filter: Any = None, strides: Any = None, padding: Any = None,
            use_cudnn_on_gpu: bool = True, data_format: str = "NHWC", dilations: Any = None,
            name: str | None = None, filters: Any = None) -> Any:  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from treadle.core import nest
+from treadle.core import dtypes, nest
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor as ndarray
@@ -21,6 +21,7 @@ from treadle.numpy_staging.dtypes import as_array
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.operators import promote_as_numpy
+from treadle.ops.shaping.creation import zeros_like as zeros_of_tensor
 
 _FUNCTIONS = [
     "abs", "absolute", "add", "all", "allclose", "amax", "amin", "angle", "any", "append", "arange",
@@ -29,8 +30,8 @@ _FUNCTIONS = [
     "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_arrays", "broadcast_to",
     "cbrt", "ceil", "clip", "compress", "concatenate", "conj", "conjugate", "cos", "cosh",
     "count_nonzero", "cross", "cumprod", "cumsum", "deg2rad", "diag", "diag_indices", "diagflat",
-    "diagonal", "diff", "divide", "divmod", "dot", "dsplit", "dstack", "einsum", "empty",
-    "empty_like", "equal", "exp", "exp2", "expand_dims", "expm1", "eye", "fabs", "fix", "flip",
+    "diagonal", "diff", "divide", "divmod", "dot", "dsplit", "dstack", "einsum",
+    "equal", "exp", "exp2", "expand_dims", "expm1", "eye", "fabs", "fix", "flip",
     "fliplr", "flipud", "float_power", "floor", "floor_divide", "full", "full_like", "gcd",
     "geomspace", "greater", "greater_equal", "heaviside", "hsplit", "hstack", "hypot", "identity",
     "imag", "inner", "isclose", "iscomplex", "isfinite", "isinf", "isnan", "isneginf", "isposinf",
@@ -43,7 +44,7 @@ _FUNCTIONS = [
     "select", "sign", "signbit", "sin", "sinc", "sinh", "sort", "split", "sqrt", "square",
     "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan",
     "tanh", "tensordot", "tile", "trace", "transpose", "tri", "tril", "triu", "true_divide",
-    "vander", "var", "vdot", "vsplit", "vstack", "where", "zeros", "zeros_like",
+    "vander", "var", "vdot", "vsplit", "vstack", "where", "zeros_like",
 ]  # fmt: skip
 # What is not about elements of tensors, and is NumPy's own.
 _NUMPYS = [
@@ -55,8 +56,8 @@ _NUMPYS = [
 _OLD = {"float_": "float64", "complex_": "complex128", "string_": "bytes_", "unicode_": "str_"}
 
 __all__ = [
-    "array", "asanyarray", "asarray", "ascontiguousarray", "copy",
-    "experimental_enable_numpy_behavior", "flatten", "ndarray", "random",
+    "array", "asanyarray", "asarray", "ascontiguousarray", "copy", "empty", "empty_like",
+    "experimental_enable_numpy_behavior", "flatten", "ndarray", "random", "zeros",
 ]  # fmt: skip
 
 
@@ -94,6 +95,27 @@ def flatten(a: Any, order: Literal["C", "F", "A", "K"] = "C") -> ndarray:
 
 
 asanyarray = ascontiguousarray = asarray
+
+
+def zeros(shape: Any, dtype: Any = float) -> ndarray:
+    """Zeros, of strings empty ones."""
+    made = _plain(dtype)
+    if made is dtypes.string.np_dtype:
+        return convert_to_tensor(np.full(shape, b"", made))
+    return _tensors(np.zeros(shape, made))  # type: ignore[no-any-return]
+
+
+def empty(shape: Any, dtype: Any = float) -> ndarray:
+    """`zeros`: a tensor always has values."""
+    return zeros(shape, dtype)
+
+
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None) -> ndarray:
+    """`numpy.zeros_like`: a tensor always has values."""
+    if isinstance(prototype, ndarray) and prototype.dtype is dtypes.string and dtype is None:
+        return zeros_of_tensor(prototype)
+    x: Any = prototype  # NumPy's functions take tensors
+    return _tensors(np.zeros_like(x, _plain(dtype), shape=shape))  # type: ignore[no-any-return]
 
 
 def experimental_enable_numpy_behavior(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -345,14 +344,6 @@ def joint_shape_tensor(*tensors: Any) -> Any:
     for tensor in tensors[1:]:
         found = td.broadcast_dynamic_shape(found, td.shape(tensor))
     return found
-
-
-def other_seed(seed: int | None, salt: str) -> int | None:
-    """Another seed, which a seed and a word make."""
-    if seed is None:
-        return None
-    digest = hashlib.md5(f"{seed}{salt}".encode(), usedforsecurity=False).hexdigest()
-    return int(digest[:8], 16) & 0x7FFFFFFF
 
 
 _divergences: dict[tuple[type, type], Callable[..., Any]] = {}

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.compat.salted_seeds import salted_seed
 from treadle.compat.v1.distributions.base import (
     FULLY_REPARAMETERIZED,
     Distribution,
     divergence,
     joint_shape,
     joint_shape_tensor,
-    other_seed,
     parameters,
 )
 
@@ -333,7 +333,7 @@ class Beta(Scalar):
     def _sample_n(self, count: Any, seed: int | None) -> Any:
         first = td.random.gamma([count], self._full(self._one), None, self._dtype, seed)
         second = td.random.gamma(
-            [count], self._full(self._zero), None, self._dtype, other_seed(seed, "beta")
+            [count], self._full(self._zero), None, self._dtype, salted_seed(seed, "beta")
         )
         return first / (first + second)
 
@@ -395,7 +395,7 @@ class StudentT(Scalar):
     def _sample_n(self, count: Any, seed: int | None) -> Any:
         normal = td.random.normal(self._shape_of(count), 0.0, 1.0, self._dtype, seed)
         df = self._full(self._df)
-        gamma = td.random.gamma([count], 0.5 * df, 0.5, self._dtype, other_seed(seed, "student_t"))
+        gamma = td.random.gamma([count], 0.5 * df, 0.5, self._dtype, salted_seed(seed, "student_t"))
         return normal * td.math.rsqrt(gamma / df) * self._scale + self._loc
 
     def _log_prob(self, x: Any) -> Any:

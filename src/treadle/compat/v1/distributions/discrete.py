@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import treadle as td
+from treadle.compat.salted_seeds import salted_seed
 from treadle.compat.v1 import functions
 from treadle.compat.v1.distributions.base import (
     FULLY_REPARAMETERIZED,
@@ -12,7 +13,6 @@ from treadle.compat.v1.distributions.base import (
     Distribution,
     divergence,
     joint_shape,
-    other_seed,
     parameter,
     parameters,
 )
@@ -371,7 +371,7 @@ class DirichletMultinomial(_Concentrated, _Counts):
         draws = td.cast(self._total_count, td.int32)
         drawn = td.random.categorical(
             td.reshape(td.math.log(gamma), [-1, size]), draws, td.int32,
-            other_seed(seed, "dirichlet_multinomial"),
+            salted_seed(seed, "dirichlet_multinomial"),
         )  # fmt: skip
         counts = td.reduce_sum(td.one_hot(drawn, size, dtype=self._dtype), -2)
         return td.reshape(counts, self._shape_of(count))
