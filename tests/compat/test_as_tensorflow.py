@@ -103,6 +103,11 @@ assert type(tf.constant(1.0)).__module__.split(".")[0] == "tensorflow"
 assert float(pickle.loads(pickle.dumps(tf.constant(2.0)))) == 2.0
 assert library.tf_keras is treadle.keras and library.Dense is treadle.keras.layers.Dense
 assert library.keras1.layers.Dense
+with tf.Graph().as_default():
+    of_a_graph = library.tf1.Variable(1.0)
+from tensorflow.python.ops.resource_variable_ops import is_resource_variable
+assert is_resource_variable(of_a_graph) and is_resource_variable(tf.Variable(1.0))
+assert not is_resource_variable(tf.constant(1.0))
 assert float(library.tf1.div(tf.constant(4.0), 2.0)) == 2.0
 assert library.math_ops.reduce_sum is tf.reduce_sum
 assert isinstance(tf.constant(1), library.ops.EagerTensor)

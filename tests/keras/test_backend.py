@@ -87,3 +87,22 @@ def test_sparse_tensors():
         twice, below = np.concatenate([dense] * 2, 1), np.concatenate([dense] * 2, 0)
         for one, wanted in zip(found, (dense, dense @ X.T, twice, below, X), strict=True):
             np.testing.assert_allclose(one, wanted, rtol=1e-6)
+
+
+def test_binary_crossentropies():
+    """As Keras's functions for version 2 compute them: not as its losses do."""
+    y, p = np.array([[0.0, 1.0, 1.0]]), np.array([[[0.0, 0.0, 0.75]], [[1.0, 0.5, 1.0]]])
+    little = 1e-7
+    q = np.clip(p, little, 1 - little)
+    wanted = -(y * np.log(q + little) + (1 - y) * np.log(1 - q + little))
+    right = y * p + (1 - y) * (1 - p)
+    for wrapped in (lambda function: function, td.function):
+        found, focal = wrapped(
+            lambda y, p: (K.binary_crossentropy(y, p), K.binary_focal_crossentropy(y, p))
+        )(td.constant(y), td.constant(p))
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)  # labels broadcast
+        np.testing.assert_allclose(focal, (1 - right) ** 2 * wanted, rtol=1e-9)
+    assert round(float(K.binary_crossentropy(1.0, 0.0)), 3) == 15.425
+    logits = np.array([[-3.0, 0.0, 40.0]])
+    found = K.binary_crossentropy(y, logits, from_logits=True)
+    np.testing.assert_allclose(found, np.log1p(np.exp(-np.abs(logits))) + [[0, 0, 0]], atol=1e-15)

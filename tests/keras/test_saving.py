@@ -447,6 +447,21 @@ def test_checkpoints_while_fitting(tmp_path):
         model.fit(*DATA, verbose=0, callbacks=[hook])
 
 
+def test_classes_derived_from_checkpoints_have_its_path_and_its_saving(tmp_path):
+    class Noted(keras.callbacks.ModelCheckpoint):
+        noted = []
+
+        def _save_model(self, epoch, batch, logs):
+            super()._save_model(epoch, batch, logs)
+            path = self._get_file_path(epoch=epoch, logs=logs, batch=batch)
+            self.noted.append((path, os.path.exists(path)))
+
+    hook = Noted(tmp_path / "{epoch:02d}.weights.h5", save_weights_only=True)
+    compiled().fit(*DATA, epochs=2, verbose=0, callbacks=[hook])
+    paths = [str(tmp_path / name) for name in ("01.weights.h5", "02.weights.h5")]
+    assert hook.noted == [(path, True) for path in paths]
+
+
 def test_only_the_best_model_is_kept(tmp_path):
     saved = []
 

@@ -21,6 +21,21 @@ def test_assignments():
     np.testing.assert_array_equal(v.numpy(), [2, 5])
 
 
+def test_assignments_that_read_nothing():
+    """As in TensorFlow: they give None, but in a function what operations can be ordered by."""
+    v = td.Variable(1.0)
+    assert v.assign(2.0, read_value=False) is None
+    assert v.assign_add(3.0, read_value=False) is None
+    assert v.assign_sub(1.0, read_value=False) is None
+
+    @td.function
+    def change():
+        with td.control_dependencies([v.assign_add(1.0, read_value=False)]):
+            return v.read_value()
+
+    assert float(v) == 4.0 and float(change()) == 5.0
+
+
 def test_a_read_keeps_its_value():
     v = Variable([1.0, 2.0])
     before = v.value()

@@ -22,6 +22,7 @@ import time
 import traceback
 import types
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -170,21 +171,24 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
     sys.stdout = printed
     if tests:
         tests.run(path)
+    else:
+        loops.install(importlib.import_module("tensorflow"), path.parent)
     main.__dict__["display"] = print
-    main.__dict__.update(loops.names(importlib.import_module("tensorflow")))
     for number, part in enumerate(parts):
         printed.lines = 0
         name = f"part {number} of {path.name}"
-        found.append(_outcome(loops.shortened(cut_down(part), name), name, main.__dict__))
+        found.append(_outcome(cut_down(part), name, main.__dict__, loops.shortened))
     finish()
 
 
-def _outcome(code: str, name: str, names: dict[str, Any]) -> dict[str, Any]:
+def _outcome(
+    code: str, name: str, names: dict[str, Any], change: Callable[[ast.Module, str], ast.Module]
+) -> dict[str, Any]:
     began = time.process_time()
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
     error, trace = None, ""
     try:
-        exec(compile(ast.parse(code), name, "exec"), names)
+        exec(compile(change(ast.parse(code), name), name, "exec"), names)
     except SystemExit as stop:
         error = f"SystemExit: {stop.code}" if stop.code else None
     except BaseException as problem:

@@ -10,9 +10,13 @@ long.
 from __future__ import annotations
 
 import ast
+import builtins
+import importlib.machinery
 import os
+import sys
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 SECONDS, PASSES = float(os.environ.get("STRANGERS_LIMIT", "60")) / 10, 2
@@ -20,39 +24,57 @@ FEW, BEGIN, ON = "few_passes__", "loop_begins__", "loop_goes_on__"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def shortened(code: str, part: str) -> str:
-    """A part whose loops end early; the text itself where it has none, or is no Python.
+def shortened(tree: ast.Module, name: str) -> ast.Module:
+    """A module whose loops end early, at the lines where they are: what reads the text of its
+    functions, as AutoGraph does, finds them as they were written.
 
     Args:
-        code: the text.
-        part: its name, by which its loops are told from those of others.
+        tree: the module, which is changed.
+        name: by which its loops are told from those of others.
     """
-    try:
-        tree = ast.parse(code)
-    except SyntaxError:
-        return code
-    loops = _Loops(part)
-    changed = loops.visit(tree)
-    return ast.unparse(ast.fix_missing_locations(changed)) if loops.number else code
+    _Loops(name).visit(tree)
+    return ast.fix_missing_locations(tree)
+
+
+class _Shortening(importlib.machinery.SourceFileLoader):
+    """Loads modules with loops that end early, whether they were compiled or not."""
+
+    def get_code(self, fullname: str) -> Any:
+        path = self.get_filename(fullname)
+        return compile(shortened(ast.parse(Path(path).read_bytes()), path), path, "exec")
+
+
+def install(tf: Any, folder: Path) -> None:
+    """Prepare a process for parts and for the modules below a folder that they import.
+
+    Args:
+        tf: the library that is imported as tensorflow.
+        folder: whose modules are shortened.
+    """
+    vars(builtins).update(names(tf))
+    kinds = (_Shortening, importlib.machinery.SOURCE_SUFFIXES)
+    finder, folder = importlib.machinery.FileFinder.path_hook(kinds), folder.resolve()
+
+    def below(path: str) -> Any:
+        if folder not in (place := Path(path).resolve(), *place.parents):
+            raise ImportError(f"{path} is not below {folder}")
+        return finder(path)
+
+    sys.path_hooks.insert(0, below)
+    sys.path_importer_cache.clear()
 
 
 class _Loops(ast.NodeTransformer):
-    """Puts the calls into loops.
-
-    Attributes:
-        number: how many loops were changed.
-    """
+    """Puts the calls into loops."""
 
     def __init__(self, part: str) -> None:
-        self.part = part
-        self.number = 0
+        self.part, self.number = part, 0
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return node if _is_generator(node) else self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> ast.AST:
         self.generic_visit(node)
-        self.number += 1
         node.iter = _call(FEW, node.iter)
         return node
 
@@ -61,7 +83,7 @@ class _Loops(ast.NodeTransformer):
         self.number += 1
         name = ast.Constant(f"{self.part}, loop {self.number}")
         node.test = ast.BoolOp(ast.And(), [_call(ON, name), node.test])
-        return [ast.Expr(_call(BEGIN, name)), node]
+        return [ast.copy_location(ast.Expr(_call(BEGIN, name)), node), node]
 
 
 def _is_generator(function: ast.FunctionDef) -> bool:
@@ -76,7 +98,7 @@ def _is_generator(function: ast.FunctionDef) -> bool:
 
 
 def _call(name: str, argument: ast.expr) -> ast.Call:
-    return ast.Call(ast.Name(name, ast.Load()), [argument], [])
+    return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), [argument], []), argument)
 
 
 class _Patience:

@@ -35,6 +35,7 @@ from treadle.keras.backend_elements import (
 from treadle.keras.backend_networks import (
     batch_dot,
     batch_normalization,
+    binary_crossentropy,
     binary_focal_crossentropy,
     categorical_focal_crossentropy,
     conv1d,
@@ -71,7 +72,6 @@ from treadle.keras.config import (
 from treadle.keras.layers.base import training_of_the_call
 from treadle.keras.layers.symbolic import is_keras_tensor
 from treadle.keras.learning_phase import set_learning_phase
-from treadle.keras.losses.functions import elementwise_binary_crossentropy
 from treadle.keras.promotion import (
     is_float_dtype,
     is_int_dtype,
@@ -404,11 +404,6 @@ def sparse_categorical_crossentropy(
 ) -> td.Tensor:  # fmt: skip
     """Cross-entropy against class numbers; 0 for examples of the class `ignore_class`."""
     return losses.sparse_categorical_crossentropy(target, output, from_logits, ignore_class, axis)
-
-
-def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> td.Tensor:
-    """Cross-entropy of binary labels, an element each."""
-    return elementwise_binary_crossentropy(target, output, from_logits)
 
 
 def ctc_label_dense_to_sparse(labels: Any, label_lengths: Any) -> td.SparseTensor:

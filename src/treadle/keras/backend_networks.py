@@ -11,7 +11,6 @@ import numpy as np
 import treadle as td
 from treadle.keras import ops
 from treadle.keras.config import epsilon, image_data_format
-from treadle.keras.losses.functions import elementwise_binary_crossentropy
 
 
 def _is_first(data_format: str | None) -> bool:
@@ -267,6 +266,18 @@ def to_dense(tensor: Any) -> Any:
     return td.sparse.to_dense(tensor) if is_sparse(tensor) else tensor
 
 
+def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Any:
+    """Cross-entropy of binary labels, an element each. Probabilities may broadcast with labels, and
+    `epsilon` is added to them in logarithms, once they are clipped by it."""
+    output = td.convert_to_tensor(output)
+    target = td.cast(td.convert_to_tensor(target), output.dtype)
+    if from_logits:
+        return td.nn.sigmoid_cross_entropy_with_logits(labels=target, logits=output)
+    p = td.clip_by_value(output, epsilon(), 1.0 - epsilon())
+    losses = target * td.math.log(p + epsilon()) + (1 - target) * td.math.log(1 - p + epsilon())
+    return -losses
+
+
 def binary_focal_crossentropy(
     target: Any, output: Any, apply_class_balancing: bool = False, alpha: float = 0.25,
     gamma: float = 2.0, from_logits: bool = False,
@@ -280,7 +291,7 @@ def binary_focal_crossentropy(
     target, output = td.convert_to_tensor(target), td.convert_to_tensor(output)
     likely = td.sigmoid(output) if from_logits else output
     right = target * likely + (1 - target) * (1 - likely)
-    loss = (1.0 - right) ** gamma * elementwise_binary_crossentropy(target, output, from_logits)
+    loss = (1.0 - right) ** gamma * binary_crossentropy(target, output, from_logits)
     weight = target * alpha + (1 - target) * (1 - alpha) if apply_class_balancing else 1.0
     return weight * loss
 

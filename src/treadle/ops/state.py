@@ -488,7 +488,7 @@ class Variable(metaclass=_CreatedVariable):
         name: str | None = None,
         read_value: bool = True,
     ) -> Variable:
-        """Set the value. Returns the variable.
+        """Set the value. Returns the variable, but eagerly None where ``read_value=False``.
 
         Raises:
             ValueError: the shape differs from the variable's.
@@ -505,7 +505,9 @@ class Variable(metaclass=_CreatedVariable):
             self._assign_now(tensor)
         else:
             _assign_traced(self, tensor)
-        return self
+        if read_value or context.recorder is not None:
+            return self
+        return None  # type: ignore[return-value]
 
     def assign_add(
         self,
@@ -516,7 +518,10 @@ class Variable(metaclass=_CreatedVariable):
     ) -> Variable:
         """Add `delta` to the value."""
         value, other = self._terms(delta)
-        return self.assign(value + other)
+        found = self.assign(value + other)
+        if read_value or context.recorder is not None:
+            return found
+        return None  # type: ignore[return-value]
 
     def assign_sub(
         self,
@@ -527,7 +532,10 @@ class Variable(metaclass=_CreatedVariable):
     ) -> Variable:
         """Subtract `delta` from the value."""
         value, other = self._terms(delta)
-        return self.assign(value - other)
+        found = self.assign(value - other)
+        if read_value or context.recorder is not None:
+            return found
+        return None  # type: ignore[return-value]
 
     def _cast_as_keras(self, value: Any) -> Any:
         """A value for a variable of Keras: whatever its dtype is, the variable keeps its own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,6 +26,15 @@ def convert_variables_to_tensors(values: Any) -> Any:
         return leaf if own is None else own()
 
     return nest.map_structure(converted, values, expand_composites=False)
+
+
+def is_resource_variable(value: Any) -> bool:
+    """Whether a value is a variable: those of TensorFlow 1's graphs are such in TensorFlow 2, too.
+    Nobody has one before their module is imported."""
+    graphs = sys.modules.get("treadle.compat.v1.variables")
+    return isinstance(value, Variable) or (
+        graphs is not None and isinstance(value, graphs.Variable)
+    )
 
 
 def replace_variables_with_atoms(values: Any) -> Any:

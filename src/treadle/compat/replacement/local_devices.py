@@ -1,4 +1,5 @@
-"""What TensorFlow's ``device_lib`` tells of the devices of this machine."""
+"""What TensorFlow's ``device_lib`` tells of the devices of this machine, and how its tests divide
+them."""
 
 from __future__ import annotations
 
@@ -41,6 +42,27 @@ def list_local_devices(session_config: Any = None) -> list[DeviceAttributes]:
         for number, (limit, text) in enumerate(limits):
             found.append(DeviceAttributes(f"/device:{kind}:{number}", kind, limit, number, text))
     return found
+
+
+def set_virtual_cpus_to_at_least(num_virtual_cpus: int) -> None:
+    """Divide the processor into logical devices, before the first use of a device.
+
+    Raises:
+        ValueError: the number is not positive.
+        RuntimeError: it has been divided into fewer.
+    """
+    if num_virtual_cpus < 1:
+        raise ValueError(f"num_virtual_cpus must be at least 1, not {num_virtual_cpus}")
+    processor = td.config.list_physical_devices("CPU")[0]
+    parts = setup.divided(processor)
+    if not parts:
+        given = [td.config.LogicalDeviceConfiguration() for _ in range(num_virtual_cpus)]
+        td.config.set_logical_device_configuration(processor, given)
+    elif len(parts) < num_virtual_cpus:
+        raise RuntimeError(
+            f"the processor has been divided into {len(parts)} logical devices, which cannot "
+            f"become {num_virtual_cpus}"
+        )
 
 
 def _limits(physical: PhysicalDevice) -> list[tuple[int, str]]:

@@ -11,7 +11,10 @@ from treadle.compat.replacement import composite_tensors, decorators, functions
 from treadle.compat.replacement.absent import absent
 from treadle.compat.replacement.bounded_specs import BoundedTensorSpec
 from treadle.compat.replacement.identities import IdentityDictionary, IdentitySet
-from treadle.compat.replacement.local_devices import list_local_devices
+from treadle.compat.replacement.local_devices import (
+    list_local_devices,
+    set_virtual_cpus_to_at_least,
+)
 from treadle.compat.salted_seeds import salted_seed
 from treadle.core.dimension import Dimension
 from treadle.core.tensor import Reference
@@ -69,6 +72,9 @@ _OWN: dict[str, dict[str, Any]] = {
     "client.device_lib": {"list_local_devices": list_local_devices},
     "data.ops.iterator_ops": {"OwnedIterator": td.data.Iterator},
     "distribute.ps_values": {"AggregatingVariable": _AGGREGATING},
+    "distribute.strategy_combinations": {
+        "set_virtual_cpus_to_at_least": set_virtual_cpus_to_at_least,
+    },
     "distribute.values": {
         "AggregatingVariable": _AGGREGATING,
         "DistributedValues": td.distribute.DistributedValues,
@@ -134,7 +140,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "VariableSpec": composite_tensors.VariableSpec,
         "ResourceVariable": Variable,
         "BaseResourceVariable": Variable,
-        "is_resource_variable": lambda value: isinstance(value, Variable),
+        "is_resource_variable": functions.is_resource_variable,
     },
     "tf2": {"enabled": lambda: True},
     "trackable.base": {

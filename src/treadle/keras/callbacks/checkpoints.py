@@ -45,6 +45,10 @@ class _Frequency:
         return due
 
 
+def _numbers(logs: dict[str, Any]) -> dict[str, float]:
+    return {name: float(np.asarray(value)) for name, value in logs.items()}
+
+
 class ModelCheckpoint(MonitorCallback):
     """Saves the model, or its weights, as it is trained. Of several workers the first one saves.
 
@@ -75,28 +79,35 @@ class ModelCheckpoint(MonitorCallback):
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
         if self._frequency.is_due():
-            self._save(self._epoch, logs or {}, batch=batch + 1)
+            self._save_model(self._epoch, batch, logs or {})
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         if self._frequency.is_epoch:
-            self._save(epoch, logs or {})
+            self._save_model(epoch, None, logs or {})
 
-    def _save(self, epoch: int, logs: dict[str, Any], **more: Any) -> None:
-        values = {name: float(np.asarray(value)) for name, value in logs.items()}
-        try:
-            path = self.filepath.format(**{"epoch": epoch + 1, **more, **values})
-        except KeyError as error:
-            raise KeyError(
-                f"ModelCheckpoint: {self.filepath!r} has {error}, known are epoch and "
-                f"{sorted(values)}"
-            ) from None
-        if not self._is_due(values):
+    # Derived classes of users override and call the following ones by Keras's names.
+
+    def _save_model(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> None:
+        path = self._get_file_path(epoch, batch, logs)
+        if not self._is_due(_numbers(logs)):
             return
         if self.verbose and replicas.is_chief():
             message(f"\nEpoch {epoch + 1}: saving model to {path}")
         save = self.model.save_weights if self.save_weights_only else self.model.save
         with replicas.place_of(path) as place:
             save(place, overwrite=True)
+
+    def _get_file_path(self, epoch: int, batch: int | None, logs: Logs | None) -> str:
+        values = _numbers(logs or {})
+        counts = {"epoch": epoch + 1} | ({} if batch is None else {"batch": batch + 1})
+        try:
+            path: str = self.filepath.format(**(counts | values))
+        except KeyError as error:
+            raise KeyError(
+                f"ModelCheckpoint: {self.filepath!r} has {error}, known are epoch and "
+                f"{sorted(values)}"
+            ) from None
+        return path
 
     def _is_due(self, values: dict[str, float]) -> bool:
         if not self.save_best_only:
