@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.jitted.errors import NotStaged
 
 
 def assigned(n: Any, a: Any, d: Any, rows: Any) -> Any:
@@ -113,9 +114,15 @@ def test_two_names_of_a_list_that_grows_are_one_list_or_refused() -> None:
             values.append(x[i])
         return values
 
+    def own(values: Any, x: Any) -> Any:
+        values = list(values)
+        return rebound(values, x)
+
     with pytest.raises(TypeError, match="two names"):
         td.jit(names)([0], np.arange(300))
-    assert td.jit(rebound)([1], np.arange(5)) == rebound([1], np.arange(5))
+    assert td.jit(own)([1], np.arange(5)) == rebound([1], np.arange(5))
+    with pytest.raises(NotStaged, match="caller's after one branch"):  # which numbers it misses?
+        td.jit(rebound)([1], np.arange(5))
 
 
 def test_branches_change_what_they_find_by_name() -> None:
@@ -177,3 +184,77 @@ def sieve(n: Any) -> Any:
 
 def test_items_are_read_when_their_iteration_begins() -> None:
     assert td.jit(sieve)(100) == sieve(100)
+
+
+def assigned_another(a: Any, b: Any, x: Any) -> Any:
+    if x[0] > 0:
+        a = b
+    a[0] = 5
+    return a[0] + b[0]
+
+
+def appended_to_another(a: Any, b: Any, x: Any) -> Any:
+    if x[0] > 0:
+        a = b
+    a.append(7)
+    return len(a) + len(b)
+
+
+def another_of_its_own(a: Any, b: Any, x: Any) -> Any:
+    if x[0] > 0:
+        a = [9, 9, 9]
+    a[1] = b[1]
+    return a[1]
+
+
+def rows_of_an_argument(a: Any, b: Any, x: Any) -> Any:
+    rows = (a, b)
+    for i in range(len(x)):
+        if x[i] > 0:
+            row = rows[0]
+        else:
+            row = rows[1]
+        row[0] += x[i]
+    return a[0] - b[0]
+
+
+@pytest.mark.parametrize(
+    "program", [assigned_another, appended_to_another, another_of_its_own, rows_of_an_argument]
+)
+def test_lists_that_may_be_the_callers_are_not_changed(program: Any) -> None:
+    """The list that a variable has after the branches is neither of the two: the caller would miss
+    the change."""
+    with pytest.raises(NotStaged, match="caller's after one branch"):
+        td.jit(program)([1, 2, 3], [4, 5, 6], np.array([1.0, -1.0]))
+
+
+def copied_before(a: Any, b: Any, x: Any) -> Any:
+    if x[0] > 0:
+        a = b
+    a = list(a)
+    a[0] = 5
+    return a[0] + b[0] + a[1]
+
+
+def read_only(a: Any, b: Any, x: Any) -> Any:
+    if x[0] > 0:
+        a = b
+    b[2] = 8
+    return a[0] + a[1]
+
+
+def changed_in_the_branch(a: Any, b: Any, x: Any) -> Any:
+    if x[0] > 0:
+        a[0] = 5
+    else:
+        b[0] = 6
+    return a[0] + b[0]
+
+
+@pytest.mark.parametrize("program", [copied_before, read_only, changed_in_the_branch])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_lists_that_may_be_the_callers_are_read_and_copied(program: Any, sign: float) -> None:
+    given = [[1, 2, 3], [4, 5, 6]], [[1, 2, 3], [4, 5, 6]]
+    wanted = program(*given[0], np.array([sign]))
+    assert td.jit(program)(*given[1], np.array([sign])) == wanted
+    assert given[0] == given[1]

@@ -17,6 +17,7 @@ from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array
+from treadle.jitted.chosen_lists import chosen
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
 from treadle.jitted.grown_lists import (
@@ -263,13 +264,15 @@ class Merge:
         if type(a) is tuple and type(b) is tuple and len(a) == len(b):
             # Each for itself: a list that both sides name is the one that they change in place.
             return self.parts(a, b)
+        names = a, b
         a, b = (s.journal.content(v) for s, v in zip(self.sides, (a, b), strict=True))
         try:
             nest.assert_same_structure(a, b)
         except (TypeError, ValueError):
-            return self.parts(a, b)
+            made = self.parts(a, b)
+            return lambda out: chosen(made(out), *names)
         parts = [self.value(x, y) for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True)]
-        return lambda out: nest.pack(a, [p(out) for p in parts])
+        return lambda out: chosen(nest.pack(a, [p(out) for p in parts]), *names)
 
     def parts(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
         """Two tuples or lists in which some part may have a value in one branch only."""

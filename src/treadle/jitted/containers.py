@@ -6,26 +6,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from treadle.jitted.chosen_lists import choices, items_of, same_items
 from treadle.jitted.left import current, is_left
 
 Path = tuple[Any, ...]
 
 
 class Contents:
-    """What the lists, dicts and sets among some arguments hold at the beginning.
+    """What the lists, dicts and sets among some arguments hold at the beginning; a context in which
+    the function is traced.
 
     Args:
         arguments: args and kwargs, as the traced function gets them.
     """
 
     def __init__(self, arguments: Any) -> None:
-        self.held = [(p, c, _items(c)) for p, c in _holders(arguments, ())]
+        self.held = [(p, c, items_of(c)) for p, c in _holders(arguments, ())]
+        self._choices = choices()
+
+    def __enter__(self) -> Contents:
+        self._choices.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._choices.__exit__(*error)
 
     def changed(self) -> list[tuple[Path, Any]]:
-        """Those that hold something else now, with their paths in the arguments."""
+        """Those that hold something else now, with their paths in the arguments.
+
+        Raises:
+            NotStaged: only the run knows which of them hold something else.
+        """
+        self._choices.check([holder for _, holder, _ in self.held])
         return [
             (path, current(c)) for path, c, before in self.held
-            if is_left(c) or not _same(before, _items(c))
+            if is_left(c) or not same_items(before, items_of(c))
         ]  # fmt: skip
 
 
@@ -35,20 +50,10 @@ def _holders(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     if type(value) is set:
         yield path, value
     elif type(value) in (list, tuple, dict):
-        for key, part in _items(value):
+        for key, part in items_of(value):
             yield from _holders(part, (*path, key))
         if type(value) is not tuple:
             yield path, value
-
-
-def _items(holder: Any) -> list[tuple[Any, Any]]:
-    return list(holder.items() if isinstance(holder, dict) else enumerate(holder))
-
-
-def _same(before: list[tuple[Any, Any]], after: list[tuple[Any, Any]]) -> bool:
-    return len(before) == len(after) and all(
-        k == key and v is value for (k, v), (key, value) in zip(before, after, strict=True)
-    )
 
 
 def received(arguments: Any, paths: Sequence[Sequence[Any]], made: Any) -> Any:
