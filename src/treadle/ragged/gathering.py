@@ -80,10 +80,8 @@ def _at(params: Any, indices: Any) -> Any:
         return gather_rows(params, reshape(indices, [1])).values
     found, dtype = gather_rows(params, reshape(indices, [-1])), params.row_splits.dtype
     for axis in range(indices.ndim - 1, 0, -1):
-        size = indices.dims[axis]
         rows = dims_tensor(product(indices.dims[:axis]), dtype)
-        splits = range_(rows + 1) * dims_tensor(size, dtype)
-        found = RaggedTensor(found, splits, size if isinstance(size, int) else None)
+        found = RaggedTensor(found, range_(rows + 1) * dims_tensor(indices.dims[axis], dtype))
     return found
 
 
