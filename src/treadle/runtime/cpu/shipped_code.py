@@ -28,6 +28,7 @@ import functools
 import os
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from treadle.core.digests import digest
@@ -41,6 +42,7 @@ from treadle.version import __version__
 FOLDER = Path(__file__).with_name("shipped")
 LEVELS = ("x86-64-v4", "x86-64-v3", "aarch64")  # names of targets, the richest first
 DICTIONARY = "dictionary"  # the member with bytes that many have
+_DIGITS = 24  # of members' names: some hundreds are told apart, and each stands there twice
 SWITCH = declare("shipped_code", "program", "code of the library that comes with treadle is used")
 
 
@@ -65,7 +67,7 @@ def _serves(level: Target, target: Target) -> bool:
 
 def member(text: str) -> str:
     """Names the code of an LLVM text in an archive."""
-    return digest(text)
+    return digest(text, _DIGITS)
 
 
 def shipped_code(text: str, target: Target) -> bytes | None:
@@ -97,9 +99,15 @@ def _list_for(tuning: Tuning) -> str:
     return f"names {member(str(record))}"
 
 
-def list_text(names: dict[str, str]) -> str:
-    """A list of names and the members that they stand for, after the sources that it is of."""
-    return "\n".join([same_anywhere("runtime")[0], *(f"{m} {n}" for n, m in names.items())])
+def list_text(names: dict[str, str], members: Sequence[str]) -> str:
+    """A list of names and the members that they stand for, after the sources that it is of.
+
+    Members are told by their numbers in the archive: digests are as long when compressed, and each
+    list would have all of them again.
+    """
+    numbers = {member: number for number, member in enumerate(members)}
+    lines = (f"{numbers[member]} {name}" for name, member in names.items())
+    return "\n".join([same_anywhere("runtime")[0], *lines])
 
 
 def _path_for(target: Target) -> Path | None:
@@ -156,7 +164,10 @@ def _names(path: Path, name: str) -> dict[str, str]:
     made_by, *lines = data.decode(errors="replace").split("\n")
     if made_by != same_anywhere("runtime")[0] or not _are_untouched(path):
         return {}
-    return {line[41:]: line[:40] for line in lines}
+    archive = _archive(path)
+    members = [] if archive is None else archive.namelist()
+    parts = (line.split(" ", 1) for line in lines)
+    return {name: members[int(number)] for number, name in parts}
 
 
 def _are_untouched(path: Path) -> bool:

@@ -157,7 +157,8 @@ def _write(path: Path, found: Level, target: Target) -> None:
             )
         )
     dictionary = _common(made)
-    others = {name: list_text(names).encode() for name, names in found.lists.items()}
+    members = list(found.texts)
+    others = {name: list_text(names, members).encode() for name, names in found.lists.items()}
     others[DICTIONARY] = dictionary
     new = path.with_suffix(f".{os.getpid()}")
     try:
