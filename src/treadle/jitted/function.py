@@ -197,8 +197,8 @@ class Jitted:
             signature = Kinds(kinds)
             values, storages = _stand_ins(signature.flat, leaves)
             args, kwargs = signature.pack(values)
-            with Contents((args, kwargs)) as before:
-                result = converted(self.python_function)(*args, **kwargs)
+            before = Contents((args, kwargs))
+            result = converted(self.python_function)(*args, **kwargs)
             arrays = {s: i for i, (s, _) in storages.items()}
             results, tensors = collect(result, arrays, before.changed())
             written = {i: s.tensor for i, (s, before) in storages.items() if s.tensor is not before}

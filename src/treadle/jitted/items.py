@@ -22,6 +22,7 @@ from treadle.jitted.arrays import (
     is_traced,
     wrapped,
 )
+from treadle.jitted.chosen_lists import ChosenItems
 from treadle.jitted.list_positions import element_at, set_element
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.tables import table_for, with_entry
@@ -35,6 +36,8 @@ def attribute(owner: Any, name: str, items: bool = False) -> Any:
 
 def get_item(target: Any, key: Any) -> Any:
     """``target[key]``; a list or tuple is read at a position that only the run knows."""
+    if isinstance(target, ChosenItems) and not isinstance(key, slice):
+        return target.item(key, get_item)
     target = direct(target)
     if isinstance(target, dict) and is_traced(key):
         return table_for(target, key)[key]
@@ -53,6 +56,9 @@ def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
         for inner in key[:-1]:
             holder = holder[inner]
         set_item(holder, key[-1], value)
+        return target
+    if isinstance(target, ChosenItems):
+        target.set(key, value, get_item, set_item)
         return target
     if isinstance(target, TracedSequence | Grouped):
         target[key] = value  # type: ignore[index]

@@ -109,6 +109,17 @@ class Table(TracedSequence):
     def copy(self) -> Table:
         return Table(self.is_set, self._copies())
 
+    def may_be(self, others: Sequence[Any]) -> None:
+        """
+        Raises:
+            NotStaged: the dict or set is one of several.
+        """
+        if len({id(o) for o in others}) > 1:
+            raise NotStaged(
+                "A variable is one of several dicts or sets with keys that only the run knows: "
+                f"give it a copy{at(user_origin())}"
+            )
+
     def own_copy(self) -> Table:
         return Table(self.is_set, self._copies(), self.origin)
 
