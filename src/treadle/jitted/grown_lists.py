@@ -226,6 +226,9 @@ class GrownList(TracedSequence):
         ]
 
     def extend(self, values: Any) -> None:
+        if isinstance(values, TracedSequence) and type(values.length) is not int:
+            self._changed(list_functions.extended, values)
+            return
         for value in values:
             self.append(value)
 

@@ -74,3 +74,9 @@ def turned(values: Any) -> Any:
         values[i] = values[size - 1 - i]
         values[size - 1 - i] = held
     return values, None
+
+
+def extended(values: Any, others: Any) -> Any:
+    for item in others:
+        values.append(item)
+    return values, None

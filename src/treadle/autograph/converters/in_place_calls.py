@@ -1,8 +1,11 @@
 """What only jitted functions have in the graph: dicts and sets with keys that only the run knows,
 and functions that change a list, such as ``heapq.heappush(heap, x)``.
 
+Methods that only deques have become operators: such a deque is a list there.
+
 A call that changes a variable's object is marked with the variable (`may_change`): in a branch or
-loop this is an assignment to it, as is ``x.append(v)`` (`items`). Calls of methods that take a key,
+loop this is an assignment to it, as is ``x.append(v)`` (`items`); in an operand that may not be
+evaluated both become statements (`sequencing`). Calls of methods that take a key,
 and items of dicts, are marked as `keyed`: they become operators, as those of other objects
 (`expressions`).
 """
@@ -14,11 +17,18 @@ from typing import Any
 import gast
 
 from treadle.autograph.analysis.walking import walk
+from treadle.autograph.build import constant, operator
+from treadle.autograph.converters.items import MUTATING
 
 _METHODS = frozenset({
-    "add", "difference_update", "discard", "intersection_update", "symmetric_difference_update",
+    "add", "appendleft", "difference_update", "discard", "intersection_update", "popleft",
+    "symmetric_difference_update",
+})
+_OF_DEQUES = frozenset({"appendleft", "popleft"})  # fmt: skip
+_KEYED = frozenset({
+    "add", "clear", "count", "discard", "extend", "get", "index", "insert", "pop", "remove",
+    "setdefault", "update",
 })  # fmt: skip
-_KEYED = frozenset({"add", "clear", "discard", "get", "pop", "remove", "setdefault", "update"})
 _VIEWS = frozenset({"items", "keys", "values"})
 _DICTS = frozenset({"Counter", "Dict", "OrderedDict", "defaultdict", "dict"})
 _FUNCTIONS = frozenset({
@@ -38,10 +48,16 @@ def mark_changes(root: Any) -> None:
             owner = _changed(node)
             if isinstance(owner, gast.Name):
                 node.may_change = owner
+            elif isinstance(node.func, gast.Attribute) and node.func.attr in MUTATING:
+                owner = node.func.value
+            if isinstance(owner, gast.Name):
+                node.changed_name = owner.id
             node.keyed = isinstance(node.func, gast.Attribute) and (
                 node.func.attr in _KEYED
                 or (node.func.attr in _VIEWS and getattr(node.func.value, "id", None) in dicts)
             )
+            if isinstance(node.func, gast.Attribute) and node.func.attr in _OF_DEQUES:
+                node.func = operator("method", node.func.value, constant(node.func.attr))
 
 
 def _makes_dict(function: Any) -> bool:
