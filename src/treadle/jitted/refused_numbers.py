@@ -170,7 +170,9 @@ def _is_fraction(x: Any) -> Any:
 
 def _is_complex_power(x: Any, y: Any) -> Any:
     fraction = _is_fraction(y)
-    return False if fraction is False else _both(fraction, _is_negative(x))
+    if fraction is False:
+        return False
+    return _both(fraction, _both(_is_negative(x), x > -math.inf))
 
 
 def _divides_power(x: Any, y: Any) -> Any:
@@ -207,7 +209,7 @@ _DIVISIONS = (operator.truediv, operator.floordiv, operator.mod)
 _TO_INTS = (int, round, math.floor, math.ceil, math.trunc)
 _WHOLE = (
     Refusal(_is_nan, (math.nan,)),
-    Refusal(_is_no_int64, (math.inf,), "a float is too large for an int of 64 bits"),
+    Refusal(_is_no_int64, (math.inf,), "cannot convert float infinity, or 2**63 and more, to an int of 64 bits"),
 )
 _NOT_POSITIVE = (Refusal(lambda x, *base: x <= 0, (0.0,)),)
 _INFINITE = (Refusal(_is_infinite, (math.inf,)),)
