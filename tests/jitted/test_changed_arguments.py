@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.jitted.errors import NotStaged
 
 
 def assigned(n: Any, a: Any, d: Any, rows: Any) -> Any:

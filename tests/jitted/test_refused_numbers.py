@@ -1,5 +1,5 @@
-"""What Python refuses of numbers, in loops whose numbers only the run knows; and values of floats at
-the ends of their range."""
+"""What Python refuses of numbers, in loops whose numbers only the run knows; and floats at the ends
+of their range."""
 
 from __future__ import annotations
 

@@ -226,14 +226,14 @@ def _check_growth(merge: Merge) -> None:
     first, second = (side.journal for side in merge.sides)
     for key, place in {**first.places, **second.places}.items():
         before = place.get()
-        after = tuple(journal.after.get(key, before) for journal in (first, second))
-        if type(before) is not list or len(after[0]) == len(after[1]) or any(map(is_left, after)):
+        a, b = (journal.after.get(key, before) for journal in (first, second))
+        if type(before) is not list or len(a) == len(b) or is_left(a) or is_left(b):
             continue
-        for side, content in zip(merge.sides, after, strict=True):
+        for side, content in zip(merge.sides, (a, b), strict=True):
             with recording(side.builder):
                 template = template_of(before, content)
             if template is not None:
-                why = merge.mismatch(*after, "the lists have different lengths")
+                why = merge.mismatch(a, b, "the lists have different lengths")
                 raise Grows(place.owner, template, str(why))
 
 
@@ -366,7 +366,7 @@ class Merge:
             return len(outside) == len(value.options)
         known = self.fresh[side].setdefault(id(value), merged)
         if id(value) in self.outside():
-            known = lambda out: value  # noqa: E731
+            known = lambda out: value
         if known is not merged:
             found.append((self.tests[side], known))
         return known is not merged

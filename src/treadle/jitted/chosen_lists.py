@@ -4,8 +4,9 @@
     a[0] = 5                        goes to the one that the run has chosen
     return b[0]                     and is seen there
 
-Reading it gives the items of the one that the run has chosen, as they are then. A loop that gives a
-variable other lists leaves it a copy of the items (`frozen`), right until it or one of these changes.
+Reading it gives the items of the one that the run has chosen, as they are then. A loop that gives
+a variable other lists leaves it a copy of the items (`FrozenItems`), which is right until it or one
+of these changes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.storage import scopes
 
 KINDS = (list, dict)
-_READING = {
+_READING: dict[type, frozenset[str]] = {
     list: frozenset({"copy", "count", "index"}),
     dict: frozenset({"copy", "get", "items", "keys", "values"}),
 }
@@ -90,8 +91,8 @@ class ChosenItems(Indirect):
         a dict."""
         found = self.holders()
         items = [self.chosen([held[key] for held in found]) for key in keys_of(found[0])]
-        made = dict(zip(found[0], items, strict=True)) if self.kind is dict else items
-        return made.get(*key) if key else made  # type: ignore[attr-defined]
+        made: Any = dict(zip(found[0], items, strict=True)) if self.kind is dict else items
+        return made.get(*key) if key else made
 
     def item(self, key: Any, read: Callable[[Any, Any], Any]) -> Any:
         """``self[key]``, by ``read(items, key)``."""
@@ -137,7 +138,9 @@ class ChosenItems(Indirect):
         self.set(key, value, operator.getitem, operator.setitem)
 
     def __iadd__(self, other: Any) -> Any:
-        return operator.iadd(self.own("+="), other)
+        own = self.own("+=")
+        own += other
+        return own
 
     def __len__(self) -> int:
         return len(self.holders()[0])

@@ -233,7 +233,7 @@ class GrownList(TracedSequence):
             self.append(value)
 
     def pop(self, *index: Any) -> Any:
-        if index and index != (-1,):
+        if index and not (type(index[0]) is int and index[0] == -1):
             return self._changed(list_functions.popped, *index)
         last = self.at(-1)
         size = self.length - 1
@@ -285,6 +285,17 @@ class GrownList(TracedSequence):
     def __iadd__(self, values: Any) -> GrownList:
         self.extend(values)
         return self
+
+    def __add__(self, values: Any) -> GrownList:
+        made = self.copy()
+        made.extend(values)
+        return made
+
+    def __radd__(self, values: Any) -> GrownList:
+        forms = map(Template, values)
+        made = GrownList.of(values, functools.reduce(Template.joined, forms, self.template))
+        made.extend(self)
+        return made
 
     def copy(self) -> GrownList:
         return GrownList(self.template, self.parts)

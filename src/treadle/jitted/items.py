@@ -23,7 +23,7 @@ from treadle.jitted.arrays import (
     wrapped,
 )
 from treadle.jitted.chosen_lists import ChosenItems
-from treadle.jitted.list_positions import element_at, set_element
+from treadle.jitted.list_positions import element_at, part_of, set_element
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.tables import table_for, with_entry
 from treadle.ops.elementwise.selection import where as select
@@ -41,8 +41,8 @@ def get_item(target: Any, key: Any) -> Any:
     target = direct(target)
     if isinstance(target, dict) and is_traced(key):
         return table_for(target, key)[key]
-    if type(target) in (list, tuple) and is_traced(key) and not isinstance(key, slice):
-        return element_at(target, key)
+    if type(target) in (list, tuple) and is_traced(key):
+        return part_of(target, key) if isinstance(key, slice) else element_at(target, key)
     return target[key]
 
 

@@ -41,7 +41,7 @@ def position(values: Any, item: Any, start: Any = 0) -> Any:
     size = len(values)
     place = start
     # In tuples: an item may be a tuple itself, of which only the program can compare the parts.
-    while place < size and not (values[place], 0) == (item, 0):
+    while place < size and not (values[place], 0) == (item, 0):  # noqa: SIM201
         place += 1
     if place >= size:
         place = -1

@@ -155,10 +155,19 @@ def isqrt(n: Any) -> Any:
 def factorial(n: Any) -> Any:
     if n < 0:
         raise ValueError("factorial() not defined for negative values")
+    if n > 20:
+        raise OverflowError("factorial() of more than 20 is no int of 64 bits")
     found = 1
     for i in range(2, n + 1):
         found *= i
     return found
+
+
+def product(a: Any, b: Any) -> Any:
+    """Of positive ints."""
+    if a > 9223372036854775807 // b:
+        raise OverflowError("a number of combinations is no int of 64 bits")
+    return a * b
 
 
 def comb(n: Any, k: Any) -> Any:
@@ -169,7 +178,7 @@ def comb(n: Any, k: Any) -> Any:
         found = 0
     else:
         for i in range(min(k, n - k)):
-            found = found * (n - i) // (i + 1)
+            found = product(found, n - i) // (i + 1)
     return found
 
 
@@ -183,7 +192,7 @@ def perm(n: Any, k: Any = None) -> Any:
         found = 0
     else:
         for i in range(k):
-            found *= n - i
+            found = product(found, n - i)
     return found
 
 
@@ -197,6 +206,20 @@ def dist(p: Any, q: Any) -> Any:
     for distance in distances:
         total += (distance / largest) ** 2
     return largest * math.sqrt(total)
+
+
+def modular_power(base: Any, exponent: Any, modulus: Any) -> Any:
+    if exponent < 0:
+        raise ValueError("pow() of three numbers takes no negative exponent in jitted functions")
+    if abs(modulus) > 3037000499:
+        raise OverflowError("the products of pow() of three numbers are too large for 64 bits")
+    found, factor, left = 1 % modulus, base % modulus, exponent
+    while left > 0:
+        if left % 2 == 1:
+            found = found * factor % modulus
+        factor = factor * factor % modulus
+        left //= 2
+    return found
 
 
 def phase(x: Any) -> Any:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from treadle.core.context import recording
 from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import Known, coincide, reach, set_apart, share_parts
@@ -15,7 +13,6 @@ from treadle.jitted.forms import ARRAY, Form
 from treadle.jitted.placed import Placed, is_placed
 from treadle.jitted.storage import Scope, Storage
 from treadle.jitted.views import Positions, View, same_views, view_tensors
-from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.shaping.creation import zeros
 
 if TYPE_CHECKING:

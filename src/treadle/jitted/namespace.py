@@ -283,7 +283,15 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     return traced(math_functions.rounded, plain, ndigits)
 
 
+def _pow(base: Any, exponent: Any, modulus: Any = None) -> Any:
+    """``pow``, of three ints that only the run knows too."""
+    if modulus is None or not is_traced([base, exponent, modulus]):
+        return pow(base, exponent, modulus)
+    return traced(math_functions.modular_power, *map(as_number, (base, exponent, modulus)))
+
+
 _BUILTINS: dict[str, Any] = {
+    "pow": _pow,
     "round": _round,
     "complex": type.__new__(_ComplexType, "complex", (), {"dtype": np.dtype(complex)}),
     "print": printed,

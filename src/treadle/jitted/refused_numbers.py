@@ -209,7 +209,7 @@ _DIVISIONS = (operator.truediv, operator.floordiv, operator.mod)
 _TO_INTS = (int, round, math.floor, math.ceil, math.trunc)
 _WHOLE = (
     Refusal(_is_nan, (math.nan,)),
-    Refusal(_is_no_int64, (math.inf,), "cannot convert float infinity, or 2**63 and more, to an int of 64 bits"),
+    Refusal(_is_no_int64, (math.inf,), "cannot convert a float of 2**63 or more to int of 64 bits"),
 )
 _NOT_POSITIVE = (Refusal(lambda x, *base: x <= 0, (0.0,)),)
 _INFINITE = (Refusal(_is_infinite, (math.inf,)),)

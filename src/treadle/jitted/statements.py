@@ -369,9 +369,9 @@ def _merged(
 
         return traced
 
-    result, placed = branch(
-        found, side(then), side(otherwise), (*state, *holders), lambda: found_by_name(then, otherwise)
-    )
+    sides = side(then), side(otherwise)
+    named = functools.partial(found_by_name, then, otherwise)
+    result, placed = branch(found, *sides, (*state, *holders), named)
     for place, value in zip(kept, placed, strict=True):
         place.set(value)
     values = _several(result)
@@ -441,7 +441,7 @@ class _Body:
         holders = _chosen_holders(values)
         try:
             while True:
-                added = [content_place(h) for h in holders]
+                added: list[Any] = [content_place(h) for h in holders]
                 begun = [p.get() for p in added]
                 self.places = [*places, *added]
                 try:

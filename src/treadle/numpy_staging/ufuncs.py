@@ -89,7 +89,9 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
 
 def _log_of_base(base: float) -> Rule:
     def rule(x: Tensor) -> Tensor:
-        return unary.log(x) / _number(math.log(base), x) if x.dtype.is_complex else log_of_base(x, base)
+        if x.dtype.is_complex:
+            return unary.log(x) / _number(math.log(base), x)
+        return log_of_base(x, base)
 
     return rule
 

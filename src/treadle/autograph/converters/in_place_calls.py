@@ -5,13 +5,14 @@ Methods that only deques have become operators: such a deque is a list there.
 
 A call that changes a variable's object is marked with the variable (`may_change`): in a branch or
 loop this is an assignment to it, as is ``x.append(v)`` (`items`); in an operand that may not be
-evaluated both become statements (`sequencing`). Calls of methods that take a key,
-and items of dicts, are marked as `keyed`: they become operators, as those of other objects
+evaluated both become statements (`sequencing`). Calls of methods that take a key, items of dicts
+and items at positions that the text does not tell are marked as `keyed`: they become operators
 (`expressions`).
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import gast
@@ -39,11 +40,11 @@ _FUNCTIONS = frozenset({
 
 def mark_changes(root: Any) -> None:
     """Mark the calls and items in a tree."""
+    _Chosen().visit(root)
     dicts = {name for node in walk(root) for name in _dicts(node)}
     for node in walk(root):
         if isinstance(node, gast.Subscript):
-            is_stored = isinstance(node.ctx, gast.Store) and not _is_fixed(node.slice)
-            node.keyed = is_stored or getattr(node.value, "id", None) in dicts
+            node.keyed = not _is_fixed(node.slice) or getattr(node.value, "id", None) in dicts
         if isinstance(node, gast.Call):
             owner = _changed(node)
             if isinstance(owner, gast.Name):
@@ -58,6 +59,22 @@ def mark_changes(root: Any) -> None:
             )
             if isinstance(node.func, gast.Attribute) and node.func.attr in _OF_DEQUES:
                 node.func = operator("method", node.func.value, constant(node.func.attr))
+
+
+class _Chosen(gast.NodeTransformer):  # type: ignore[misc]
+    """``(a if c else b).pop()`` becomes ``a.pop() if c else b.pop()``."""
+
+    def visit_Call(self, node: Any) -> Any:
+        node = self.generic_visit(node)
+        chosen = node.func.value if isinstance(node.func, gast.Attribute) else None
+        if not isinstance(chosen, gast.IfExp) or node.func.attr not in MUTATING:
+            return node
+        sides = []
+        for owner in (chosen.body, chosen.orelse):
+            call = copy.deepcopy(node)
+            call.func.value = owner
+            sides.append(call)
+        return gast.copy_location(gast.IfExp(chosen.test, *sides), node)
 
 
 def _makes_dict(function: Any) -> bool:
