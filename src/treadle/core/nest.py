@@ -159,7 +159,7 @@ def rebuild(like: Any, parts: list[Any]) -> Any:
         factory = getattr(like, "default_factory", None)
         if hasattr(like, "default_factory"):
             return type(like)(factory, items)  # type: ignore[call-arg]
-        return type(like)(items)  # type: ignore[call-arg]
+        return type(like)(dict(items))  # type: ignore[call-arg]  # a Counter counts pairs
     if type(like) in _registered:
         return _registered[type(like)][1](like, parts)
     if _says_its_parts(type(like)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,7 @@ from treadle.jitted.arrays import (
 from treadle.jitted.chosen_lists import ChosenItems
 from treadle.jitted.list_positions import element_at, part_of, set_element
 from treadle.jitted.optional_values import MaybeNone
+from treadle.jitted.rows import NeedsRows, check_rows
 from treadle.jitted.tables import table_for, with_entry
 from treadle.ops.elementwise.selection import where as select
 
@@ -42,6 +44,7 @@ def get_item(target: Any, key: Any) -> Any:
     if isinstance(target, dict) and is_traced(key):
         return table_for(target, key)[key]
     if type(target) in (list, tuple) and is_traced(key):
+        check_rows(target)
         return part_of(target, key) if isinstance(key, slice) else element_at(target, key)
     return target[key]
 
@@ -52,10 +55,10 @@ def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
         set_item(target.get(), key, value)
         return target
     if isinstance(key, Path):
-        holder = target
-        for inner in key[:-1]:
-            holder = holder[inner]
-        set_item(holder, key[-1], value)
+        try:
+            set_item(functools.reduce(get_item, key[:-1], target), key[-1], value)
+        except NeedsRows as problem:
+            raise problem.wants(value) from None
         return target
     if isinstance(target, ChosenItems):
         target.set(key, value, get_item, set_item)
@@ -68,6 +71,10 @@ def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
     if not isinstance(target, Array):
         _check_container(target, key, value)
         if type(target) is list and is_traced(key):
+            try:
+                check_rows(target)
+            except NeedsRows as problem:
+                raise problem.wants(value) from None
             set_element(target, key, value)
             return target
         return python_operators.set_item(target, key, value)
@@ -95,8 +102,11 @@ def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Any = Non
         return target
     holder, last = target, key
     if isinstance(key, Path):
-        for inner in key[:-1]:
-            holder = holder[inner]
+        try:
+            holder = functools.reduce(get_item, key[:-1], target)
+        except NeedsRows as problem:
+            number = _first(problem.owner)
+            raise problem.wants(_UPDATES[symbol](number, value)) from None
         last = key[-1]
     is_number = not getattr(value, "ndim", 0)
     if isinstance(holder, Array) and _is_mask(last) and symbol in _MASKED and is_number:
@@ -106,8 +116,18 @@ def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Any = Non
         mask = last.tensor[(..., *(None,) * (holder.ndim - last.ndim))]
         holder.write(select(mask, new, old))
         return target
-    made = set_item(holder, last, _UPDATES[symbol](get_item(holder, last), value))
+    try:
+        old = get_item(holder, last)
+    except NeedsRows as problem:
+        raise problem.wants(_UPDATES[symbol](_first(problem.owner), value)) from None
+    made = set_item(holder, last, _UPDATES[symbol](old, value))
     return made if holder is target else target
+
+
+def _first(values: Any) -> Any:
+    while type(values) is list:
+        values = values[0]
+    return values
 
 
 def _is_mask(key: Any) -> bool:

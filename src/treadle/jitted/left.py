@@ -7,7 +7,7 @@ mean that one; within them they are refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from treadle.autograph.operators.undefined import Undefined
@@ -59,23 +59,32 @@ def _fill(values: Any, content: Any) -> None:
     (values.extend if isinstance(values, list) else values.update)(content)
 
 
+def _counterparts(values: Any, other: Any) -> Iterator[tuple[Any, Any]]:
+    """A list, dict or set of Python's, and the lists in it, with what they become."""
+    if type(values) in _KINDS:
+        yield values, other
+        if type(values) is list and hasattr(other, "element"):
+            for i, inner in enumerate(values):
+                if type(inner) is list:
+                    yield from _counterparts(inner, other.at(i))
+
+
 class leaving:
     """Trace a branch or loop that has `other` in place of a list, dict or set, which has been left
     for its other names, and is as before where the trace ends with an error."""
 
     def __init__(self, values: Any, other: Any) -> None:
-        self.values, self.other = values, other
-        self.is_plain = type(values) in _KINDS
+        self._pairs = list(_counterparts(values, other))
 
     def begin(self) -> leaving:
-        if self.is_plain:
-            self.content = self.values.copy()
-            leave(self.values, self.other)
+        self._contents = [(held, held.copy()) for held, _ in self._pairs]
+        for held, other in self._pairs:
+            leave(held, other)
         return self
 
     def undo(self) -> None:
-        if self.is_plain:
-            _fill(self.values, self.content)
+        for held, content in self._contents:
+            _fill(held, content)
 
     __enter__ = begin
 
@@ -127,7 +136,7 @@ def current(values: Any) -> Any:
         return values
     if mark.other is None or scopes.open:
         mark.fail()
-    return mark.other.latest
+    return getattr(mark.other, "latest", mark.other)
 
 
 def origin_of(value: Any) -> Any:

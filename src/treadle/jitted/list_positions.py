@@ -20,7 +20,8 @@ from treadle.jitted.arrays import (
     unwrapped_bound,
 )
 from treadle.jitted.becoming import NeedsList
-from treadle.jitted.branches import raise_in_branch
+from treadle.jitted.branches import chosen_item, raise_in_branch
+from treadle.jitted.chosen_lists import KINDS, ChosenItems, FrozenItems, Option, keys_of
 from treadle.jitted.errors import NoForm
 from treadle.jitted.forms import ARRAY, Form, form_of, joined
 from treadle.jitted.grown_lists import GrownList, Template
@@ -48,6 +49,8 @@ def element_at(values: Sequence[Any], index: Any) -> Any:
     first = values[0] if len(values) else None
     if first is None:
         raise IndexError(f"list index out of range: the list is empty{at(user_origin())}")
+    if type(first) in KINDS and any(v is not first for v in values):
+        return _one_of(values, index)
     for value in values:
         try:
             nest.assert_same_structure(first, value)
@@ -55,6 +58,34 @@ def element_at(values: Sequence[Any], index: Any) -> Any:
             raise _unlike("they differ in their structure") from None
     columns = zip(*map(nest.flatten, values), strict=True)
     return nest.pack(first, [_leaf_at(column, index) for column in columns])
+
+
+def _one_of(values: Sequence[Any], index: Any) -> Any:
+    """One of several lists or dicts, which others may have under another name."""
+    first, size = values[0], len(values)
+    if any(type(v) is not type(first) or keys_of(v) != keys_of(first) for v in values):
+        raise _unlike("they differ in their structure")
+    _check_position(index, size, "list index out of range")
+    if size <= _MOST_CHOSEN:
+        position = convert_to_tensor(unwrapped_bound(index))
+        options = [Option(_is_at(position, place, size), v) for place, v in enumerate(values)]
+        return ChosenItems(options, chosen_item)
+    columns = [element_at([v[key] for v in values], index) for key in keys_of(first)]
+    copied = dict(zip(first, columns, strict=True)) if type(first) is dict else columns
+    return FrozenItems(copied, values, chosen_item)
+
+
+def _check_position(index: Any, size: int, text: str) -> None:
+    """Let the program raise an IndexError for a position outside of a list."""
+
+    def fail() -> None:
+        raise IndexError(text)
+
+    outside = truth(not_(and_(lambda: index >= -size, lambda: index < size)))
+    if isinstance(outside, Tensor):
+        raise_in_branch(outside, fail)
+    elif outside:
+        fail()
 
 
 def part_of(values: Sequence[Any], key: slice) -> Any:
@@ -145,15 +176,7 @@ def set_element(values: list[Any], index: Any, value: Any) -> None:
     form = _form([*values, value])
     if form.kind == ARRAY:
         raise _unlike("an array in a list is replaced by another one")
-
-    def fail() -> None:
-        raise IndexError("list assignment index out of range")
-
-    outside = truth(not_(and_(lambda: index >= -size, lambda: index < size)))
-    if isinstance(outside, Tensor):
-        raise_in_branch(outside, fail)
-    elif outside:
-        fail()
+    _check_position(index, size, "list assignment index out of range")
     position, new = convert_to_tensor(unwrapped_bound(index)), form.of(form.tensor(value))
     for place, old in enumerate(values):
         chosen = _is_at(position, place, size)

@@ -216,20 +216,24 @@ class Loop:
             held = [(h, items_of(h)) for h in holders_in(before)]
             after = self.body(before)
             after = tuple(like(grown_like(x, y), y) for x, y in zip(after, before, strict=True))
-            self.changes_lists = any(not same_items(items, items_of(h)) for h, items in held)
-            after = self.unshared(before, after)
+            changed = {id(h) for h, items in held if not same_items(items, items_of(h))}
+            self.changes_lists = bool(changed)
+            after = self.unshared(before, after, changed)
             self.settle(before, begun, after, found)
             leaves = nest.flatten(after)
             check_kept(leaves)
             given = [self.forms[i].tensor(leaves[i]) for i in numbers]
             return (*given, *(s.tensor for s in self.storages), *self.replaced.leave(leaves))
 
-    def unshared(self, before: State, after: State) -> State:
+    def unshared(self, before: State, after: State, changed: set[int]) -> State:
         """The variables after an iteration, with a copy of a list or dict for each that has one
         which others may have, too.
 
+        Args:
+            changed: the ids of lists and dicts that the iteration has changed.
+
         Raises:
-            NotStaged: the loop changes lists in place.
+            NotStaged: it has changed one of these.
         """
         pairs = [*zip(before, after, strict=True)]
         new = [i for i, (x, y) in enumerate(pairs) if y is not x and is_items(y)]
@@ -244,12 +248,12 @@ class Loop:
             found = [o.items for o in after[i].options] if is_chosen(after[i]) else [after[i]]
             if is_chosen(after[i]) or id(after[i]) in named or any(y is after[i] for y in others):
                 self.shared[i] = [own.get(id(one), one) for one in found]
+                if not changed.isdisjoint(map(id, found)):
+                    raise NotStaged(
+                        "A loop changes a list or dict in place, and gives a variable one that "
+                        f"may be it: give it a copy, or use arrays{at(user_origin())}"
+                    )
                 made[i] = after[i].get() if is_chosen(after[i]) else type(after[i])(after[i])
-        if self.shared and self.changes_lists:
-            raise NotStaged(
-                "A loop changes a list or dict in place, and gives a variable one that another "
-                f"variable may have, too: give it a copy, or use arrays{at(user_origin())}"
-            )
         return tuple(made)
 
     def settle(self, state: State, before: list[Any], after: State, found: Scope) -> None:

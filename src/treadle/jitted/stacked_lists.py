@@ -24,7 +24,7 @@ from treadle.jitted.arrays import (
     number_of,
     unwrapped_bound,
 )
-from treadle.jitted.errors import ChangesLength
+from treadle.jitted.errors import ChangesLength, NotStaged
 from treadle.jitted.forms import ARRAY, NUMBER, Form, form_of
 from treadle.jitted.iteration import Counted
 from treadle.jitted.storage import Storage, scopes
@@ -42,14 +42,16 @@ class StackedList(TracedSequence):
         forms: the forms of the leaves of an element.
         columns: for each leaf the array of all elements'.
         scope: the branch or loop body in which it was made.
+        is_part: whether its columns are parts of another list's, which has it as an element.
         origin: the list that it is, for the one that a variable is in an iteration of a loop.
     """
 
-    __slots__ = ("columns", "element", "forms", "items", "origin", "scope")
+    __slots__ = ("columns", "element", "forms", "is_part", "items", "origin", "scope")
 
     def __init__(self, element: Any, forms: Sequence[Form], columns: Sequence[Array]) -> None:
         self.element, self.forms, self.columns = element, tuple(forms), list(columns)
         self.items: list[Any] | None = None  # once it is a list of Python's again
+        self.is_part = False
         self.scope = scopes.innermost
         self.origin: StackedList = self
 
@@ -136,6 +138,11 @@ class StackedList(TracedSequence):
             ChangesLength: only the run knows how many, or which they are after a branch or loop.
         """
         found: list[Any] | None = self.items
+        if self.is_part:
+            raise NotStaged(
+                "a list in a list that became an array changes its length, or takes another kind of "
+                f"number: make it an array{at(user_origin())}"
+            )
         if found is None:
             size = self.length
             if type(size) is not int:
@@ -243,7 +250,7 @@ def _built(like: StackedList, columns: list[Any]) -> Any:
         ]
         return _rows(like.element, rows)
     made = StackedList(like.element, like.forms, columns)
-    made.scope, made.origin = like.scope, like.origin
+    made.scope, made.origin, made.is_part = like.scope, like.origin, like.is_part
     return made
 
 

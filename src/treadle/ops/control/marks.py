@@ -100,8 +100,15 @@ def _kinds_of_lines(text: str) -> dict[int, str]:
     except SyntaxError:
         return {}
     found: dict[int, str] = {}
+    texts = {
+        argument.id for node in ast.walk(tree) if isinstance(node, ast.Raise)
+        for argument in getattr(node.exc, "args", ()) if isinstance(argument, ast.Name)
+    }  # fmt: skip
     for node in ast.walk(tree):
         kind = _kind(node)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.JoinedStr | ast.BinOp):
+            # ``text = f"..."`` for a ``raise ValueError(text)`` behind it
+            kind = _RAISE if {getattr(t, "id", None) for t in node.targets} & texts else kind
         if kind is not None:
             last = getattr(node, "end_lineno", None) or node.lineno  # type: ignore[attr-defined]
             found.update(dict.fromkeys(range(node.lineno, last + 1), kind))  # type: ignore[attr-defined]

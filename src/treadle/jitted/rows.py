@@ -1,0 +1,110 @@
+"""Lists of numbers, and lists of such lists, of which a loop reads or changes items at positions that
+only the run knows: they become arrays before the loop."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import nest
+from treadle.core.origin import at, user_origin
+from treadle.jitted.arrays import Array, is_traced
+from treadle.jitted.becoming import BecomesOther
+from treadle.jitted.errors import NotStaged
+from treadle.jitted.forms import ARRAY, Form
+from treadle.jitted.grown_lists import Template
+from treadle.jitted.stacked_lists import StackedList
+from treadle.jitted.storage import Storage
+from treadle.jitted.tables import is_from_outside
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.shaping.joining import stack
+from treadle.ops.shaping.reshaping import reshape_to
+
+_FEW = 16  # numbers of a list that stays one of Python's
+
+
+class NeedsRows(BecomesOther):
+    """A list is read or changed at a position that only the run knows.
+
+    Attributes:
+        value: what is assigned, a number; None where it is read.
+    """
+
+    def __init__(self, owner: list[Any], value: Any = None) -> None:
+        super().__init__(
+            "A list has an item at a position that only the run knows, in a branch or loop in which "
+            f"it is no variable of the function: use an array{at(user_origin())}"
+        )
+        self.owner, self.value = owner, value
+
+    def wants(self, value: Any) -> NeedsRows:
+        """The same, where `value` is assigned."""
+        self.value = Template(value)
+        return self
+
+    def made(self) -> StackedList:
+        found = stacked(self.owner, self.value)
+        if found is None:
+            raise NotStaged(
+                "A list has an item at a position that only the run knows, and its items are not "
+                f"all numbers, or lists of one length: use an array{at(user_origin())}"
+            )
+        return found
+
+
+def check_rows(values: Any) -> None:
+    """Called where a list is read or changed at a position that only the run knows.
+
+    Raises:
+        NeedsRows: it is to be made arrays: a variable of a loop, of lists or of many numbers.
+    """
+    if type(values) is list and values and (len(values) > _FEW or type(values[0]) is list):
+        if is_from_outside(values) and _depth(values) is not None:
+            raise NeedsRows(values)
+
+
+def _depth(values: Sequence[Any]) -> int | None:
+    """How many lists of one length are inside of one another, around numbers; else None."""
+    if not all(type(v) is list for v in values):
+        return None if any(nest.is_nested(v) for v in values) else 1
+    depths = {(len(v), _depth(v) if v else None) for v in values}
+    (size, inner), *others = depths
+    return None if others or inner is None or not size else inner + 1
+
+
+def stacked(values: list[Any], value: Template | None) -> StackedList | None:
+    """A list as arrays; None where it cannot be.
+
+    Args:
+        value: the form of a number that it takes.
+    """
+    depth = _depth(values)
+    if depth is None:
+        return None
+    leaves: list[Any] = functools.reduce(lambda found, _: [x for v in found for x in v],
+                                         range(depth - 1), values)  # fmt: skip
+    templates = {f: t for t in map(Template, leaves) for f in t.forms}
+    wide = functools.reduce(Template.joined, [*templates.values(), *([value] if value else [])])
+    (form,) = wide.forms
+    if form.kind == ARRAY:
+        return None
+    shape, inner = [], values
+    for _ in range(depth):
+        shape.append(len(inner))
+        inner = inner[0]
+    if is_traced(leaves):
+        tensor = stack([form.tensor(leaf) for leaf in leaves])
+    else:
+        tensor = convert_to_tensor(np.array(leaves, form.dtype.np_dtype))
+    return _of(depth, form, Array(Storage(reshape_to(tensor, tuple(shape)))))
+
+
+def _of(depth: int, form: Form, column: Any) -> StackedList:
+    if depth == 1:
+        return StackedList(None, [form], [column])
+    element = _of(depth - 1, form, None)
+    element.is_part = True
+    return StackedList(element, [Form(ARRAY, form.dtype, depth - 1)], [column])
