@@ -1,5 +1,5 @@
-"""Python's lists at positions that only the run knows, lists in lists, deques, and functions that call
-themselves last."""
+"""Python's lists at positions that only the run knows, lists in lists, deques, and functions that
+call themselves last."""
 
 from __future__ import annotations
 
@@ -157,6 +157,25 @@ def test_functions_that_call_themselves() -> None:
     assert [jitted(x, v, 0, 19) for v in (0.0, 19.0, 7.5)] == [0, 19, -1]
     with pytest.raises(NotStaged, match="numbers calls itself"):
         td.jit(lambda x: numbers(int(x[0])))(np.array([8]))
+
+
+def in_a_branch_of_pythons(x: Any, flag: Any) -> Any:
+    counts, steps, i = {}, [], 0
+    if flag:
+        steps.append(-1)
+        for v in x:
+            counts[v] = 1
+    while i < 2:
+        steps.append(i)
+        i += 1
+        name = "q" * i
+        for v in x:
+            counts[v] = counts.get(v, 0) + len(name)
+    return counts, steps
+
+
+def test_what_python_has_run_does_not_run_again() -> None:
+    check(in_a_branch_of_pythons, np.arange(9) % 4, True)
 
 
 def test_texts_that_are_made_before_they_are_raised() -> None:

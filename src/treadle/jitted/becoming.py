@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
+from treadle.core.interrupts import during, is_mode
 from treadle.core.origin import at, user_origin
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.grown_lists import GrownList, Template
@@ -18,9 +20,27 @@ class BecomesOther(NotStaged):
 
     owner: Any
 
+    may_stay = False  # whether it can also be written out, with Python's own
+
     def made(self) -> Any:
         """What it becomes."""
         raise NotImplementedError
+
+
+class _Kept(threading.local):
+    owners: tuple[Any, ...] = ()
+
+
+_kept = is_mode(_Kept())
+
+
+def keeping(owner: Any) -> during:
+    """While a statement is traced in which a list stays one of Python's."""
+    return during(_kept, "owners", (*_kept.owners, owner))
+
+
+def is_kept(owner: Any) -> bool:
+    return any(owner is kept for kept in _kept.owners)
 
 
 class NeedsList(BecomesOther):

@@ -19,7 +19,6 @@ from treadle.jitted.arrays import (
     is_traced,
     unwrapped_bound,
 )
-from treadle.jitted.becoming import NeedsList
 from treadle.jitted.branches import chosen_item, raise_in_branch
 from treadle.jitted.chosen_lists import KINDS, ChosenItems, FrozenItems, Option, keys_of
 from treadle.jitted.errors import NoForm
@@ -27,7 +26,6 @@ from treadle.jitted.forms import ARRAY, Form, form_of, joined
 from treadle.jitted.grown_lists import GrownList, Template
 from treadle.jitted.statements import and_, not_, truth
 from treadle.jitted.storage import Storage
-from treadle.jitted.tables import is_from_outside
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import equal
 from treadle.ops.elementwise.logic import logical_or
@@ -35,7 +33,6 @@ from treadle.ops.elementwise.selection import where as select
 from treadle.ops.shaping.joining import stack
 
 _MOST_CHOSEN = 16  # arrays among which a read one is found again, to be changed
-_FEW_WRITTEN = 16  # elements of a list that stays one of Python's in a branch or loop
 _MOST_WRITTEN = 64  # elements, each of which may be the assigned one
 
 
@@ -165,9 +162,6 @@ def set_element(values: list[Any], index: Any, value: Any) -> None:
         IndexError: there is no such element, when the program runs.
     """
     size = len(values)
-    if size > _FEW_WRITTEN and is_from_outside(values):
-        found = [Template(v) for v in (*values, value)]
-        raise NeedsList(values, functools.reduce(Template.joined, found))
     if size > _MOST_WRITTEN:
         raise ConcreteValueError(
             f"An element of a list of {size} is assigned at a position that only the run knows: "

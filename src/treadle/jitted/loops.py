@@ -81,7 +81,7 @@ class Loop:
     ) -> None:
         self.test, self.body, self.grows, self.named = test, body, grows, named
         self.shared: dict[int, list[Any]] = {}  # variable -> lists of before the loop, one of these
-        self.changes_lists = False  # those that variables begin an iteration with
+        self.moved: set[int] = set()  # variables that become other lists, which the body changes
         self.growing: dict[int, Template] = {}  # variables whose lists are to be of the graph
         self.left: list[leaving] = []  # what they were
         self.state = state
@@ -169,7 +169,7 @@ class Loop:
         state = list(self.packed(leaves))
         for i, sources in self.shared.items():
             state[i] = FrozenItems(state[i], sources, chosen_item)
-        for i in self.rebound if self.changes_lists else ():
+        for i in self.moved:
             if type(self.state[i]) in KINDS and not is_left(self.state[i]):
                 leave(self.state[i], why=_CHANGED + at(user_origin()))  # for its other names
         return tuple(state)
@@ -217,7 +217,6 @@ class Loop:
             after = self.body(before)
             after = tuple(like(grown_like(x, y), y) for x, y in zip(after, before, strict=True))
             changed = {id(h) for h, items in held if not same_items(items, items_of(h))}
-            self.changes_lists = bool(changed)
             after = self.unshared(before, after, changed)
             self.settle(before, begun, after, found)
             leaves = nest.flatten(after)
@@ -237,12 +236,17 @@ class Loop:
         """
         pairs = [*zip(before, after, strict=True)]
         new = [i for i, (x, y) in enumerate(pairs) if y is not x and is_items(y)]
+        self.shared = {}
+        self.moved = {i for i in new if id(before[i]) in changed}
+        known = -1
+        while known < len(self.moved):
+            known, gone = len(self.moved), [before[j] for j in self.moved]
+            self.moved |= {i for i in new if any(after[i] is one for one in gone)}
         if not new:
-            self.shared = {}
             return after
         named = {id(h) for h in holders_in(self.named())}
         own = {id(x): y for x, y in zip(before, self.state, strict=True)}
-        made, self.shared = list(after), {}
+        made = list(after)
         for i in new:
             others = [y for j, y in enumerate(after) if j != i]
             found = [o.items for o in after[i].options] if is_chosen(after[i]) else [after[i]]

@@ -1,5 +1,5 @@
-"""Lists of numbers, and lists of such lists, of which a loop reads or changes items at positions that
-only the run knows: they become arrays before the loop."""
+"""Lists of numbers, and lists of such lists, of which a loop reads or changes items at positions
+that only the run knows: they become arrays before the loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from treadle.core import nest
 from treadle.core.origin import at, user_origin
 from treadle.jitted.arrays import Array, is_traced
-from treadle.jitted.becoming import BecomesOther
+from treadle.jitted.becoming import BecomesOther, is_kept
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import ARRAY, Form
 from treadle.jitted.grown_lists import Template
@@ -33,10 +33,12 @@ class NeedsRows(BecomesOther):
         value: what is assigned, a number; None where it is read.
     """
 
+    may_stay = True
+
     def __init__(self, owner: list[Any], value: Any = None) -> None:
         super().__init__(
-            "A list has an item at a position that only the run knows, in a branch or loop in which "
-            f"it is no variable of the function: use an array{at(user_origin())}"
+            "A list has an item at a position that only the run knows, in a branch or loop in "
+            f"which it is no variable of the function: use an array{at(user_origin())}"
         )
         self.owner, self.value = owner, value
 
@@ -61,9 +63,10 @@ def check_rows(values: Any) -> None:
     Raises:
         NeedsRows: it is to be made arrays: a variable of a loop, of lists or of many numbers.
     """
-    if type(values) is list and values and (len(values) > _FEW or type(values[0]) is list):
-        if is_from_outside(values) and _depth(values) is not None:
-            raise NeedsRows(values)
+    if type(values) is not list or not is_from_outside(values) or is_kept(values):
+        return
+    if values and (len(values) > _FEW or type(values[0]) is list) and _depth(values) is not None:
+        raise NeedsRows(values)
 
 
 def _depth(values: Sequence[Any]) -> int | None:

@@ -140,8 +140,8 @@ class StackedList(TracedSequence):
         found: list[Any] | None = self.items
         if self.is_part:
             raise NotStaged(
-                "a list in a list that became an array changes its length, or takes another kind of "
-                f"number: make it an array{at(user_origin())}"
+                "a list in a list that became an array changes its length, or takes another kind "
+                f"of number: make it an array{at(user_origin())}"
             )
         if found is None:
             size = self.length

@@ -3,9 +3,11 @@ decide."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -27,7 +29,7 @@ from treadle.jitted.arrays import (
     direct,
     is_traced,
 )
-from treadle.jitted.becoming import BecomesOther
+from treadle.jitted.becoming import BecomesOther, keeping
 from treadle.jitted.branches import branch, raise_in_branch
 from treadle.jitted.chosen_lists import ChosenItems, alone, holders_in
 from treadle.jitted.effects import ChangesOutside, found_by_name, left_alone
@@ -49,6 +51,7 @@ from treadle.jitted.storage import scopes
 from treadle.jitted.tables import (
     Table,
     as_table,
+    in_python,
     is_it,
     is_outermost,
     opened,
@@ -271,7 +274,7 @@ def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(statement)
     def call(*args: Any, **options: Any) -> Any:
-        args = tuple(current(alone(a)) for a in args)
+        args, begun = tuple(current(alone(a)) for a in args), in_python.count
         check_names(args)
         try:
             with opened(args):
@@ -282,10 +285,16 @@ def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
             owner = problem.owner
             if not any(is_it(a, owner) for a in args) or not is_outermost(owner):
                 raise
-            check_names(args, owner)
-            made = problem.made()
-            with leaving(owner, made):
-                return call(*(made if is_it(a, owner) else a for a in args), **options)
+            try:
+                check_names(args, owner)
+                made = problem.made()
+                with leaving(owner, made):
+                    return call(*(made if is_it(a, owner) else a for a in args), **options)
+            except (*UNSTAGED, UndefinedVariableError):
+                if not problem.may_stay or in_python.count != begun:
+                    raise
+            with keeping(owner):
+                return call(*args, **options)
         except ChangesLength as problem:
             owner = problem.owner
             if owner.scope is not scopes.innermost or not any(a is owner for a in args):
@@ -309,7 +318,8 @@ def if_stmt(
     """``then(*state)`` or ``otherwise(*state)``; both are traced where `test` is traced."""
     found = truth(test)
     if not isinstance(found, Tensor):
-        return then(*state) if found else otherwise(*state)
+        with in_python():
+            return then(*state) if found else otherwise(*state)
     try:
         return _if(found, then, otherwise, state, places)
     except Grows as problem:
@@ -522,7 +532,8 @@ def while_stmt(
         elif steps > _MOST_UNROLLED:
             raise _too_long()
         loop.set_places(values)
-        values = loop.step(values)
+        with in_python():
+            values = loop.step(values)
         steps += 1
 
 
@@ -549,6 +560,24 @@ def for_stmt(
     if counted is None and (until is None or iter(iterable) is not iterable):
         counted = python_counted(iterable)
         live = iter(iterable)  # Python reads an item when its iteration begins
+    with contextlib.ExitStack() as kept:
+        for held in _iterated(iterable, 0) if live is not None else ():
+            kept.enter_context(keeping(held))
+        return _for(loop, iterable, counted, live, values, until)
+
+
+def _iterated(iterable: Any, depth: int) -> Iterator[Any]:
+    """The lists that an iterator of Python's goes through, such as that of ``enumerate(x)``."""
+    if type(iterable) is list:
+        yield iterable
+    elif isinstance(iterable, Iterator) and depth < _DEEPEST:
+        for part in gc.get_referents(iterable):
+            yield from _iterated(part, depth + 1)
+
+
+def _for(
+    loop: _Body, iterable: Any, counted: Counted | None, live: Any, values: State, until: Any
+) -> Any:
     if counted is None:
         return loop.end(_python_for(loop, iterable if live is None else live, values, until))
     size = counted.size
@@ -630,7 +659,8 @@ def _python_for(loop: _Body, iterable: Any, values: State, until: Any) -> State:
                 continue
             if stop:
                 break
-        values = loop.step(values, one)
+        with in_python():
+            values = loop.step(values, one)
     return values
 
 
@@ -662,6 +692,7 @@ def _too_long() -> Exception:
     )
 
 
+_DEEPEST = 4  # iterators inside of one another
 _PEELED = 2
 _MOST_UNROLLED = 2000
 _MOST_APPENDING = 64  # iterations that are written out where they make a list longer

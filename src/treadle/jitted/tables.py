@@ -403,6 +403,21 @@ def opened(state: tuple[Any, ...]) -> during:
     return during(_open, "states", (*_open.states, (state, len(scopes.open))))
 
 
+class in_python:
+    """While Python runs a branch, or iterations of a loop, of the innermost statement: what has to
+    be another list or dict becomes it there, as what has run already cannot be run again."""
+
+    count = 0  # how often that was
+
+    def __enter__(self) -> None:
+        in_python.count += 1
+        self._before = _open.states
+        _open.states = _open.states[:-1]
+
+    def __exit__(self, *error: object) -> None:
+        _open.states = self._before
+
+
 def is_outermost(owner: Any) -> bool:
     """Whether no branch or loop around has a dict, set or table among its variables."""
     return not any(is_it(value, owner) for state, _ in _open.states for value in state)
