@@ -210,3 +210,25 @@ def test_a_generator_without_a_seed_is_another_one_in_each_call() -> None:
         return np.random.default_rng().random()
 
     assert len({fresh() for _ in range(4)}) == 4
+
+
+def test_numbers_that_python_keeps_for_the_next_time():
+    def drawn(n):
+        total = 0.0
+        for i in range(n):
+            total += random.gauss(0.5, 2.0) * i + random.random()
+        return total
+
+    def seeded(n):
+        random.seed(n)
+        return random.gauss(1.0, 2.0)
+
+    for function in (drawn, seeded):
+        jitted = td.jit(function)
+        for n in (3, 4, 50):
+            found = []
+            for call in (function, jitted):
+                random.seed(3)
+                random.gauss(0.0, 1.0)
+                found.append((call(n), random.gauss(0.0, 1.0), random.random()))
+            assert found[0] == found[1]

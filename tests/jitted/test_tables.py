@@ -1,5 +1,7 @@
 """Dicts and sets with keys that only the run knows, against plain Python."""
 
+from collections import Counter, defaultdict
+
 import numpy as np
 import pytest
 
@@ -310,3 +312,17 @@ def test_keys_that_have_to_be_there(method):
     for run in (function, td.jit(function)):
         with pytest.raises(KeyError):
             run(np.array([1]))
+
+
+def test_dicts_whose_keys_begin_with_a_value():
+    def counted(x):
+        counts, sums, doubled = defaultdict(int), defaultdict(float), Counter([1, 2])
+        for v in x:
+            counts[v] += 1
+            doubled[v] += 2
+            sums[v % 2] += v * 0.5
+        counts[x[0]] += 1
+        return counts, sums, doubled, counts.get(x[0], 0), doubled[x[1]]
+
+    x = np.array([1, 2, 3, 2, 1, 5])
+    assert td.jit(counted)(x) == counted(x)

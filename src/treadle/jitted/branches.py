@@ -30,6 +30,7 @@ from treadle.jitted.chosen_lists import (
     holders_in,
     keys_of,
 )
+from treadle.jitted.chosen_texts import is_text, number_of, options_of, text_of
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
 from treadle.jitted.grown_lists import (
@@ -291,6 +292,8 @@ class Merge:
             return self.items(a, b)
         if type(a) is not set and not nest.is_nested(a) and same(a, b):
             return lambda out: a
+        if is_text(a) and is_text(b):
+            return self.text(a, b)
         a, b = (v.value if isinstance(v, PartlyDefined) else v for v in (a, b))
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self.half_defined(a, b)
@@ -324,6 +327,14 @@ class Merge:
             a = grown_like(a, b)
         with recording(self.sides[1].builder):
             return a, grown_like(b, a)
+
+    def text(self, a: Any, b: Any) -> Made:
+        options, numbers = options_of(a, b), []
+        for side, value in zip(self.sides, (a, b), strict=True):
+            with recording(side.builder):
+                numbers.append(number_of(value, options))
+        number = self.pair(numbers)
+        return lambda out: text_of(out[number], options)
 
     def structure(self, a: Any, b: Any) -> Made:
         if type(a) is tuple and type(b) is tuple and len(a) == len(b):
@@ -409,7 +420,7 @@ class Merge:
         missing, value = (a, b) if isinstance(a, Undefined) else (b, a)
         if value is None and missing.name == RETURN_VALUE:
             return lambda out: None  # a `return` that has not happened is not asked for its value
-        if type(value) in KINDS and id(value) in self.outside():
+        if type(value) is str or (type(value) in KINDS and id(value) in self.outside()):
             return lambda out: value
         if nest.is_nested(value):
             parts = [

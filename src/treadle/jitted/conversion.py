@@ -6,6 +6,7 @@ function that AutoGraph leaves as it is gets the names alone.
 
 from __future__ import annotations
 
+import collections
 import dis
 import functools
 import types
@@ -24,7 +25,10 @@ from treadle.jitted.python_lists import list_method
 from treadle.jitted.tables import method_of
 from treadle.jitted.written import set_conversion
 
-_METHODS: dict[type, Callable[..., Any]] = {dict: method_of, set: method_of, list: list_method}
+_METHODS: dict[type, Callable[..., Any]] = {
+    dict: method_of, set: method_of, list: list_method, collections.Counter: method_of,
+    collections.defaultdict: method_of,
+}  # fmt: skip
 _GENERATORS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 _operators: list[types.ModuleType] = []  # the one that generated code calls
 _converted: WeakKeyDictionary[types.FunctionType, types.FunctionType] = WeakKeyDictionary()

@@ -19,7 +19,15 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import TensorSpec
-from treadle.jitted.arrays import Array, Scalar, Traced, direct, is_traced, unwrapped
+from treadle.jitted.arrays import (
+    Array,
+    Scalar,
+    Traced,
+    direct,
+    is_traced,
+    unwrapped,
+    unwrapped_bound,
+)
 from treadle.jitted.storage import Storage
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import SymbolicNumber, symbolic_number
@@ -97,6 +105,38 @@ def drawn(
     if dims is not None:
         return Array(Storage(made))
     return Scalar(made) if name in ("integers", "choice") else symbolic_number(made)
+
+
+def gauss(
+    memory_of: Callable[[], Memory], generator: Any, state: Array, mu: Any = 0.0, sigma: Any = 1.0
+) -> Any:
+    """``random.gauss``, which Python draws: the number that it keeps for the next time is an
+    attribute of the generator."""
+    kept = _Generators(memory_of)
+
+    def draw(words: Any, mu: Any, sigma: Any) -> list[Any]:
+        (array,), other = kept.memory
+        array[...], other.gauss_next = words, generator.gauss_next
+        made = other.gauss(float(mu), float(sigma))
+        generator.gauss_next = other.gauss_next
+        return [np.float64(made), array.copy()]
+
+    before = state.tensor
+    numbers = [convert_to_tensor(unwrapped_bound(n), dtypes.float64) for n in (mu, sigma)]
+    types = [TensorSpec((), dtypes.float64), TensorSpec(before.dims, before.dtype)]
+    made, words = numpy_function(draw, [before, *numbers], types, stateful=True)
+    state.write(words)
+    return symbolic_number(made)
+
+
+def forget_gauss(generator: Any) -> None:
+    """A seed makes Python forget the number that it keeps."""
+
+    def forget() -> Any:
+        generator.gauss_next = None
+        return np.float64(0.0)
+
+    numpy_function(forget, [], TensorSpec((), dtypes.float64), stateful=True)
 
 
 class _Generators(threading.local):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import operator
 from collections.abc import Callable
@@ -24,10 +25,11 @@ from treadle.jitted.arrays import (
     wrapped,
 )
 from treadle.jitted.chosen_lists import ChosenItems
+from treadle.jitted.chosen_texts import ChosenText
 from treadle.jitted.list_positions import element_at, part_of, set_element
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.rows import NeedsRows, check_rows
-from treadle.jitted.tables import table_for, with_entry
+from treadle.jitted.tables import Table, old_value, table_for, with_entry
 from treadle.ops.elementwise.selection import where as select
 
 
@@ -41,7 +43,11 @@ def get_item(target: Any, key: Any) -> Any:
     if isinstance(target, ChosenItems) and not isinstance(key, slice):
         return target.item(key, get_item)
     target = direct(target)
+    if isinstance(target, dict) and isinstance(key, ChosenText):
+        return element_at([target[option] for option in key.options], key.number)
     if isinstance(target, dict) and is_traced(key):
+        if isinstance(target, collections.Counter):
+            return old_value(target, key)
         return table_for(target, key)[key]
     if type(target) in (list, tuple) and is_traced(key):
         check_rows(target)
@@ -117,7 +123,8 @@ def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Any = Non
         holder.write(select(mask, new, old))
         return target
     try:
-        old = get_item(holder, last)
+        keyed = isinstance(holder, Table) or (isinstance(holder, dict) and is_traced(last))
+        old = old_value(holder, last) if keyed else get_item(holder, last)
     except NeedsRows as problem:
         raise problem.wants(_UPDATES[symbol](_first(problem.owner), value)) from None
     made = set_item(holder, last, _UPDATES[symbol](old, value))

@@ -48,7 +48,7 @@ def leave(values: Any, other: Any = None, why: str = _GREW) -> None:
         why: what has become of it, for the error of whoever uses it.
     """
     mark = Left(other, why)
-    if type(values) not in _KINDS:  # the result of a comprehension
+    if not isinstance(values, _KINDS):  # the result of a comprehension
         values.items = [mark]
         return
     _fill(values, {"": mark} if isinstance(values, dict) else [mark])
@@ -61,7 +61,7 @@ def _fill(values: Any, content: Any) -> None:
 
 def _counterparts(values: Any, other: Any) -> Iterator[tuple[Any, Any]]:
     """A list, dict or set of Python's, and the lists in it, with what they become."""
-    if type(values) in _KINDS:
+    if isinstance(values, _KINDS):
         yield values, other
         if type(values) is list and hasattr(other, "element"):
             for i, inner in enumerate(values):
@@ -99,7 +99,7 @@ def mark_of(values: Any) -> Left | None:
     Raises:
         NotStaged: it was changed since, under another name.
     """
-    if type(values) not in _KINDS or not values:
+    if not isinstance(values, _KINDS) or not values:
         return None
     if isinstance(values, dict):
         found = values.get("")

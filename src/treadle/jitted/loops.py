@@ -30,6 +30,7 @@ from treadle.jitted.chosen_lists import (
     items_of,
     same_items,
 )
+from treadle.jitted.chosen_texts import is_text, number_of, options_of, text_like, text_of
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
 from treadle.jitted.grown_lists import (
@@ -218,6 +219,7 @@ class Loop:
             after = tuple(like(grown_like(x, y), y) for x, y in zip(after, before, strict=True))
             changed = {id(h) for h, items in held if not same_items(items, items_of(h))}
             after = self.unshared(before, after, changed)
+            after = tuple(text_like(x, y) for x, y in zip(after, before, strict=True))
             self.settle(before, begun, after, found)
             leaves = nest.flatten(after)
             check_kept(leaves)
@@ -273,6 +275,7 @@ class Loop:
         expected = self.storages if self.expecting else []
         self.storages = self.storages[len(expected) :]
         self.open_none(state, after)
+        self.open_texts(state, after)
         try:
             nest.assert_same_structure(self.structure, nest.map_structure(lambda _: None, after))
         except (TypeError, ValueError) as error:
@@ -324,6 +327,24 @@ class Loop:
                 state[i] = maybe_none(state[i], filler)
         self.restart(tuple(state))
         raise _Again
+
+    def open_texts(self, before: State, after: State) -> None:
+        """Have a variable be one of several texts, which is one before an iteration and may be
+        another one after it.
+
+        Raises:
+            _Again: there is one.
+        """
+        pairs = enumerate(zip(before, after, strict=True))
+        found = [(i, options_of(*p)) for i, p in pairs if all(map(is_text, p))]
+        found = [(i, options) for i, options in found if options != options_of(before[i])]
+        state = list(self.state)
+        for i, options in found:
+            with recording(self.outside):
+                state[i] = text_of(number_of(state[i], options), options)
+        if found:
+            self.restart(tuple(state))
+            raise _Again
 
     def blank_like(self, leaf: Any) -> Any:
         """What stands for a value of an iteration before the loop, where there is none."""

@@ -154,12 +154,14 @@ class Drawing:
         name: what errors call it.
         kind: of the generator; None for one whose numbers cannot be drawn.
         state: gives the first few arrays of its state.
+        generator: one of Python's that is outside of the function.
     """
 
     def __init__(
-        self, name: str, kind: _Kind | None, state: Callable[[int], list[Array]] | None
-    ) -> None:
-        self._name, self._kind, self._state = name, kind, state
+        self, name: str, kind: _Kind | None, state: Callable[[int], list[Array]] | None,
+        generator: Any = None,
+    ) -> None:  # fmt: skip
+        self._name, self._kind, self._state, self._generator = name, kind, state, generator
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -167,12 +169,17 @@ class Drawing:
         kind, state = self._kind, self._state
         if kind is None or state is None:
             return self._refused(name)
+        if name == "gauss" and kind is _PYTHONS and self._generator is not None:
+            own = kind.memory, self._generator
+            return lambda *args, **options: draws_by_numpy.gauss(*own, *state(1), *args, **options)
         function = kind.functions.get(name)
         by_numpy = kind.by_numpy and name in draws_by_numpy.NAMES
         if function is None and not by_numpy:
             return self._refused(name)
 
         def draw(*args: Any, **options: Any) -> Any:
+            if name == "seed" and self._generator is not None:
+                draws_by_numpy.forget_gauss(self._generator)
             if function is not None and (not by_numpy or _fits(function, args, options)):
                 alone = kind is _NUMPYS and function not in twister.WITH_NORMALS
                 return traced(function, kind.state(state(1 if alone else 3)), *args, **options)
@@ -217,7 +224,8 @@ def drawing(generator: Any) -> Drawing:
         name = "random"
     if memory is None:
         return Drawing(name, None, None)
-    return Drawing(name, kind, lambda count: [Array(state_storage(m)) for m in memory[:count]])
+    own = generator if kind is _PYTHONS else None
+    return Drawing(name, kind, lambda count: [Array(state_storage(m)) for m in memory[:count]], own)
 
 
 def made(kind: _Kind) -> Callable[..., Any]:

@@ -32,6 +32,7 @@ from treadle.jitted.arrays import (
 from treadle.jitted.becoming import BecomesOther, keeping
 from treadle.jitted.branches import branch, raise_in_branch
 from treadle.jitted.chosen_lists import ChosenItems, alone, holders_in
+from treadle.jitted.chosen_texts import ChosenText
 from treadle.jitted.effects import ChangesOutside, found_by_name, left_alone
 from treadle.jitted.errors import ChangesLength, NotStaged
 from treadle.jitted.grown_lists import GrownList, Grows, own_copy
@@ -88,6 +89,8 @@ def truth(value: Any) -> Any:
         return value
     if isinstance(value, TracedSequence):
         return truth(value.length != 0)
+    if isinstance(value, ChosenText):
+        return truth(value.of_each(bool))
     if isinstance(value, MaybeNone):
         return truth(and_(lambda: not_(value.is_none()), lambda: value.get()))
     if type(value) is SymbolicNumber:

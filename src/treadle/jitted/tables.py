@@ -7,6 +7,7 @@ Keys are numbers, or tuples of numbers; values are what lists of the graph hold.
 
 from __future__ import annotations
 
+import collections
 import functools
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -46,16 +47,19 @@ class Table(TracedSequence):
         slots: positions of entries by their hash, or -1.
         count: the number of entries that are there.
         is_set: whether it is a set.
+        default: the value that a key begins with, of a `defaultdict` or `Counter`; else None.
         origin: the table that it is, for the one that a variable is in an iteration of a loop.
         latest: of an origin, what branches and loops have made of it (`left`).
     """
 
     __slots__ = (
-        "alive", "count", "hashes", "is_set", "keys_", "latest", "origin", "slots", "values_",
+        "alive", "count", "default", "hashes", "is_set", "keys_", "latest", "origin", "slots",
+        "values_",
     )  # fmt: skip
 
     def __init__(self, is_set: bool, parts: Sequence[Any], origin: Table | None = None) -> None:
         self.is_set, self.origin, self.latest = is_set, origin or self, self
+        self.default: Any = None if origin is None else origin.default
         self._take(parts)
 
     @classmethod
@@ -148,6 +152,10 @@ class Table(TracedSequence):
         """``key in table``."""
         own, hashed = self._key(key)
         return traced(table_functions.found, self.keys_, self.alive, self.slots, own, hashed) >= 0
+
+    def old(self, key: Any) -> Any:
+        """The value of a key that is to be updated."""
+        return self[key] if self.default is None else self.get(key, self.default)
 
     def __getitem__(self, key: Any) -> Any:
         own, hashed = self._key(key)
@@ -338,7 +346,7 @@ def _columns(values: Sequence[Any], template: Template) -> list[np.ndarray[Any, 
 nest.register_node(
     Table,
     Table.parts,
-    lambda like, parts: Table(like.is_set, parts, like.origin),
+    lambda like, parts: Table(like.is_set, parts, like.origin),  # which has the default
     lambda value: value.is_set,
     composite=False,
 )
@@ -379,13 +387,36 @@ class NeedsTable(BecomesOther):
             filled: Table = traced(
                 table_functions.filled, made, self.owner.keys(), self.owner.values()
             )
+            filled.default = self.owner.default
             return filled
         is_set = isinstance(self.owner, set | frozenset)
         pairs = [(k, True) for k in self.owner] if is_set else list(self.owner.items())
         key = functools.reduce(Template.joined, (Template(k) for k, _ in pairs), self.key)
         held = [Template(v) for _, v in pairs] + ([] if self.value is None else [self.value])
+        default = default_of(self.owner)
+        held += [] if default is None else [Template(default)]
         value = functools.reduce(Template.joined, held)
-        return Table.of(pairs, key, value, is_set)
+        made = Table.of(pairs, key, value, is_set)
+        made.default = default
+        return made
+
+
+def default_of(owner: Any) -> Any:
+    """The value that a key of a `defaultdict` or `Counter` begins with; None for other dicts."""
+    if isinstance(owner, collections.Counter):
+        return 0
+    factory = getattr(owner, "default_factory", None)
+    return None if factory is None else factory()
+
+
+def old_value(owner: Any, key: Any) -> Any:
+    """The value of a key of a dict that is to be updated."""
+    if isinstance(owner, Table):
+        return owner.old(key)
+    table, default = as_table(owner, key), default_of(owner)
+    if table is None and default is not None:
+        return default
+    return table_for(owner, key)[key] if table is None else table.old(key)
 
 
 class _Open(threading.local):
