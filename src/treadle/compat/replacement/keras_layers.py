@@ -7,6 +7,7 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.replacement import optimizers_of_keras_2
+from treadle.compat.replacement.keras_functions import take_keras_tensors
 from treadle.core.context import naming
 from treadle.keras import variables
 from treadle.keras.layers import Layer
@@ -31,6 +32,12 @@ def _add_update(self: Layer, updates: Any) -> None:
 def _losses(self: Layer) -> list[td.Tensor]:
     """What `add_loss` was given during the last call, by this layer itself."""
     return self._call_losses
+
+
+def _own_metrics(self: Layer) -> list[Any]:
+    """The metrics of the layer itself, without those of layers in it."""
+    others = {id(m) for layer in self._flatten_layers(include_self=False) for m in layer.metrics}
+    return [metric for metric in self.metrics if id(metric) not in others]
 
 
 def _compute_dtype(self: Layer) -> str:
@@ -123,10 +130,12 @@ def be_keras_2() -> None:
     them up by; let ``weight.value`` be a method, and files of weights be of Keras 2's kind."""
     Layer.__init__ = _init  # type: ignore[method-assign]
     Layer.__call__ = Layer._base_call = _call_in_scope  # type: ignore[method-assign]
+    Layer._metrics = property(_own_metrics)  # type: ignore[attr-defined]
     Layer._named_call = _call_as_it_is  # type: ignore[method-assign]
     variables.with_path = _with_name_of_keras_2
     td.Variable.value = td.Variable.read_value
     saving.files_of_keras_2 = True
+    take_keras_tensors()
     # Where Keras 2 had its newer optimizers, which are those that Keras 3 has.
     vars(td.keras.optimizers)["experimental"] = td.keras.optimizers
     for name, kind in optimizers_of_keras_2.OWN.items():
