@@ -50,7 +50,7 @@ def take_over(attributes: Mapping[str, Any], concrete: Any) -> None:
     pairs = [(old, _like(old, new)) for old, new in zip(call.results, found, strict=True)]
     if all(new is not None for _, new in pairs):
         for old, new in pairs:
-            old.value = new.value
+            old.value, old._spec = new.value, new._spec
 
 
 def _like(old: Any, new: Any) -> Any:
@@ -60,5 +60,4 @@ def _like(old: Any, new: Any) -> Any:
         return None
     if old.dtype is not new.dtype or not old.shape.is_compatible_with(new.shape):
         return None
-    new = ensure_shape(new, old.shape)
-    return new if new.spec is old.spec else None
+    return ensure_shape(new, old.shape)
