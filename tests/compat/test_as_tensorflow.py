@@ -478,6 +478,25 @@ again = tf.keras.Model.from_config(model.get_config())
 assert abs(float(again(array)[0][0]) - 51.0) < 1e-4
 assert z._keras_history.tensor_index == 0 and y._keras_history.layer.name == "tf.concat"
 
+class Followed(tf.keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.sum = tf.keras.metrics.Sum()
+
+    def call(self, x):
+        self.add_metric(self.sum(x))
+        self.add_metric(tf.reduce_mean(x), name="center")
+        return x
+
+
+followed = Followed()
+followed(tf.constant([1.0, 3.0]))
+followed(tf.constant([4.0]))
+assert [float(m.result()) for m in followed._metrics] == [8.0, 3.0], followed._metrics
+weight = tf.Variable([1.0, 2.0])
+weight.set_shape([None])
+assert weight._unique_id == weight._unique_id != tf.Variable([1.0, 2.0])._unique_id
+
 # Weights are named and kept in files as Keras 2 does it, by which libraries find them.
 class Block(tf.keras.layers.Layer):
     def __init__(self, **kwargs):

@@ -267,6 +267,24 @@ def test_objects_as_data_in_the_form_of_keras_2() -> None:
             wrong()
 
 
+def test_activations_as_data():
+    """As Keras 3.15 has them: names of its own functions, configurations of others."""
+    K = td.keras.activations
+
+    def double(x):
+        return 2 * x
+
+    assert K.serialize(K.relu) == "relu" and K.deserialize("relu") is K.relu
+    data = K.serialize(double)
+    assert (data["class_name"], data["config"]) == ("function", "double")
+    with td.keras.utils.custom_object_scope({"double": double, "tanh": abs}):
+        assert K.deserialize(K.serialize(double)) is double is K.deserialize("double")
+        assert K.deserialize("tanh") is abs
+    data = K.serialize(td.keras.layers.ReLU(2.0))
+    assert data["class_name"] == "ReLU" and K.deserialize(data).max_value == 2.0
+    assert K.deserialize("no such name") == "no such name"
+
+
 def test_objects_of_a_library_by_name():
     """`module_objects`, which Keras 3 takes as Keras 2 did."""
     read = td.keras.utils.deserialize_keras_object
