@@ -378,7 +378,7 @@ def function(
         ValueError: there are updates: assignments happen where they stand.
     """
     if updates:
-        raise ValueError("function: `updates` is not supported: assignments happen where they stand")
+        raise ValueError("function: there are no `updates`: assignments happen where they stand")
     model = td.keras.Model(inputs, outputs, **({} if name is None else {"name": name}))
     is_list_of_one = isinstance(outputs, list) and len(outputs) == 1
 

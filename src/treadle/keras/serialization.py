@@ -329,8 +329,8 @@ def deserialize_keras_object(
 
 
 def _of_library(name: str, custom: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
-    """What a name means to a library: the user's object of it as it is, or one of the library's own,
-    made where that is a class; what is no such name has been read before."""
+    """What a name means to a library: the user's object of it as it is, or the library's own, made
+    where that is a class; what is no such name has been read before."""
     found = get_registered_object(name, custom)
     if found is None:
         found = own.get(name, name)

@@ -34,7 +34,7 @@ def note_call(attributes: Mapping[str, Any], leaves: Sequence[Any], result: Any)
 
 def take_over(attributes: Mapping[str, Any], concrete: Any) -> None:
     """Let the results of a noted call be those of a concrete function, where that computes the same
-    and is for the kind of device of the trace. Gradients stay those of the function that was called.
+    and is for the kind of device of the trace. Gradients stay those of what was called.
     """
     recorder: Any = context.recorder
     if recorder is None or attributes.get(_DEVICE) != concrete.graph.device.kind:

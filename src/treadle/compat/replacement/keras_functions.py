@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,15 +23,20 @@ class TFOpLambda(Layer):
 
     has_shape_rule: ClassVar[bool] = False
     _passes_masks = True
-    _convert = _convert_further = staticmethod(lambda value: value)  # dtypes are the function's
 
-    def __init__(self, function: Callable[..., Any] | str, name: str | None = None) -> None:
+    def __init__(self, function: Any, name: str | None = None) -> None:
         if isinstance(function, str):
-            function = reduce(getattr, function.split("."), td)  # type: ignore[arg-type]
+            function = reduce(getattr, function.split("."), td)
         self._public_name = f"{function.__module__}.{function.__name__}".removeprefix("treadle.")
         super().__init__(name=name or naming.unique_name(f"tf.{self._public_name}"))
         self.function = function
         self._build_at_init()
+
+    def _convert(self, inputs: Any) -> Any:
+        return inputs  # the function knows its dtypes
+
+    def _convert_further(self, value: Any) -> Any:
+        return value
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)

@@ -56,9 +56,10 @@ def _add_metric(
         raise ValueError("add_metric: give a name for the value, or what a metric gave")
     if not hasattr(self, "_added_metrics"):
         self._added_metrics = {}
-    if name not in self._added_metrics:
-        self._added_metrics[name] = td.keras.metrics.Mean(name=name)
-    self._added_metrics[name].update_state(value)
+    added = self._added_metrics  # type: ignore[attr-defined]
+    if name not in added:
+        added[name] = td.keras.metrics.Mean(name=name)
+    added[name].update_state(value)
 
 
 def _call_of_metric(self: Metric, *args: Any, **kwargs: Any) -> Any:
