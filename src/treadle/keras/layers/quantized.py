@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras import dtype_policies, float8, quantizers
-from treadle.keras.layers.base import training_of_the_call
+from treadle.keras.layers.arguments import training_of_the_call
 from treadle.keras.layers.lora import Adaptable
 from treadle.keras.layers.table_forms import Form, InBytes, InHalfBytes, Sharing, matrix_of
 

@@ -11,6 +11,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import config
+from treadle.keras.layers.arguments import calls
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.preprocessing.adapting import batches_of
 from treadle.keras.layers.preprocessing.categories import (
@@ -93,6 +94,7 @@ class _Lookup(Layer):
         self._given_weights = idf_weights
         self._fixed = vocabulary is not None
         self._tokens: list[Any] = []
+        self._is_known = False  # whether there is a vocabulary, which may be empty
         self._places: dict[Any, int] = {}
         self.idf_weights: Any = None
         self.reset_state()
@@ -173,7 +175,7 @@ class _Lookup(Layer):
             self._weigh(weights if found else np.r_[[weights.mean()] * self._start, weights])
 
     def _take(self, tokens: list[Any]) -> None:
-        self._tokens = tokens
+        self._tokens, self._is_known = tokens, True
         self._places = {token: self._start + n for n, token in enumerate(tokens)}
 
     def _weigh(self, weights: Any) -> None:
@@ -291,8 +293,9 @@ class _Lookup(Layer):
         """Places in the output mode."""
         mode, counts = self.output_mode, self.output_mode == "tf_idf"
         # A model that is made of a config has no vocabulary yet, and only asks for shapes.
-        is_described = self._stated_size is not None and td.inside_function()
-        if mode != "int" and not (self._tokens or self.pad_to_max_tokens or is_described):
+        is_described = calls.only_shapes and (mode == "int" or self._stated_size is not None)
+        padded = mode != "int" and self.pad_to_max_tokens
+        if not (self._is_known or padded or is_described):
             raise RuntimeError(
                 f'Layer "{self.name}" ({type(self).__name__}) has no vocabulary yet: give one, or '
                 "call adapt() first"
