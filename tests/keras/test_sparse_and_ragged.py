@@ -235,7 +235,8 @@ def test_functions_and_layers_keep_sparse_tensors_as_keras_does():
               for name in sparse]  # fmt: skip
     cases += [
         (layers.Add()([a, b]), one + two, True), (layers.Subtract()([a, two]), one - two, False),
-        (layers.Average()([a, b]), (one + two) / 2, True), (ops.divide(a, two + 1), one / (two + 1), True),
+        (layers.Average()([a, b]), (one + two) / 2, True),
+        (ops.divide(a, two + 1), one / (two + 1), True),
         (layers.Dot(1)([a, b]), (one * two).sum(1, keepdims=True), True),
         (layers.Permute((1,))(a), one, True), (layers.Reshape((3, 1))(a), one[..., None], True),
         (layers.Flatten()(ops.expand_dims(a, 1)), one, True), (ops.transpose(a), one.T, True),

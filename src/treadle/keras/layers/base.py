@@ -513,7 +513,7 @@ class Layer(td.Module):
                 f"You tried to call `count_params` on layer '{self.name}', but the layer isn't "
                 "built. You can build it manually via: `layer.build(input_shape)`."
             )
-        return sum(v.shape.num_elements() or 0 for v in self.weights)
+        return number_of_elements(self)
 
     # -- losses ----------------------------------------------------------------------------------
 
@@ -929,6 +929,11 @@ class Layer(td.Module):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"
+
+
+def number_of_elements(layer: Layer) -> int:
+    """The number of elements in all weights that there are."""
+    return sum(v.shape.num_elements() or 0 for v in layer.weights)
 
 
 # Arguments that say what examples are like; models keep it.

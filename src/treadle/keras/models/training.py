@@ -114,6 +114,7 @@ class Trainer:
         setup.arguments = {
             "loss": loss, "metrics": metrics, "run_eagerly": run_eagerly,
             "jit_compile": jit_compile, "loss_weights": loss_weights,
+            "steps_per_execution": steps_per_execution,
             "weighted_metrics": weighted_metrics,
         }  # fmt: skip
         self._compiled = setup
