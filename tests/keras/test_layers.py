@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.keras.layers.input_spec import check_inputs
 from treadle import keras
 from treadle.keras import layers
+from treadle.keras.layers.input_spec import check_inputs
 
 RNG = np.random.default_rng(6)
 

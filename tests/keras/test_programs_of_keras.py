@@ -1,6 +1,8 @@
 """What programs of Keras do beside the plain fit: steps of their own, data that end, many parts.
 The numbers are those of Keras 3.15 with TensorFlow."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -266,6 +268,21 @@ def test_what_is_not_built_or_adapted_says_so():
             model.predict(np.array(value), verbose=0)
         layer.adapt(np.array(value))
         assert np.max(model.predict(np.array(value), verbose=0)) >= 1
+    texts = np.array(["a b", "b c|b"])
+    for mode in ("multi_hot", "tf_idf"):  # of any width before the vocabulary is there
+        layer = keras.layers.TextVectorization(output_mode=mode)
+        model = keras.Sequential([keras.Input((), dtype="string"), layer])
+        assert model.output_shape == (None, None)
+        layer.adapt(texts)
+        assert model(texts).shape == (2, 4)
+    layer = keras.layers.TextVectorization(
+        split=lambda text: td.strings.split(text, sep="|"), standardize=None,
+        vocabulary=["a b", "b"],
+    )
+    assert layer(texts).numpy().tolist() == [[2, 0], [1, 3]]
+    assert keras.Sequential([layer, keras.layers.Embedding(4, 2)])(td.constant(texts)).shape[2] == 2
+    with pytest.raises(ValueError, match="ngrams"):
+        keras.layers.TextVectorization(ngrams="two")
     empty = keras.layers.StringLookup()
     empty.set_vocabulary(["[UNK]"])
     assert empty(["a"]).numpy().tolist() == [0]
@@ -310,3 +327,6 @@ def test_scales_of_channels_first(monkeypatch):
     x = np.ones((2, 3, 4, 4), np.float32)
     found = keras.layers.Rescaling([1.0, 2.0, 3.0], 0.5)(x)
     np.testing.assert_array_equal(found[:, :, 1, 2], [[1.5, 2.5, 3.5]] * 2)
+    arrays = keras.layers.Rescaling(np.array([1.0, 2.0]), np.float32(0.5))
+    again = keras.layers.Rescaling.from_config(json.loads(json.dumps(arrays.get_config())))
+    np.testing.assert_array_equal(again.scale, [1.0, 2.0])

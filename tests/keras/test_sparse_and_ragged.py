@@ -251,3 +251,17 @@ def test_functions_and_layers_keep_sparse_tensors_as_keras_does():
         ops.power(a, 2.0)
     inputs = keras.Input((3,), sparse=True)
     assert layers.Add()([inputs, inputs]).sparse
+
+
+def test_a_sparse_size_that_is_left_is_known_in_functions():
+    a = td.sparse.from_dense(np.arange(12.0).reshape(2, 6))
+    three = td.function(lambda x: td.sparse.reshape(x, [-1, 3]))
+    found = three(a)
+    np.testing.assert_array_equal(td.sparse.to_dense(found), np.arange(12.0).reshape(4, 3))
+    open_rows = td.function(
+        lambda x: td.sparse.reshape(x, [-1, 3]), input_signature=[td.SparseTensorSpec([None, 6])]
+    )
+    assert open_rows(td.cast(a, td.float32)).shape == (4, 3)
+    flat = keras.Sequential([keras.Input((2, 3), sparse=True), layers.Flatten()])
+    found = flat(td.sparse.reshape(td.cast(a, td.float32), [2, 2, 3]))
+    np.testing.assert_array_equal(td.sparse.to_dense(found), np.arange(12.0).reshape(2, 6))

@@ -1,4 +1,4 @@
-"""Functions of tensors on sparse ones, as Keras has them: results are sparse where zeros stay zeros."""
+"""Functions of tensors on sparse ones, as Keras has them: sparse where zeros stay zeros."""
 
 from __future__ import annotations
 
@@ -87,18 +87,18 @@ def _matmul(function: Function, a: Any, b: Any) -> Any:
     return td.sparse.from_dense(found) if is_sparse(b) else found
 
 
+_FILLING = "arccos arccosh cos cosh exp exp2 isfinite log log10 log2 reciprocal"
+_OF_ELEMENTS = (
+    "absolute fabs arcsin arcsinh arctan arctanh ceil conjugate copy expm1 floor imag log1p "
+    "negative real round sign signbit sin sinh sqrt square tan tanh trunc"
+)
 _RULES: dict[str, Function] = {
     "add": _union(td.sparse.add), "maximum": _union(td.sparse.maximum),
     "minimum": _union(td.sparse.minimum),
     "subtract": _union(lambda a, b: td.sparse.add(a, td.sparse.map_values(td.negative, b))),
     "multiply": _product, "divide": _quotient, "true_divide": _quotient, "matmul": _matmul,
-    **dict.fromkeys(
-        "arccos arccosh cos cosh exp exp2 isfinite log log10 log2 reciprocal".split(), _made_dense
-    ),
-    **dict.fromkeys(
-        "absolute fabs arcsin arcsinh arctan arctanh ceil conjugate copy expm1 floor imag log1p "
-        "negative real round sign signbit sin sinh sqrt square tan tanh trunc".split(), _of_elements
-    ),
+    **dict.fromkeys(_FILLING.split(), _made_dense),
+    **dict.fromkeys(_OF_ELEMENTS.split(), _of_elements),
     **dict.fromkeys(("reshape", "transpose", "expand_dims"), _of_places),
 }  # fmt: skip
 

@@ -464,12 +464,11 @@ class GroupQueryAttention(_Heads):
     def compute_output_shape(  # type: ignore[override]
         self, query_shape: Any, value_shape: Any, key_shape: Any = None
     ) -> Any:
-        query, value = tuple(query_shape), tuple(value_shape)
-        key = value if key_shape is None else tuple(key_shape)
-        if query[-1] != value[-1] or value[1:-1] != key[1:-1]:
+        key_shape = value_shape if key_shape is None else key_shape
+        if query_shape[-1] != value_shape[-1] or value_shape[1:-1] != key_shape[1:-1]:
             raise ValueError(
                 f'Layer "{self.name}" (GroupedQueryAttention): the last axes of query and value '
                 "must be equal, and all axes of value and key but the last one: their shapes are "
-                f"{query}, {value} and {key}"
+                f"{query_shape}, {value_shape} and {key_shape}"
             )
-        return query
+        return tuple(query_shape)

@@ -29,7 +29,7 @@ from treadle.keras.layers import holdings, symbolic
 from treadle.keras.layers.arguments import calls, parameters_of
 from treadle.keras.layers.input_spec import check_inputs
 from treadle.keras.layers.removed import REMOVED
-from treadle.keras.layers.shapes import as_lists, of_lists, shape_of, shapes_of
+from treadle.keras.layers.shapes import as_lists, of_lists, shapes_of
 from treadle.keras.masks import mask_of, set_mask
 from treadle.module import operation_scope
 
@@ -163,7 +163,8 @@ class Layer(td.Module):
         self.activity_regularizer = regularizers.get(activity_regularizer)
         if kwargs:
             unknown = ", ".join(sorted(kwargs))
-            raise UnknownArgumentError(f"{type(self).__name__} got unsupported arguments: {unknown}")
+            name_of = type(self).__name__
+            raise UnknownArgumentError(f"{name_of} got unsupported arguments: {unknown}")
         if not isinstance(trainable, bool):
             raise ValueError(
                 "Expected argument `trainable` to be a boolean, but received: "

@@ -591,7 +591,9 @@ class Reshape(Layer):
         target = self.compute_output_shape(tuple(inputs.shape))[1:]
         if None in target:
             target = self.target_shape
-        return sparse.reshape(inputs, [td.shape(inputs)[0], *target])  # type: ignore[no-any-return]
+        count = inputs.shape[0]
+        first = td.shape(inputs)[0] if count is None else count
+        return sparse.reshape(inputs, [first, *target])  # type: ignore[no-any-return]
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         target, rest = self.target_shape, input_shape[1:]

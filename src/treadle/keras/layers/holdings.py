@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import treadle as td
 from treadle.keras import random
@@ -38,7 +38,7 @@ class Holdings:
     @property
     def layers(self) -> list[Layer]:
         """The layers among the modules."""
-        return [m for m in self.modules if hasattr(type(m), "_holdings")]  # type: ignore[misc]
+        return [module for module in self.modules if is_layer(module)]
 
     @property
     def metrics(self) -> list[Metric]:
@@ -76,7 +76,7 @@ class Holdings:
         for variable in self.trained_first():
             found.setdefault(id(variable), (variable, trainable and variable.trainable))
         for module in self.modules:
-            if hasattr(type(module), "_holdings"):
+            if is_layer(module):
                 module._holdings.collect_weights(found, trainable)
             else:
                 for variable in module.variables:
@@ -88,11 +88,16 @@ class Holdings:
         for variable in [*self.trained_first(), *(one.state for one in self.generators)]:
             found.setdefault(id(variable), variable)
         for module in self.modules:
-            if hasattr(type(module), "_holdings"):
+            if is_layer(module):
                 module._holdings.collect_variables(found)
             else:
                 found.update((id(v), v) for v in module.variables if id(v) not in found)
         return found
+
+
+def is_layer(module: td.Module) -> TypeGuard[Layer]:
+    """Whether it is a `Layer`."""
+    return hasattr(type(module), "_holdings")
 
 
 def leaves(layer: Layer) -> Iterable[Any]:

@@ -142,7 +142,7 @@ class Average(Add):
     """The mean of the inputs."""
 
     def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
-        return _divide(super()._merged(inputs), len(inputs))
+        return _divide(super()._merged(inputs), len(inputs))  # type: ignore[no-any-return]
 
 
 class Subtract(_Elementwise):
@@ -217,7 +217,7 @@ class Dot(_Merge):
         kept = "".join(c for c in left + right[1:] if c != left[first])
         result = td.einsum(f"{left},{right}->{kept}", x, y)
         result = td.expand_dims(result, -1) if len(kept) == 1 else result
-        return td.sparse.from_dense(result) if all(map(is_sparse, inputs)) else result
+        return td.sparse.from_dense(result) if all(map(is_sparse, inputs)) else result  # type: ignore[return-value]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None."""

@@ -535,7 +535,7 @@ class Sequential(Model):
     def _build(self, inputs: Any) -> None:
         if isinstance(inputs, td.Tensor) and len(inputs.shape) and self._layers:
             first = self._layers[0]
-            own = type(first).__module__.startswith("treadle.")
+            own = type(first).__module__.startswith("treadle.") and inputs.dtype is not td.string
             self._start_from(tuple(inputs.shape), first.dtype if own else inputs.dtype)
         self.built = True
 

@@ -185,7 +185,8 @@ class Trainer:
         """The loss tracker and the metrics that `compile` was given, and those that attributes of
         the model and of its layers hold."""
         found = [] if self._compiled is None else self._compiled.metrics
-        held = [*self._holdings.metrics, *self._added_metrics.values()]
+        own = self._holdings.metrics  # type: ignore[attr-defined]
+        held = [*own, *self._added_metrics.values()]
         known = {id(m) for m in found}
         return [*found, *(m for m in held if id(m) not in known)]
 

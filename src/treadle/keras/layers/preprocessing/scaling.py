@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import treadle as td
-from treadle.keras import config
+from treadle.keras import config, serialization
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.preprocessing.adapting import batches_of
 
@@ -31,6 +31,11 @@ class Rescaling(Layer):
         kind = self.compute_dtype
         scale, offset = (self._by_channel(td.constant(x, kind)) for x in (self.scale, self.offset))
         return td.cast(inputs, kind) * scale + offset
+
+    def get_config(self) -> dict[str, Any]:
+        arrays = {name: getattr(self, name) for name in ("scale", "offset")}
+        described: dict[str, Any] = serialization.serialize_keras_object(arrays)
+        return super().get_config() | described
 
     def _by_channel(self, value: td.Tensor) -> td.Tensor:
         rank = len(value.shape)
