@@ -1,4 +1,4 @@
-"""The arguments of a layer's call: what its signature says of shapes, of training and of masks."""
+"""The arguments of a layer's call: their shapes, whether it trains, and masks."""
 
 from __future__ import annotations
 
@@ -122,3 +122,31 @@ def parameters_of(function: Callable[..., Any]) -> Parameters:
         found = Parameters(names, position, takes, trains, tuple(masks))
         _signatures[key] = found
     return found
+
+
+def shape_of(value: Any) -> Any:
+    """The shape of a tensor as a tuple; None of what has none."""
+    return tuple(value.shape) if hasattr(value, "shape") else None
+
+
+def shapes_of(value: Any) -> Any:
+    """The shapes of what a structure holds."""
+    return td.nest.map_structure(shape_of, value)
+
+
+def as_lists(shape: Any) -> Any:
+    """A shape, or a structure of shapes, as lists."""
+    if isinstance(shape, dict):
+        return {name: as_lists(inner) for name, inner in shape.items()}
+    if isinstance(shape, list | tuple | td.TensorShape):
+        return [as_lists(inner) for inner in shape]
+    return shape if shape is None else int(shape)
+
+
+def of_lists(listed: Any) -> Any:
+    """The shape, or the structure of shapes, of `as_lists`."""
+    if isinstance(listed, dict):
+        return {name: of_lists(inner) for name, inner in listed.items()}
+    if any(isinstance(inner, list | dict) for inner in listed):
+        return [of_lists(inner) for inner in listed]
+    return tuple(listed)

@@ -26,10 +26,15 @@ from treadle.keras import (
 )
 from treadle.keras.dtype_policies import casting
 from treadle.keras.layers import holdings, symbolic
-from treadle.keras.layers.arguments import calls, parameters_of
+from treadle.keras.layers.arguments import (
+    as_lists,
+    calls,
+    of_lists,
+    parameters_of,
+    shapes_of,
+)
 from treadle.keras.layers.input_spec import check_inputs
 from treadle.keras.layers.removed import REMOVED
-from treadle.keras.layers.shapes import as_lists, of_lists, shapes_of
 from treadle.keras.masks import mask_of, set_mask
 from treadle.module import operation_scope
 
