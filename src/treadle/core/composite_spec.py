@@ -16,7 +16,7 @@ class CompositeTensor:
 
     is_symbolic: Any  # whether it is a value of a function that is being traced
     _type_spec: Any  # its type, which does not say how many elements it has
-    _told: Any = None  # sizes that are part of its type and not of its parts' types, None for unknown
+    _told: Any = None  # sizes in its type that the types of its parts do not have; None for unknown
 
     def _count(self) -> Any:
         """How many slices there are along the first axis, for loops over them.

@@ -21,8 +21,8 @@ from treadle.data.elements import (
     host_tensor,
     leaves_of,
     on_host,
-    packer,
     packed,
+    packer,
     relaxed,
     spec_of,
 )

@@ -294,8 +294,8 @@ def call_arguments(spec: Any) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def relaxed(a: Any, b: Any, what: str, ranks_too: bool = False) -> Any:
-    """The most specific spec that both fit; TypeError where they differ in more than dims, or, where
-    that is said, ranks."""
+    """The most specific spec that both fit; TypeError where they differ in more than dims (and
+    ranks, where that is said)."""
     try:
         if form_of(a) != form_of(b):
             raise TypeError

@@ -382,8 +382,8 @@ def _parts(sparse: Any) -> list[Any]:
 def _of_parts(like: Any, parts: list[Any]) -> Any:
     """Of other parts, which may be specs or whatever stands for tensors.
 
-    The sizes are not handed on, which another value of a loop may have otherwise, but by a spec that
-    the user wrote; signatures of functions tell them afterwards.
+    Only a spec that the user wrote hands its sizes on, as another value of a loop may have others;
+    signatures of functions tell them afterwards.
     """
     known = like._shape if isinstance(like, SparseTensorSpec) else None
     if isinstance(parts[1], Spec | TypeSpec):

@@ -271,8 +271,8 @@ class ConcreteFunction:
         told = told_by(given_all) if any(self.told) else []
         if not all(map(tells_no_more, self.told, told)):
             raise TypeError(
-                f"{self.name}: this concrete function was traced for composite tensors of the shapes "
-                f"{self.told} and cannot take those of {told}{at(user_origin())}"
+                f"{self.name}: this concrete function was traced for sparse tensors of the shapes "
+                f"{self.told} and cannot take {told}{at(user_origin())}"
             )
         flat = nest.flatten(given_all)
         expected = nest.flatten(self._arguments)

@@ -121,7 +121,7 @@ def _nested_key(
 
 
 def told_by(structure: Any) -> list[Any]:
-    """What the composite tensors of a structure tell beside their parts (`CompositeTensor._told`)."""
+    """What the composite tensors of a structure tell beside their parts: `_told`."""
     found: list[Any] = []
     _nested_key(structure, lambda leaf: None, found)
     return found
@@ -139,7 +139,8 @@ def _fit(a: Any, b: Any) -> bool:
     """Whether one composite tensor may have the sizes that two others tell."""
     if a is None or b is None:
         return True
-    return len(a) == len(b) and all(None in pair or len({*pair}) == 1 for pair in zip(a, b, strict=True))
+    pairs = zip(a, b, strict=False)
+    return len(a) == len(b) and all(None in (x, y) or x == y for x, y in pairs)
 
 
 def _told_by_both(a: Any, b: Any) -> Any:
@@ -154,7 +155,8 @@ def _tell(like: Any, made: Any, told: Iterator[Any]) -> None:
         sizes = next(told)
         if sizes is not None:
             made._tell(sizes)
-    for (_, old), (_, new) in zip(nest.children(like) or (), nest.children(made) or (), strict=False):
+    pairs = zip(nest.children(like) or (), nest.children(made) or (), strict=False)
+    for (_, old), (_, new) in pairs:
         _tell(old, new, told)
 
 
@@ -366,7 +368,8 @@ class Arguments:
     def pack(
         self, leaves: Sequence[Any], told: list[Any] | None = None
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """(args, kwargs) with the leaves replaced, and what composite tensors tell if it is given."""
+        """(args, kwargs) with the leaves replaced, and what composite tensors tell where that is
+        given."""
         packed: tuple[tuple[Any, ...], dict[str, Any]] = nest.pack((self.args, self.kwargs), leaves)
         told = self.told if told is None else told
         if any(told):
