@@ -56,7 +56,10 @@ def put(arguments: Any, paths: Sequence[Sequence[Any]], contents: Sequence[Any])
     """Have the caller's lists and dicts at `paths` hold the contents."""
     targets = [_at(arguments, path) for path in paths]
     for target, content in zip(targets, contents, strict=True):
-        if isinstance(target, dict | set):
+        if isinstance(target, dict):
+            target.clear()
+            dict.update(target, content)  # a Counter's own adds
+        elif isinstance(target, set):
             target.clear()
             target.update(content)
         else:

@@ -89,7 +89,10 @@ def _restore(value: Any, before: list[Any]) -> bool:
     same_size = len(now) == len(before)
     if same_size and all(a is b for a, b in zip(flat[:half], flat[half:], strict=True)):
         return False
-    if isinstance(value, set | dict):
+    if isinstance(value, dict):
+        value.clear()
+        dict.update(value, before)  # a Counter's own adds
+    elif isinstance(value, set):
         value.clear()
         value.update(before)
     elif isinstance(value, collections.deque):

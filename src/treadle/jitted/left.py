@@ -56,7 +56,10 @@ def leave(values: Any, other: Any = None, why: str = _GREW) -> None:
 
 def _fill(values: Any, content: Any) -> None:
     values.clear()
-    (values.extend if isinstance(values, list) else values.update)(content)
+    if isinstance(values, dict):
+        dict.update(values, content)  # a Counter's own adds
+    else:
+        (values.extend if isinstance(values, list) else values.update)(content)
 
 
 def _counterparts(values: Any, other: Any) -> Iterator[tuple[Any, Any]]:

@@ -98,7 +98,7 @@ class DictContent:
     def set(self, value: Any) -> None:
         if list(value) != list(self.owner):
             self.owner.clear()
-        self.owner.update(value)
+        dict.update(self.owner, value)  # a Counter's own adds
 
 
 class GraphListContent:
