@@ -94,11 +94,21 @@ def _kind_of_statement(frame: FrameType | None) -> str | None:
 
 @lru_cache(maxsize=64)
 def _kinds_of_lines(text: str) -> dict[int, str]:
-    """For the lines of raising and printing statements of a program, what they do."""
+    """For the lines of raising and printing statements of a program, what they do.
+
+    Generated text repeats some of its lines behind its end, for parts of statements that have lines
+    of their own in the user's file.
+    """
+    lines, again = text.splitlines(keepends=True), []
     try:
         tree = ast.parse(text)
-    except SyntaxError:
-        return {}
+    except SyntaxError as error:
+        end = (error.lineno or 1) - 1
+        lines, again = lines[:end], lines[end:]
+        try:
+            tree = ast.parse("".join(lines))
+        except SyntaxError:
+            return {}
     found: dict[int, str] = {}
     texts = {
         argument.id for node in ast.walk(tree) if isinstance(node, ast.Raise)
@@ -112,6 +122,9 @@ def _kinds_of_lines(text: str) -> dict[int, str]:
         if kind is not None:
             last = getattr(node, "end_lineno", None) or node.lineno  # type: ignore[attr-defined]
             found.update(dict.fromkeys(range(node.lineno, last + 1), kind))  # type: ignore[attr-defined]
+    for number, line in enumerate(again, len(lines) + 1):
+        shown = lines.index(line) + 1 if line in lines else 0
+        found |= {number: found[shown]} if shown in found else {}
     return found
 
 
