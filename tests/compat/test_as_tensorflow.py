@@ -478,6 +478,10 @@ again = tf.keras.Model.from_config(model.get_config())
 assert abs(float(again(array)[0][0]) - 51.0) < 1e-4
 assert z._keras_history.tensor_index == 0 and y._keras_history.layer.name == "tf.concat"
 
+row = tf.keras.Sequential([tf.keras.Input((2,)), Dense(2, name="first"), Dense(1, name="last")])
+assert [w.name for w in row.weights][::2] == ["first/kernel:0", "last/kernel:0"]
+
+
 class Followed(tf.keras.layers.Layer):
     def __init__(self):
         super().__init__()

@@ -151,3 +151,23 @@ def test_names_of_outputs():
     assert keras.Model(x, y).output_names == ["d"]
     assert keras.Model(x, {"q": z, "p": y}).output_names in (["d", "e"], ["e", "d"])
     assert not hasattr(keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]), "output_names")
+
+
+def test_layers_keep_tensors_that_they_make_in_build() -> None:
+    """`build` runs before the call on `keras.Input` is traced: what it keeps has values."""
+
+    class Scale(td.keras.layers.Layer):
+        def build(self, shape: Any) -> None:
+            self.by = td.constant([2.0] * shape[-1])
+            self.weight = self.add_weight(shape=(shape[-1],), initializer="ones")
+
+        def call(self, x: Any) -> Any:
+            return self.by * self.weight * x
+
+    x = td.keras.Input((2,))
+    layer = Scale()
+    model = td.keras.Model(x, layer(x))
+    assert layer.by.numpy().tolist() == [2.0, 2.0]
+    assert model(td.constant([[1.0, 3.0]])).numpy().tolist() == [[2.0, 6.0]]
+    model = td.keras.Sequential([x, Scale()])
+    assert model.predict(np.ones((1, 2)), verbose=0).tolist() == [[2.0, 2.0]]

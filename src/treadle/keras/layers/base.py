@@ -739,6 +739,10 @@ class Layer(td.Module):
         """Whether a program says by `compute_output_spec` what a call gives."""
         return not type(self).compute_output_spec.__module__.startswith("treadle.")
 
+    def _has_own_build(self) -> bool:
+        """Whether a program says by `build` what the layer keeps."""
+        return not type(self).build.__module__.startswith("treadle.")
+
     def _makes_masks(self) -> bool:
         """Whether results have another mask than the inputs."""
         return self.supports_masking and type(self).compute_mask is not Layer.compute_mask

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras import dtype_policies, naming, serialization
-from treadle.keras.layers import symbolic
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.symbolic import KerasTensor
@@ -551,7 +550,7 @@ class Sequential(Model):
         end = called[-1] if called else start
         with naming.within(self):
             for layer in self._layers[len(called) :]:
-                end = symbolic.call(layer, (end,), {})
+                end = layer._base_call(end)
                 called.append(end)
         self._called = called
         self._network = Network(start, end)
