@@ -157,6 +157,15 @@ def _init(self: Layer, *args: Any, dynamic: bool = False, **kwargs: Any) -> None
 _init_of_keras_3 = Layer.__init__
 
 
+def _build_eagerly(self: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Build the layer outside of the function that is traced: tensors that it keeps have values."""
+    with td.init_scope():
+        _build_for(self, args, kwargs)
+
+
+_build_for = Layer._build_for
+
+
 def be_keras_2() -> None:
     """Let layers take Keras 2's arguments and name their weights as that does, which libraries look
     them up by; let ``weight.value`` be a method, and files of weights be of Keras 2's kind."""
@@ -165,6 +174,7 @@ def be_keras_2() -> None:
     Layer.add_metric = _add_metric  # type: ignore[attr-defined]
     Metric.__call__ = _call_of_metric  # type: ignore[method-assign]
     Layer._metrics = property(_own_metrics)  # type: ignore[attr-defined]
+    Layer._build_for = _build_eagerly  # type: ignore[method-assign]
     Layer._named_call = _call_as_it_is  # type: ignore[method-assign]
     variables.with_path = _with_name_of_keras_2
     td.Variable.value = td.Variable.read_value
