@@ -482,6 +482,15 @@ row = tf.keras.Sequential([tf.keras.Input((2,)), Dense(2, name="first"), Dense(1
 assert [w.name for w in row.weights][::2] == ["first/kernel:0", "last/kernel:0"]
 
 
+parts = tf.keras.regularizers
+for module, value in ((tf.keras.layers, Dense(2)), (parts, parts.L2(0.5))):
+    for legacy in (True, False):
+        data = module.serialize(value, use_legacy_format=legacy)
+        assert ("module" in data) is not legacy or module is tf.keras.regularizers
+        again = module.deserialize(data, use_legacy_format=legacy)
+        assert again.get_config() == value.get_config()
+
+
 class Scaled(tf.keras.layers.Layer):
     def build(self, shape):
         self.by, self.weight = tf.constant(2.0), self.add_weight("by", shape=[], initializer="ones")

@@ -171,3 +171,34 @@ def test_layers_keep_tensors_that_they_make_in_build() -> None:
     assert model(td.constant([[1.0, 3.0]])).numpy().tolist() == [[2.0, 6.0]]
     model = td.keras.Sequential([x, Scale()])
     assert model.predict(np.ones((1, 2)), verbose=0).tolist() == [[2.0, 2.0]]
+
+
+@td.keras.saving.register_keras_serializable("tests")
+class Tripled(td.keras.layers.Layer):
+    def __init__(self, by: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.by = by
+
+    def call(self, x: Any) -> Any:
+        return x * self.by
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "by": self.by}
+
+
+@td.keras.saving.register_keras_serializable("tests")
+class AllTripled(td.keras.Sequential):
+    """Its constructor changes the layers that it is given: Keras gives it none when it reads."""
+
+    def __init__(self, layers: Any = None, name: str | None = None, by: float = 1.0) -> None:
+        super().__init__(layers, name=name)
+        for layer in self.layers:
+            layer.by = by
+
+
+def test_layers_of_a_sequential_that_is_read_keep_their_configurations(tmp_path: Any) -> None:
+    model = AllTripled([td.keras.Input((2,)), Tripled()], by=5.0)
+    model.save(tmp_path / "model.keras")
+    again = td.keras.models.load_model(tmp_path / "model.keras")
+    assert type(again) is AllTripled and again.layers[0].by == 5.0
+    assert again.predict(np.ones((1, 2)), verbose=0).tolist() == [[5.0, 5.0]]

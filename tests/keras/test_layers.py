@@ -467,7 +467,8 @@ def test_arguments_by_position_are_in_keras_order():
         by_name = kind(**dict(zip(names, values, strict=True))).get_config()
         assert kind(*values).get_config() | {"name": ""} == by_name | {"name": ""}, name
     norm = layers.LayerNormalization(-1, 1e-3, True, True, "ones")
-    assert norm(td.constant([[1.0, 3.0]])).numpy().tolist()[0] == pytest.approx([0.0, 2.0], abs=1e-2)
+    found = norm(td.constant([[1.0, 3.0]])).numpy()[0]
+    assert found.tolist() == pytest.approx([0.0, 2.0], abs=1e-2)
     with pytest.raises(TypeError):
         layers.Dense(3, units=3)
 

@@ -620,7 +620,10 @@ class Sequential(Model):
                 )
                 for one in config["layers"]
             ]
-        return _frozen(cls(layers, name=config.get("name")), config)
+        model = cls(name=config["name"])
+        for layer in layers:  # after the constructor, which may change those that it is given
+            model.add(layer)
+        return _frozen(model, config)
 
 
 _OF_MODELS = ("name", "trainable", "layers", "input_layers", "output_layers", "dtype")
