@@ -196,6 +196,35 @@ class AllTripled(td.keras.Sequential):
             layer.by = by
 
 
+class Wrapping(td.keras.layers.Layer):
+    """A layer that writes its parts in Keras 2's form, whose classes its reader is told of."""
+
+    def __init__(self, part: Any = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        legacy = td.keras.utils.legacy
+        self.part = legacy.deserialize_keras_object(part, {"Part": Part}) if part else Part()
+
+    def call(self, x: Any) -> Any:
+        return self.part(x)
+
+    def get_config(self) -> dict[str, Any]:
+        part = td.keras.utils.legacy.serialize_keras_object(self.part)
+        return {**super().get_config(), "part": part}
+
+
+class Part(Tripled):
+    pass
+
+
+def test_parts_of_classes_that_their_reader_knows() -> None:
+    x = td.keras.Input((2,))
+    layer = Wrapping()
+    layer.part.by = 4.0
+    model = td.keras.Model(x, layer(x))
+    again = td.keras.Model.from_config(model.get_config(), custom_objects={"Wrapping": Wrapping})
+    assert again(td.ones((1, 2))).numpy().tolist() == [[4.0, 4.0]]
+
+
 def test_layers_of_a_sequential_that_is_read_keep_their_configurations(tmp_path: Any) -> None:
     model = AllTripled([td.keras.Input((2,)), Tripled()], by=5.0)
     model.save(tmp_path / "model.keras")

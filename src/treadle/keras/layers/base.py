@@ -1055,7 +1055,14 @@ class Layer(td.Module):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
         """A layer from what `get_config` gave."""
-        given = {key: serialization.deserialize_keras_object(v) for key, v in config.items()}
+        given = {}
+        for key, value in config.items():
+            try:
+                given[key] = serialization.deserialize_keras_object(value)
+            except serialization.UnknownClassError:
+                if cls.__module__.startswith("treadle."):
+                    raise
+                given[key] = value  # the program's constructor may know the class
         policy = given.get("dtype")
         if type(policy) is dtype_policies.DTypePolicy:
             given["dtype"] = policy.name  # classes of programs may know names only
