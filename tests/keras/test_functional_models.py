@@ -223,6 +223,8 @@ def test_parts_of_classes_that_their_reader_knows() -> None:
     model = td.keras.Model(x, layer(x))
     again = td.keras.Model.from_config(model.get_config(), custom_objects={"Wrapping": Wrapping})
     assert again(td.ones((1, 2))).numpy().tolist() == [[4.0, 4.0]]
+    again = td.keras.models.clone_model(model)  # its classes are not registered
+    assert type(again.layers[1]) is Wrapping and again.layers[1].part.by == 4.0
 
 
 def test_layers_of_a_sequential_that_is_read_keep_their_configurations(tmp_path: Any) -> None:
