@@ -69,7 +69,7 @@ from treadle.keras.config import (
     set_floatx,
     set_image_data_format,
 )
-from treadle.keras.layers.base import training_of_the_call
+from treadle.keras.layers.arguments import training_of_the_call
 from treadle.keras.layers.symbolic import is_keras_tensor
 from treadle.keras.learning_phase import set_learning_phase
 from treadle.keras.promotion import (

@@ -43,7 +43,7 @@ def _cloned(
     plain = input_tensors is None and clone_function is None and call_function is None
     if plain and not recursive:
         # The classes of its layers need not be registered: they are here.
-        known = {type(layer).__name__: type(layer) for layer in model._flatten_layers()}
+        known = {type(layer).__name__: type(layer) for layer in model.layers}
         with serialization.custom_object_scope(known):
             return _compiled_as(model, type(model).from_config(model.get_config()))
     clones = _Clones(clone_function, call_function, recursive)
