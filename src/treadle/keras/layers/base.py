@@ -25,11 +25,8 @@ from treadle.keras import (
     variables,
 )
 from treadle.keras.dtype_policies import casting
-<<<<<<< HEAD
-from treadle.keras.layers import symbolic
-from treadle.keras.layers.argument_order import in_order, order_of
-=======
 from treadle.keras.layers import holdings, symbolic
+from treadle.keras.layers.argument_order import in_order, order_of
 from treadle.keras.layers.arguments import (
     as_lists,
     calls,
@@ -38,7 +35,6 @@ from treadle.keras.layers.arguments import (
     shapes_of,
 )
 from treadle.keras.layers.input_spec import check_inputs
->>>>>>> main
 from treadle.keras.layers.removed import REMOVED
 from treadle.keras.masks import mask_of, set_mask
 from treadle.module import operation_scope

@@ -10,11 +10,7 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras import dtype_policies, naming, serialization
-<<<<<<< HEAD
-=======
-from treadle.keras.layers import symbolic
 from treadle.keras.layers.arguments import OnlyShapes
->>>>>>> main
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.symbolic import KerasTensor
