@@ -147,7 +147,7 @@ class Layer(td.Module):
             cls.supports_masking = True
         order = order_of(cls)
         if order is not None:
-            cls.__init__ = in_order(cls.__init__, order)  # type: ignore[misc]
+            cls.__init__ = in_order(cls.__init__, order)  # type: ignore[method-assign]
         if "_weights" in cls.__dict__:
             cls._keywords = tuple(f"{w}_{kind}" for w in cls._weights for kind in _KINDS)
 

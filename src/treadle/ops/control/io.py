@@ -16,7 +16,6 @@ from treadle.core.tensor import NDArray, SymbolicTensor, Tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.registry import Op, register, run
 from treadle.ops.scalars import integer
-from treadle.ops.shaping.reshaping import reshape_to
 
 _STREAMS = ("stderr", "stdout")
 
@@ -199,8 +198,8 @@ ASSERT = register(
 
 def _one_bool(x: Tensor) -> Tensor:
     """The truth of a condition as Python tells it where it has a value: TensorFlow asks Python."""
-    if x.ndim and product(x.dims) == 1:
-        x = reshape_to(x, ())
+    while x.ndim and product(x.dims) == 1:
+        x = x[0]
     if isinstance(x, SymbolicTensor) or (x.dtype is dtypes.bool and not x.ndim):
         return x
     return convert_to_tensor(bool(x) if product(x.dims) else False)
