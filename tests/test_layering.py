@@ -176,7 +176,7 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "float8 lambdas learning_phase masks naming progress replicas stateless tree",
+        "float8 lambdas learning_phase masks naming progress replicas sparse stateless tree",
         "config serialization",
         "promotion",
         "quantizers rematerialization",

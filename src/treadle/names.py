@@ -147,21 +147,14 @@ _INSTEAD = {
     ),
     "OrbaxCheckpoint": "Use keras.callbacks.ModelCheckpoint, or td.train.CheckpointManager",
     **dict.fromkeys(
-        ("MultiOptimizer", "OptimizerMap"),
-        "Use several optimizers in a train_step of your own, each with its variables",
-    ),
-    **dict.fromkeys(
         (
             "AWQConfig", "AWQDTypePolicy", "GPTQConfig", "GPTQDTypePolicy",
         ),
         "Use model.quantize('int8') or model.quantize('int4'), which keep tables of weights in "
         "fewer bits",
     ),
-    "DTypePolicyMap": "Give each layer its dtype, or use keras.config.set_dtype_policy",
     "SymbolicScope": "It belongs to the JAX backend of Keras: use td.function",
     "distribution": "Use td.distribute for devices and workers",
-    "wrappers": "Models are not scikit-learn's estimators: call fit and predict in a class of your "
-    "own that has sklearn.base.BaseEstimator",
     **dict.fromkeys(
         ("CuDNNLSTM", "CuDNNGRU"), "Keras has it no longer: use LSTM or GRU",
     ),
@@ -172,7 +165,6 @@ _INSTEAD = {
         ("advanced_activations", "recurrent", "convolutional", "embeddings"),
         "The layers are in keras.layers",
     ),
-    "KerasFileEditor": "Use h5py on the model.weights.h5 of the .keras archive, which is a zip",
     **dict.fromkeys(
         ("to_variant", "from_variant", "get_model_proto"),
         "Datasets are no tensors: give them to functions as they are, and keep their elements with "

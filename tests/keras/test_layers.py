@@ -9,6 +9,7 @@ import pytest
 import treadle as td
 from treadle import keras
 from treadle.keras import layers
+from treadle.keras.layers.input_spec import check_inputs
 
 RNG = np.random.default_rng(6)
 
@@ -425,10 +426,10 @@ def test_input_specs_say_what_keras_says(given: dict[str, Any], fault: str | Non
     layer.input_spec = [spec, None]
     pair = [td.ones([2, 3]), td.ones([1])]
     if fault is None:
-        layer._check_input(pair)
+        check_inputs(layer, pair)
         return
     with pytest.raises(ValueError, match=re.escape(fault)):
-        layer._check_input(pair)
+        check_inputs(layer, pair)
 
 
 def test_input_specs_of_too_few_inputs() -> None:

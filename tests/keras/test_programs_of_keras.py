@@ -1,6 +1,8 @@
 """What programs of Keras do beside the plain fit: steps of their own, data that end, many parts.
 The numbers are those of Keras 3.15 with TensorFlow."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -229,3 +231,102 @@ def test_configs_of_metrics_have_what_keras_takes():
     assert set(metric.get_config()) == {"name", "dtype", "from_logits", "label_smoothing"}
     along = keras.metrics.BinaryCrossentropy(axis=1)
     assert keras.metrics.BinaryCrossentropy.from_config(along.get_config())._settings["axis"] == 1
+
+
+def test_tables_of_pandas_are_arrays_and_a_series_is_a_column():
+    pandas = pytest.importorskip("pandas")
+    x = np.arange(12, dtype=np.float32).reshape(4, 3) / 12
+    y = x.sum(1)
+
+    def history(x, y, **given):
+        model = keras.Sequential([keras.layers.Dense(1, kernel_initializer="ones")])
+        model.compile("sgd", "mse")
+        found = model.fit(x, y, batch_size=2, shuffle=False, verbose=0, **given).history
+        return found["loss"], model.predict(x, verbose=0)
+
+    frame, series = pandas.DataFrame(x, columns=list("abc")), pandas.Series(y)
+    loss, predicted = history(x, y[:, None], sample_weight=y)
+    found, own = history(frame, series, sample_weight=series)
+    assert loss == found
+    np.testing.assert_array_equal(own, predicted)
+    np.testing.assert_array_equal(history({"a": frame}["a"], series, validation_split=0.5)[0],
+                                  history(x[:2], y[:2, None])[0])  # fmt: skip
+
+
+def test_what_is_not_built_or_adapted_says_so():
+    with pytest.raises(ValueError, match="isn't built"):
+        keras.layers.Dense(1).count_params()
+    for layer, value in (
+        (keras.layers.StringLookup(), ["a"]), (keras.layers.IntegerLookup(), [3]),
+        (keras.layers.TextVectorization(), ["a b"]),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match="no vocabulary"):
+            layer(value)
+        model = keras.Sequential([keras.Input((), dtype=td.as_dtype("string") if isinstance(
+            value[0], str) else "int64"), layer])  # shapes are known before  # fmt: skip
+        with pytest.raises(RuntimeError, match="no vocabulary"):
+            model.predict(np.array(value), verbose=0)
+        layer.adapt(np.array(value))
+        assert np.max(model.predict(np.array(value), verbose=0)) >= 1
+    texts = np.array(["a b", "b c|b"])
+    for mode in ("multi_hot", "tf_idf"):  # of any width before the vocabulary is there
+        layer = keras.layers.TextVectorization(output_mode=mode)
+        model = keras.Sequential([keras.Input((), dtype="string"), layer])
+        assert model.output_shape == (None, None)
+        layer.adapt(texts)
+        assert model(texts).shape == (2, 4)
+    layer = keras.layers.TextVectorization(
+        split=lambda text: td.strings.split(text, sep="|"), standardize=None,
+        vocabulary=["a b", "b"],
+    )
+    assert layer(texts).numpy().tolist() == [[2, 0], [1, 3]]
+    assert keras.Sequential([layer, keras.layers.Embedding(4, 2)])(td.constant(texts)).shape[2] == 2
+    with pytest.raises(ValueError, match="ngrams"):
+        keras.layers.TextVectorization(ngrams="two")
+    empty = keras.layers.StringLookup()
+    empty.set_vocabulary(["[UNK]"])
+    assert empty(["a"]).numpy().tolist() == [0]
+    bins = keras.layers.Discretization(num_bins=4, output_mode="one_hot")
+    assert bins.compute_output_shape((None, 3)) == (None, 3, 4)
+    with pytest.raises(ValueError, match="no boundaries"):
+        bins([1.0])
+    with pytest.raises(ValueError, match="unsupported arguments: foo"):
+        keras.layers.Dense(1, foo=2)
+
+
+def test_axes_and_settings_are_kept_as_keras_has_them():
+    layer = keras.layers.LayerNormalization(axis=[1, -1])
+    x = np.arange(24, dtype=np.float32).reshape(2, 4, 3)
+    layer.build(x.shape)
+    assert layer.gamma.shape == (3, 4) and layer.axis == [-1, 1]
+    gamma = np.arange(12, dtype=np.float32).reshape(3, 4)
+    layer.gamma.assign(gamma)
+    normal = (x - x.mean((1, 2), keepdims=True)) / np.sqrt(x.var((1, 2), keepdims=True) + 1e-3)
+    np.testing.assert_allclose(layer(x), normal * gamma.reshape(4, 3), rtol=1e-5)
+    attention = keras.layers.GroupQueryAttention(2, 4, 2)
+    with pytest.raises(ValueError, match="must be equal"):
+        attention(np.ones((2, 4, 8)), np.ones((2, 2, 7)))
+    both = keras.layers.Bidirectional(keras.layers.LSTM(1, use_cudnn=False))
+    assert both.forward_layer.use_cudnn is False
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse", steps_per_execution=3)
+    assert model.get_compile_config()["steps_per_execution"] == 3
+    rows = keras.utils.timeseries_dataset_from_array(
+        np.arange(10.0), np.arange(10.0), 2, start_index=3, end_index=7, batch_size=None
+    )
+    assert [(a.numpy().tolist(), float(b)) for a, b in rows] == [
+        ([3.0, 4.0], 3.0), ([4.0, 5.0], 4.0), ([5.0, 6.0], 5.0)
+    ]  # fmt: skip
+    found = keras.utils.normalize([1, 2, 2], order=1)
+    assert found.dtype == "float32" and found.numpy().tolist() == pytest.approx([0.2, 0.4, 0.4])
+    assert keras.utils.to_categorical([0, 2]).dtype == np.float64
+
+
+def test_scales_of_channels_first(monkeypatch):
+    monkeypatch.setattr("treadle.keras.config.image_data_format", lambda: "channels_first")
+    x = np.ones((2, 3, 4, 4), np.float32)
+    found = keras.layers.Rescaling([1.0, 2.0, 3.0], 0.5)(x)
+    np.testing.assert_array_equal(found[:, :, 1, 2], [[1.5, 2.5, 3.5]] * 2)
+    arrays = keras.layers.Rescaling(np.array([1.0, 2.0]), np.float32(0.5))
+    again = keras.layers.Rescaling.from_config(json.loads(json.dumps(arrays.get_config())))
+    np.testing.assert_array_equal(again.scale, [1.0, 2.0])

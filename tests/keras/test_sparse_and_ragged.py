@@ -219,3 +219,49 @@ def test_places_that_sparse_numbers_leave_out_have_the_first_vector() -> None:
     known = [[[3, 3], [7, 8], [7, 8]], [[7, 8], [7, 8], [2, 2]]]
     for call in (embedding, td.function(embedding)):
         np.testing.assert_array_equal(call(x), known)
+
+
+def test_functions_and_layers_keep_sparse_tensors_as_keras_does():
+    ops, layers = td.keras.ops, td.keras.layers
+    one, two = np.array([[1.0, 0, 2], [0, 3, 0]]), np.array([[0.0, 4, 5], [0, 6, 0]])
+    one, two = one.astype(np.float32), two.astype(np.float32)
+    a, b = td.sparse.from_dense(one), td.sparse.from_dense(two)
+    sparse = {
+        "add": one + two, "subtract": one - two, "multiply": one * two,
+        "maximum": np.maximum(one, two), "minimum": np.minimum(one, two),
+    }  # fmt: skip
+    cases = [(getattr(ops, name)(a, b), value, True) for name, value in sparse.items()]
+    cases += [(getattr(ops, name)(two, a), getattr(np, name)(two, one), name == "multiply")
+              for name in sparse]  # fmt: skip
+    cases += [
+        (layers.Add()([a, b]), one + two, True), (layers.Subtract()([a, two]), one - two, False),
+        (layers.Average()([a, b]), (one + two) / 2, True),
+        (ops.divide(a, two + 1), one / (two + 1), True),
+        (layers.Dot(1)([a, b]), (one * two).sum(1, keepdims=True), True),
+        (layers.Permute((1,))(a), one, True), (layers.Reshape((3, 1))(a), one[..., None], True),
+        (layers.Flatten()(ops.expand_dims(a, 1)), one, True), (ops.transpose(a), one.T, True),
+        (ops.concatenate([a, b], 1), np.concatenate([one, two], 1), True),
+        (ops.matmul(a, two.T), one @ two.T, False), (ops.matmul(two.T, a), two.T @ one, False),
+        (ops.sqrt(a), np.sqrt(one), True), (ops.cos(a), np.cos(one), False),
+    ]  # fmt: skip
+    for found, value, stays in cases:
+        assert isinstance(found, td.SparseTensor) == stays
+        np.testing.assert_allclose(ops.convert_to_numpy(found), value, rtol=1e-6)
+    with pytest.raises(TypeError, match="sparse"):
+        ops.power(a, 2.0)
+    inputs = keras.Input((3,), sparse=True)
+    assert layers.Add()([inputs, inputs]).sparse
+
+
+def test_a_sparse_size_that_is_left_is_known_in_functions():
+    a = td.sparse.from_dense(np.arange(12.0).reshape(2, 6))
+    three = td.function(lambda x: td.sparse.reshape(x, [-1, 3]))
+    found = three(a)
+    np.testing.assert_array_equal(td.sparse.to_dense(found), np.arange(12.0).reshape(4, 3))
+    open_rows = td.function(
+        lambda x: td.sparse.reshape(x, [-1, 3]), input_signature=[td.SparseTensorSpec([None, 6])]
+    )
+    assert open_rows(td.cast(a, td.float32)).shape == (4, 3)
+    flat = keras.Sequential([keras.Input((2, 3), sparse=True), layers.Flatten()])
+    found = flat(td.sparse.reshape(td.cast(a, td.float32), [2, 2, 3]))
+    np.testing.assert_array_equal(td.sparse.to_dense(found), np.arange(12.0).reshape(2, 6))

@@ -442,10 +442,6 @@ class CastVariable(td.Variable):
         value = super().read_value()
         return value if casting.dtype is None else td.cast(value, casting.dtype)
 
-    def assign(self, value: Any, *args: Any, **kwargs: Any) -> td.Variable:
-        """Assign a value, which may have the dtype of the computation."""
-        return super().assign(self._own(value), *args, **kwargs)
-
     def assign_add(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Add a value, which may have the dtype of the computation."""
         return super().assign(super().read_value() + self._own(delta), *args, **kwargs)

@@ -92,19 +92,36 @@ class constant_initializer(Constant):
 
 
 class _Drawn:
-    """Numbers that are the same in all calls where there is a seed, and others in each call where
-    there is none."""
+    """Numbers of two bounds that are the same in all calls where there is a seed, and others in
+    each call where there is none. (Those of Keras draw a seed where there is none.)"""
 
-    def _keep_seed(self, seed: int | None) -> None:
-        """Keep a seed. (Those of Keras draw one where there is none.)"""
+    _by: str  # the function of `td.random`
+    _bounds: tuple[str, str]
+    seed: int | None
+
+    def _keep(self, first: float, second: float, seed: int | None) -> None:
+        for name, value in zip(self._bounds, (first, second), strict=True):
+            setattr(self, name, value)
         self._given_seed = self.seed = seed
 
-    def _draw(self, shape: Shape, dtype: Any, part: dict[str, Any], name: str, *bounds: Any) -> Any:
+    def __call__(self, shape: Shape, dtype: Any = td.float32, **part: Any) -> td.Tensor:
+        """Numbers in that shape, or in the shape of a part: ``partition_shape=``.
+
+        Raises:
+            ValueError: the dtype is none of floats; of uniform ones, none of numbers.
+        """
+        kind, whole = td.as_dtype(dtype), self._by == "uniform"
+        if not (kind.is_floating or (whole and kind.is_integer)):
+            expected = "expected to be numeric or boolean" if whole else (
+                "is expected to be floating point")  # fmt: skip
+            raise ValueError(f"Argument `dtype` {expected}. Received: {kind!r}.")
         _checked(part)
-        shape, seed = part.get("partition_shape", shape), self.seed
-        if seed is None:
-            return getattr(td.random, name)(shape, *bounds, dtype)
-        return getattr(td.random, f"stateless_{name}")(shape, [seed, 0], *bounds, dtype)
+        bounds = [getattr(self, name) for name in self._bounds]
+        shape = part.get("partition_shape", shape)
+        if self.seed is None:
+            return getattr(td.random, self._by)(shape, *bounds, kind)  # type: ignore[no-any-return]
+        draw = getattr(td.random, f"stateless_{self._by}")
+        return draw(shape, [self.seed, 0], *bounds, kind)  # type: ignore[no-any-return]
 
 
 class random_normal_initializer(_Drawn, RandomNormal):
@@ -116,22 +133,10 @@ class random_normal_initializer(_Drawn, RandomNormal):
     """
 
     _saved_as = _PLACE, "RandomNormal"
+    _by, _bounds = "normal", ("mean", "stddev")
 
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
-        self.mean, self.stddev = mean, stddev
-        self._keep_seed(seed)
-
-    def __call__(self, shape: Shape, dtype: Any = td.float32, **part: Any) -> td.Tensor:
-        """Numbers in that shape, or in the shape of a part: ``partition_shape=``.
-
-        Raises:
-            ValueError: the dtype is none of floats.
-        """
-        kind = td.as_dtype(dtype)
-        if not kind.is_floating:
-            text = f"Argument `dtype` is expected to be floating point. Received: {kind!r}."
-            raise ValueError(text)
-        return self._draw(shape, kind, part, "normal", self.mean, self.stddev)  # type: ignore[no-any-return]
+        self._keep(mean, stddev, seed)
 
 
 class random_uniform_initializer(_Drawn, RandomUniform):
@@ -143,21 +148,9 @@ class random_uniform_initializer(_Drawn, RandomUniform):
     """
 
     _saved_as = _PLACE, "RandomUniform"
+    _by, _bounds = "uniform", ("minval", "maxval")
 
     def __init__(
         self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None
     ) -> None:
-        self.minval, self.maxval = minval, maxval
-        self._keep_seed(seed)
-
-    def __call__(self, shape: Shape, dtype: Any = td.float32, **part: Any) -> td.Tensor:
-        """Numbers in that shape, or in the shape of a part: ``partition_shape=``.
-
-        Raises:
-            ValueError: the dtype is none of numbers.
-        """
-        kind = td.as_dtype(dtype)
-        if not (kind.is_floating or kind.is_integer):
-            text = f"Argument `dtype` expected to be numeric or boolean. Received {kind!r}."
-            raise ValueError(text)
-        return self._draw(shape, kind, part, "uniform", self.minval, self.maxval)  # type: ignore[no-any-return]
+        self._keep(minval, maxval, seed)

@@ -21,10 +21,11 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:  # the estimators say so when they are made
     sklearn = None
-    BaseEstimator = ClassifierMixin = RegressorMixin = TransformerMixin = object
+    BaseEstimator = object
+    ClassifierMixin = RegressorMixin = TransformerMixin = type("Mixin", (), {})
 
 
-class _Estimator(BaseEstimator):  # type: ignore[misc]
+class _Estimator:
     """A model that scikit-learn trains and asks.
 
     Once fitted it has `model_`, the model; and `history_`, what its `fit` gave.
@@ -41,6 +42,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         ImportError: scikit-learn is not installed.
     """
 
+    _own_tag: tuple[str, str, Any]  # what scikit-learn is told of the kind of estimator
+
     def __init__(
         self, model: Model | Callable[..., Model], warm_start: bool = False,
         model_kwargs: dict[str, Any] | None = None, fit_kwargs: dict[str, Any] | None = None,
@@ -54,8 +57,10 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         self.model_kwargs, self.fit_kwargs = model_kwargs, fit_kwargs
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
         tags.non_deterministic = True
+        of, name, value = self._own_tag
+        setattr(getattr(tags, of), name, value)
         return tags
 
     def __sklearn_clone__(self) -> Any:
@@ -155,8 +160,9 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         return outputs[:, 0] if squeezed else outputs
 
 
-class SKLearnClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
+class SKLearnClassifier(_Estimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     __doc__ = _Estimator.__doc__
+    _own_tag = "classifier_tags", "poor_score", True
 
     def decision_function(self, X: Any) -> Any:
         """What the fitted model gives for each class.
@@ -186,23 +192,15 @@ class SKLearnClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     def _as_targets(self, outputs: Any) -> Any:
         return super()._as_targets(self._encoder.inverse_transform(outputs))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        return tags
 
-
-class SKLearnRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
+class SKLearnRegressor(_Estimator, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     __doc__ = _Estimator.__doc__
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
+    _own_tag = "regressor_tags", "poor_score", True
 
 
-class SKLearnTransformer(TransformerMixin, _Estimator):  # type: ignore[misc]
+class SKLearnTransformer(_Estimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     __doc__ = _Estimator.__doc__
+    _own_tag = "transformer_tags", "preserves_dtype", []
 
     def transform(self, X: Any) -> Any:
         """What the fitted model gives.
@@ -214,11 +212,6 @@ class SKLearnTransformer(TransformerMixin, _Estimator):  # type: ignore[misc]
             NotFittedError: `fit` was not called.
         """
         return self._outputs(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
 
 def _as_columns(y: Any) -> Any:

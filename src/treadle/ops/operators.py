@@ -134,7 +134,9 @@ def _arithmetic(name: str, function: Operator) -> Operator:
     reflected = f"__r{name}__"
 
     def operator(self: Any, other: Any) -> Any:
-        if not isinstance(other, _OPERANDS) and (not has_dtype(other) or _wants_it(other)):
+        if not isinstance(other, _OPERANDS) and (
+            not has_dtype(other) or _wants_it(other) or _promotes(other, self)
+        ):
             kind = next((k for k in type(other).__mro__ if reflected in vars(k)), None)
             found = NotImplemented if kind is None else getattr(kind, reflected)(other, self)
             if found is not NotImplemented:
@@ -147,6 +149,12 @@ def _arithmetic(name: str, function: Operator) -> Operator:
 def _wants_it(other: Any) -> bool:
     """Whether an operand says, as NumPy's operators ask, that the operation is its own."""
     return getattr(type(other), "__array_ufunc__", other) is None
+
+
+def _promotes(variable: Any, other: Any) -> bool:
+    """Whether it is a variable of Keras, whose operators take an operand of another dtype."""
+    keras = isinstance(variable, Variable) and variable.path is not None
+    return keras and variable.dtype is not other.dtype
 
 
 def _swap(function: Operator) -> Operator:
@@ -350,34 +358,32 @@ def _through_value(method: Callable[..., Any]) -> Callable[..., Any]:
     return operator
 
 
-def _arithmetic_of_variable(name: str, method: Operator) -> Operator:
-    """The same for arithmetic; an operand whose operation it is gets the variable itself."""
-    reflected = f"__r{name}__"
+def _of_variable(name: str, method: Operator) -> Operator:
+    """A Variable's operator of two operands works on its value; that of a variable of Keras, with
+    an operand of another dtype, is Keras's function. An operand whose operation it is gets the
+    variable itself."""
+    reflected = f"__r{name[2:]}"
+    others = name.strip("_").endswith(("and", "or", "xor", "mod"))  # have rules of their own
 
     def operator(self: Variable, other: Any) -> Any:
-        if _wants_it(other) and hasattr(type(other), reflected):
+        if hasattr(type(other), reflected) and _wants_it(other):
             return getattr(other, reflected)(self)
         value = self.read_value()
-        if self.path is not None:
-            value, other = _as_keras(value, other)
+        if self.path is not None and (others or _differs(value, other)):
+            return Variable._promoted.get(name, method)(value, other)
         return method(value, other)
 
     return operator
 
 
-def _as_keras(value: Tensor, other: Any) -> tuple[Tensor, Any]:
-    """The value of a variable of Keras and another operand, in the dtype that Keras gives them: a
-    float's beside an integer, else the wider one."""
-    if isinstance(other, float) and value.dtype.is_integer:
-        other = convert_to_tensor(other)
-    dtype = other.dtype if isinstance(other, Tensor | Variable) else value.dtype
-    if dtype is value.dtype:
-        return value, other
-    ranks = [(d.is_complex, d.is_floating, not d.is_bool, d.size) for d in (value.dtype, dtype)]
-    if dtypes.string in (dtype, value.dtype) or ranks[0] == ranks[1]:
-        return value, other  # which are refused
-    wide = value.dtype if ranks[0] > ranks[1] else dtype
-    return cast(value, wide), cast(other, wide)
+def _differs(value: Tensor, other: Any) -> bool:
+    """Whether a variable's value and another operand may have a common dtype that is not that of
+    the value, or operators of their own beside floats."""
+    if isinstance(other, Tensor | Variable | np.ndarray | np.generic):
+        return not (value.dtype.is_floating and other.dtype == value.dtype)
+    if type(other) in (int, float):
+        return not value.dtype.is_floating
+    return isinstance(other, bool | complex | list | tuple)
 
 
 # What classes that stand for tensors forward to them, beside arithmetic and comparisons.
@@ -478,7 +484,7 @@ def promote_as_numpy() -> None:
                 promoting = _named(method, _promoting(known))
                 promoting.promotes = True
                 setattr(Tensor, method, promoting)
-                setattr(Variable, method, _through_value(promoting))
+                setattr(Variable, method, _of_variable(method, promoting))
 
 
 def _promoting(function: Operator) -> Operator:
@@ -514,14 +520,15 @@ def install() -> None:
     Tensor.OVERLOADABLE_OPERATORS = _overloadable()
     for name in {*_overloadable(), "__divmod__", "__rdivmod__", "__round__"}:
         setattr(UnrankedTensor, name, _of_any_rank(name))
+    binary = _overloadable() - _ACCESS
     for name, method in _methods().items():
         setattr(Tensor, name, method)
         if name == "__setitem__":
             setattr(Variable, name, method)
         elif name == "__iter__":
             setattr(Variable, name, _iter_variable)
-        elif name[2:-2] in _ARITHMETIC or name[2:-2] in _ORDER:
-            setattr(Variable, name, _arithmetic_of_variable(name[2:-2], method))
+        elif name in binary:
+            setattr(Variable, name, _of_variable(name, method))
         elif name not in ("__getitem__", "item", "tolist", "set_shape"):
             setattr(Variable, name, _through_value(method))
 

@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
 from treadle.core import errors, locks
 from treadle.core.context import context, count_modes, naming, placed, recording, taping
@@ -292,6 +292,9 @@ class Variable(metaclass=_CreatedVariable):
     spec: ResourceSpec
 
     __array_priority__ = 100
+    # Operators of variables of Keras, which have a path, with operands of other dtypes: `keras.ops`
+    # puts its functions here, which know Keras's common dtypes.
+    _promoted: ClassVar[dict[str, Callable[[Any, Any], Any]]] = {}
 
     def __init__(
         self,
@@ -523,8 +526,9 @@ class Variable(metaclass=_CreatedVariable):
         read_value: bool = True,
     ) -> Variable:
         """Add `delta` to the value."""
-        value, other = self._terms(delta)
-        found = self.assign(value + other)
+        own = self.path is not None  # a variable of Keras
+        value = self + delta if own else self.read_value() + self._delta(delta)
+        found = self.assign(value)
         if read_value or context.recorder is not None:
             return found
         return None  # type: ignore[return-value]
@@ -537,8 +541,9 @@ class Variable(metaclass=_CreatedVariable):
         read_value: bool = True,
     ) -> Variable:
         """Subtract `delta` from the value."""
-        value, other = self._terms(delta)
-        found = self.assign(value - other)
+        own = self.path is not None  # a variable of Keras
+        value = self - delta if own else self.read_value() - self._delta(delta)
+        found = self.assign(value)
         if read_value or context.recorder is not None:
             return found
         return None  # type: ignore[return-value]
@@ -547,14 +552,6 @@ class Variable(metaclass=_CreatedVariable):
         """A value for a variable of Keras: whatever its dtype is, the variable keeps its own."""
         tensor = convert_to_tensor(value, dtype_hint=self.dtype)
         return tensor if tensor.dtype is self.dtype else cast(tensor, self.dtype)
-
-    def _terms(self, delta: Any) -> tuple[Any, Any]:
-        """The value, and what is added to it; for a variable of Keras in their common dtype."""
-        value, other = self.read_value(), self._delta(delta)
-        if self.path is None or other.dtype is value.dtype:
-            return value, other
-        wide = other.dtype if other.dtype.is_floating and value.dtype.is_integer else value.dtype
-        return cast(value, wide), cast(other, wide)
 
     def _delta(self, delta: Any) -> Tensor:
         tensor = convert_to_tensor(delta, dtype_hint=self.dtype)

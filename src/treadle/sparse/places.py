@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.errors import InvalidArgumentError
@@ -11,7 +14,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops import asserts
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.dims import dims_tensor, elements_of
+from treadle.ops.dims import dims_tensor, elements_of, resolve
 from treadle.ops.elementwise.arithmetic import maximum, minimum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.gather import gather, unsorted_segment_sum
@@ -134,6 +137,13 @@ def _shaped(
     return found
 
 
+def _known_size(size: Tensor) -> int | None:
+    """A size, where the trace knows it."""
+    found = resolve(size)
+    value = None if found is None else found[()]
+    return int(value) if isinstance(value, int | np.integer) else None
+
+
 def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     """The same elements in another shape, of which one size may be -1.
 
@@ -143,7 +153,7 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     x = as_sparse(sp_input)
     old = sizes_of(x)
     new = [cast(size, dtypes.int64) for size in elements_of(shape)]
-    known = [int(s) if not s.is_symbolic else None for s in new]
+    known = [_known_size(s) for s in new]
     total = reduce_prod(stack(old)) if old else cast(1, dtypes.int64)
     if -1 in known:
         others = [s for s, k in zip(new, known, strict=True) if k != -1]
@@ -153,6 +163,9 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
         new[known.index(-1)] = total // maximum(rest, cast(1, dtypes.int64))
     numbers = numbered(x.indices, old)
     static = [None if k == -1 else k for k in known]
+    inside: list[Any] = list(x.shape)
+    if known.count(-1) == 1 and None not in (*known, *inside) and 0 not in known:
+        static[known.index(-1)] = math.prod(inside) // -math.prod(d or 0 for d in known)
     whole = reduce_prod(stack(new)) if new else cast(1, dtypes.int64)
     checked(total == whole, "Cannot reshape a sparse tensor to a shape of another size")
     return _shaped(places_of(numbers, new), x.values, new, static)

@@ -28,6 +28,7 @@ from treadle.runtime.options import Options
 from treadle.runtime.symbols import checked_on_entry, symbol_sources
 from treadle.tracing import settings
 from treadle.tracing.function_type import FunctionType
+from treadle.tracing.implementations import take_over
 from treadle.tracing.mirrors import Mirror, MirroredProgram
 from treadle.tracing.program_runs import run_program
 from treadle.tracing.programs import Programs
@@ -63,6 +64,7 @@ class ConcreteFunction:
         unranked: the signature with unknown ranks that it was made for, if there is one.
         retrace: traces the Python function for specs of the tensor arguments; None where there is
             no such function.
+        attributes: as given to `function`.
         alike: for each variable among the arguments a number, the same one where the trace has one
             variable; captured ones, which the trace takes to be others, have the lower numbers.
         as_function: makes a `Function` of a Python function (set by `tracing.function`).
@@ -120,6 +122,7 @@ class ConcreteFunction:
         self._guards: list[tuple[Dim, Dim]] | None = None
         self._stretched: dict[Any, ConcreteFunction | None] = {}  # by the specs of arguments
         self.retrace: Callable[[Sequence[Any]], ConcreteFunction] | None = None
+        self.attributes: Mapping[str, Any] = {}
 
     # -- description -------------------------------------------------------------------------
 
@@ -177,8 +180,9 @@ class ConcreteFunction:
         return results_of(self._trace.structure, [public_leaf(spec) for spec in self.outputs])
 
     def add_to_graph(self, g: Any = None, overwrite: bool = False) -> None:
-        """Nothing: graphs do not keep functions by names, calls of this one are a part of them.
-        For programs of TensorFlow."""
+        """Let a call that this trace has made be of this function, where that is for the device:
+        see `implementations`. Else nothing: graphs do not keep functions by names."""
+        take_over(self.attributes, self)
 
     def add_gradient_functions_to_graph(self, g: Any = None) -> None:
         """Nothing, as `add_to_graph`."""

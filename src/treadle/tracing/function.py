@@ -7,7 +7,7 @@ import functools
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MethodType
 from typing import Any
 
@@ -31,6 +31,7 @@ from treadle.tracing.array_arguments import refuse_changed_arrays
 from treadle.tracing.cache import Entry, TraceCache
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.graph_size import operations, warn_of_unrolled_loop
+from treadle.tracing.implementations import note_call
 from treadle.tracing.locks import TraceLock
 from treadle.tracing.methods import SignatureOfPython, WeakMethod
 from treadle.tracing.plans import Plans
@@ -71,8 +72,10 @@ class Function:
         reduce_retracing: bool = False,
         name: str | None = None,
         max_traces: int | None = None,
+        attributes: Mapping[str, Any] | None = None,
     ) -> None:
         self.python_function = python_function
+        self._attributes = attributes or {}
         self._autograph = autograph
         self._jit_compile = jit_compile
         self._reduce_retracing = reduce_retracing
@@ -166,7 +169,10 @@ class Function:
         leaves = [
             leaf for leaf, spec in zip(arguments.leaves, concrete.leaf_specs, strict=True) if spec
         ]
-        return concrete.call_flat(leaves)
+        result = concrete.call_flat(leaves)
+        if self._attributes:
+            note_call(self._attributes, leaves, result)
+        return result
 
     def _add_plan(
         self, concrete: ConcreteFunction, arguments: Arguments, args: Any, kwargs: dict[str, Any]
@@ -312,6 +318,7 @@ class Function:
         concrete = ConcreteFunction(
             traced, arguments, self._signature, self._programs, record.number, told_apart, fixed
         )
+        concrete.attributes = self._attributes
         if concrete.has_open_dims:
             concrete.retrace = self._retracing(arguments, record.number)
         if any(getattr(c, "is_symbolic", False) for c in traced.graph.captures):
@@ -533,7 +540,7 @@ class Function:
     def _reduced(self) -> tuple[Any, ...]:
         options = (
             self._signature.input_signature, self._autograph, self._jit_compile,
-            self._reduce_retracing, self._name, self._max_traces,
+            self._reduce_retracing, self._name, self._max_traces, self._attributes,
         )  # fmt: skip
         return Function, (self.python_function, *options)
 

@@ -422,6 +422,7 @@ class GroupQueryAttention(_Heads):
 
     def build(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:  # type: ignore[override]
         key_shape = value_shape if key_shape is None else key_shape
+        self.compute_output_shape(query_shape, value_shape, key_shape)
         own = (None, self.num_query_heads, self.head_dim)
         shared = (None, self.num_key_value_heads, self.head_dim)
         into = "bqm,muh->bquh"
@@ -463,4 +464,11 @@ class GroupQueryAttention(_Heads):
     def compute_output_shape(  # type: ignore[override]
         self, query_shape: Any, value_shape: Any, key_shape: Any = None
     ) -> Any:
+        key_shape = value_shape if key_shape is None else key_shape
+        if query_shape[-1] != value_shape[-1] or value_shape[1:-1] != key_shape[1:-1]:
+            raise ValueError(
+                f'Layer "{self.name}" (GroupedQueryAttention): the last axes of query and value '
+                "must be equal, and all axes of value and key but the last one: their shapes are "
+                f"{query_shape}, {value_shape} and {key_shape}"
+            )
         return tuple(query_shape)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import inspect
-import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +16,6 @@ from treadle.keras import (
     constraints,
     dtype_policies,
     initializers,
-    learning_phase,
     naming,
     random,
     regularizers,
@@ -28,26 +25,18 @@ from treadle.keras import (
     variables,
 )
 from treadle.keras.dtype_policies import casting
-from treadle.keras.layers import symbolic
+from treadle.keras.layers import holdings, symbolic
+from treadle.keras.layers.arguments import (
+    as_lists,
+    calls,
+    of_lists,
+    parameters_of,
+    shapes_of,
+)
+from treadle.keras.layers.input_spec import check_inputs
 from treadle.keras.layers.removed import REMOVED
 from treadle.keras.masks import mask_of, set_mask
-from treadle.keras.metrics.base import Metric
 from treadle.module import operation_scope
-
-
-class _CallState(threading.local):
-    """The layers being called: the `training` values, innermost last, and the outermost layer."""
-
-    training: tuple[Any, ...] = ()
-    outermost: Layer | None = None
-
-
-_calls = _CallState()
-
-
-def training_of_the_call() -> Any:
-    """Whether the innermost layer that is being called trains, as far as that was said."""
-    return _calls.training[-1] if _calls.training else learning_phase.trains()
 
 
 def _of_names(kind: Any, value: Any) -> Any:
@@ -55,40 +44,6 @@ def _of_names(kind: Any, value: Any) -> Any:
     if value is None:
         return kind.NONE
     return kind[value.upper()] if isinstance(value, str) else value
-
-
-class _Parameters(NamedTuple):
-    """What matters of the signature of `call` or `build`."""
-
-    names: tuple[str, ...]  # of what may be given by position
-    training_at: int | None  # the position of `training`; None: keyword only or absent
-    takes_training: bool
-    trains: bool  # the default of `training`, False where there is none
-    masks: tuple[tuple[str, str], ...]  # a parameter that takes a mask, and whose mask that is
-
-    def by_name(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by the names of their parameters."""
-        return dict(zip(self.names, args, strict=False)) | dict(kwargs)
-
-
-_signatures: dict[Any, _Parameters] = {}
-
-
-def _parameters(function: Callable[..., Any]) -> _Parameters:
-    key = getattr(function, "__func__", function)
-    found = _signatures.get(key)
-    if found is None:
-        parameters = inspect.signature(function).parameters
-        names = tuple(n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD)
-        position = names.index("training") if "training" in names else None
-        masks = [(f"{n}_mask", n) for n in names if f"{n}_mask" in parameters]
-        if "mask" in parameters and names:
-            masks.append(("mask", names[0]))
-        takes = "training" in parameters
-        trains = takes and parameters["training"].default is True
-        found = _Parameters(names, position, takes, trains, tuple(masks))
-        _signatures[key] = found
-    return found
 
 
 _KINDS: dict[str, Callable[[Any], Any]] = {
@@ -102,7 +57,7 @@ def _as_data(value: Any) -> Any:
     if type(value) in (tuple, list):
         return type(value)(map(_as_data, value))
     if callable(value) and not hasattr(value, "get_config"):
-        name = activations.serialize(value)
+        name = getattr(value, "__name__", "")
         return name if getattr(activations, name, None) is value else value
     described = hasattr(value, "get_config") and not isinstance(value, type)
     return serialization.serialize_keras_object(value) if described else value
@@ -111,7 +66,7 @@ def _as_data(value: Any) -> Any:
 def _then_built(build: Callable[..., Any]) -> Callable[..., Any]:
     """A layer's `build`, after which a call of the layer does not build it once more."""
 
-    parameters = _parameters(build)
+    parameters = parameters_of(build)
 
     @functools.wraps(build)
     def build_once(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -125,6 +80,10 @@ def _then_built(build: Callable[..., Any]) -> Callable[..., Any]:
             self._build_shapes = dict.fromkeys(parameters.names[1:2])
 
     return build_once
+
+
+class UnknownArgumentError(TypeError, ValueError):
+    """A class has no such arguments. Keras 2 raised the first of these, Keras 3 the other one."""
 
 
 class Layer(td.Module):
@@ -209,7 +168,8 @@ class Layer(td.Module):
         self.activity_regularizer = regularizers.get(activity_regularizer)
         if kwargs:
             unknown = ", ".join(sorted(kwargs))
-            raise TypeError(f"{type(self).__name__} got unsupported arguments: {unknown}")
+            name_of = type(self).__name__
+            raise UnknownArgumentError(f"{name_of} got unsupported arguments: {unknown}")
         if not isinstance(trainable, bool):
             raise ValueError(
                 "Expected argument `trainable` to be a boolean, but received: "
@@ -309,18 +269,7 @@ class Layer(td.Module):
     @property
     def metrics(self) -> list[Any]:
         """The metrics in attributes of the layer and of the layers in it."""
-        return self._metrics_inside()
-
-    def _metrics_inside(self) -> list[Any]:
-        found: dict[int, Any] = {}
-        for _, value in self._attribute_items():
-            for leaf in _listed_in(value):
-                if isinstance(leaf, Metric):
-                    found.setdefault(id(leaf), leaf)
-        for inner in self._own()[1]:
-            if isinstance(inner, Layer):
-                found |= {id(m): m for m in inner._metrics_inside() if id(m) not in found}
-        return list(found.values())
+        return self._holdings.metrics
 
     @property
     def metrics_variables(self) -> list[td.Variable]:
@@ -409,7 +358,7 @@ class Layer(td.Module):
 
     def _trackable_children(self) -> dict[str, Any]:
         found = super()._trackable_children()
-        known = {id(leaf) for leaf in self._leaves()}
+        known = {id(leaf) for leaf in holdings.leaves(self)}
         rest = [v for v in self._added_weights if id(v) not in known]
         return found | {f"weight-{number}": v for number, v in enumerate(rest)}
 
@@ -417,23 +366,14 @@ class Layer(td.Module):
         """Other names that checkpoints may have: Keras's Dense has ``_kernel``."""
         return (f"_{name}",)
 
-    def _leaves(self) -> Iterable[Any]:
-        for _, value in self._attribute_items():
-            if isinstance(value, Layer | td.Variable | td.Module):
-                yield value
-            elif isinstance(value, list | tuple | dict) and value:
-                yield from td.nest.flatten(value)
+    @property
+    def _holdings(self) -> holdings.Holdings:
+        """What the layer's attributes hold."""
+        return holdings.Holdings(self)
 
     def _kept_variables(self) -> list[td.Variable]:
         """The own variables in the order of files: those that training changes first."""
-        return self._trained_first(self._own()[0])
-
-    def _trained_first(self, variables: list[td.Variable]) -> list[td.Variable]:
-        """Those that training changes, or would if they were not frozen, before the others."""
-        held = {id(v) for v in self._held}
-        trained = [v.trainable or id(v) in held for v in variables]
-        first = [v for v, own in zip(variables, trained, strict=True) if own]
-        return first + [v for v, own in zip(variables, trained, strict=True) if not own]
+        return self._holdings.trained_first()
 
     def save_own_variables(self, store: Any) -> None:
         """Put the values of the layer's own variables into a store of a file, by numbers.
@@ -469,17 +409,6 @@ class Layer(td.Module):
     def _loaded(self) -> None:
         """What remains to be done when the own variables come from a file."""
 
-    def _own(self) -> tuple[list[td.Variable], list[td.Module]]:
-        """The variables and modules held directly, each once."""
-        variables: dict[int, td.Variable] = {id(v): v for v in self._added_weights}
-        modules: dict[int, td.Module] = {}
-        for leaf in self._leaves():
-            if isinstance(leaf, td.Variable):
-                variables.setdefault(id(leaf), leaf)
-            elif isinstance(leaf, td.Module):
-                modules.setdefault(id(leaf), leaf)
-        return list(variables.values()), list(modules.values())
-
     def _flatten_layers(
         self, include_self: bool = True, recursive: bool = True
     ) -> Iterator[Layer]:
@@ -488,7 +417,7 @@ class Layer(td.Module):
         if include_self:
             yield self
         seen = {id(self)}
-        waiting = [inner for inner in self._own()[1] if isinstance(inner, Layer)]
+        waiting = self._holdings.layers
         while waiting:
             layer = waiting.pop(0)
             if id(layer) in seen:
@@ -496,33 +425,15 @@ class Layer(td.Module):
             seen.add(id(layer))
             yield layer
             if recursive:
-                inside = [inner for inner in layer._own()[1] if isinstance(inner, Layer)]
-                waiting = inside + waiting
+                waiting = layer._holdings.layers + waiting
 
     @property
     def _seed_generators(self) -> list[random.SeedGenerator]:
         """The generators in attributes of the layer, by Keras's name."""
-        values = (leaf for _, value in self._attribute_items() for leaf in _listed_in(value))
-        found = {id(v): v for v in values if isinstance(v, random.SeedGenerator)}
-        return list(found.values())
-
-    def _collect(self, found: dict[int, tuple[td.Variable, bool]], trainable: bool) -> None:
-        """Every weight once, with whether it is trainable here."""
-        variables, modules = self._own()
-        trainable = trainable and self._trainable
-        for variable in self._trained_first(variables):
-            found.setdefault(id(variable), (variable, trainable and variable.trainable))
-        for module in modules:
-            if isinstance(module, Layer):
-                module._collect(found, trainable)
-            else:
-                for variable in module.variables:
-                    found.setdefault(id(variable), (variable, trainable and variable.trainable))
+        return self._holdings.generators
 
     def _all_weights(self) -> list[tuple[td.Variable, bool]]:
-        found: dict[int, tuple[td.Variable, bool]] = {}
-        self._collect(found, True)
-        return list(found.values())
+        return list(self._holdings.collect_weights({}).values())
 
     @property
     def weights(self) -> list[td.Variable]:
@@ -539,29 +450,10 @@ class Layer(td.Module):
         """Frozen weights, statistics and counters."""
         return [v for v, trainable in self._all_weights() if not trainable]
 
-    def _collect_variables(self, found: dict[int, td.Variable]) -> None:
-        """The weights and, after those of each layer, the states of its seed generators."""
-        variables, modules = self._own()
-        ordered = self._trained_first(variables) + [
-            leaf.state
-            for _, value in self._attribute_items()
-            for leaf in _listed_in(value)
-            if isinstance(leaf, random.SeedGenerator)
-        ]
-        for variable in ordered:
-            found.setdefault(id(variable), variable)
-        for module in modules:
-            if isinstance(module, Layer):
-                module._collect_variables(found)
-            else:
-                found.update((id(v), v) for v in module.variables if id(v) not in found)
-
     @property
     def variables(self) -> list[td.Variable]:  # type: ignore[override]
         """The weights, and the states of `keras.random.SeedGenerator`s in attributes."""
-        found: dict[int, td.Variable] = {}
-        self._collect_variables(found)
-        return list(found.values())
+        return list(self._holdings.collect_variables({}).values())
 
     @property
     def trainable_variables(self) -> list[td.Variable]:  # type: ignore[override]
@@ -580,18 +472,18 @@ class Layer(td.Module):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         self._trainable = bool(value)
+        inside = self._holdings
         if value:
             for variable in self._held:
                 variable.trainable = True
             self._held = []
         else:
-            own = [v for v in self._own()[0] if v.trainable]
+            own = [v for v in inside.variables if v.trainable]
             for variable in own:
                 variable.trainable = False
             self._held = [*self._held, *own]
-        for module in self._own()[1]:
-            if isinstance(module, Layer):
-                module.trainable = value
+        for layer in inside.layers:
+            layer.trainable = value
 
     def get_weights(self) -> list[Any]:
         """The weights' values as arrays."""
@@ -617,8 +509,17 @@ class Layer(td.Module):
             variable.assign(value)
 
     def count_params(self) -> int:
-        """The number of elements in all weights."""
-        return sum(v.shape.num_elements() or 0 for v in self.weights)
+        """The number of elements in all weights.
+
+        Raises:
+            ValueError: the layer is not built.
+        """
+        if not self.built:
+            raise ValueError(
+                f"You tried to call `count_params` on layer '{self.name}', but the layer isn't "
+                "built. You can build it manually via: `layer.build(input_shape)`."
+            )
+        return number_of_elements(self)
 
     # -- losses ----------------------------------------------------------------------------------
 
@@ -634,8 +535,8 @@ class Layer(td.Module):
                 "weight to add_weight as regularizer="
             )
         self._call_losses.append(loss)
-        if _calls.outermost is not None:
-            _calls.outermost._loss_layers.append(self)
+        if calls.outermost is not None:
+            calls.outermost._loss_layers.append(self)
 
     @property
     def losses(self) -> list[td.Tensor]:
@@ -647,9 +548,8 @@ class Layer(td.Module):
             if variable.trainable
         ]
         found += self._call_losses
-        for module in self._own()[1]:
-            if isinstance(module, Layer):
-                found += module.losses
+        for layer in self._holdings.layers:
+            found += layer.losses
         return found
 
     # -- calling ---------------------------------------------------------------------------------
@@ -758,7 +658,7 @@ class Layer(td.Module):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if symbolic.among(args, kwargs):
             return symbolic.call(self, args, kwargs)
-        parameters = _parameters(self.call)
+        parameters = parameters_of(self.call)
         if not args and parameters.names and parameters.names[0] in kwargs:
             args = (kwargs.pop(parameters.names[0]),)
         if args:
@@ -766,14 +666,14 @@ class Layer(td.Module):
         kwargs = {name: self._convert_further(value) for name, value in kwargs.items()}
         if not self.built:
             self._build_for(args, kwargs)
-        if self.input_spec is not None and args:
-            self._check_input(args[0])
-        args, kwargs, training = self._with_training(args, kwargs)
-        kwargs, mask = self._with_masks(parameters, args, kwargs)
-        before, outermost, read_in = _calls.training, _calls.outermost, casting.dtype
+        if args:
+            check_inputs(self, args[0])
+        kwargs, training = parameters.with_training(args, kwargs)
+        kwargs, mask = parameters.with_masks(args, kwargs)
+        before, outermost, read_in = calls.training, calls.outermost, casting.dtype
         owners = naming.scopes.owners
         try:  # without calls between a change and its end, an interrupt comes before or after both
-            _calls.training = (*before, training)
+            calls.training = (*before, training)
             naming.scopes.owners = naming.opened(self)
             if outermost is None:
                 self._start_outermost()
@@ -785,10 +685,10 @@ class Layer(td.Module):
                 self._penalize(outputs)
         finally:
             casting.dtype = read_in
-            _calls.training = before
-            _calls.outermost = outermost
+            calls.training = before
+            calls.outermost = outermost
             naming.scopes.owners = owners
-        self._output_shape = td.nest.map_structure(_shape_of, outputs)
+        self._output_shape = shapes_of(outputs)
         self._mask_outputs(args[0] if args else None, outputs, mask)
         return outputs
 
@@ -828,21 +728,6 @@ class Layer(td.Module):
                 penalty = td.math.divide_no_nan(penalty, count)
             self.add_loss(penalty)
 
-    def _with_masks(
-        self, parameters: _Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[dict[str, Any], Any]:
-        """The arguments with the masks that the parameters take, and the mask of the first one."""
-        given = parameters.by_name(args, kwargs)
-        for name, of in parameters.masks:
-            if given.get(name) is None and name not in parameters.names[: len(args)]:
-                found = td.nest.map_structure(mask_of, given.get(of))
-                if any(mask is not None for mask in td.nest.flatten(found)):
-                    kwargs[name] = given[name] = found
-        first = given.get("mask")
-        if first is None and args:
-            first = td.nest.map_structure(mask_of, args[0])
-        return kwargs, first
-
     def _mask_outputs(self, inputs: Any, outputs: Any, mask: Any) -> None:
         """Give the results the mask that `compute_mask` makes, where they have none."""
         known = any(part is not None for part in td.nest.flatten(mask))
@@ -868,7 +753,7 @@ class Layer(td.Module):
     _passes_masks: ClassVar[bool] = False
 
     def _start_outermost(self) -> None:
-        _calls.outermost = self
+        calls.outermost = self
         for restoration in self.__dict__.get("_restorations", ()):  # lists may have grown
             restoration.extend(self)
         self._forget_losses()
@@ -882,11 +767,11 @@ class Layer(td.Module):
     @property
     def _trains_by_default(self) -> bool:
         """Whether a call trains where nobody says otherwise."""
-        return _parameters(self.call).trains
+        return parameters_of(self.call).trains
 
     def _takes(self, name: str) -> bool:
         """Whether `call` has a parameter of this name."""
-        return name in _parameters(self.call).names
+        return name in parameters_of(self.call).names
 
     def _converted_call(self) -> Callable[..., Any]:
         """`call`, rewritten by AutoGraph while a function is traced: what the user wrote in it may
@@ -894,20 +779,6 @@ class Layer(td.Module):
         if td.inside_function() and not type(self).call.__module__.startswith("treadle."):
             return td.autograph.tf_convert(self.call)
         return self.call
-
-    def _with_training(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-        parameters = _parameters(self.call)
-        position = parameters.training_at
-        if position is not None and len(args) > position:
-            return args, kwargs, args[position]
-        training = kwargs.pop("training", None)
-        if training is None:
-            training = training_of_the_call()
-        if parameters.takes_training:
-            kwargs["training"] = parameters.trains if training is None else training
-        return args, kwargs, training
 
     def _convert(self, inputs: Any) -> Any:
         """Arrays as tensors, floats in the layer's dtype."""
@@ -958,61 +829,25 @@ class Layer(td.Module):
     def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Build the layer for the arguments of its first call. A `build` of several parameters, as
         ``build(query_shape, value_shape)``, is given the shapes of the arguments so named."""
-        parameters = _parameters(self.build).names
-        names = [n for n in parameters if n.endswith("_shape")]
-        if len(parameters) > 1 and not type(self).build.__module__.startswith("treadle."):
-            self._check_build(parameters)
+        parameters, of_call = parameters_of(self.build), parameters_of(self.call)
+        names = [n for n in parameters.names if n.endswith("_shape")]
+        own = type(self).build.__module__.startswith("treadle.")
+        if len(parameters.names) > 1 and not own:
+            parameters.refuse_other_shapes(of_call, self)
         if len(names) < 2:
             self._build(args[0] if args else None)
             return
-        given = _parameters(self.call).by_name(args, kwargs)
+        given = of_call.by_name(args, kwargs)
         shapes = {n: given.get(n.removesuffix("_shape")) for n in names}
-        self.build(**{n: _shapes_of(x) for n, x in shapes.items() if x is not None})
+        self.build(**{n: shapes_of(x) for n, x in shapes.items() if x is not None})
         self.built = True
 
-    def _check_build(self, parameters: tuple[str, ...]) -> None:
-        """Refuse a `build` of several parameters that are not shapes of those of `call`."""
-        taken = _parameters(self.call).names
-        for name in parameters:
-            if not name.endswith("_shape"):
-                fault = f"the argument `{name}`, which does not end in `_shape`"
-            elif name.removesuffix("_shape") not in taken:
-                fault = f"`{name}`, but `call()` does not have argument `{name[:-6]}`"
-            else:
-                continue
-            raise ValueError(
-                f"For a `build()` method with more than one argument, all arguments should be the "
-                f"shapes of arguments of `call()`, named after them with the suffix `_shape`. For "
-                f"layer '{self.name}' of class {type(self).__name__} found {fault}."
-            )
-
     def _build(self, inputs: Any) -> None:
-        if self.input_spec is not None:
-            self._check_input(inputs)
-        shape = _shapes_of(inputs)
+        check_inputs(self, inputs)
+        shape = shapes_of(inputs)
         self.build(shape)
         self.built = True  # also where `build` is that of a class beside Layer
         self._build_shapes = {"input_shape": shape}
-
-    def _check_input(self, inputs: Any) -> None:
-        leaves = td.nest.flatten(inputs)
-        specs: Any = self.input_spec
-        if isinstance(specs, Mapping):
-            specs = [specs[key] for key in sorted(specs)]  # in the order of `flatten`
-        elif not isinstance(specs, list | tuple):
-            specs = [specs] * len(leaves)
-        if len(specs) != len(leaves):
-            raise ValueError(
-                f'Layer "{self.name}" expects {len(specs)} input(s), but it received {len(leaves)} '
-                f"input tensors. Inputs received: {inputs}"
-            )
-        for i, (spec, leaf) in enumerate(zip(specs, leaves, strict=True)):
-            fault = None if spec is None or leaf is None else spec.fault(leaf)
-            if fault:
-                raise ValueError(
-                    f'Input {i} of layer "{self.name}" ({type(self).__name__}) is incompatible '
-                    f"with the layer: {fault}. Full shape received: {leaf.shape}"
-                )
 
     # -- configuration ---------------------------------------------------------------------------
 
@@ -1055,7 +890,7 @@ class Layer(td.Module):
 
     def get_build_config(self) -> dict[str, Any] | None:
         """The shapes of the inputs that the weights were made for; None where there are none."""
-        known = {name: _listed(s) for name, s in self._build_shapes.items() if s is not None}
+        known = {name: as_lists(s) for name, s in self._build_shapes.items() if s is not None}
         if not known:
             return {"input_shape": None} if self._build_shapes else None
         return {"input_shape": next(iter(known.values()))} if len(known) == 1 else {
@@ -1066,10 +901,10 @@ class Layer(td.Module):
         """Make the weights for the shapes that `get_build_config` gave."""
         shapes = config.get("shapes_dict")
         if shapes is not None and not self.built:
-            self.build(**{name: _as_shape(shape) for name, shape in shapes.items()})
+            self.build(**{name: of_lists(shape) for name, shape in shapes.items()})
         if "input_shape" in config and not self.built:
             shape = config["input_shape"]
-            self.build(None if shape is None else _as_shape(shape))
+            self.build(None if shape is None else of_lists(shape))
 
     @property
     def input(self) -> Any:
@@ -1095,48 +930,20 @@ class Layer(td.Module):
         """The shape of the output (None where it varies): of the first call on what `keras.Input`
         gave, else of the last call."""
         if self._nodes:
-            return td.nest.map_structure(_shape_of, self._nodes[0].outputs)
+            return shapes_of(self._nodes[0].outputs)
         return self._output_shape
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"
 
 
-def _listed_in(value: Any) -> Iterable[Any]:
-    """What a list, tuple or dict in an attribute holds; or the value itself."""
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list | tuple) else (value,)
-
-
-def _shape_of(value: Any) -> Any:
-    return tuple(value.shape) if hasattr(value, "shape") else None
+def number_of_elements(layer: Layer) -> int:
+    """The number of elements in all weights that there are."""
+    return sum(v.shape.num_elements() or 0 for v in layer.weights)
 
 
 # Arguments that say what examples are like; models keep it.
 _OF_EXAMPLES = ("input_shape", "input_dim", "input_length", "name", "trainable", "dtype")
-
-
-def _listed(shape: Any) -> Any:
-    """A shape, or a structure of shapes, as lists."""
-    if isinstance(shape, dict):
-        return {name: _listed(inner) for name, inner in shape.items()}
-    if isinstance(shape, list | tuple | td.TensorShape):
-        return [_listed(inner) for inner in shape]
-    return shape if shape is None else int(shape)
-
-
-def _as_shape(listed: Any) -> Any:
-    """A list of sizes as a tuple, in a structure of such lists."""
-    if isinstance(listed, dict):
-        return {name: _as_shape(inner) for name, inner in listed.items()}
-    if any(isinstance(inner, list | dict) for inner in listed):
-        return [_as_shape(inner) for inner in listed]
-    return tuple(listed)
-
-
-def _shapes_of(value: Any) -> Any:
-    return td.nest.map_structure(_shape_of, value)
 
 
 # Programs of Keras read and write the mask of a tensor so.

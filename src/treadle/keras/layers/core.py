@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import treadle as td
-from treadle.keras import activations, quantizers, regularizers
+from treadle.keras import activations, quantizers, regularizers, sparse
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.input_spec import InputSpec
 from treadle.keras.layers.lora import Table
@@ -557,13 +557,13 @@ class Flatten(Layer):
     def call(self, inputs: Any) -> td.Tensor:
         rank = len(inputs.shape)
         if rank == 1:
-            return inputs[:, None]  # type: ignore[no-any-return]
+            return sparse.expand_dims(inputs, 1)  # type: ignore[no-any-return]
         if self.data_format == "channels_first" and rank > 2:
-            inputs = td.transpose(inputs, [0, *range(2, rank), 1])
+            inputs = sparse.transpose(inputs, [0, *range(2, rank), 1])
         size = inputs.shape[1:].num_elements()
         if size is None:
-            return td.reshape(inputs, [td.shape(inputs)[0], -1])
-        return td.reshape(inputs, [-1, size])
+            return sparse.reshape(inputs, [td.shape(inputs)[0], -1])  # type: ignore[no-any-return]
+        return sparse.reshape(inputs, [-1, size])  # type: ignore[no-any-return]
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         rest = input_shape[1:]
@@ -591,7 +591,9 @@ class Reshape(Layer):
         target = self.compute_output_shape(tuple(inputs.shape))[1:]
         if None in target:
             target = self.target_shape
-        return td.reshape(inputs, [td.shape(inputs)[0], *target])
+        count = inputs.shape[0]
+        first = td.shape(inputs)[0] if count is None else count
+        return sparse.reshape(inputs, [first, *target])  # type: ignore[no-any-return]
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         target, rest = self.target_shape, input_shape[1:]
@@ -619,7 +621,7 @@ class Permute(Layer):
         self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
-        return td.transpose(inputs, [0, *self.dims])
+        return sparse.transpose(inputs, [0, *self.dims])  # type: ignore[no-any-return]
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (input_shape[0], *(input_shape[d] for d in self.dims))

@@ -90,3 +90,31 @@ class InputSpec:
         # As in Keras, an axis that only one of both has is not compared.
         pairs = zip(expected, found, strict=False)
         return all(a == b or None in (a, b) for a, b in pairs)
+
+
+def check_inputs(layer: Any, inputs: Any) -> None:
+    """Refuse inputs that are not what a layer says of them.
+
+    Raises:
+        ValueError: there are more or less of them, or one is another one.
+    """
+    specs: Any = layer.input_spec
+    if specs is None:
+        return
+    leaves = td.nest.flatten(inputs)
+    if isinstance(specs, Mapping):
+        specs = [specs[key] for key in sorted(specs)]  # in the order of `flatten`
+    elif not isinstance(specs, list | tuple):
+        specs = [specs] * len(leaves)
+    if len(specs) != len(leaves):
+        raise ValueError(
+            f'Layer "{layer.name}" expects {len(specs)} input(s), but it received {len(leaves)} '
+            f"input tensors. Inputs received: {inputs}"
+        )
+    for i, (spec, leaf) in enumerate(zip(specs, leaves, strict=True)):
+        fault = None if spec is None or leaf is None else spec.fault(leaf)
+        if fault:
+            raise ValueError(
+                f'Input {i} of layer "{layer.name}" ({type(layer).__name__}) is incompatible with '
+                f"the layer: {fault}. Full shape received: {leaf.shape}"
+            )

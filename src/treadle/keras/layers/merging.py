@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import treadle as td
 from treadle.keras.layers.base import Layer
 from treadle.keras.masks import mask_of
+from treadle.keras.sparse import concat, dense, expand_dims, is_sparse, taking_sparse
 
 
 class _Merge(Layer):
@@ -64,7 +65,7 @@ def _expanded(inputs: list[td.Tensor]) -> list[td.Tensor]:
     rank = max(len(x.shape) for x in inputs)
     for number, x in enumerate(inputs):
         for _ in range(rank - len(x.shape)):
-            x = td.expand_dims(x, 1)
+            x = expand_dims(x, 1)
         inputs[number] = x
     return inputs
 
@@ -100,7 +101,7 @@ def _like(mask: Any, x: td.Tensor) -> td.Tensor:
 class Add(_Elementwise):
     """The sum of the inputs."""
 
-    _function = staticmethod(td.add)
+    _function = staticmethod(taking_sparse("add", td.add))
 
 
 class Multiply(_Elementwise):
@@ -109,7 +110,7 @@ class Multiply(_Elementwise):
     What a mask leaves out of one input counts as 1; where all are left out the result is 0.
     """
 
-    _function = staticmethod(td.multiply)
+    _function = staticmethod(taking_sparse("multiply", td.multiply))
 
     def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
         masks = [mask_of(x) for x in inputs]
@@ -125,27 +126,30 @@ class Multiply(_Elementwise):
 class Maximum(_Chosen):
     """The largest of the inputs, element by element."""
 
-    _function = staticmethod(td.maximum)
+    _function = staticmethod(taking_sparse("maximum", td.maximum))
 
 
 class Minimum(_Chosen):
     """The smallest of the inputs, element by element."""
 
-    _function = staticmethod(td.minimum)
+    _function = staticmethod(taking_sparse("minimum", td.minimum))
+
+
+_divide = taking_sparse("divide", td.divide)
 
 
 class Average(Add):
     """The mean of the inputs."""
 
     def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
-        return super()._merged(inputs) / len(inputs)
+        return _divide(super()._merged(inputs), len(inputs))  # type: ignore[no-any-return]
 
 
 class Subtract(_Elementwise):
     """The first of two inputs less the second."""
 
     _least = 2
-    _function = staticmethod(td.subtract)
+    _function = staticmethod(taking_sparse("subtract", td.subtract))
 
     def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
         if len(inputs) != 2:
@@ -166,13 +170,7 @@ class Concatenate(_Merge):
         self.axis = axis
 
     def _merged(self, inputs: list[td.Tensor]) -> Any:
-        sparse = [hasattr(x, "dense_shape") for x in inputs]
-        if all(sparse):
-            return td.sparse.concat(self.axis, inputs)
-        if any(sparse):
-            pairs = zip(sparse, inputs, strict=True)
-            inputs = [td.sparse.to_dense(x) if is_sparse else x for is_sparse, x in pairs]
-        return td.concat(inputs, self.axis)
+        return concat(inputs, self.axis)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The masks one after the other, along the axis that they have of the inputs; where an
@@ -209,7 +207,7 @@ class Dot(_Merge):
         self.axes, self.normalize = axes, normalize
 
     def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
-        x, y = inputs
+        x, y = map(dense, inputs)
         given = (self.axes, self.axes) if isinstance(self.axes, int) else tuple(self.axes)
         first, second = (axis % len(t.shape) for axis, t in zip(given, (x, y), strict=True))
         if self.normalize:
@@ -218,7 +216,8 @@ class Dot(_Merge):
         right = right[:second] + left[first] + right[second + 1 :]
         kept = "".join(c for c in left + right[1:] if c != left[first])
         result = td.einsum(f"{left},{right}->{kept}", x, y)
-        return td.expand_dims(result, -1) if len(kept) == 1 else result
+        result = td.expand_dims(result, -1) if len(kept) == 1 else result
+        return td.sparse.from_dense(result) if all(map(is_sparse, inputs)) else result  # type: ignore[return-value]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None."""

@@ -44,7 +44,7 @@ class _Normalization(Layer):
 
     def build(self, input_shape: Any) -> None:
         axes = self._axes(len(input_shape))
-        shape = [input_shape[a] for a in axes]
+        shape = [input_shape[a] for a in (axes if isinstance(self.axis, int) else self.axis)]
         if None in shape:
             named = axes[0] if len(axes) == 1 else axes
             raise ValueError(
@@ -69,7 +69,7 @@ class _Normalization(Layer):
         """A parameter with sizes of 1 where the inputs' other axes are."""
         rank = len(x.shape)
         axes = self._axes(rank)
-        if parameter is None or axes == list(range(rank - len(axes), rank)):
+        if parameter is None or axes == [rank - 1]:
             return parameter
         return td.reshape(parameter, [x.shape[i] if i in axes else 1 for i in range(rank)])
 
@@ -302,6 +302,11 @@ class LayerNormalization(_Normalization):
             )
         super().__init__(axis, epsilon, center, scale, **kwargs)
         self.rms_scaling = rms_scaling
+
+    def build(self, input_shape: Any) -> None:
+        if not isinstance(self.axis, int):
+            self.axis = sorted(self.axis)  # as Keras, whose files have sizes in this order
+        super().build(input_shape)
 
     def _build_weights(self, shape: list[int]) -> None:
         center, scale = self.center, self.scale

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras import dtype_policies, float8, quantizers
-from treadle.keras.layers.base import training_of_the_call
+from treadle.keras.layers.arguments import training_of_the_call
 from treadle.keras.layers.lora import Adaptable
 from treadle.keras.layers.table_forms import Form, InBytes, InHalfBytes, Sharing, matrix_of
 
@@ -88,6 +88,27 @@ class Quantizable(Adaptable):
         block = getattr(config, "block_size", None)
         policy = dtype_policies.quantized(config.mode, self._own_policy.name, block)
         self._keep_in(config, policy)
+
+    def quantized_build(self, input_shape: Any, mode: str, config: Any = None) -> None:
+        """Make what holds a table in another form: `quantize` and policies of layers do so.
+
+        Args:
+            input_shape: of the table.
+
+        Raises:
+            NotImplementedError: no such mode.
+        """
+        if mode not in quantizers.MODES:
+            raise NotImplementedError(
+                f"Invalid quantization mode. Expected one of {quantizers.MODES}. Received: {mode=}"
+            )
+        if mode == "float8":
+            self._build_float8()
+            return
+        self.quantization_config = quantizers.resolved(mode, config)
+        block = getattr(self.quantization_config, "block_size", None)
+        self._own_policy = dtype_policies.quantized(mode, self._own_policy.name, block)
+        self._build_quantized(tuple(input_shape))
 
     def _keep_in(self, config: Any, policy: Any) -> None:
         """Give the table the form of a configuration."""

@@ -279,12 +279,14 @@ class OwnCell(RNN):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "input_dim" in kwargs:  # Keras 2
             kwargs["input_shape"] = (kwargs.pop("input_length", None), kwargs.pop("input_dim"))
-        for way in ("implementation", "use_cudnn"):  # of several equal ones to compute it
-            kwargs.pop(way, None)
+        kwargs.pop("implementation", None)  # one of several equal ways to compute it
+        cudnn = kwargs.pop("use_cudnn", "auto")
         walk = {name: kwargs.pop(name) for name in self._of_walk if name in kwargs}
         own = {name: walk[name] for name in ("dtype", "trainable") if name in walk}
         name = naming.snake_case(self._passes_on_to.__name__)
         super().__init__(self._passes_on_to(*args, **kwargs, **own, name=name), **walk)
+        if self._passes_on_to is not SimpleRNNCell:
+            self.use_cudnn = cudnn  # which changes nothing
 
     def __getattr__(self, name: str) -> Any:
         """The settings of the cell are those of the layer, too."""

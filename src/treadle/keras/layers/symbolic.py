@@ -6,6 +6,8 @@ import contextlib
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import treadle as td
+from treadle.keras.layers.arguments import OnlyShapes
+from treadle.keras.layers.input_spec import check_inputs
 from treadle.keras.masks import mask_of, set_mask
 
 if TYPE_CHECKING:
@@ -211,8 +213,7 @@ def outputs_of(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 def _by_rule(layer: Layer, source: KerasTensor) -> Any:
     """The result of a layer that gives its output's shape from its input's."""
     shape = tuple(source.shape)
-    if layer.input_spec is not None:
-        layer._check_input(source)
+    check_inputs(layer, source)
     if not layer.built:
         layer.build(shape)
         layer.built = True
@@ -247,7 +248,8 @@ def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
     specs = [leaves[i].spec for i in places]
     masks = [leaves[i].mask for i in places]
-    trace = td.function(autograph=False)(traced).get_concrete_function(specs, masks)
+    with OnlyShapes():
+        trace = td.function(autograph=False)(traced).get_concrete_function(specs, masks)
     layer._forget_losses()  # they belong to the trace
     _, found = trace.structured_outputs
     (outputs,) = described

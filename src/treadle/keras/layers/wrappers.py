@@ -108,6 +108,8 @@ class Bidirectional(Layer):
                     f"Received: {one}"
                 )
         config, plain = layer.get_config(), layer.name
+        if hasattr(layer, "use_cudnn"):  # which configs do not have
+            config["use_cudnn"] = layer.use_cudnn
         # The layer that is given keeps its own weights and name.
         name = f"forward_{plain.removeprefix('forward_')}"
         forward_layer = type(layer).from_config(config | {"name": name})

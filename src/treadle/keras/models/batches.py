@@ -235,7 +235,7 @@ class Continued:
 
 def batches(x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle: bool) -> Any:
     """An iterable of (x, y, sample_weight) tuples."""
-    x = _without_scipy(x)
+    x, y, sample_weight = map(_as_arrays, (x, y, sample_weight))
     if isinstance(x, td.data.Dataset):
         _check_dataset(y, sample_weight)
         td.distribute.get_strategy().extended.agree_on_seeds(x)
@@ -258,15 +258,23 @@ def batches(x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle:
     return x
 
 
-def _without_scipy(value: Any) -> Any:
-    """A structure in which sparse matrices of SciPy are `td.SparseTensor`s."""
+def _as_arrays(value: Any) -> Any:
+    """A structure in which sparse matrices of SciPy are `td.SparseTensor`s and tables of pandas are
+    arrays, a series an array of one column."""
     if hasattr(value, "tocoo"):
         return _of_scipy(value)
+    if hasattr(value, "iloc"):
+        array = value.to_numpy()
+        return array if array.ndim > 1 else array[:, None]
     if isinstance(value, Mapping):
-        return type(value)((key, _without_scipy(part)) for key, part in value.items())  # type: ignore[call-arg]
-    if type(value) in (list, tuple) and any(hasattr(part, "tocoo") for part in value):
-        return type(value)(map(_without_scipy, value))
+        return type(value)((key, _as_arrays(part)) for key, part in value.items())  # type: ignore[call-arg]
+    if type(value) in (list, tuple) and any(map(_is_foreign, value)):
+        return type(value)(map(_as_arrays, value))
     return value
+
+
+def _is_foreign(value: Any) -> bool:
+    return hasattr(value, "tocoo") or hasattr(value, "iloc")
 
 
 def _of_scipy(matrix: Any) -> Any:

@@ -126,12 +126,11 @@ def _training_config(model: Model) -> dict[str, Any]:
 def _paths(layer: Layer, path: str) -> Iterator[tuple[int, str]]:
     """The ids of the variables in a layer with their paths: names of layers, then that of the
     variable."""
-    variables, modules = layer._own()
-    for variable in variables:
+    inside = layer._holdings
+    for variable in inside.variables:
         yield id(variable), f"{path}/{variable.name.removesuffix(':0').rpartition('/')[2]}"
-    for module in modules:
-        if isinstance(module, Layer):
-            yield from _paths(module, f"{path}/{module.name}")
+    for inner in inside.layers:
+        yield from _paths(inner, f"{path}/{inner.name}")
 
 
 def _write_list(group: Any, name: str, texts: Sequence[str]) -> None:
@@ -183,7 +182,7 @@ def _ordered(layer: Layer) -> list[td.Variable]:
 
 def _own_weights(model: Model) -> list[td.Variable]:
     """The variables that a model holds beside those of its layers."""
-    own, _ = model._own()
+    own = model._holdings.variables
     return [v for v in own if v.trainable] + [v for v in own if not v.trainable]
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import treadle as td
 from treadle.keras import dtype_policies, naming, serialization
 from treadle.keras.layers import symbolic
+from treadle.keras.layers.arguments import OnlyShapes
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.symbolic import KerasTensor
@@ -145,7 +146,7 @@ class Model(Trainer, Layer):
         """The layers directly below the model."""
         if self._network is not None:
             return list(self._network.layers)
-        return [m for m in self._own()[1] if isinstance(m, Layer)]
+        return self._holdings.layers
 
     def _trackable_children(self) -> dict[str, Any]:
         """The layers by their places, what attributes hold, and the optimizer."""
@@ -199,7 +200,8 @@ class Model(Trainer, Layer):
             specs = _specs(input_shape, self.dtype)
             self._called_on = [td.nest.map_structure(_of_any_number, specs)]
             trace = td.function(autograph=False)(lambda x: self(x))
-            trace.get_concrete_function(specs)
+            with OnlyShapes():
+                trace.get_concrete_function(specs)
 
     def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._called_on = exporting.types_of_call(args) or None
@@ -533,7 +535,7 @@ class Sequential(Model):
     def _build(self, inputs: Any) -> None:
         if isinstance(inputs, td.Tensor) and len(inputs.shape) and self._layers:
             first = self._layers[0]
-            own = type(first).__module__.startswith("treadle.")
+            own = type(first).__module__.startswith("treadle.") and inputs.dtype is not td.string
             self._start_from(tuple(inputs.shape), first.dtype if own else inputs.dtype)
         self.built = True
 

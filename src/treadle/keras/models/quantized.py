@@ -36,10 +36,10 @@ def _inside(layer: Layer) -> Iterator[Quantizable]:
     found: dict[int, Quantizable] = {}
 
     def walk(one: Any) -> None:
-        for inner in one._own()[1]:
+        for inner in one._holdings.layers:
             if isinstance(inner, Quantizable):
                 found.setdefault(id(inner), inner)
-            elif isinstance(inner, Layer):
+            else:
                 walk(inner)
 
     walk(layer)

@@ -82,9 +82,8 @@ def _own_classes(layer: Any) -> dict[str, type[Any]]:
     kind = type(layer)
     own = not kind.__module__.startswith("treadle.")
     found = {kind.__name__: kind} if own else {}
-    for inner in layer._own()[1]:
-        if hasattr(inner, "_own"):
-            found |= _own_classes(inner)
+    for inner in layer._holdings.layers:
+        found |= _own_classes(inner)
     return found
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from treadle.keras.layers.base import Layer
+from treadle.keras.layers.base import Layer, number_of_elements
 from treadle.keras.models.network import Network
 
 _NUMBER, _UNKNOWN, _CLASS = 34, 45, 33  # Keras's colors
@@ -86,7 +86,7 @@ class _Rows:
         """The row of a layer, and those of the layers in it."""
         name = escape("   " * level + "└ " * bool(level) + layer.name)
         _, kind = getattr(layer, "_saved_as", None) or ("", type(layer).__name__)
-        count = f"{_colored(f'{layer.count_params():,}')}"
+        count = f"{_colored(f'{number_of_elements(layer):,}')}"
         row = [
             f"{name} ({_colored(escape(kind), _CLASS)})",
             _shape(layer.output_shape),

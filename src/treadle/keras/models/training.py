@@ -114,6 +114,7 @@ class Trainer:
         setup.arguments = {
             "loss": loss, "metrics": metrics, "run_eagerly": run_eagerly,
             "jit_compile": jit_compile, "loss_weights": loss_weights,
+            "steps_per_execution": steps_per_execution,
             "weighted_metrics": weighted_metrics,
         }  # fmt: skip
         self._compiled = setup
@@ -184,23 +185,10 @@ class Trainer:
         """The loss tracker and the metrics that `compile` was given, and those that attributes of
         the model and of its layers hold."""
         found = [] if self._compiled is None else self._compiled.metrics
-        held = [*self._held_metrics(self), *self._added_metrics.values()]
+        own = self._holdings.metrics  # type: ignore[attr-defined]
+        held = [*own, *self._added_metrics.values()]
         known = {id(m) for m in found}
         return [*found, *(m for m in held if id(m) not in known)]
-
-    def _held_metrics(self, layer: Any) -> list[Any]:
-        """The metrics in attributes of a layer and of the layers in it."""
-        values: list[Any] = []
-        for name, value in vars(layer).items():
-            if name not in ("_compiled", "_added_metrics"):
-                inside = value.values() if isinstance(value, dict) else value
-                listed = isinstance(value, list | tuple | dict)
-                values += inside if listed else [value]
-        found = [m for m in values if isinstance(m, keras_metrics.Metric)]
-        for inner in layer._own()[1]:
-            if hasattr(inner, "_own"):
-                found += self._held_metrics(inner)
-        return found
 
     @property
     def metrics_names(self) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.keras import sparse
 from treadle.keras.config import floatx
 from treadle.keras.ops.conversion import axes_of, by_numpy, tensor, tensors
 from treadle.keras.ops.elementwise import positions
@@ -222,7 +223,7 @@ def reshape(x: Any, newshape: Any) -> Any:
                 "reshape: each size is a non-negative integer, or -1 for one of them. Received: "
                 f"newshape={newshape}"
             )  # fmt: skip
-    return td.reshape(tensor(x), newshape)
+    return sparse.reshape(tensor(x), newshape)
 
 
 @_operation("x")
@@ -237,7 +238,7 @@ def expand_dims(x: Any, axis: Any) -> Any:
     x = tensor(x)
     more = 1 if isinstance(axis, int) else len(axis)
     for one in sorted(axes_of(axis, len(x.shape) + more)):
-        x = td.expand_dims(x, one)
+        x = sparse.expand_dims(x, one)
     return x
 
 
@@ -267,14 +268,14 @@ def transpose(x: Any, axes: Any = None) -> Any:
     """
     x = tensor(x)
     if not axes:
-        return td.transpose(x)
+        return sparse.transpose(x)
     order = axes_of(axes, len(x.shape))
     if len({*order}) != len(order):
         raise ValueError(
             f"`axes` must be a valid permutation (no duplicates). Received: axes={list(axes)} for "
             f"input of rank {len(x.shape)}."
         )
-    return td.transpose(x, order)
+    return sparse.transpose(x, order)
 
 
 @_operation("x")
@@ -403,7 +404,7 @@ def size(x: Any) -> Any:
 @_operation("xs")
 def concatenate(xs: Any, axis: int = 0) -> Any:
     """The tensors one after the other along the axis."""
-    return td.concat(tensors(*xs), axis)
+    return sparse.concat(tensors(*xs), axis)
 
 
 @_operation("x1", "x2")

@@ -22,6 +22,7 @@ from treadle.keras.ops.conversion import (
 )
 from treadle.keras.ops.operations import operation
 from treadle.keras.promotion import result_type
+from treadle.keras.sparse import taking_sparse
 
 _operation = functools.partial(operation, "numpy")
 
@@ -49,6 +50,7 @@ def _unary(
     name: str, function: Callable[..., Any], doc: str, prepared: Callable[[Any], Any] = floats,
 ) -> Callable[..., Any]:  # fmt: skip
     """A function of each element, of what `prepared` makes of the argument."""
+    function = taking_sparse(name, function)
     return _made(name, lambda x: function(prepared(x)), ("x",), doc)
 
 
@@ -57,6 +59,7 @@ def _binary(
     prepared: Callable[..., tuple[td.Tensor, ...]] = together,
 ) -> Callable[..., Any]:  # fmt: skip
     """A function of two elements, of what `prepared` makes of the arguments."""
+    function = taking_sparse(name, function)
     return _made(name, lambda x1, x2: function(*prepared(x1, x2)), ("x1", "x2"), doc)
 
 
@@ -237,6 +240,7 @@ logical_not = _unary(
 
 
 @_operation("x")
+@functools.partial(taking_sparse, "round")
 def round(x: Any, decimals: int = 0) -> Any:
     """The nearest number with so many digits behind the point, the even one of two."""
     x = tensor(x)

@@ -17,6 +17,7 @@ from treadle.keras.ops.arrays import moved
 from treadle.keras.ops.conversion import by_numpy, tensor, tensors
 from treadle.keras.ops.operations import operation
 from treadle.keras.promotion import result_type
+from treadle.keras.sparse import taking_sparse
 
 _operation = functools.partial(operation, "numpy")
 
@@ -28,6 +29,7 @@ def _computed(function: Any, x1: Any, x2: Any) -> Any:
     return td.cast(function(td.cast(a, kind), td.cast(b, kind)), a.dtype)
 
 
+@functools.partial(taking_sparse, "matmul")
 def _matmul(a: td.Tensor, b: td.Tensor) -> td.Tensor:
     if len(a.shape) == 1 or len(b.shape) == 1:
         return td.tensordot(a, b, [[-1], [-2 if len(b.shape) > 1 else 0]])

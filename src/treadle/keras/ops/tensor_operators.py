@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 import treadle as td
 from treadle.keras.layers.symbolic import KerasTensor
 from treadle.keras.ops import activations, arrays, elementwise, products
-from treadle.keras.variables import Variable
 
 _BINARY: dict[str, Callable[..., Any]] = {
     "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply,
@@ -39,23 +36,6 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, *others, **settings: function(self, *others, **settings)
 
 
-def _promoting(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An operator of variables of Keras: with operands of other dtypes it is the function, which
-    knows Keras's common dtypes; else what it is for other variables."""
-    plain = getattr(td.Variable, name, None)
-    is_arithmetic = not name.strip("_").endswith(("and", "or", "xor"))
-
-    def operator(self: Any, other: Any) -> Any:
-        is_number = isinstance(other, bool | int | float | complex | np.ndarray | np.generic)
-        same = is_arithmetic and getattr(other, "dtype", None) == self.dtype
-        same = same and self.dtype.is_floating
-        if plain is not None and (same or not (is_number or td.is_tensor(other))):
-            return plain(self, other)
-        return function(self, other)
-
-    return operator
-
-
 def _step(x: KerasTensor, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """A function of `keras.activations` as a step of a model."""
     name = function.__name__
@@ -72,8 +52,8 @@ def _step(x: KerasTensor, function: Callable[..., Any], args: Any, kwargs: Any) 
 
 
 def add_operators() -> None:
-    """Give `KerasTensor` and `keras.Variable` their operators. ``==`` of KerasTensors stays that of
-    objects, by which they are found in lists and dicts."""
+    """Give `KerasTensor` and variables of Keras their operators. ``==`` of KerasTensors stays that
+    of objects, by which they are found in lists and dicts."""
     methods = {f"__{name}__": function for name, function in (_BINARY | _ONE_WAY | _UNARY).items()}
     methods |= {"reshape": arrays.reshape, "squeeze": arrays.squeeze}
     for name, function in methods.items():
@@ -81,7 +61,7 @@ def add_operators() -> None:
     for name, function in _BINARY.items():
         setattr(KerasTensor, f"__r{name}__", _swapped(function))
     KerasTensor._step = _step  # type: ignore[attr-defined]
-    for name, function in (_BINARY | _COMPARISONS).items():
-        setattr(Variable, f"__{name}__", _promoting(f"__{name}__", function))
-    for name, function in _BINARY.items():
-        setattr(Variable, f"__r{name}__", _promoting(f"__r{name}__", _swapped(function)))
+    td.Variable._promoted.update(
+        {f"__{name}__": function for name, function in (_BINARY | _COMPARISONS).items()}
+        | {f"__r{name}__": _swapped(function) for name, function in _BINARY.items()}
+    )

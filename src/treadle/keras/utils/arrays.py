@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.keras import config
 
 
 def to_categorical(x: Any, num_classes: int | None = None) -> Any:
-    """Class numbers as one-hot float32 rows: an array, or a tensor where x is one."""
+    """Class numbers as one-hot rows: an array of float64, or a tensor of float32 where x is one."""
     if isinstance(x, td.Tensor):
         if num_classes is None:
             num_classes = int(td.reduce_max(x)) + 1
@@ -20,18 +21,19 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
     if classes.ndim > 1 and classes.shape[-1] == 1:
         classes = classes[..., 0]
     count = int(classes.max()) + 1 if num_classes is None else num_classes
-    return np.eye(count, dtype=np.float32)[classes]
+    return np.eye(count)[classes]
 
 
 def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:
     """An array or tensor over its norms along the axis; zeros stay zeros."""
-    if isinstance(x, td.Tensor):
+    if not isinstance(x, np.ndarray):
+        x = td.convert_to_tensor(x)
+        x = x if x.dtype.is_floating else td.cast(x, config.floatx())
         norm = td.norm(x, ord=order, axis=axis, keepdims=True)
         return x / td.where(norm == 0, td.ones_like(norm), norm)
-    array = np.asarray(x)
-    norms = np.atleast_1d(np.linalg.norm(array, order, axis))
+    norms = np.atleast_1d(np.linalg.norm(x, order, axis))
     norms[norms == 0] = 1
-    return array / np.expand_dims(norms, axis)
+    return x / np.expand_dims(norms, axis)
 
 
 def pad_sequences(

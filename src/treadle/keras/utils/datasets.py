@@ -147,7 +147,7 @@ def timeseries_dataset_from_array(
     if targets is None:
         found = windows.map(lambda start: td.gather(source, start + steps))
     else:
-        wanted = td.constant(np.asarray(targets))
+        wanted = td.constant(np.asarray(targets)[first:last])
         found = windows.map(
             lambda start: (td.gather(source, start + steps), td.gather(wanted, start))
         )

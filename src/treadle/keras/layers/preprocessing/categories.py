@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import treadle as td
+from treadle.keras.layers.arguments import calls
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.preprocessing.adapting import batches_of
 
@@ -191,17 +192,18 @@ class Discretization(Layer):
         self._summary = _NOTHING
 
     def call(self, inputs: Any) -> Any:
-        if self.bin_boundaries is None:
+        if self.bin_boundaries is None and not calls.only_shapes:
             raise ValueError(
                 f'Layer "{self.name}" (Discretization) has no boundaries: give them, or call '
                 "adapt() first"
             )
         values = td.cast(inputs, td.float32)
-        limits = td.constant(self.bin_boundaries, td.float32)
+        known = self.bin_boundaries
+        limits = td.constant(known or [], td.float32)
         flat = td.searchsorted(limits, td.reshape(values, [-1]), side="right")
         indices = td.reshape(flat, td.shape(values))
         dtype = td.int32 if self.output_mode == "int" else self.compute_dtype
-        depth = len(self.bin_boundaries) + 1
+        depth = self.num_bins or 0 if known is None else len(known) + 1
         return encoded(indices, self.output_mode, depth, dtype, sparse=self.sparse)
 
     @classmethod

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import treadle as td
-from treadle.keras import config
+from treadle.keras import config, serialization
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.preprocessing.adapting import batches_of
 
@@ -16,7 +16,7 @@ class Rescaling(Layer):
     """``inputs * scale + offset``.
 
     Args:
-        scale, offset: numbers, or lists of them for the last axis.
+        scale, offset: numbers, or lists of them for the channels.
     """
 
     supports_masking = True
@@ -29,9 +29,19 @@ class Rescaling(Layer):
 
     def call(self, inputs: Any) -> td.Tensor:
         kind = self.compute_dtype
-        return td.cast(inputs, kind) * td.constant(self.scale, kind) + td.constant(
-            self.offset, kind
-        )
+        scale, offset = (self._by_channel(td.constant(x, kind)) for x in (self.scale, self.offset))
+        return td.cast(inputs, kind) * scale + offset
+
+    def get_config(self) -> dict[str, Any]:
+        arrays = {name: getattr(self, name) for name in ("scale", "offset")}
+        described: dict[str, Any] = serialization.serialize_keras_object(arrays)
+        return super().get_config() | described
+
+    def _by_channel(self, value: td.Tensor) -> td.Tensor:
+        rank = len(value.shape)
+        if not rank or config.image_data_format() == "channels_last":
+            return value
+        return td.reshape(value, [*value.shape, *[1] * (3 - rank)])
 
 
 class Normalization(Layer):

@@ -11,6 +11,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import config
+from treadle.keras.layers.arguments import calls
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.preprocessing.adapting import batches_of
 from treadle.keras.layers.preprocessing.categories import (
@@ -93,6 +94,7 @@ class _Lookup(Layer):
         self._given_weights = idf_weights
         self._fixed = vocabulary is not None
         self._tokens: list[Any] = []
+        self._is_known = False  # whether there is a vocabulary, which may be empty
         self._places: dict[Any, int] = {}
         self.idf_weights: Any = None
         self.reset_state()
@@ -173,7 +175,7 @@ class _Lookup(Layer):
             self._weigh(weights if found else np.r_[[weights.mean()] * self._start, weights])
 
     def _take(self, tokens: list[Any]) -> None:
-        self._tokens = tokens
+        self._tokens, self._is_known = tokens, True
         self._places = {token: self._start + n for n, token in enumerate(tokens)}
 
     def _weigh(self, weights: Any) -> None:
@@ -290,17 +292,28 @@ class _Lookup(Layer):
     def encoded(self, places: Any) -> Any:
         """Places in the output mode."""
         mode, counts = self.output_mode, self.output_mode == "tf_idf"
-        # A model that is made of a config has no vocabulary yet, and only asks for shapes.
-        is_described = self._stated_size is not None and td.inside_function()
-        if mode != "int" and not (self._tokens or self.pad_to_max_tokens or is_described):
-            raise RuntimeError(
-                f'Layer "{self.name}" ({type(self).__name__}) has no vocabulary yet: give one, or '
-                "call adapt() first"
-            )
+        padded = mode != "int" and self.pad_to_max_tokens
+        if not (self._is_known or padded):
+            # A model that is being made may have no vocabulary yet, and only asks for shapes.
+            if not calls.only_shapes:
+                raise RuntimeError(
+                    f'Layer "{self.name}" ({type(self).__name__}) has no vocabulary yet: give one, '
+                    "or call adapt() first"
+                )
+            if mode != "int" and self._stated_size is None:
+                return self._of_any_size(places)
         if not counts:
             return encoded(places, mode, self._depth, td.int64, sparse=self.sparse)
         rows = td.cast(encoded(places, "count", self._depth, td.int64), self._weights_dtype)
         found = rows if self.idf_weights is None else rows * self.idf_weights.read_value()
+        return td.sparse.from_dense(found) if self.sparse else found
+
+    def _of_any_size(self, places: Any) -> Any:
+        """What stands for rows of the output mode, whose size is not known."""
+        rows = encoded(places, self.output_mode.replace("tf_idf", "count"), 1, td.int64)
+        size = td.shape(td.where(td.reshape(rows, [-1]) > 0))[:1]
+        kind = self._weights_dtype if self.output_mode == "tf_idf" else td.int64
+        found = td.zeros(td.concat([td.shape(rows)[:-1], size], 0), kind)
         return td.sparse.from_dense(found) if self.sparse else found
 
     def _tokens_of(self, places: td.Tensor) -> td.Tensor:
@@ -477,9 +490,14 @@ class TextVectorization(Layer):
             )
         if mode != "int" and output_sequence_length is not None:
             raise ValueError('TextVectorization: output_sequence_length goes with "int"')
+        if not (ngrams is None or isinstance(ngrams, int | tuple | list)):
+            raise ValueError(
+                "`ngrams` must be None, an integer, or a tuple of integers. Received: "
+                f"ngrams={ngrams}"
+            )
         self.standardize, self.split, self.output_mode = standardize, split, mode
         self.ngrams = tuple(ngrams) if isinstance(ngrams, list) else ngrams
-        self._widths = tuple(range(1, ngrams + 1)) if isinstance(ngrams, int) else self.ngrams
+        self._widths: Any = tuple(range(1, ngrams + 1)) if isinstance(ngrams, int) else self.ngrams
         self.output_sequence_length, self.ragged = output_sequence_length, ragged
         self._lookup_layer = StringLookup(
             max_tokens, mask_token="", vocabulary=vocabulary, idf_weights=idf_weights,
@@ -569,7 +587,10 @@ class TextVectorization(Layer):
                     f"[batch, 1] of them, got shape {texts.shape}"
                 )
             texts = td.squeeze(texts, -1)
-        return self.split(texts) if callable(self.split) else texts
+        if not callable(self.split):
+            return texts
+        found: Any = self.split(texts)
+        return found.to_tensor() if hasattr(found, "row_splits") else found  # type: ignore[no-any-return]
 
     def _rows(self, texts: Any) -> list[list[bytes]]:
         """The tokens of each text."""
