@@ -85,7 +85,8 @@ def variables_that_are_trained(tf: Any) -> Any:
         tf.Variable(1.0, name="f", synchronization=read)
         found = [[v.name for v in scope.trainable_variables()]]
     given = [(5, tf.float32), (5.0, tf.float64), (np.ones(2), tf.float32), ([1.5], tf.int32),
-             (tf.constant(3), tf.float32), (5, None), (5.0, tf.float32), (np.ones(2), None)]  # fmt: skip
+             (tf.constant(3), tf.float32), (5, None), (5.0, tf.float32),
+             (np.ones(2), None)]  # fmt: skip
     for number, (value, dtype) in enumerate(given):
         try:
             made = tf.get_variable(f"v{number}", initializer=value, dtype=dtype)

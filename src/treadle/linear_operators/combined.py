@@ -217,16 +217,17 @@ class _OneByOne(LinearOperator):
     ) -> None:  # fmt: skip
         self.operators = list(operators)
         _check_dtypes(self, self.operators)
+
+        def known(claim: str, said: bool | None) -> bool | None:
+            return _of_all(self, claim, said, [getattr(o, claim) for o in self.operators])
+
         super().__init__(
             self.operators[0].dtype,
             None,
-            *(
-                _of_all(self, name, said, [getattr(o, name) for o in self.operators])
-                for name, said in (
-                    ("is_non_singular", is_non_singular), ("is_self_adjoint", is_self_adjoint),
-                    ("is_positive_definite", is_positive_definite), ("is_square", is_square),
-                )
-            ),
+            known("is_non_singular", is_non_singular),
+            known("is_self_adjoint", is_self_adjoint),
+            known("is_positive_definite", is_positive_definite),
+            known("is_square", is_square),
             name or self.joint.join(o.name for o in self.operators),
         )
 
@@ -468,11 +469,12 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         for matrix, size, what in ((self.u, rows, "u"), (self.v, columns, "v")):
             if not size.is_compatible_with(matrix.shape[-2:-1]):
                 raise self._wrong(f"{what} of shape {matrix.shape} does not fit {base.shape}")
+        batch_of(base.batch_shape, self.u.shape[:-2], self.v.shape[:-2])
         if self._diag is not None:
             diagonal, columns = TensorShape(self._diag.shape), TensorShape(self.u.shape)[-1:]
             if not columns.is_compatible_with(diagonal[-1:]):
                 raise self._wrong(f"a diagonal {diagonal} does not fit u of shape {self.u.shape}")
-            batch_of(base.batch_shape, self.u.shape[:-2], diagonal[:-1])
+            batch_of(self.batch_shape, diagonal[:-1])
 
     @property
     def u(self) -> Any:
