@@ -6,15 +6,15 @@ from tests.facts_tf.registry import program, raised
 
 
 def steps(tf, make, kind):
-    v1, rows = tf.compat.v1, [[2, 1, 2], [0], [0, 1]]
+    rows = [[2, 1, 2], [0], [0, 1]]
 
     def clipped(x):
         return tf.clip_by_value(x, 0.0, 1.5)
 
     limit = clipped if kind == "constraint" else None
-    v = v1.Variable([[1.0], [2.0], [4.0]], constraint=limit, name="a")
-    w = v1.Variable([1.0, -2.0], constraint=limit, name="b")
-    optimizer, count = make(v1.train), v1.Variable(0, trainable=False)
+    v = tf.Variable([[1.0], [2.0], [4.0]], constraint=limit, name="a")
+    w = tf.Variable([1.0, -2.0], constraint=limit, name="b")
+    optimizer, count = make(tf.compat.v1.train), tf.Variable(0, trainable=False)
 
     def loss(chosen):
         if kind == "rows":
@@ -44,6 +44,6 @@ def updates(tf):
 
 @program
 def constraints_of_rows(tf):
-    v = tf.compat.v1.Variable([[1.0], [2.0]], constraint=tf.abs)
+    v = tf.Variable([[1.0], [2.0]], constraint=tf.abs)
     optimizer = tf.compat.v1.train.GradientDescentOptimizer(0.1)
     return raised(optimizer.minimize, lambda: tf.reduce_sum(tf.gather(v, [0])), var_list=[v])
