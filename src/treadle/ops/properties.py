@@ -47,6 +47,7 @@ TAGS = {
     "passes_on": "its gradient is that of its result, also where this is IndexedSlices",
     "quiet": "has an effect, but runs no code of the user and touches no variable",
     "raises": "raises an exception of the user's program",
+    "blas": "NumPy calls its BLAS, whose products of floats are as fast as a program's",
     "reduces": "reduces its input along attrs['axis'], and keeps these axes if attrs['keepdims']",
     "ring": "a sum, difference or product: exact for integers that wrap around and come back",
     "selects": "takes a part of its first input, an array or a list",
