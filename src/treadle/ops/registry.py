@@ -182,14 +182,14 @@ def register(op: Op) -> Op:
         if isinstance(lower, Library):
             _AS_PROGRAM[op] = 0
         elif isinstance(lower, Compute) and not (lower.kind == "view" and "cheap" in op.tags):
-            many = lower.kind == "reduce" and "reduces" not in op.tags
+            many = "formula" in op.tags or (lower.kind == "reduce" and "reduces" not in op.tags)
             _AS_PROGRAM[op] = 2 if "draws" in op.tags else int(many)
     return op
 
 
 def many_calls(op: Op) -> bool:
-    """Whether the NumPy form of an op that may be a program makes many calls: it is no reduction
-    of NumPy's, but contains some."""
+    """Whether the NumPy form of an op that may be a program makes many calls: it is a formula, or
+    no reduction of NumPy's, but contains some."""
     return _AS_PROGRAM[op] == 1
 
 

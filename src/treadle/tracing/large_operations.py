@@ -4,9 +4,9 @@ From the first time that an operation is met it has an entry, by its attributes 
 dims of its operands. The program of a graph on disk is used at once. Where there is none NumPy
 computes, and from the second meeting on a thread in the background compiles; operations that differ
 in dims only share programs, as the traces of a function do. Where NumPy would take longer than the
-compiler, the operation waits for its program at the first meeting, and
-`settings.wait_for_eager_programs` lets all operations wait, so that no result depends on how soon a
-thread is done. Random numbers have programs of their own (`large_draws`).
+compiler, by what is known of the op or what NumPy took for operations like it, the operation waits
+for its program, and `settings.wait_for_eager_programs` lets all operations wait, so that no result
+depends on how soon a thread is done. Random numbers have programs of their own (`large_draws`).
 
 A program gives the bits that the operation has in a function. Where it raises, NumPy is asked,
 whose error is the operation's.
@@ -15,6 +15,7 @@ whose error is the operation's.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from treadle.core.spec import TensorSpec, array_spec
 from treadle.core.switches import is_on, may_be_off
 from treadle.graph.ir import Graph
 from treadle.ops.lowering import Compute, Library
+from treadle.ops.quiet import quiet
 from treadle.ops.registry import Op, infer_outputs, large, many_calls
 from treadle.runtime import compile_native, stored_native
 from treadle.runtime.devices import backend
@@ -35,12 +37,15 @@ from treadle.tracing.large_draws import run_draw
 from treadle.tracing.programs import Programs
 
 CALLS = 32  # of NumPy, about, that ops of several steps make; each costs what a program does
-# As many elements as NumPy computes, in one call, in the time in which a program is compiled.
+# What the compiler takes for a program of one operation: seconds, and as many elements as NumPy
+# computes meanwhile in one call.
+COMPILING = 0.1
 WORTH_WAITING = 1 << 26
 MOST_ENTRIES = 4096  # that are kept: those made last
 
 _programs = Programs(compile_native)
 _entries: dict[Hashable, _Entry] = {}
+_paces: dict[Hashable, float] = {}  # seconds of NumPy an element, by families of operations
 _lock = locks.lock()
 
 
@@ -52,12 +57,14 @@ class _Entry:
         graph: what is to be compiled; None where NumPy is as good.
         failure: why the compiler gave up; the op remains NumPy's, as it is where there is none.
         waits: for its program, as NumPy would take longer.
+        work: how many elements are worked on.
     """
 
-    __slots__ = ("executable", "failure", "family", "graph", "key", "met", "waits")
+    __slots__ = ("executable", "failure", "family", "graph", "key", "met", "waits", "work")
 
-    def __init__(self, graph: Graph | None, family: Hashable, key: str, waits: bool) -> None:
-        self.graph, self.family, self.key, self.waits = graph, family, key, waits
+    def __init__(self, graph: Graph | None, family: Hashable, work: int, waits: bool) -> None:
+        self.graph, self.family, self.work, self.waits = graph, family, work, waits
+        self.key = "" if graph is None else f"{graph.name} {id(graph)}"
         self.executable: Executable | None = None
         self.failure: Exception | None = None
         self.met = 0
@@ -104,7 +111,7 @@ def run_large(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
             return None
         executable = _asked(entry)
         if executable is None:
-            return None
+            return _by_numpy(entry, op, arrays, attrs)
     try:
         results = executable.run(arrays)
     except Exception:
@@ -129,7 +136,7 @@ def _new_entry(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> _Entr
     if least is None or not is_on("eager_programs"):
         return None
     large.elements = least, least // CALLS, 0
-    never = _Entry(None, None, "", False)
+    never = _Entry(None, None, 0, False)
     if not all(map(is_plain, attrs.values())):
         return never
     specs = [array_spec(a) for a in arrays]
@@ -139,12 +146,14 @@ def _new_entry(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> _Entr
         return None
     if not all(type(s) is TensorSpec and _is_known(s) for s in (*specs, *outputs)):
         return never
-    waits = _numpy_elements(op, specs, outputs) >= WORTH_WAITING
-    if not waits and _work(op, specs, outputs) < large.elements[many_calls(op)]:
+    work = _work(op, specs, outputs)
+    waits = _numpy_elements(op, work, specs, outputs) >= WORTH_WAITING
+    if not waits and work < large.elements[many_calls(op)]:
         return never
     graph = graph_of(op, specs, attrs, HOST)
     family = (op, tuple((name, typed(value)) for name, value in attrs.items()))
-    return _Entry(graph, family, f"{op.name} {id(graph)}", waits)
+    waits = waits or _paces.get(family, 0.0) * work >= COMPILING
+    return _Entry(graph, family, work, waits)
 
 
 def _is_known(spec: TensorSpec) -> bool:
@@ -159,13 +168,12 @@ def _work(op: Op, specs: Sequence[Any], outputs: Sequence[Any]) -> int:
     return max(results, *map(_elements, specs))
 
 
-def _numpy_elements(op: Op, specs: Sequence[Any], outputs: Sequence[Any]) -> int:
+def _numpy_elements(op: Op, work: int, specs: Sequence[Any], outputs: Sequence[Any]) -> int:
     """About how many elements NumPy computes, all of its calls together.
 
     The root of the product of the operands' and results' sizes is how many multiplications a
     product of matrices has, and about how many a convolution has, but for the widths of windows.
     """
-    work = _work(op, specs, outputs)
     if isinstance(op.lower, Library) and not ("blas" in op.tags and specs[0].dtype.is_floating):
         return max(work, math.isqrt(math.prod(map(_elements, (*specs, *outputs)))))
     return work * (CALLS if many_calls(op) else 1)
@@ -193,10 +201,26 @@ def _asked(entry: _Entry) -> Executable | None:
     return entry.executable
 
 
+def _by_numpy(entry: _Entry, op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """What NumPy computes; from how long it takes follows whether operations like it wait."""
+    assert op.eager is not None
+    begun = time.thread_time()
+    result = quiet.call(op.eager, *arrays, **attrs)
+    seconds = time.thread_time() - begun
+    if entry.work:
+        with _lock:
+            if len(_paces) >= MOST_ENTRIES:
+                _paces.clear()
+            _paces[entry.family] = seconds / entry.work
+    entry.waits = seconds >= COMPILING
+    return result
+
+
 @clears
 def _forget() -> None:
     """Forget the operations and their programs, those that somebody still holds among them."""
     global _programs
     with _lock:
         _entries.clear()
+        _paces.clear()
         _programs = Programs(compile_native)

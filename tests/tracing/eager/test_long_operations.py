@@ -10,7 +10,7 @@ from treadle.ops.random import arrays
 from treadle.ops.registry import OPS
 from treadle.passes import disabled
 from treadle.tracing import large_draws, large_operations
-from treadle.tracing.large_operations import _entries, _numpy_elements
+from treadle.tracing.large_operations import _entries, _numpy_elements, _work
 
 R = np.random.default_rng(0)
 
@@ -47,6 +47,7 @@ def test_short_ones_do_not(monkeypatch):
     [
         ("exp", [(10, 20)], [(10, 20)], "float32", 200),
         ("softmax", [(10, 20)], [(10, 20)], "float32", 200 * large_operations.CALLS),
+        ("lgamma", [(10, 20)], [(10, 20)], "float32", 200 * large_operations.CALLS),
         ("matmul", [(10, 20), (20, 30)], [(10, 30)], "float32", 600),
         ("matmul", [(10, 20), (20, 30)], [(10, 30)], "int32", 6000),
         ("conv2d", [(1, 4, 4, 2), (1, 1, 2, 3)], [(1, 4, 4, 3)], "float32", 96),
@@ -55,7 +56,25 @@ def test_short_ones_do_not(monkeypatch):
 def test_what_numpy_computes(name, shapes, outputs, dtype, elements):
     specs = [td.TensorSpec(s, dtype) for s in shapes]
     results = [td.TensorSpec(s, dtype) for s in outputs]
-    assert _numpy_elements(OPS[name], specs, results) == elements
+    work = _work(OPS[name], specs, results)
+    assert _numpy_elements(OPS[name], work, specs, results) == elements
+
+
+def test_what_numpy_took_is_remembered(monkeypatch):
+    monkeypatch.setattr(large_operations, "COMPILING", 1e-9)
+    td.exp(floats(20, 30))
+    (entry,) = _entries.values()
+    assert entry.executable is None and entry.waits
+    td.exp(floats(20, 30))
+    assert entry.executable is not None
+    td.exp(floats(40, 30))  # other dims: by what an element took
+    assert all(e.executable is not None for e in _entries.values())
+
+
+def test_errors_are_numpys():
+    for _ in range(2):
+        with pytest.raises(td.errors.InvalidArgumentError, match="inner dims"):
+            td.matmul(floats(20, 30), floats(20, 30))
 
 
 # -- random numbers ------------------------------------------------------------------------------
