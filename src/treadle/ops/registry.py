@@ -27,7 +27,7 @@ from treadle.core.tensor import (
     is_drawn,
     moved,
 )
-from treadle.ops.lowering import Compute, Library, Lowering, Rows
+from treadle.ops.lowering import Compute, Library, Lowering, ProgramLoops, Rows
 from treadle.ops.properties import (
     Neutral,
     OnDims,
@@ -179,7 +179,7 @@ def register(op: Op) -> Op:
         _BY_ROUTINE.add(op)
     lower = op.lower
     if op.effect is None and op.eager is not None and _NOT_WORTH.isdisjoint(op.tags):
-        if isinstance(lower, Library):
+        if isinstance(lower, Library | ProgramLoops):
             _AS_PROGRAM[op] = 0
         elif isinstance(lower, Compute) and not (lower.kind == "view" and "cheap" in op.tags):
             many = "formula" in op.tags or (lower.kind == "reduce" and "reduces" not in op.tags)

@@ -149,3 +149,14 @@ def test_a_program_that_cannot_be_made_is_not_asked_for_again(many, monkeypatch)
             g.uniform([many]), arrays.uniform(state, shape=(many,), dtype="float32")
         )
     assert len(asked) == 1
+
+
+def test_sums_of_rows_are_programs(waiting):
+    rows, ids = floats(200, 3), td.constant(R.integers(-1, 7, 200))
+    found = td.math.unsorted_segment_sum(rows, ids, 7).numpy()
+    (entry,) = [e for key, e in _entries.items() if key[0].name == "unsorted_segment_sum"]
+    assert entry.executable is not None
+    with disabled("eager_programs"):
+        assert td.math.unsorted_segment_sum(rows, ids, 7).numpy().tobytes() == found.tobytes()
+    with pytest.raises(td.errors.InvalidArgumentError, match="7"):
+        td.math.unsorted_segment_sum(rows, ids + 1, 7)
