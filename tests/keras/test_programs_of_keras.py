@@ -330,3 +330,36 @@ def test_scales_of_channels_first(monkeypatch):
     arrays = keras.layers.Rescaling(np.array([1.0, 2.0]), np.float32(0.5))
     again = keras.layers.Rescaling.from_config(json.loads(json.dumps(arrays.get_config())))
     np.testing.assert_array_equal(again.scale, [1.0, 2.0])
+
+
+@keras.saving.register_keras_serializable("test_programs")
+class WithStart(keras.layers.Layer):
+    """Its `build` needs more than a shape, which its own description has."""
+
+    def build(self, input_shape, start):
+        self.start, self.w = start, self.add_weight(shape=(input_shape[-1],), initializer=start)
+
+    def call(self, inputs):
+        return inputs * self.w
+
+    def get_build_config(self):
+        return super().get_build_config() | {"start": self.start}
+
+    def build_from_config(self, config):
+        self.build(config["input_shape"], config["start"])
+
+
+def test_models_build_layers_by_what_these_describe(tmp_path):
+    layer = WithStart()
+    layer.build((None, 6), "ones")
+    start = keras.Input((6,))
+    for model in (keras.Sequential([layer]), keras.Model(start, layer(start))):
+        model(X)
+        model.save(tmp_path / "m.keras")
+        again = keras.models.load_model(tmp_path / "m.keras")
+        assert again.layers[-1].start == "ones"
+        np.testing.assert_array_equal(again(X), X)
+    rate = keras.optimizers.schedules.PiecewiseConstantDecay([1], [1.0, 2.0])
+    assert rate.get_config()["name"] == rate.name == "PiecewiseConstant"
+    found = keras.initializers.serialize(keras.initializers.Ones())
+    assert found["module"] == "keras.initializers" and found["registered_name"] is None

@@ -75,7 +75,11 @@ def _then_built(build: Callable[..., Any]) -> Callable[..., Any]:
             build(self, *args, **kwargs)
         self.built = True
         shapes = parameters.by_name((self, *args), kwargs)
-        self._build_shapes = {name: shapes[name] for name in parameters.names[1:] if name in shapes}
+        kinds = tuple | list | dict | td.TensorShape | None
+        self._build_shapes = {
+            name: shapes[name] for name in parameters.names[1:]
+            if name in shapes and isinstance(shapes[name], kinds)
+        }  # fmt: skip
         if not self._build_shapes:  # weights that do not depend on the inputs
             self._build_shapes = dict.fromkeys(parameters.names[1:2])
 
