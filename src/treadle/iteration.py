@@ -27,7 +27,7 @@ from treadle.ops.control.control_flow import staged_loop
 from treadle.ops.conversion import is_symbolic
 from treadle.ops.python_functions import call_user
 from treadle.ops.random.state import Stream, check_seed, drawing_from, streams
-from treadle.ops.shaping.unknown_rank import of_parts, specs_of_parts
+from treadle.ops.shaping.unknown_rank import of_parts, specs_of_parts, without_rank
 from treadle.sparse.tensor import SparseTensorValue
 
 
@@ -87,4 +87,5 @@ __all__ = [
     "static_part",
     "taping",
     "user_origin",
+    "without_rank",
 ]

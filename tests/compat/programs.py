@@ -51,11 +51,40 @@ _OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 for _name, _make in _OPTIMIZERS.items():
     for _sparse in (False, True):
-        if _name in ("centered", "ftrl", "proximal", "adadelta", "rmsprop") and _sparse:
-            continue
         PROGRAMS[f"{_name}_{'rows' if _sparse else 'dense'}"] = (
             lambda tf, make=_make, sparse=_sparse: trained(tf, make(tf.train), sparse)
         )
+
+
+@program
+def changing_rows_and_constraints(tf: Any) -> Any:
+    found = []
+    for make in _OPTIMIZERS.values():
+        with tf.Graph().as_default(), tf.Session() as s:
+            optimizer, rows = make(tf.train), tf.placeholder(tf.int32, [None])
+            v = tf.Variable([[1.0], [2.0], [4.0]])
+            w = tf.Variable([1.0, -2.0], constraint=lambda x: tf.clip_by_value(x, 0.0, 0.995))
+            loss = tf.reduce_sum(tf.square(tf.gather(v, rows))) + tf.reduce_sum(w)
+            step = optimizer.minimize(loss)
+            s.run(tf.global_variables_initializer())
+            for chosen in ([0, 2, 0], [1], [0, 1]):
+                s.run(step, {rows: chosen})
+            names = [x.name for x in optimizer.variables()]
+            found.append([s.run(v).tolist(), s.run(w).tolist(), names])
+    return found
+
+
+@program
+def fed_tensors_as_control_inputs(tf: Any) -> Any:
+    x, b = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.bool)
+    v = tf.Variable(0.0, use_resource=True)
+    count = tf.identity(v.assign_add(1.0))
+    with tf.control_dependencies([b, count]):
+        y, z = x + 1.0, tf.scan(lambda a, e: a * e, x)
+    with tf.Session() as s:
+        s.run(tf.global_variables_initializer())
+        found = [s.run([y, z], {x: [1.0, 3.0], b: True})[0].tolist(), float(s.run(v))]
+        return [*found, s.run(z, {x: [2.0, 3.0], b: [1], count: 5.0}).tolist(), float(s.run(v))]
 
 
 @program

@@ -461,6 +461,42 @@ wrapped = Wrapped(Dense(2, kernel_regularizer="l2"))
 wrapped(tf.ones([1, 3]))
 assert int(wrapped.count) == 1 and len(wrapped.losses) == 2 and float(wrapped.losses[1]) == 3.0
 
+# TensorFlow's functions are steps of functional models.
+x = tf.keras.Input((4, 6))
+y = tf.reshape(tf.nn.relu(x), [tf.shape(x)[0], 24])
+y = tf.concat([y, tf.reduce_sum(x, axis=1)], axis=-1)
+z = Dense(5, kernel_initializer="ones", name="out")(y)
+z = tf.where(z > 2.0, z, tf.zeros_like(z)) + tf.cast(tf.argmax(z, -1), tf.float32)[:, None]
+parts = tf.split(z, [2, 3], axis=1)
+model = tf.keras.Model(x, [backend.mean(z, axis=-1), *parts])
+assert [tuple(o.shape) for o in model.outputs] == [(None,), (None, 2), (None, 3)]
+array = tf.reshape(tf.range(24.0) / 4 - 2, (1, 4, 6))
+mean, first, _ = model(array)
+assert abs(float(mean[0]) - 51.0) < 1e-4 and abs(float(first[0, 1]) - 51.0) < 1e-4
+assert "tf.nn.relu" in [layer.name for layer in model.layers]
+again = tf.keras.Model.from_config(model.get_config())
+assert abs(float(again(array)[0][0]) - 51.0) < 1e-4
+assert z._keras_history.tensor_index == 0 and y._keras_history.layer.name == "tf.concat"
+
+class Followed(tf.keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.sum = tf.keras.metrics.Sum()
+
+    def call(self, x):
+        self.add_metric(self.sum(x))
+        self.add_metric(tf.reduce_mean(x), name="center")
+        return x
+
+
+followed = Followed()
+followed(tf.constant([1.0, 3.0]))
+followed(tf.constant([4.0]))
+assert [float(m.result()) for m in followed._metrics] == [8.0, 3.0], followed._metrics
+weight = tf.Variable([1.0, 2.0])
+weight.set_shape([None])
+assert weight._unique_id == weight._unique_id != tf.Variable([1.0, 2.0])._unique_id
+
 # Weights are named and kept in files as Keras 2 does it, by which libraries find them.
 class Block(tf.keras.layers.Layer):
     def __init__(self, **kwargs):

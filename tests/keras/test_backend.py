@@ -106,3 +106,21 @@ def test_binary_crossentropies():
     logits = np.array([[-3.0, 0.0, 40.0]])
     found = K.binary_crossentropy(y, logits, from_logits=True)
     np.testing.assert_allclose(found, np.log1p(np.exp(-np.abs(logits))) + [[0, 0, 0]], atol=1e-15)
+
+
+def test_functions_between_layers():
+    """Values as Keras 2's functions gave them, which Keras 3 has no more."""
+    x = K.placeholder(ndim=2)
+    assert tuple(x.shape) == (None, None) and x.dtype == "float32"
+    assert tuple(K.placeholder((None, 3), dtype="int32").shape) == (None, 3)
+    double = K.function([x], [x * 2])
+    np.testing.assert_array_equal(double([X])[0], 2 * X)
+    np.testing.assert_array_equal(double(X.astype(np.int64))[0], 2 * X.astype(np.int64))
+    one, both = K.function(x, x + 1), K.function([x], [x, td.keras.ops.sum(x, axis=1)])
+    assert isinstance(one(X), np.ndarray)
+    np.testing.assert_array_equal(both([X])[1], X.sum(1))
+    model = td.keras.Sequential([td.keras.Input((3,)), td.keras.layers.ReLU()])
+    inner = K.function(model.inputs, [layer.output for layer in model.layers])
+    np.testing.assert_array_equal(inner([X])[0], np.maximum(X, 0))
+    with pytest.raises(ValueError, match="updates"):
+        K.function([x], [x], updates=[(x, x)])

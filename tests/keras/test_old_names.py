@@ -265,3 +265,45 @@ def test_objects_as_data_in_the_form_of_keras_2() -> None:
     ]:
         with pytest.raises(ValueError, match=message):
             wrong()
+
+
+def test_activations_as_data():
+    """As Keras 3.15 has them: names of its own functions, configurations of others."""
+    K = td.keras.activations
+
+    def double(x):
+        return 2 * x
+
+    assert K.serialize(K.relu) == "relu" and K.deserialize("relu") is K.relu
+    data = K.serialize(double)
+    assert (data["class_name"], data["config"]) == ("function", "double")
+    with td.keras.utils.custom_object_scope({"double": double, "tanh": abs}):
+        assert K.deserialize(K.serialize(double)) is double is K.deserialize("double")
+        assert K.deserialize("tanh") is abs
+    data = K.serialize(td.keras.layers.ReLU(2.0))
+    assert data["class_name"] == "ReLU" and K.deserialize(data).max_value == 2.0
+    assert K.deserialize("no such name") == "no such name"
+
+
+def test_objects_of_a_library_by_name():
+    """`module_objects`, which Keras 3 takes as Keras 2 did."""
+    read = td.keras.utils.deserialize_keras_object
+
+    class Scale:
+        def __init__(self, by=2.0):
+            self.by = by
+
+        @classmethod
+        def from_config(cls, config):
+            return cls(**config)
+
+    def half(x):
+        return x / 2
+
+    own = {"Scale": Scale, "half": half}
+    arguments = {"module_objects": own, "printable_module_name": "scale"}
+    assert read("half", **arguments) is half
+    assert read("Scale", **arguments).by == 2.0
+    assert read({"class_name": "Scale", "config": {"by": 3.0}}, **arguments).by == 3.0
+    assert read("half", custom_objects={"half": abs}, **arguments) is abs
+    assert read("another", **arguments) == "another"

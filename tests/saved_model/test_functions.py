@@ -462,3 +462,24 @@ def test_tensors_as_defaults(tmp_path: Any) -> None:
         td.saved_model.save(module, tmp_path)
         module = td.saved_model.load(tmp_path)
         assert float(module.f()) == 10.0 and float(module.f(td.constant(7.0))) == 14.0
+
+
+def test_a_variable_that_is_given_and_captured(tmp_path: Any) -> None:
+    module = td.Module()
+    module.u, module.w = td.Variable(1.0), td.Variable(10.0)
+
+    @td.function
+    def add(v: Any) -> Any:
+        v.assign_add(3.0)
+        module.u.assign(module.u * 2.0)
+        return module.u + v
+
+    module.add = add
+    assert [float(add(module.w)), float(add(module.u))] == [15.0, 20.0]
+    of_these = add.concrete_functions[-1]  # a trace for this variable only
+    with pytest.raises(td.errors.InvalidArgumentError, match="is given other ones"):
+        of_these(module.w)
+    td.saved_model.save(module, tmp_path)
+    module = td.saved_model.load(tmp_path)
+    assert [float(module.add(module.w)), float(module.u)] == [36.0, 20.0]
+    assert [float(module.add(module.u)), float(module.w)] == [92.0, 16.0]

@@ -31,6 +31,7 @@ from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.outer import Outer
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
 from treadle.autograph.converters.sequencing import Sequencing
+from treadle.autograph.converters.tail_calls import loop_tail_calls
 from treadle.autograph.converters.tried import write_raises
 from treadle.autograph.errors import ConversionError
 from treadle.autograph.facts import Facts
@@ -103,6 +104,7 @@ def _convert(
     if not isinstance(root, gast.Lambda):
         comments.attach(root, source.lines)  # first: the tree is still as in the source
     if optional:
+        loop_tail_calls(root, function)
         write_raises(root)
         stage_raises(root, names)
         mark_changes(root)

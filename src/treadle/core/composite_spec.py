@@ -16,6 +16,7 @@ class CompositeTensor:
 
     is_symbolic: Any  # whether it is a value of a function that is being traced
     _type_spec: Any  # its type, which does not say how many elements it has
+    _told: Any = None  # sizes in its type that the types of its parts do not have; None for unknown
 
     def _count(self) -> Any:
         """How many slices there are along the first axis, for loops over them.
@@ -130,6 +131,8 @@ class CompositeTensorSpec(CompositeSpec):
 
     The values are given as the tuples of their arrays, in the order of the parts.
     """
+
+    _told: Any = None  # as of the tensor
 
     def batched(self, size: int | None) -> Any:
         """The type of a batch; `size`: how many values it has, where that is known."""

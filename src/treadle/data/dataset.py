@@ -16,10 +16,12 @@ from treadle.data.elements import (
     UserStructure,
     as_structure,
     as_value,
+    form_of,
     holds_composites,
     host_tensor,
     leaves_of,
     on_host,
+    packed,
     packer,
     relaxed,
     spec_of,
@@ -49,6 +51,7 @@ from treadle.iteration import (
     context,
     staged_loop,
     user_origin,
+    without_rank,
 )
 
 
@@ -696,10 +699,21 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
 
     def _reduce_in_graph(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
         state, inner = as_structure(initial_state), td.function(reduce_func)
+        of_any_rank = td.autograph.to_graph(reduce_func)
         elements = self.in_graph()
 
         def step(state: Any) -> tuple[Any]:
-            return (functions.as_result(inner(state, elements.get_next()), False),)
+            known = all(leaf.shape.rank is not None for leaf in leaves_of(state))
+            after = (inner if known else of_any_rank)(state, elements.get_next())
+            after = functions.as_result(after, False)
+            pairs = zip(leaves_of(state), leaves_of(after), strict=False)
+            ranks = [(old.shape.rank, new.shape.rank) for old, new in pairs]
+            if all(old == new for old, new in ranks) or form_of(state) != form_of(after):
+                return (after,)
+            # What the next iteration has is of a rank that only the run knows.
+            found = [x if old == new else without_rank(x)
+                     for x, (old, new) in zip(leaves_of(after), ranks, strict=True)]  # fmt: skip
+            return (packed(after, found),)
 
         (result,) = staged_loop(lambda state: elements.has_next(), step, (state,), widen=True)
         elements.close()

@@ -293,20 +293,21 @@ def call_arguments(spec: Any) -> Callable[[Any], tuple[Any, ...]]:
     return (lambda element: tuple(element)) if type(spec) is tuple else (lambda element: (element,))
 
 
-def relaxed(a: Any, b: Any, what: str) -> Any:
-    """The most specific spec that both fit; TypeError where they differ in more than dims."""
+def relaxed(a: Any, b: Any, what: str, ranks_too: bool = False) -> Any:
+    """The most specific spec that both fit; TypeError where they differ in more than dims (and
+    ranks, where that is said)."""
     try:
         if form_of(a) != form_of(b):
             raise TypeError
-        pairs = map(_relaxed_leaf, leaves_of(a, whole=True), leaves_of(b, whole=True))
-        return packed(a, pairs, whole=True)
+        pairs = zip(leaves_of(a, whole=True), leaves_of(b, whole=True), strict=True)
+        return packed(a, [_relaxed_leaf(x, y, ranks_too) for x, y in pairs], whole=True)
     except (TypeError, ValueError, AttributeError):
         raise TypeError(
             f"{what}: incompatible dataset elements: {a!r} vs. {b!r}{at(user_origin())}"
         ) from None
 
 
-def _relaxed_leaf(a: Any, b: Any) -> Any:
+def _relaxed_leaf(a: Any, b: Any, ranks_too: bool) -> Any:
     if isinstance(a, CompositeTensorSpec) or isinstance(b, CompositeTensorSpec):
         found = a.most_specific_common_supertype([b])
         if found is None:
@@ -314,7 +315,7 @@ def _relaxed_leaf(a: Any, b: Any) -> Any:
         return found
     if isinstance(a, DatasetSpec) and isinstance(b, DatasetSpec):
         return DatasetSpec(relaxed(a.element_spec, b.element_spec, "datasets"))
-    if a.dtype is b.dtype and not (a.has_rank and b.has_rank):
+    if a.dtype is b.dtype and (not (a.has_rank and b.has_rank) or (ranks_too and a.rank != b.rank)):
         return td.TensorSpec(None, a.dtype)
     if a.dtype is not b.dtype or a.rank != b.rank:
         raise TypeError

@@ -29,6 +29,8 @@ class GraphBuilder:
         region: where nodes are appended.
         outer: the builder of the trace during which this trace runs, if any.
         finished: true once the trace has ended; its tensors cannot be used any more.
+        calls: those that other functions may take over (`tracing.implementations`), by what the
+            functions compute.
         changed: parameters of the graph whose elements the function changes in place, as NumPy
             would: how, where, and whether it went on with the changed values. Shared like `graph`.
         gradient_of: the code of the function whose custom gradient the region is, if it is one.
@@ -47,6 +49,7 @@ class GraphBuilder:
         self.parent = parent
         self.outer = outer
         self.finished = False
+        self.calls: dict[str, Any] = {}
         self.gradient_of: Any = None
         self.on_variable: Callable[[], None] | None = None  # set for a first trace
         self.lift_hook: Callable[[SymbolicTensor], Tensor] | None = (

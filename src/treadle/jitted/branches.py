@@ -7,17 +7,29 @@ The ``cond`` node gives all of these, merged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any
 
+import numpy as np
+
 from treadle.autograph.operators.journal import changes
+from treadle.autograph.operators.places import content_place
 from treadle.autograph.operators.undefined import RETURN_VALUE, PartlyDefined, Undefined
 from treadle.core import nest
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.jitted.aliases import both, either
 from treadle.jitted.arrays import Array
-from treadle.jitted.chosen_lists import chosen
+from treadle.jitted.chosen_lists import (
+    KINDS,
+    ChosenItems,
+    FrozenItems,
+    Option,
+    holders_in,
+    keys_of,
+)
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
 from treadle.jitted.grown_lists import (
@@ -37,8 +49,11 @@ from treadle.ops.control.raising import (
     is_raised_by_user,
     raise_unless,
 )
+from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.logic import logical_not
 from treadle.ops.registry import run_with_regions
+
+Made = Callable[[list[Tensor]], Any]  # from a node's outputs to a value after it
 
 
 class Branch:
@@ -46,6 +61,7 @@ class Branch:
 
     Attributes:
         held: by id, the elements of the arrays in the result at the end of the branch.
+        chosen: by id, the items of the `ChosenItems` in the result at the end of the branch.
         raised: the exception that a ``raise`` of the branch ends it with.
     """
 
@@ -67,12 +83,23 @@ class Branch:
                     return []
                 contents = [place.get() for place in self.journal.places.values()]
                 self.held = {id(a): a.tensor for a in _arrays([self.result, contents])}
+                self.chosen = {
+                    id(c): c.get() for c in _leaves([self.result, contents])
+                    if isinstance(c, ChosenItems)
+                }  # fmt: skip
             return []
 
         self.scope = Scope()
         with changes(state) as self.journal, scope() as self.scope:
             self.builder = builder.trace_region(body, [])
         self.values: list[Tensor] = []
+
+    def items(self, value: Any) -> Any:
+        """The items of a list or dict of the result at the end of the branch."""
+        if id(value) in self.chosen:
+            return self.chosen[id(value)]
+        place = content_place(value)
+        return value if place is None else self.journal.after.get(place.identity, value)
 
     def elements(self, array: Array) -> Tensor:
         """The elements of an array of the result at the end of the branch."""
@@ -122,16 +149,29 @@ def _in_try(error: Exception) -> NotStaged:
 
 def _arrays(result: Any) -> Iterator[Array]:
     """The arrays among the results of a branch, with the elements that they have at its end."""
+    return (leaf for leaf in _leaves(result) if isinstance(leaf, Array))
+
+
+def _leaves(result: Any) -> Iterator[Any]:
     for leaf in nest.flatten(result):
         if isinstance(leaf, PartlyDefined):
-            yield from _arrays(leaf.value)
-        elif isinstance(leaf, Array):
+            yield from _leaves(leaf.value)
+        else:
             yield leaf
 
 
-def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], state: Any) -> Any:
-    """The result of ``then()`` or ``otherwise()``, by a bool of the graph, as a ``cond`` node."""
+def branch(
+    test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], state: Any,
+    named: Callable[[], Iterable[Any]] = list,
+) -> Any:  # fmt: skip
+    """The result of ``then()`` or ``otherwise()``, by a bool of the graph, as a ``cond`` node.
+
+    Args:
+        state: the variables of the branches.
+        named: gives the lists and dicts that they find by name.
+    """
     builder: Any = context.recorder
+    state = (*state, *holders_in(state))
     with taking(test, True):
         first = Branch(then, state)
     if first.raised is not None:
@@ -143,7 +183,8 @@ def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], 
         second.raise_unless(test)
         return then()
     sides = first, second
-    merge = Merge(test, *sides)
+    merge = Merge(test, *sides, lambda: {id(h) for h in holders_in([*state, *named()])})
+    _check_growth(merge)
     result = merge.value(sides[0].result, sides[1].result)
     contents = [*_contents(merge)]
     written = list({**sides[0].scope.after, **sides[1].scope.after})
@@ -165,7 +206,7 @@ def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], 
     return found
 
 
-def _contents(merge: Merge) -> Iterator[tuple[Any, Callable[[list[Tensor]], Any]]]:
+def _contents(merge: Merge) -> Iterator[tuple[Any, Made]]:
     """The tensors of lists and dicts that a branch changes in place, each with the function that
     puts the merged tensors into it after the node."""
     first, second = (side.journal for side in merge.sides)
@@ -176,21 +217,24 @@ def _contents(merge: Merge) -> Iterator[tuple[Any, Callable[[list[Tensor]], Any]
             left = a if is_left(a) else b
             yield place, lambda _, left=left: left  # type: ignore[misc]
         elif not (_unchanged(before, a) and _unchanged(before, b)):
-            _check_growth(merge, place, before, (a, b))
-            nested = nest.is_nested(a) and nest.is_nested(b)
-            yield place, merge.structure(a, b) if nested else merge.value(a, b)
+            is_plain = type(a) is type(b) and type(a) in KINDS
+            yield place, merge.contents(a, b) if is_plain else merge.value(a, b)
 
 
-def _check_growth(merge: Merge, place: Any, before: Any, after: tuple[Any, Any]) -> None:
+def _check_growth(merge: Merge) -> None:
     """Raise `Grows` for a list that has another length after one branch than after the other."""
-    if type(before) is not list or len(after[0]) == len(after[1]):
-        return
-    for side, content in zip(merge.sides, after, strict=True):
-        with recording(side.builder):
-            template = template_of(before, content)
-        if template is not None:
-            why = merge.mismatch(*after, "the lists have different lengths")
-            raise Grows(place.owner, template, str(why))
+    first, second = (side.journal for side in merge.sides)
+    for key, place in {**first.places, **second.places}.items():
+        before = place.get()
+        a, b = (journal.after.get(key, before) for journal in (first, second))
+        if type(before) is not list or len(a) == len(b) or is_left(a) or is_left(b):
+            continue
+        for side, content in zip(merge.sides, (a, b), strict=True):
+            with recording(side.builder):
+                template = template_of(before, content)
+            if template is not None:
+                why = merge.mismatch(a, b, "the lists have different lengths")
+                raise Grows(place.owner, template, str(why))
 
 
 def _unchanged(before: Any, after: Any) -> bool:
@@ -211,20 +255,41 @@ def raise_in_branch(test: Tensor, fail: Callable[[], None]) -> None:
 
 
 class Merge:
-    """Pairs up the results of two branches."""
+    """Pairs up the results of two branches.
 
-    def __init__(self, test: Tensor, then: Branch, otherwise: Branch) -> None:
+    Args:
+        outside: gives the ids of the lists and dicts that were there before the branches.
+
+    Attributes:
+        fresh: for each branch, by the id of a list or dict that it has made, what it becomes.
+    """
+
+    def __init__(
+        self, test: Tensor, then: Branch, otherwise: Branch, outside: Callable[[], set[int]]
+    ) -> None:
         self.tests = test, logical_not(test)
         self.sides = then, otherwise
         self.arrays: list[MergedArray] = []
+        self.outside = cache(outside)
+        self.fresh: tuple[dict[int, Made], dict[int, Made]] = {}, {}
+        self.lists: dict[tuple[int, int], Made] = {}
 
     def pair(self, tensors: Any) -> int:
         numbers = [side.add(t) for side, t in zip(self.sides, tensors, strict=True)]
         return numbers[0]
 
-    def value(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+    def told(self, side: int, test: Tensor) -> int:
+        """The number of an output that is a bool of one branch, and false on the other path."""
+        false = convert_to_tensor(np.False_)
+        return self.pair((test, false) if side == 0 else (false, test))
+
+    def value(self, a: Any, b: Any) -> Made:
         """A function from the node's outputs to the merged value."""
-        if same(a, b):
+        if a is b:
+            return lambda out: a
+        if isinstance(a, ChosenItems) or isinstance(b, ChosenItems) or _are_items(a, b):
+            return self.items(a, b)
+        if type(a) is not set and not nest.is_nested(a) and same(a, b):
             return lambda out: a
         a, b = (v.value if isinstance(v, PartlyDefined) else v for v in (a, b))
         if isinstance(a, Undefined) or isinstance(b, Undefined):
@@ -242,7 +307,7 @@ class Merge:
             raise self.mismatch(a, b, str(problem)) from None
         return self.formed(form, a, b)
 
-    def formed(self, form: Form, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+    def formed(self, form: Form, a: Any, b: Any) -> Made:
         merged = MergedArray(self, form, (a, b))
         if merged.twin is not None:
             return merged.twin
@@ -260,28 +325,69 @@ class Merge:
         with recording(self.sides[1].builder):
             return a, grown_like(b, a)
 
-    def structure(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+    def structure(self, a: Any, b: Any) -> Made:
         if type(a) is tuple and type(b) is tuple and len(a) == len(b):
             # Each for itself: a list that both sides name is the one that they change in place.
             return self.parts(a, b)
-        names = a, b
-        a, b = (s.journal.content(v) for s, v in zip(self.sides, (a, b), strict=True))
         try:
             nest.assert_same_structure(a, b)
         except (TypeError, ValueError):
-            made = self.parts(a, b)
-            return lambda out: chosen(made(out), *names)
+            return self.parts(a, b)
         parts = [self.value(x, y) for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True)]
-        return lambda out: chosen(nest.pack(a, [p(out) for p in parts]), *names)
+        return lambda out: nest.pack(a, [p(out) for p in parts])
 
-    def parts(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+    def items(self, a: Any, b: Any) -> Made:
+        """A list or dict that is one object after one branch and another after the other."""
+        if (id(a), id(b)) in self.lists:
+            return self.lists[id(a), id(b)]
+        first, second = (s.items(v) for s, v in zip(self.sides, (a, b), strict=True))
+        if not _are_items(first, second) or keys_of(first) != keys_of(second):
+            raise self.mismatch(a, b, "the structures differ")
+        found: list[tuple[Any, Made]] = []
+        merged = _once(lambda out: _one_of(found, None if own is None else own(out), out))
+        self.lists[id(a), id(b)] = merged
+        is_known = [self.options(side, v, found, merged) for side, v in enumerate((a, b))]
+        own = None if all(is_known) else self.contents(first, second)
+        return merged
+
+    def options(self, side: int, value: Any, found: list[tuple[Any, Made]], merged: Made) -> bool:
+        """Whether a list or dict of a branch is one from before the branches, or one that was
+        merged before this one, which is told with the bool that says so."""
+        if isinstance(value, FrozenItems):
+            raise value.refusal("a branch has it in place of another one")
+        if isinstance(value, ChosenItems):
+            outside = [o for o in value.options if id(o.items) in self.outside()]
+            with recording(self.sides[side].builder):
+                tests = [convert_to_tensor(o.chosen) for o in outside]
+            found += [
+                (self.told(side, t), lambda out, o=o: o.items)  # type: ignore[misc]
+                for t, o in zip(tests, outside, strict=True)
+            ]
+            return len(outside) == len(value.options)
+        known = self.fresh[side].setdefault(id(value), merged)
+        if id(value) in self.outside():
+            known = lambda out: value
+        if known is not merged:
+            found.append((self.tests[side], known))
+        return known is not merged
+
+    def contents(self, a: Any, b: Any) -> Made:
+        """The items of two lists or dicts."""
+        if keys_of(a) != keys_of(b):
+            raise self.mismatch(a, b, "the structures differ")
+        parts = [self.value(a[key], b[key]) for key in keys_of(a)]
+        if isinstance(a, dict):
+            return lambda out: dict(zip(a, [p(out) for p in parts], strict=True))
+        return lambda out: [p(out) for p in parts]
+
+    def parts(self, a: Any, b: Any) -> Made:
         """Two tuples or lists in which some part may have a value in one branch only."""
         if type(a) is not type(b) or type(a) not in (tuple, list) or len(a) != len(b):
             raise self.mismatch(a, b, "the structures differ")
         parts = [self.value(x, y) for x, y in zip(a, b, strict=True)]
         return lambda out: type(a)([p(out) for p in parts])
 
-    def maybe_none(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+    def maybe_none(self, a: Any, b: Any) -> Made:
         """A variable that is None, or may be, after one of the branches."""
         first, second = map(maybe_none, (a, b))
         if first.value is second.value and isinstance(first.value, Undefined):
@@ -297,12 +403,14 @@ class Merge:
 
         return made
 
-    def half_defined(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+    def half_defined(self, a: Any, b: Any) -> Made:
         """A variable that one branch assigns: zeros on the other path, where Python has no value
         and correct programs do not read it."""
         missing, value = (a, b) if isinstance(a, Undefined) else (b, a)
         if value is None and missing.name == RETURN_VALUE:
             return lambda out: None  # a `return` that has not happened is not asked for its value
+        if type(value) in KINDS and id(value) in self.outside():
+            return lambda out: value
         if nest.is_nested(value):
             parts = [
                 self.half_defined(missing, v) if missing is a else self.half_defined(v, missing)
@@ -326,3 +434,44 @@ class Merge:
             "The branches of a conditional that depends on array values give a variable values "
             f"that one variable cannot hold: {a!r} and {b!r} ({why}){at(user_origin())}"
         )
+
+
+def _once(make: Made) -> Made:
+    """A value after the node that several variables have."""
+    made: list[Any] = []
+
+    def call(out: list[Tensor]) -> Any:
+        if not made:
+            made.append(make(out))
+        return made[0]
+
+    return call
+
+
+def _are_items(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and type(a) in KINDS
+
+
+def _one_of(found: list[tuple[Any, Made]], own: Any, out: list[Tensor]) -> Any:
+    """A list or dict that is one of several.
+
+    Args:
+        found: those from before the branches, each with a bool or the number of an output.
+        own: the items where it is none of these; None: it is one in any case.
+    """
+    options: dict[int, Option] = {}
+    for told, holder in found:
+        test, items = out[told] if isinstance(told, int) else told, holder(out)
+        inner = items.options if isinstance(items, ChosenItems) else [Option(True, items)]
+        for chosen, one in inner:
+            known = options.get(id(one), Option(False, one)).chosen
+            options[id(one)] = Option(either(known, both(test, chosen)), one)
+    every = [*options.values(), *([] if own is None else [Option(True, own)])]
+    return every[0].items if len(every) == 1 else ChosenItems(every, chosen_item)
+
+
+def chosen_item(test: Any, a: Any, b: Any) -> Any:
+    """``a if test else b``."""
+    if not isinstance(test, Tensor):
+        return a if test else b
+    return branch(test, lambda: a, lambda: b, (), lambda: [a, b])

@@ -35,6 +35,7 @@ from treadle.jitted.iteration import Counted, as_counted, enumerate, range, reve
 from treadle.jitted.making import array
 from treadle.jitted.operations import call_function
 from treadle.jitted.records import Record, Records
+from treadle.jitted.refused_numbers import check
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.statements import (
     and_,
@@ -58,7 +59,9 @@ def int(value: Any = 0, *args: Any) -> Any:
     """``int``: towards zero."""
     if not is_traced(value):
         return builtins.int(value, *args)
-    return apply(builtins.int, as_number(value))
+    number = as_number(value)
+    check(builtins.int, (number,))
+    return apply(builtins.int, number)
 
 
 def float(value: Any = 0.0) -> Any:

@@ -6,15 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from treadle.jitted.chosen_lists import choices, items_of, same_items
+from treadle.jitted.chosen_lists import items_of, same_items
 from treadle.jitted.left import current, is_left
 
 Path = tuple[Any, ...]
 
 
 class Contents:
-    """What the lists, dicts and sets among some arguments hold at the beginning; a context in which
-    the function is traced.
+    """What the lists, dicts and sets among some arguments hold at the beginning.
 
     Args:
         arguments: args and kwargs, as the traced function gets them.
@@ -22,22 +21,9 @@ class Contents:
 
     def __init__(self, arguments: Any) -> None:
         self.held = [(p, c, items_of(c)) for p, c in _holders(arguments, ())]
-        self._choices = choices()
-
-    def __enter__(self) -> Contents:
-        self._choices.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._choices.__exit__(*error)
 
     def changed(self) -> list[tuple[Path, Any]]:
-        """Those that hold something else now, with their paths in the arguments.
-
-        Raises:
-            NotStaged: only the run knows which of them hold something else.
-        """
-        self._choices.check([holder for _, holder, _ in self.held])
+        """Those that hold something else now, with their paths in the arguments."""
         return [
             (path, current(c)) for path, c, before in self.held
             if is_left(c) or not same_items(before, items_of(c))

@@ -20,9 +20,11 @@ from treadle.autograph.generated import AG
 from treadle.autograph.twins import template_of
 from treadle.core.origin import LINE_MAPS
 from treadle.jitted.namespace import Globals, add_stand_in, stand_in
+from treadle.jitted.python_lists import list_method
 from treadle.jitted.tables import method_of
 from treadle.jitted.written import set_conversion
 
+_METHODS: dict[type, Callable[..., Any]] = {dict: method_of, set: method_of, list: list_method}
 _GENERATORS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 _operators: list[types.ModuleType] = []  # the one that generated code calls
 _converted: WeakKeyDictionary[types.FunctionType, types.FunctionType] = WeakKeyDictionary()
@@ -53,8 +55,8 @@ def call(target: Any) -> Any:
         return functools.partial(call(target.func), *target.args, **target.keywords)
     if isinstance(target, type | types.BuiltinFunctionType):
         owner = getattr(target, "__self__", None)
-        is_method = type(owner) in (dict, set) and not isinstance(target, type)
-        return method_of(owner, target.__name__, target) if is_method else target
+        of_owner = _METHODS.get(type(owner)) if not isinstance(target, type) else None
+        return of_owner(owner, target.__name__, target) if of_owner is not None else target
     method = getattr(type(target), "__call__", None)  # noqa: B004
     if isinstance(method, types.FunctionType) and not config.is_library_object(method):
         return types.MethodType(convert(method), target)

@@ -67,6 +67,14 @@ class left_alone:
             raise ChangesOutside(self._what, changed, self._attributes)
 
 
+def found_by_name(*functions: Any) -> list[Any]:
+    """The containers that functions find by name."""
+    search = _Search()
+    for function in functions:
+        search.function(function)
+    return list(search.found.values())
+
+
 def _content(value: Any) -> list[Any]:
     return list(value.items()) if isinstance(value, dict) else list(value)
 
@@ -123,6 +131,9 @@ class _Search:
     def value(self, value: Any, depth: int) -> None:
         if isinstance(value, _CONTAINERS):
             self.found[id(value)] = value
+        elif type(value) is tuple:
+            for part in value:
+                self.value(part, 0)
         elif isinstance(value, types.FunctionType):
             if not config.is_library_object(value):
                 self.function(value)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treadle.jitted.arrays import Array, TracedSequence, as_number, direct, is_traced, number_of
-from treadle.jitted.refused_numbers import REFUSED
+from treadle.jitted.refused_numbers import is_refused
 from treadle.jitted.statements import in_, not_, or_
 from treadle.jitted.tables import Table
 from treadle.ops.numbers.python_numbers import SymbolicNumber, kind_of
@@ -24,12 +24,12 @@ def divides_by_zero(divisor: Any) -> Any:
     return divisor == 0 if is_pythons else False
 
 
-def refuses(function: str, number: Any) -> Any:
-    """Whether a function of `math` refuses a number."""
-    number = as_number(number)
-    if kind_of(number) not in (bool, int, float):
+def refuses(function: str, error: str, *numbers: Any) -> Any:
+    """Whether a function of `math`, or `int`, refuses its arguments with an error of a class."""
+    numbers = tuple(map(as_number, numbers))
+    if any(kind_of(n) not in (bool, int, float) for n in numbers):
         return False
-    return REFUSED[getattr(math, function)](number)
+    return is_refused(int if function == "int" else getattr(math, function), error, numbers)
 
 
 def lacks_position(held: Any, position: Any) -> Any:

@@ -43,7 +43,7 @@ from treadle.jitted.plan_table import PlanTable
 from treadle.jitted.random_numbers import GENERATORS
 from treadle.jitted.reports import CHANGED, advise, describe
 from treadle.jitted.results import Results, collect
-from treadle.jitted.storage import Storage, assign_states, own_trace
+from treadle.jitted.storage import Storage, assign_states, own_trace, recursion
 from treadle.ops.control.marks import printed_marks
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import symbolic_number
@@ -197,8 +197,11 @@ class Jitted:
             signature = Kinds(kinds)
             values, storages = _stand_ins(signature.flat, leaves)
             args, kwargs = signature.pack(values)
-            with Contents((args, kwargs)) as before:
+            before = Contents((args, kwargs))
+            try:
                 result = converted(self.python_function)(*args, **kwargs)
+            except RecursionError:
+                raise recursion(self.python_function.__name__) from None
             arrays = {s: i for i, (s, _) in storages.items()}
             results, tensors = collect(result, arrays, before.changed())
             written = {i: s.tensor for i, (s, before) in storages.items() if s.tensor is not before}

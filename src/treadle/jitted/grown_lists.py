@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from treadle.core import dtypes, nest
@@ -17,6 +17,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
+from treadle.jitted import list_functions
 from treadle.jitted.arrays import (
     Array,
     ConcreteValueError,
@@ -26,6 +27,7 @@ from treadle.jitted.arrays import (
     check_kept,
     unwrapped_bound,
 )
+from treadle.jitted.chosen_lists import ChosenItems
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, ListPart, form_of, joined
 from treadle.jitted.iteration import Counted
@@ -33,6 +35,7 @@ from treadle.jitted.left import current
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.stacked_lists import StackedList, structure_key
 from treadle.jitted.storage import Storage, listed
+from treadle.jitted.written import traced
 from treadle.ops.collections import lists
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
@@ -124,15 +127,40 @@ class GrownList(TracedSequence):
         parts: for each leaf of an element the list of all of them.
         origin: the list that it is, for the one that a variable is in an iteration of a loop.
         latest: of an origin, what branches and loops have made of it (`left`).
+        others: of an origin, lists that it may be in Python, and the parts that they had when a
+            branch or loop made it one of them: a change of one would be missed by the others.
+        missed: of an origin, says where such a change was.
     """
 
-    __slots__ = ("latest", "origin", "parts", "template")
+    __slots__ = ("_parts", "latest", "missed", "origin", "others", "template")
 
     def __init__(
         self, template: Template, parts: Sequence[ListPart], origin: GrownList | None = None
     ) -> None:
-        self.template, self.parts = template, list(parts)
+        self.template, self._parts = template, list(parts)
         self.origin, self.latest = self if origin is None else origin, self
+        self.others: list[tuple[GrownList, list[ListPart]]] = []
+        self.missed = ""
+
+    @property
+    def parts(self) -> list[ListPart]:
+        origin = self.origin
+        if origin.missed or any(o.latest._parts is not seen for o, seen in origin.others):
+            raise NotStaged(
+                "A list that grows in a loop or branch is used after another one changed, which it "
+                f"may be: give the variable a copy, list(x){origin.missed}{at(user_origin())}"
+            )
+        return self._parts
+
+    @parts.setter
+    def parts(self, parts: list[ListPart]) -> None:
+        self._parts = parts
+        for other, _ in self.origin.others:
+            other.missed = at(user_origin())
+
+    def may_be(self, others: Sequence[GrownList]) -> None:
+        """The list is one of some others in Python: reading it is right until one changes."""
+        self.others = [(o, o.latest._parts) for o in others if o is not self]
 
     @classmethod
     def of(cls, values: Sequence[Any], template: Template) -> GrownList:
@@ -198,15 +226,15 @@ class GrownList(TracedSequence):
         ]
 
     def extend(self, values: Any) -> None:
+        if isinstance(values, TracedSequence) and type(values.length) is not int:
+            self._changed(list_functions.extended, values)
+            return
         for value in values:
             self.append(value)
 
     def pop(self, *index: Any) -> Any:
-        if index and index != (-1,):
-            raise ConcreteValueError(
-                "A list that grows in a loop or branch gives only its last element back"
-                f"{at(user_origin())}"
-            )
+        if index and not (type(index[0]) is int and index[0] == -1):
+            return self._changed(list_functions.popped, *index)
         last = self.at(-1)
         size = self.length - 1
         self.parts = [
@@ -216,6 +244,30 @@ class GrownList(TracedSequence):
 
     def clear(self) -> None:
         self.parts = [ListPart(lists.list_truncate(part.tensor, 0)) for part in self.parts]
+
+    def _changed(self, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a function that changes the list."""
+        changed, result = traced(function, self.copy(), *args)
+        self.parts = changed.parts
+        return result
+
+    def insert(self, index: Any, value: Any) -> None:
+        self._changed(list_functions.inserted, index, value)
+
+    def remove(self, value: Any) -> None:
+        self._changed(list_functions.removed, value)
+
+    def reverse(self) -> None:
+        self._changed(list_functions.turned)
+
+    def index(self, value: Any, start: Any = 0) -> Any:
+        return traced(list_functions.index, self, value, start)
+
+    def count(self, value: Any) -> Any:
+        return traced(list_functions.count, self, value)
+
+    def __delitem__(self, index: Any) -> None:
+        self.pop(index)
 
     def _position(self, index: Any) -> Tensor:
         """A position from the begin; negative ones are from the end."""
@@ -233,6 +285,17 @@ class GrownList(TracedSequence):
     def __iadd__(self, values: Any) -> GrownList:
         self.extend(values)
         return self
+
+    def __add__(self, values: Any) -> GrownList:
+        made = self.copy()
+        made.extend(values)
+        return made
+
+    def __radd__(self, values: Any) -> GrownList:
+        forms = map(Template, values)
+        made = GrownList.of(values, functools.reduce(Template.joined, forms, self.template))
+        made.extend(self)
+        return made
 
     def copy(self) -> GrownList:
         return GrownList(self.template, self.parts)
@@ -296,7 +359,7 @@ def own_copy(value: Any) -> Any:
 
 def readable(value: Any) -> Any:
     """A result, with lists of known elements in place of those that grew."""
-    value = current(value)
+    value = value.get() if isinstance(value, ChosenItems) else current(value)
     if isinstance(value, TracedSequence):
         return value.readable()
     if type(value) in (list, tuple):
@@ -310,7 +373,7 @@ def readable(value: Any) -> Any:
 
 nest.register_node(
     GrownList,
-    lambda value: list(value.parts),
+    lambda value: list(value._parts),
     lambda like, parts: GrownList(like.template, parts, like.origin),
     lambda value: (structure_key(value.template.element), value.template.forms),
     composite=False,

@@ -22,7 +22,8 @@ from treadle.jitted.arrays import (
     is_traced,
     wrapped,
 )
-from treadle.jitted.list_positions import element_at, set_element
+from treadle.jitted.chosen_lists import ChosenItems
+from treadle.jitted.list_positions import element_at, part_of, set_element
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.tables import table_for, with_entry
 from treadle.ops.elementwise.selection import where as select
@@ -35,11 +36,13 @@ def attribute(owner: Any, name: str, items: bool = False) -> Any:
 
 def get_item(target: Any, key: Any) -> Any:
     """``target[key]``; a list or tuple is read at a position that only the run knows."""
+    if isinstance(target, ChosenItems) and not isinstance(key, slice):
+        return target.item(key, get_item)
     target = direct(target)
     if isinstance(target, dict) and is_traced(key):
         return table_for(target, key)[key]
-    if type(target) in (list, tuple) and is_traced(key) and not isinstance(key, slice):
-        return element_at(target, key)
+    if type(target) in (list, tuple) and is_traced(key):
+        return part_of(target, key) if isinstance(key, slice) else element_at(target, key)
     return target[key]
 
 
@@ -53,6 +56,9 @@ def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
         for inner in key[:-1]:
             holder = holder[inner]
         set_item(holder, key[-1], value)
+        return target
+    if isinstance(target, ChosenItems):
+        target.set(key, value, get_item, set_item)
         return target
     if isinstance(target, TracedSequence | Grouped):
         target[key] = value  # type: ignore[index]

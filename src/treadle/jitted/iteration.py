@@ -27,6 +27,7 @@ from treadle.jitted.arrays import (
     unwrapped_bound,
 )
 from treadle.jitted.forms import Form, form_of
+from treadle.jitted.left import current
 from treadle.jitted.records import Record, Records
 from treadle.jitted.storage import captured_storage
 from treadle.ops.conversion import convert_to_tensor
@@ -74,6 +75,7 @@ class Counted:
 
 def as_counted(iterable: Any) -> Counted | None:
     """`iterable` by position; None for an object that only Python can iterate."""
+    iterable = current(iterable)
     if isinstance(iterable, Counted):
         return iterable
     if isinstance(iterable, builtins.range):

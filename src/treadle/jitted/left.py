@@ -29,18 +29,25 @@ class Left(Undefined):
 
     other: Any
 
-    def __init__(self, other: Any = None) -> None:
-        super().__init__(
-            "an element",
-            ": it is in a list or dict that grew in a loop or branch that depends on array values, "
-            "and is only known under the name that was used there",
-        )
+    def __init__(self, other: Any, why: str) -> None:
+        super().__init__("an element", f": it is in a list or dict that {why}")
         object.__setattr__(self, "other", other)
 
 
-def leave(values: Any, other: Any) -> None:
-    """Make a list, dict or set unusable that became `other`: it would miss what that one gets."""
-    mark = Left(other)
+_GREW = (
+    "grew in a loop or branch that depends on array values, and is only known under the name that "
+    "was used there"
+)
+
+
+def leave(values: Any, other: Any = None, why: str = _GREW) -> None:
+    """Make a list, dict or set unusable that became `other`: it would miss what that one gets.
+
+    Args:
+        other: None where no name tells of it any more.
+        why: what has become of it, for the error of whoever uses it.
+    """
+    mark = Left(other, why)
     if type(values) not in _KINDS:  # the result of a comprehension
         values.items = [mark]
         return
@@ -128,10 +135,15 @@ def origin_of(value: Any) -> Any:
     return value.origin if hasattr(type(value), "latest") else None
 
 
-def is_another(value: Any) -> None:
-    """A branch or loop may have given a variable another list or dict than it had."""
+def is_another(value: Any, others: Iterable[Any] = ()) -> None:
+    """A branch or loop may have given a variable another list or dict than it had.
+
+    Args:
+        others: those that it may be, of the graph.
+    """
     if origin_of(value) is not None:
         value.origin = value.latest = value
+        value.may_be([o for o in others if o is not None])
 
 
 def check_names(values: Iterable[Any], owner: Any = None) -> None:

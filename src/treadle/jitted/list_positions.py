@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,11 +19,14 @@ from treadle.jitted.arrays import (
     is_traced,
     unwrapped_bound,
 )
+from treadle.jitted.becoming import NeedsList
 from treadle.jitted.branches import raise_in_branch
 from treadle.jitted.errors import NoForm
 from treadle.jitted.forms import ARRAY, Form, form_of, joined
+from treadle.jitted.grown_lists import GrownList, Template
 from treadle.jitted.statements import and_, not_, truth
 from treadle.jitted.storage import Storage
+from treadle.jitted.tables import is_from_outside
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import equal
 from treadle.ops.elementwise.logic import logical_or
@@ -30,6 +34,7 @@ from treadle.ops.elementwise.selection import where as select
 from treadle.ops.shaping.joining import stack
 
 _MOST_CHOSEN = 16  # arrays among which a read one is found again, to be changed
+_FEW_WRITTEN = 16  # elements of a list that stays one of Python's in a branch or loop
 _MOST_WRITTEN = 64  # elements, each of which may be the assigned one
 
 
@@ -50,6 +55,20 @@ def element_at(values: Sequence[Any], index: Any) -> Any:
             raise _unlike("they differ in their structure") from None
     columns = zip(*map(nest.flatten, values), strict=True)
     return nest.pack(first, [_leaf_at(column, index) for column in columns])
+
+
+def part_of(values: Sequence[Any], key: slice) -> Any:
+    """``values[key]`` of a list of numbers, or of arrays of one shape.
+
+    Raises:
+        NotStaged: it is a list of others, or a tuple.
+    """
+    if not len(values):
+        return values[:]
+    template = functools.reduce(Template.joined, map(Template, values))
+    if type(values) is tuple:
+        raise template.unlike(values)
+    return GrownList.of(values, template).stacked()[key]
 
 
 def _leaf_at(values: Sequence[Any], index: Any) -> Any:
@@ -115,6 +134,9 @@ def set_element(values: list[Any], index: Any, value: Any) -> None:
         IndexError: there is no such element, when the program runs.
     """
     size = len(values)
+    if size > _FEW_WRITTEN and is_from_outside(values):
+        found = [Template(v) for v in (*values, value)]
+        raise NeedsList(values, functools.reduce(Template.joined, found))
     if size > _MOST_WRITTEN:
         raise ConcreteValueError(
             f"An element of a list of {size} is assigned at a position that only the run knows: "

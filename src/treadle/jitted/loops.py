@@ -20,6 +20,16 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import reach
 from treadle.jitted.arrays import Array, check_kept
+from treadle.jitted.branches import chosen_item
+from treadle.jitted.chosen_lists import (
+    KINDS,
+    FrozenItems,
+    holders_in,
+    is_chosen,
+    is_items,
+    items_of,
+    same_items,
+)
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
 from treadle.jitted.grown_lists import (
@@ -28,7 +38,7 @@ from treadle.jitted.grown_lists import (
     grown_like,
     template_of,
 )
-from treadle.jitted.left import check_names, leaving
+from treadle.jitted.left import check_names, is_left, leave, leaving
 from treadle.jitted.optional_values import MaybeNone, like, maybe_none
 from treadle.jitted.replaced import Replaced
 from treadle.jitted.storage import Scope, Storage, listed, scope, scopes, states
@@ -56,6 +66,7 @@ class Loop:
         peels: whether the first iteration can be taken out where it is unlike the others.
         grows: whether lists that grow in the body become lists of the graph.
         expects: whether the first trace carries the storages that the body will probably write.
+        named: gives the lists and dicts that the body finds by name.
     """
 
     def __init__(
@@ -66,8 +77,11 @@ class Loop:
         peels: bool = False,
         grows: bool = False,
         expects: bool = True,
+        named: Callable[[], Sequence[Any]] = list,
     ) -> None:
-        self.test, self.body, self.grows = test, body, grows
+        self.test, self.body, self.grows, self.named = test, body, grows, named
+        self.shared: dict[int, list[Any]] = {}  # variable -> lists of before the loop, one of these
+        self.changes_lists = False  # those that variables begin an iteration with
         self.growing: dict[int, Template] = {}  # variables whose lists are to be of the graph
         self.left: list[leaving] = []  # what they were
         self.state = state
@@ -108,7 +122,8 @@ class Loop:
             except Exception:
                 if not self.expecting:
                     raise
-                return Loop(self.test, self.body, self.state, self.peels, self.grows, False).run()
+                kept = self.test, self.body, self.state, self.peels, self.grows
+                return Loop(*kept, False, self.named).run()
             return ended
         raise NotStaged(f"the variables of a loop do not settle{at(user_origin())}")
 
@@ -151,7 +166,13 @@ class Loop:
         for i, tensor in values.items():
             leaves[i] = self.forms[i].value(tensor)
         leaves = self.replaced.end(leaves, rest[len(self.storages) :])
-        return self.packed(leaves)
+        state = list(self.packed(leaves))
+        for i, sources in self.shared.items():
+            state[i] = FrozenItems(state[i], sources, chosen_item)
+        for i in self.rebound if self.changes_lists else ():
+            if type(self.state[i]) in KINDS and not is_left(self.state[i]):
+                leave(self.state[i], why=_CHANGED + at(user_origin()))  # for its other names
+        return tuple(state)
 
     def packed(self, leaves: list[Any]) -> State:
         """The variables with these leaves. Lists and dicts that keep their identity in the body are
@@ -192,13 +213,44 @@ class Loop:
             self.note_changes()
             before = self.inside(numbers, flat)
             begun = nest.flatten(before)
+            held = [(h, items_of(h)) for h in holders_in(before)]
             after = self.body(before)
             after = tuple(like(grown_like(x, y), y) for x, y in zip(after, before, strict=True))
+            self.changes_lists = any(not same_items(items, items_of(h)) for h, items in held)
+            after = self.unshared(before, after)
             self.settle(before, begun, after, found)
             leaves = nest.flatten(after)
             check_kept(leaves)
             given = [self.forms[i].tensor(leaves[i]) for i in numbers]
             return (*given, *(s.tensor for s in self.storages), *self.replaced.leave(leaves))
+
+    def unshared(self, before: State, after: State) -> State:
+        """The variables after an iteration, with a copy of a list or dict for each that has one
+        which others may have, too.
+
+        Raises:
+            NotStaged: the loop changes lists in place.
+        """
+        pairs = [*zip(before, after, strict=True)]
+        new = [i for i, (x, y) in enumerate(pairs) if y is not x and is_items(y)]
+        if not new:
+            self.shared = {}
+            return after
+        named = {id(h) for h in holders_in(self.named())}
+        own = {id(x): y for x, y in zip(before, self.state, strict=True)}
+        made, self.shared = list(after), {}
+        for i in new:
+            others = [y for j, y in enumerate(after) if j != i]
+            found = [o.items for o in after[i].options] if is_chosen(after[i]) else [after[i]]
+            if is_chosen(after[i]) or id(after[i]) in named or any(y is after[i] for y in others):
+                self.shared[i] = [own.get(id(one), one) for one in found]
+                made[i] = after[i].get() if is_chosen(after[i]) else type(after[i])(after[i])
+        if self.shared and self.changes_lists:
+            raise NotStaged(
+                "A loop changes a list or dict in place, and gives a variable one that another "
+                f"variable may have, too: give it a copy, or use arrays{at(user_origin())}"
+            )
+        return tuple(made)
 
     def settle(self, state: State, before: list[Any], after: State, found: Scope) -> None:
         """See whether the next iteration begins as this one did.
@@ -357,6 +409,8 @@ def _assigned(state: State) -> list[Storage]:
 
 def _poured(old: Any, new: Any) -> Any:
     """`new` in the lists and dicts of `old`, which now hold the new values."""
+    if isinstance(old, MaybeNone) and isinstance(new, MaybeNone):
+        return MaybeNone(new.present, _poured(old.value, new.value))
     if type(old) is not type(new) or type(old) not in (list, dict, tuple):
         return new
     if type(old) is dict:
@@ -406,4 +460,7 @@ def _with_structure(before: Any, after: Any) -> Any:
     return before
 
 
+_CHANGED = (
+    "a loop that depends on array values changes, which gives its variable others: give that a copy"
+)
 _MOST_TRACES = 12

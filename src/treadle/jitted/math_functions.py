@@ -1,6 +1,6 @@
 """Functions of Python's `math` and `cmath` that the graph has no operation for, written as users
 write theirs: a jitted function that calls one with numbers of the run calls these, and they are
-traced with it. Where Python's raise an error for a number, these give what the formula gives."""
+traced with it. Where Python's raise an OverflowError, these give an infinity."""
 
 from __future__ import annotations
 
@@ -46,11 +46,40 @@ def cbrt(x: Any) -> Any:
 
 
 def gamma(x: Any) -> Any:
+    is_whole = math.fmod(x, 1.0) == 0.0 if abs(x) < math.inf else False
+    if x == -math.inf or (is_whole and x <= 0.0):
+        raise ValueError("math domain error")
     found = math.exp(math.lgamma(x))
-    if x < 0.0 and math.floor(x) % 2 == 1:
+    if x < 0.0 and math.fmod(math.ceil(x), 2.0) == 0.0:
         found = -found
-    if x == math.floor(x) and found < 9007199254740992.0:
+    if is_whole and found < 9007199254740992.0:
         found = float(math.floor(found + 0.5))
+    return found
+
+
+def rounded(x: Any, digits: Any) -> Any:
+    """``round(x, digits)``: to the nearest decimal, of which a tie is decided by all bits."""
+    power = 10.0 ** abs(digits)
+    scaled = x * power if digits >= 0 else x / power
+    found = x
+    if abs(scaled) < 4503599627370496.0:
+        whole = float(round(scaled))
+        if abs(scaled - whole) == 0.5:  # how far the product was rounded, by halves of the bits
+            high = x * 134217729.0
+            high -= high - x
+            by = power * 134217729.0
+            by -= by - power
+            if digits >= 0:
+                rest = ((high * by - scaled) + high * (power - by) + (x - high) * by) + (
+                    x - high
+                ) * (power - by)
+            else:
+                rest = x - scaled * power
+            if rest > 0.0:
+                whole = float(math.floor(scaled)) + 1.0
+            elif rest < 0.0:
+                whole = float(math.ceil(scaled)) - 1.0
+        found = math.copysign(whole / power if digits >= 0 else whole * power, x)
     return found
 
 
@@ -83,6 +112,8 @@ def modf(x: Any) -> Any:
 def remainder(x: Any, y: Any) -> Any:
     """What is left of the nearest multiple of `y`, the even one of two that are as near."""
     size, by = abs(x), abs(y)
+    if (by == 0.0 and x == x) or (size == math.inf and y == y):
+        raise ValueError("math domain error")
     low = math.fmod(size, by)
     high = by - low
     left = low
@@ -111,6 +142,8 @@ def lcm(*integers: Any) -> Any:
 
 
 def isqrt(n: Any) -> Any:
+    if n < 0:
+        raise ValueError("isqrt() argument must be nonnegative")
     root = int(math.sqrt(n))
     while root * root > n:
         root -= 1
@@ -122,10 +155,19 @@ def isqrt(n: Any) -> Any:
 def factorial(n: Any) -> Any:
     if n < 0:
         raise ValueError("factorial() not defined for negative values")
+    if n > 20:
+        raise OverflowError("factorial() of more than 20 is no int of 64 bits")
     found = 1
     for i in range(2, n + 1):
         found *= i
     return found
+
+
+def product(a: Any, b: Any) -> Any:
+    """Of positive ints."""
+    if a > 9223372036854775807 // b:
+        raise OverflowError("a number of combinations is no int of 64 bits")
+    return a * b
 
 
 def comb(n: Any, k: Any) -> Any:
@@ -136,7 +178,7 @@ def comb(n: Any, k: Any) -> Any:
         found = 0
     else:
         for i in range(min(k, n - k)):
-            found = found * (n - i) // (i + 1)
+            found = product(found, n - i) // (i + 1)
     return found
 
 
@@ -150,7 +192,7 @@ def perm(n: Any, k: Any = None) -> Any:
         found = 0
     else:
         for i in range(k):
-            found *= n - i
+            found = product(found, n - i)
     return found
 
 
@@ -164,6 +206,20 @@ def dist(p: Any, q: Any) -> Any:
     for distance in distances:
         total += (distance / largest) ** 2
     return largest * math.sqrt(total)
+
+
+def modular_power(base: Any, exponent: Any, modulus: Any) -> Any:
+    if exponent < 0:
+        raise ValueError("pow() of three numbers takes no negative exponent in jitted functions")
+    if abs(modulus) > 3037000499:
+        raise OverflowError("the products of pow() of three numbers are too large for 64 bits")
+    found, factor, left = 1 % modulus, base % modulus, exponent
+    while left > 0:
+        if left % 2 == 1:
+            found = found * factor % modulus
+        factor = factor * factor % modulus
+        left //= 2
+    return found
 
 
 def phase(x: Any) -> Any:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from treadle.core.context import recording
 from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import Known, coincide, reach, set_apart, share_parts
@@ -15,7 +13,6 @@ from treadle.jitted.forms import ARRAY, Form
 from treadle.jitted.placed import Placed, is_placed
 from treadle.jitted.storage import Scope, Storage
 from treadle.jitted.views import Positions, View, same_views, view_tensors
-from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.shaping.creation import zeros
 
 if TYPE_CHECKING:
@@ -93,7 +90,7 @@ class MergedArray:
         )
         self.covered[side] = fits and whole
         for chosen, array in found:
-            known = self.merge.tests[side] if chosen is None else self.told(side, chosen)
+            known = self.merge.tests[side] if chosen is None else self.merge.told(side, chosen)
             if all(_is_known_outside(v, branch.builder) for v in array.views):
                 if fits:
                     self.options.append((known, lambda out, a=array: a))  # type: ignore[misc]
@@ -130,7 +127,7 @@ class MergedArray:
             suffix, same_dtype = relation.suffix, self.form.dtype is earlier.form.dtype
             if relation.same is not False and suffix is not None and same_dtype:
                 known = relation.same
-                test = self.merge.tests[side] if known is True else self.told(side, known)
+                test = self.merge.tests[side] if known is True else self.merge.told(side, known)
                 self.options.append((test, lambda out, v=suffix: earlier.array.viewed(*v)))  # type: ignore[misc]
                 self.covered[side] |= known is True
             elif relation.same is not False or relation.shares:
@@ -154,11 +151,6 @@ class MergedArray:
             known_outside = all(_is_known_outside(v, branch.builder) for v in suffix)
             return _Relation(True, suffix if known_outside else None)
         return _Relation(same, (), shares, same is False and not shares)
-
-    def told(self, side: int, test: Tensor) -> int:
-        """The number of an output that is a bool of one branch, and false on the other path."""
-        false = convert_to_tensor(np.False_)
-        return self.merge.pair((test, false) if side == 0 else (false, test))
 
     def made(self, out: list[Tensor]) -> Array:
         """The array after the node, by the node's outputs."""

@@ -42,14 +42,14 @@ from treadle.jitted.arrays import (
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
 from treadle.jitted.printing import printed
 from treadle.jitted.random_numbers import CONSTRUCTORS, GENERATORS, Drawing, drawing
-from treadle.jitted.refused_numbers import check_math
+from treadle.jitted.refused_numbers import check
 from treadle.jitted.storage import captured_storage
 from treadle.jitted.tables import Table, set_of
 from treadle.jitted.written import traced
 from treadle.numpy_staging import ufuncs
 from treadle.numpy_staging.dtypes import as_array
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.numbers.python_numbers import SymbolicNumber, apply, symbolic_number
+from treadle.ops.numbers.python_numbers import SymbolicNumber, apply, kind_of, symbolic_number
 
 
 class Globals(dict[str, Any]):
@@ -130,10 +130,12 @@ def _math(function: Any) -> Callable[..., Any]:
 
     def call(*args: Any, **options: Any) -> Any:
         if written is not None and is_traced([*args, *options.values()]):
-            return traced(written, *map(_number_or_list, args), **options)
+            given = list(map(_number_or_list, args))
+            check(function, given)
+            return traced(written, *given, **options)
         numbers = [as_number(a) for a in args]
         if is_traced(numbers):
-            check_math(function, numbers)
+            check(function, numbers)
         if takes_complex and is_traced(numbers):
             numbers = [apply(complex, n) for n in numbers]
         return function(*numbers, **options) if options else apply(function, *numbers)
@@ -273,7 +275,24 @@ class _SetType(type):
         return isinstance(value, set) or (isinstance(value, Table) and value.is_set)
 
 
+def _round(number: Any, ndigits: Any = None) -> Any:
+    """``round``; of Python's floats to decimals that are known while tracing."""
+    plain = as_number(number) if type(number) is SymbolicNumber else number
+    if ndigits is None or type(plain) is not SymbolicNumber or kind_of(plain) is not float:
+        return round(number, ndigits)
+    return traced(math_functions.rounded, plain, ndigits)
+
+
+def _pow(base: Any, exponent: Any, modulus: Any = None) -> Any:
+    """``pow``, of three ints that only the run knows too."""
+    if modulus is None or not is_traced([base, exponent, modulus]):
+        return pow(base, exponent, modulus)
+    return traced(math_functions.modular_power, *map(as_number, (base, exponent, modulus)))
+
+
 _BUILTINS: dict[str, Any] = {
+    "pow": _pow,
+    "round": _round,
     "complex": type.__new__(_ComplexType, "complex", (), {"dtype": np.dtype(complex)}),
     "print": printed,
     "set": type.__new__(_SetType, "set", (), {}),

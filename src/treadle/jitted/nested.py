@@ -63,8 +63,8 @@ def _spliced(jitted: Any, bound: Bound) -> Any:
         else:
             values.append(stand_in(leaf) if isinstance(leaf, GENERATORS) else leaf)
     args, kwargs = nest.pack((bound.args, bound.kwargs), values)
-    with Contents((args, kwargs)) as before:
-        result = converted(jitted.python_function)(*args, **kwargs)
+    before = Contents((args, kwargs))
+    result = converted(jitted.python_function)(*args, **kwargs)
     for storage, (i, tensor) in storages.items():
         if storage.tensor is not tensor:
             raise _changes(jitted, bound, i)

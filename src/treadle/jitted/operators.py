@@ -44,6 +44,7 @@ from treadle.jitted.builtin_functions import (
     zip,
 )
 from treadle.jitted.conversion import call
+from treadle.jitted.deques import method
 from treadle.jitted.foreseen import divides_by_zero, lacks_key, lacks_position, refuses
 from treadle.jitted.items import (
     attribute,
@@ -84,7 +85,7 @@ __all__ = [
     "divides_by_zero", "enumerate",
     "equal", "filter", "float", "for_stmt", "generator", "get_item", "if_exp", "if_stmt", "in_",
     "int", "is_none", "is_truth", "item", "iter", "iterable", "lacks_key",
-    "lacks_position", "len", "list", "list_comp", "map", "max", "min",
+    "lacks_position", "len", "list", "list_comp", "map", "max", "method", "min",
     "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range", "refuses",
     "reversed", "set_attribute_item", "set_item", "sorted", "sum", "trying", "tuple", "undefined",
     "update_attribute_item", "update_item", "while_stmt", "zip",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -29,7 +29,8 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.becoming import BecomesOther
 from treadle.jitted.branches import branch, raise_in_branch
-from treadle.jitted.effects import ChangesOutside, left_alone
+from treadle.jitted.chosen_lists import ChosenItems, alone, holders_in
+from treadle.jitted.effects import ChangesOutside, found_by_name, left_alone
 from treadle.jitted.errors import ChangesLength, NotStaged
 from treadle.jitted.grown_lists import GrownList, Grows, own_copy
 from treadle.jitted.iteration import Counted, as_counted, python_counted
@@ -270,7 +271,7 @@ def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(statement)
     def call(*args: Any, **options: Any) -> Any:
-        args = tuple(map(current, args))
+        args = tuple(current(alone(a)) for a in args)
         check_names(args)
         try:
             with opened(args):
@@ -357,7 +358,7 @@ def _merged(
 
     def side(run: Callable[..., Any]) -> Callable[[], Any]:
         def traced() -> Any:
-            with left_alone(run, (*holders, *_held(state)), "branch"):
+            with left_alone(run, (*holders, *holders_in(state)), "branch"):
                 try:
                     result = run(*map(own_copy, state))
                     origins.append([origin_of(v) for v in _several(result)])
@@ -368,23 +369,17 @@ def _merged(
 
         return traced
 
-    result, placed = branch(found, side(then), side(otherwise), (*state, *holders))
+    sides = side(then), side(otherwise)
+    named = functools.partial(found_by_name, then, otherwise)
+    result, placed = branch(found, *sides, (*state, *holders), named)
     for place, value in zip(kept, placed, strict=True):
         place.set(value)
     values = _several(result)
     if all(len(o) == len(values) for o in origins):  # else one variable has a tuple
         for value, *found_in in zip(values, *origins, strict=True):
             if any(o is not found_in[0] for o in found_in):
-                is_another(value)
+                is_another(value, found_in)
     return result
-
-
-def _held(value: Any) -> Iterator[Any]:
-    """The lists and dicts in variables."""
-    if isinstance(value, list | tuple | dict):
-        yield value
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _held(part)
 
 
 def _several(result: Any) -> tuple[Any, ...]:
@@ -405,7 +400,8 @@ def if_exp(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> 
         return traced
 
     def merged(holders: State) -> Any:
-        return branch(found, side(then, holders), side(otherwise, holders), holders)
+        sides = side(then, holders), side(otherwise, holders)
+        return branch(found, *sides, holders, lambda: found_by_name(then, otherwise))
 
     return _with_holders(merged, ())
 
@@ -424,6 +420,7 @@ class _Body:
         self.depth, self.rebound = len(scopes.open), set[int]()
 
     def begin(self, state: State) -> State:
+        self.begun = state
         return (*state, *(p.get() for p in self.places))
 
     def step(self, state: State, *item: Any) -> State:
@@ -441,22 +438,30 @@ class _Body:
         """The loop in the graph: ``run(values)``. Lists that the body changes and finds by name are
         variables of it, too."""
         places = self.places
-        holders: State = ()
+        holders = _chosen_holders(values)
         try:
             while True:
+                added: list[Any] = [content_place(h) for h in holders]
+                begun = [p.get() for p in added]
+                self.places = [*places, *added]
                 try:
                     with left_alone(self.body, holders):
-                        return run(values)
+                        return run((*values, *begun))
                 except ChangesOutside as problem:
                     new = [h for h in problem.holders if type(h) is list]
                     if not new or len(new) < len(problem.changed):
                         raise
                     holders = (*holders, *new)
-                    self.places = [*self.places, *map(content_place, new)]
-                    values = (*values, *map(list, new))
+                finally:
+                    for place, content in zip(added, begun, strict=True):
+                        place.set(content)
         except Exception:
             self.places = places
             raise
+
+    def named(self) -> Sequence[Any]:
+        """The lists and dicts that the body finds by name."""
+        return found_by_name(self.body)
 
     def set_places(self, state: State) -> None:
         for place, value in zip(self.places, state[self.count :], strict=True):
@@ -464,11 +469,19 @@ class _Body:
 
     def end(self, state: State) -> Any:
         self.set_places(state)
+        begun = [origin_of(self.begun[number]) for number in self.rebound]
         for number in self.rebound:
-            is_another(state[number])
+            is_another(state[number], begun)
         if not self.count:
             return None
         return state[0] if self.count == 1 else tuple(state[: self.count])
+
+
+def _chosen_holders(values: State) -> State:
+    """The lists and dicts that variables are one of, and that are no variables themselves."""
+    own = {id(h) for h in holders_in(v for v in values if not isinstance(v, ChosenItems))}
+    found = {id(h): h for h in holders_in(v for v in values if isinstance(v, ChosenItems))}
+    return tuple(h for number, h in found.items() if number not in own)
 
 
 @_growing_lists
@@ -498,7 +511,8 @@ def while_stmt(
             try:
                 grows = isinstance(go, Tensor)
                 ended = loop.staged(
-                    values, functools.partial(_staged, proceed, loop.step, grows=grows)
+                    values,
+                    functools.partial(_staged, proceed, loop.step, grows=grows, named=loop.named),
                 )
                 return loop.end(ended)
             except UNSTAGED as problem:
@@ -513,9 +527,13 @@ def while_stmt(
 
 
 def _staged(
-    proceed: Any, step: Any, values: State, peels: bool = False, grows: bool = False
-) -> State:
-    return Loop(lambda s: convert_to_tensor(proceed(s)), step, values, peels, grows).run()
+    proceed: Any, step: Any, values: State, peels: bool = False, grows: bool = False,
+    named: Callable[[], Sequence[Any]] = list,
+) -> State:  # fmt: skip
+    def test(state: State) -> Any:
+        return convert_to_tensor(proceed(state))
+
+    return Loop(test, step, values, peels, grows, named=named).run()
 
 
 @_growing_lists
@@ -579,7 +597,7 @@ def _counted_for(loop: _Body, counted: Counted, values: State, until: Any, peels
         return (index + 1, *loop.step(tuple(rest), counted.item(position)))
 
     grows = counted.size is None or counted.size > _MOST_APPENDING
-    return _staged(proceed, step, (0, *values), peels, grows)[1:]
+    return _staged(proceed, step, (0, *values), peels, grows, loop.named)[1:]
 
 
 def staged_for(counted: Counted, body: Callable[..., Any], *state: Any) -> Any:

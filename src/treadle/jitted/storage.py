@@ -8,7 +8,9 @@ that the branch or loop can give them back merged or carried.
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 
 from treadle.core.context import context, recording
 from treadle.core.interrupts import is_mode
-from treadle.core.origin import at, user_origin
+from treadle.core.origin import LINE_MAPS, at, user_origin
 from treadle.core.tensor import Tensor, from_array
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.variables import variable_over
@@ -122,6 +124,35 @@ class Scope:
             storage.put_back(tensor)
 
 
+_DEEP = 40  # branches and bodies inside of one another, from which on it may be a recursion
+
+
+def check_recursion() -> None:
+    """
+    Raises:
+        NotStaged: a function calls itself in the branches and bodies that are being traced.
+    """
+    frame: Any = sys._getframe(2)
+    calls: Counter[Any] = Counter()
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename in LINE_MAPS and code.co_name == code.co_qualname.split(".")[-1]:
+            calls[code] += 1
+        frame = frame.f_back
+    found, number = calls.most_common(1)[0] if calls else (None, 0)
+    if found is not None and number > _DEEP // 4:
+        raise recursion(found.co_name)
+
+
+def recursion(name: str) -> NotStaged:
+    """The error for a function that calls itself for ever while it is traced."""
+    return NotStaged(
+        f"{name} calls itself, or others that call it, under a condition that only the run knows, "
+        f"which a trace would do for ever: call it as the last thing that it does (return {name}"
+        f"(...)), or write a loop, with a list of what is left to be done{at(user_origin())}"
+    )
+
+
 class _Scopes(threading.local):
     """The scopes that are being traced in this thread, the outermost first."""
 
@@ -140,6 +171,8 @@ class scope:
 
     def __enter__(self) -> Scope:
         self._made, self._before = Scope(), scopes.open
+        if len(scopes.open) > _DEEP:
+            check_recursion()
         scopes.open = (*self._before, self._made)
         return self._made
 

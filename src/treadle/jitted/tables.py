@@ -109,6 +109,17 @@ class Table(TracedSequence):
     def copy(self) -> Table:
         return Table(self.is_set, self._copies())
 
+    def may_be(self, others: Sequence[Any]) -> None:
+        """
+        Raises:
+            NotStaged: the dict or set is one of several.
+        """
+        if len({id(o) for o in others}) > 1:
+            raise NotStaged(
+                "A variable is one of several dicts or sets with keys that only the run knows: "
+                f"give it a copy{at(user_origin())}"
+            )
+
     def own_copy(self) -> Table:
         return Table(self.is_set, self._copies(), self.origin)
 
@@ -397,7 +408,7 @@ def is_outermost(owner: Any) -> bool:
     return not any(is_it(value, owner) for state, _ in _open.states for value in state)
 
 
-def _is_from_outside(owner: Any) -> bool:
+def is_from_outside(owner: Any) -> bool:
     """Whether a dict, set or list is a variable of a branch or loop whose body is being traced."""
     return any(
         is_it(value, owner)
@@ -478,7 +489,7 @@ def method_of(owner: Any, name: str, python: Callable[..., Any]) -> Callable[...
         now = current(owner)
         if now is not owner:
             return getattr(now, name)(*args, **options)
-        if type(owner) is set and name in _CHANGING and _is_from_outside(owner):
+        if type(owner) is set and name in _CHANGING and is_from_outside(owner):
             # A change of Python's would happen once for each time that the body is traced.
             if name not in _WITH_KEYS or not args:
                 raise NotStaged(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -294,16 +295,16 @@ def get(identifier: Any) -> Activation:
     raise ValueError(f"Unknown activation {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")
 
 
-def serialize(activation: Activation) -> str:
-    """The name by which `get` finds it."""
-    return getattr(activation, "__name__", str(activation))
+def serialize(activation: Any) -> Any:
+    """The name of one of these functions; other functions and objects as their configurations."""
+    if inspect.isfunction(activation) and activation.__name__ in _BY_NAME:
+        return activation.__name__
+    return serialization.serialize_keras_object(activation)
 
 
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """The activation that `serialize` described."""
-    if isinstance(config, str) and config in _BY_NAME:
-        return _BY_NAME[config]
-    return serialization.deserialize_keras_object(config, custom_objects)
+    """The activation that `serialize` described: the program's, or one of these."""
+    return serialization.deserialize_keras_object(config, custom_objects, module_objects=_BY_NAME)
 
 
 __getattr__ = missing_in(__name__)

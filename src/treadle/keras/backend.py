@@ -354,6 +354,43 @@ def update_sub(x: td.Variable, decrement: Any) -> Any:
     return x.assign_sub(decrement)
 
 
+def placeholder(
+    shape: Any = None, ndim: int | None = None, dtype: Any = None, sparse: bool = False,
+    name: str | None = None, ragged: bool = False,
+) -> Any:  # fmt: skip
+    """What `td.keras.Input` gives, by its shape with the batch's size or by its number of axes."""
+    batch_shape = (None,) * ndim if ndim and not shape else tuple(shape or ())
+    return td.keras.Input(
+        batch_shape=batch_shape, dtype=dtype, sparse=sparse, ragged=ragged, name=name
+    )
+
+
+def function(
+    inputs: Any, outputs: Any, updates: Any = None, name: str | None = None
+) -> Callable[[Any], Any]:
+    """A function of arrays, from inputs and outputs of layers that are called on each other.
+
+    Args:
+        inputs, outputs: as of `td.keras.Model`; a list of one output gives a list of one array.
+        updates: nothing.
+
+    Raises:
+        ValueError: there are updates: assignments happen where they stand.
+    """
+    if updates:
+        raise ValueError("function: there are no `updates`: assignments happen where they stand")
+    model = td.keras.Model(inputs, outputs, **({} if name is None else {"name": name}))
+    is_list_of_one = isinstance(outputs, list) and len(outputs) == 1
+
+    def call(values: Any) -> Any:
+        found = model(values)
+        if is_list_of_one and not isinstance(found, list):
+            found = [found]
+        return td.nest.map_structure(lambda x: x.numpy() if isinstance(x, td.Tensor) else x, found)
+
+    return call
+
+
 def count_params(x: Any) -> int:
     """The number of elements."""
     return int(np.prod(tuple(x.shape)))
@@ -462,13 +499,13 @@ __all__ = [
     "count_params", "ctc_batch_cost", "ctc_decode", "ctc_label_dense_to_sparse", "cumprod",
     "cumsum", "depthwise_conv2d", "dot", "dropout", "dtype", "elu",
     "epsilon", "equal", "eval", "exp", "expand_dims", "eye", "flatten", "floatx", "foldl",
-    "foldr", "gather", "get_uid", "get_value", "gradients", "greater", "greater_equal",
+    "foldr", "function", "gather", "get_uid", "get_value", "gradients", "greater", "greater_equal",
     "hard_sigmoid", "image_data_format", "in_top_k", "int_shape", "is_float_dtype",
     "is_int_dtype", "is_keras_tensor", "is_sparse", "l2_normalize", "learning_phase", "less",
     "less_equal", "log",
     "logsumexp", "map_fn", "max", "maximum", "mean", "min", "minimum", "moving_average_update",
     "name_scope", "ndim", "not_equal", "one_hot", "ones", "ones_like", "permute_dimensions",
-    "pool2d", "pool3d", "pow", "prod", "random_bernoulli", "random_normal",
+    "placeholder", "pool2d", "pool3d", "pow", "prod", "random_bernoulli", "random_normal",
     "random_normal_variable", "random_uniform", "random_uniform_variable", "relu", "repeat",
     "repeat_elements", "reshape", "resize_images", "resize_volumes", "result_type", "reverse",
     "rnn", "round", "separable_conv2d", "set_epsilon", "set_floatx", "set_image_data_format",

@@ -290,13 +290,17 @@ def without_shapes(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def deserialize_keras_object(
-    config: Any, custom_objects: Mapping[str, Any] | None = None, safe_mode: bool = True
-) -> Any:
+    config: Any, custom_objects: Mapping[str, Any] | None = None, safe_mode: bool = True,
+    module_objects: Mapping[str, Any] | None = None, printable_module_name: str = "object",
+) -> Any:  # fmt: skip
     """What `serialize_keras_object` was given; arrays come back as arrays.
 
     Args:
         custom_objects: classes and functions of the user, by name.
         safe_mode: False: the code of lambdas is run.
+        module_objects: those of a library, by name. A mere name gives the function, or an object
+            of the class.
+        printable_module_name: accepted for libraries for Keras 2.
 
     Raises:
         ValueError: a class is not known, an argument is not supported, or it is a lambda, whose
@@ -304,7 +308,11 @@ def deserialize_keras_object(
     """
     if not safe_mode:
         with lambdas.running():
-            return deserialize_keras_object(config, custom_objects)
+            return deserialize_keras_object(config, custom_objects, True, module_objects)
+    if module_objects is not None:
+        if isinstance(config, str):
+            return _of_library(config, custom_objects or {}, module_objects)
+        custom_objects = {**module_objects, **_registered, **(custom_objects or {})}
     if custom_objects:
         with custom_object_scope(custom_objects):
             return deserialize_keras_object(config)
@@ -326,6 +334,16 @@ def deserialize_keras_object(
     if name == "function":
         return _function(inner, config.get("registered_name"))
     return _made(config, name, inner)
+
+
+def _of_library(name: str, custom: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
+    """What a name means to a library: the user's object of it as it is, or the library's own, made
+    where that is a class; what is no such name has been read before."""
+    found = get_registered_object(name, custom)
+    if found is None:
+        found = own.get(name, name)
+        return found() if isinstance(found, type) else found
+    return found
 
 
 def _made(config: Mapping[str, Any], name: str, inner: dict[str, Any]) -> Any:

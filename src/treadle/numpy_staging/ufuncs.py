@@ -21,6 +21,7 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.control.control_flow import while_loop
 from treadle.ops.elementwise import arithmetic, comparison, complex_numbers, logic, powers, unary
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.python_floats import floor_quotient, hypot, log_of_base
 from treadle.ops.elementwise.selection import where
 from treadle.ops.linalg import matrices
 from treadle.ops.reductions.reduction import reduce_any, reduce_sum
@@ -82,13 +83,17 @@ def _ignoring_nan(rule: Rule) -> Rule:
     return chosen
 
 
-def _hypot(x: Tensor, y: Tensor) -> Tensor:
-    """Without overflow of the squares."""
-    a, b = unary.abs(x), unary.abs(y)
-    large, small = arithmetic.maximum(a, b), arithmetic.minimum(a, b)
-    plain = (large == _number(0, x)) | unary.is_inf(large)
-    ratio = small / where(plain, _number(1, x), large)
-    return where(plain, large, large * unary.sqrt(ratio * ratio + _number(1, x)))
+def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
+    return floor_quotient(x, y) if x.dtype.is_floating else arithmetic.floordiv(x, y)
+
+
+def _log_of_base(base: float) -> Rule:
+    def rule(x: Tensor) -> Tensor:
+        if x.dtype.is_complex:
+            return unary.log(x) / _number(math.log(base), x)
+        return log_of_base(x, base)
+
+    return rule
 
 
 def _logaddexp(x: Tensor, y: Tensor) -> Tensor:
@@ -156,14 +161,14 @@ _RULES: dict[str, Rule] = {
     "subtract": arithmetic.subtract,
     "multiply": _bools(logic.logical_and, arithmetic.multiply),
     "divide": arithmetic.divide,
-    "floor_divide": arithmetic.floordiv,
+    "floor_divide": _floor_divide,
     "remainder": arithmetic.mod,
     "fmod": arithmetic.truncatemod,
-    "divmod": lambda x, y: (arithmetic.floordiv(x, y), arithmetic.mod(x, y)),
+    "divmod": lambda x, y: (_floor_divide(x, y), arithmetic.mod(x, y)),
     "power": powers.pow,
     "float_power": powers.pow,
     "arctan2": arithmetic.atan2,
-    "hypot": _hypot,
+    "hypot": hypot,
     "logaddexp": _logaddexp,
     "heaviside": _heaviside,
     "maximum": _bools(logic.logical_or, arithmetic.maximum),
@@ -189,8 +194,8 @@ _RULES: dict[str, Rule] = {
     "exp2": lambda x: powers.pow(_number(2, x), x),
     "expm1": unary.expm1,
     "log": unary.log,
-    "log2": lambda x: unary.log(x) * _number(1 / math.log(2), x),
-    "log10": lambda x: unary.log(x) * _number(1 / math.log(10), x),
+    "log2": _log_of_base(2.0),
+    "log10": _log_of_base(10.0),
     "log1p": unary.log1p,
     "sin": unary.sin,
     "cos": unary.cos,

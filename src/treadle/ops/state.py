@@ -332,7 +332,11 @@ class Variable(metaclass=_CreatedVariable):
             if callable(initial_value):
                 initial_value = initial_value()
         if isinstance(initial_value, Tensor) and initial_value.is_symbolic:
+            known = initial_value.shape
             initial_value = recorder.lift(initial_value)
+            if shape is None and not known.is_fully_defined():
+                # Later calls may assign values of other sizes.
+                shape = TensorShape(None if known.rank is None else known.as_list())
         with recording(None), taping(()):
             value = convert_to_tensor(initial_value, dtype)
         value = moved(value, placed() or home_of(value))

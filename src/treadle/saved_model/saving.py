@@ -254,6 +254,8 @@ class _Model:
         """A function as plain data, without the concrete functions that have none."""
         found, left_out = [], []
         for concrete in function.concrete_functions:
+            if not concrete.is_for_any_variables and not concrete.told_apart:
+                continue  # there is one for any variables, too
             if not any(getattr(c, "is_symbolic", False) for c in concrete.captured_inputs):
                 try:
                     found.append(self.number_of(concrete))

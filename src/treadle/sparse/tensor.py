@@ -145,6 +145,15 @@ class SparseTensor(CompositeTensor):
         return getattr(self._values, "is_symbolic", True) or self._indices.is_symbolic
 
     @property
+    def _told(self) -> Any:
+        """The known sizes of the whole, for signatures."""
+        return _known_sizes(self.shape)
+
+    def _tell(self, told: Any) -> None:
+        """Let these be the known sizes of a value of a trace."""
+        self._dims = TensorShape(told).exact
+
+    @property
     def _type_spec(self) -> SparseTensorSpec:
         return SparseTensorSpec(self.shape, self.dtype)
 
@@ -206,6 +215,10 @@ class SparseTensor(CompositeTensor):
         )
 
 
+def _known_sizes(shape: TensorShape) -> tuple[int | None, ...] | None:
+    return None if shape.rank is None else tuple(shape.as_list())
+
+
 def _is_known(shape: Any) -> bool:
     """Whether a shape is given in Python's numbers."""
     numbers = (int, np.integer)
@@ -255,6 +268,15 @@ class SparseTensorSpec(CompositeTensorSpec):
     @property
     def rank(self) -> int | None:
         return self._shape.rank
+
+    @property
+    def _told(self) -> Any:
+        """The known sizes, for signatures."""
+        return _known_sizes(self._shape)
+
+    def _tell(self, told: Any) -> None:
+        """Let these be the known sizes."""
+        self._shape = TensorShape(told)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         spec = getattr(spec_or_value, "_type_spec", spec_or_value)
@@ -360,8 +382,8 @@ def _parts(sparse: Any) -> list[Any]:
 def _of_parts(like: Any, parts: list[Any]) -> Any:
     """Of other parts, which may be specs or whatever stands for tensors.
 
-    The sizes are no part of the type, so that a trace serves all of them: only a spec that the user
-    wrote hands them on.
+    Only a spec that the user wrote hands its sizes on, as another value of a loop may have others;
+    signatures of functions tell them afterwards.
     """
     known = like._shape if isinstance(like, SparseTensorSpec) else None
     if isinstance(parts[1], Spec | TypeSpec):

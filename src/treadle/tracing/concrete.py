@@ -28,6 +28,7 @@ from treadle.runtime.options import Options
 from treadle.runtime.symbols import checked_on_entry, symbol_sources
 from treadle.tracing import settings
 from treadle.tracing.function_type import FunctionType
+from treadle.tracing.implementations import take_over
 from treadle.tracing.mirrors import Mirror, MirroredProgram
 from treadle.tracing.program_runs import run_program
 from treadle.tracing.programs import Programs
@@ -36,6 +37,8 @@ from treadle.tracing.signature import (
     FunctionSignature,
     convert_nested,
     is_tensor_leaf,
+    tells_no_more,
+    told_by,
     weakly,
 )
 from treadle.tracing.static_values import ObjectKey, Snapshot
@@ -57,11 +60,13 @@ class ConcreteFunction:
         changed: see `Trace.changed`.
         was_called: whether its function has called it.
         follows_ranks: whether it is for the ranks that variables of unknown rank have.
+        told: see `Arguments`.
         unranked: the signature with unknown ranks that it was made for, if there is one.
         retrace: traces the Python function for specs of the tensor arguments; None where there is
             no such function.
-        alike: for each variable among the arguments a number, the same one for the same variable;
-            those of captured variables are below the number of these.
+        attributes: as given to `function`.
+        alike: for each variable among the arguments a number, the same one where the trace has one
+            variable; captured ones, which the trace takes to be others, have the lower numbers.
         as_function: makes a `Function` of a Python function (set by `tracing.function`).
     """
 
@@ -75,6 +80,7 @@ class ConcreteFunction:
         programs: Programs,
         number: int = 1,
         told_apart: bool = False,
+        fixed: Sequence[Variable] = (),
     ) -> None:
         self.told_apart = told_apart
         self.graph: Graph = trace.graph
@@ -88,7 +94,7 @@ class ConcreteFunction:
         given = [x for x in arguments.leaves if isinstance(x, Variable)]
         self.follows_ranks = not all(v.spec.has_rank for v in (*captured, *given))
         self._programs = programs
-        self._family = arguments.family
+        self._family, self.told = arguments.family, arguments.told
         self.has_open_dims = arguments.has_open_dims
         self._notes: list[str] = []
         self._trace = trace
@@ -99,7 +105,11 @@ class ConcreteFunction:
                 for leaf, spec in zip(arguments.leaves, trace.leaves, strict=True)
             ]
         )
-        self.alike = self._numbers(given)
+        order = list(dict.fromkeys(map(id, given)))
+        self.alike = tuple(len(self.variables) + order.index(id(v)) for v in given)
+        these = set(map(id, fixed))
+        keys = {i: ObjectKey(v, by_identity=True) for i, v in enumerate(given) if id(v) in these}
+        self._fixed = keys  # the variables that calls must give, by their places among variables
         self.was_called = False
         self._lock = locks.lock()
         storage = trace.graph.device.storage
@@ -112,6 +122,7 @@ class ConcreteFunction:
         self._guards: list[tuple[Dim, Dim]] | None = None
         self._stretched: dict[Any, ConcreteFunction | None] = {}  # by the specs of arguments
         self.retrace: Callable[[Sequence[Any]], ConcreteFunction] | None = None
+        self.attributes: Mapping[str, Any] = {}
 
     # -- description -------------------------------------------------------------------------
 
@@ -169,8 +180,9 @@ class ConcreteFunction:
         return results_of(self._trace.structure, [public_leaf(spec) for spec in self.outputs])
 
     def add_to_graph(self, g: Any = None, overwrite: bool = False) -> None:
-        """Nothing: graphs do not keep functions by names, calls of this one are a part of them.
-        For programs of TensorFlow."""
+        """Let a call that this trace has made be of this function, where that is for the device:
+        see `implementations`. Else nothing: graphs do not keep functions by names."""
+        take_over(self.attributes, self)
 
     def add_gradient_functions_to_graph(self, g: Any = None) -> None:
         """Nothing, as `add_to_graph`."""
@@ -212,15 +224,23 @@ class ConcreteFunction:
         return tuple(numbers.setdefault(id(v), len(numbers)) for v in given)
 
     def is_for_variables(self, leaves: Sequence[Any]) -> bool:
-        """Whether a call gives one variable wherever the trace has one for several parameters, or
-        one that it captured."""
-        numbers = self._numbers([x for x in leaves if isinstance(x, Variable)])
-        captured = range(len(self.variables))
-        found = {number: number for number in captured}
-        return len(numbers) == len(self.alike) and all(
-            found.setdefault(wanted, number) == number
-            for wanted, number in zip(self.alike, numbers, strict=True)
+        """Whether a call gives one variable wherever the trace has one for several parameters, and
+        those that the trace is for alone."""
+        given = [x for x in leaves if isinstance(x, Variable)]
+        found: dict[int, int] = {}
+        return (
+            len(given) == len(self.alike)
+            and all(_is(given[i], only) for i, only in self._fixed.items())
+            and all(
+                found.setdefault(wanted, number) == number
+                for wanted, number in zip(self.alike, self._numbers(given), strict=True)
+            )
         )
+
+    @property
+    def is_for_any_variables(self) -> bool:
+        """Whether calls may give other variables than the trace was made for."""
+        return not self._fixed
 
     # -- calling -----------------------------------------------------------------------------
 
@@ -252,6 +272,12 @@ class ConcreteFunction:
             nest.assert_same_structure(self._arguments, given_all)
         except (TypeError, ValueError):
             return None
+        told = told_by(given_all) if any(self.told) else []
+        if not all(map(tells_no_more, self.told, told)):
+            raise TypeError(
+                f"{self.name}: this concrete function was traced for sparse tensors of the shapes "
+                f"{self.told} and cannot take {told}{at(user_origin())}"
+            )
         flat = nest.flatten(given_all)
         expected = nest.flatten(self._arguments)
         for given, want in zip(flat, expected, strict=True):
@@ -305,7 +331,8 @@ class ConcreteFunction:
                 leaves, self.graph.arguments, self.graph.argument_specs, strict=True
             )
         ]
-        if self.alike and context.recorder is None and self._shares_variables(leaves):
+        shared = bool(self.alike) and self._shares_variables(leaves)
+        if shared and context.recorder is None:
             return results_of(self._trace.structure, self._of_shared(*inputs))
         return results_of(self._trace.structure, self.run([*inputs, *self._captures()]))
 
@@ -313,18 +340,17 @@ class ConcreteFunction:
         """Whether a call gives one variable where the trace has several.
 
         Raises:
-            InvalidArgumentError: it gives several where the trace has one.
+            InvalidArgumentError: it gives several where the trace has one, or others than those
+                that the trace is for.
         """
-        given = self._numbers([x for x in leaves if isinstance(x, Variable)])
-        if given == self.alike:
-            return False
         if not self.is_for_variables(leaves):
             text = (
                 f"{self.name}: this concrete function was traced for one variable in several "
-                f"places, and is given several ones; call the function itself{at(user_origin())}"
+                "places, or for the variables that it was given then, and is given other ones; "
+                f"call the function itself{at(user_origin())}"
             )
             raise errors.InvalidArgumentError(None, None, text)
-        return True
+        return self._numbers([x for x in leaves if isinstance(x, Variable)]) != self.alike
 
     @property
     def _of_shared(self) -> Callable[..., Any]:
@@ -616,6 +642,11 @@ class _Text:
 
     def __repr__(self) -> str:
         return self.text
+
+
+def _is(variable: Variable, only: ObjectKey) -> bool:
+    """Whether a variable, or the one that it stands for in a trace, is that of a key."""
+    return variable is only.target or variable.identity() is only.target
 
 
 def _with_ones(spec: Spec, value: Any) -> Spec:

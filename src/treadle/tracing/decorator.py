@@ -60,7 +60,9 @@ def function(
         autograph: whether Python `if`, `while`, `for` on tensors become graph control flow.
         jit_compile: accepted for TensorFlow programs; treadle always compiles.
         reduce_retracing: let dims that differ between calls become symbolic instead of retracing.
-        experimental_*: accepted for TensorFlow programs.
+        experimental_attributes: TensorFlow's attributes of functions, of which those that choose
+            among functions by device mean something (`treadle.tracing.implementations`).
+        experimental_*: the others are accepted for TensorFlow programs.
         max_traces: how many traces are kept; beyond that the ones not used for longest are freed
             and traced again when needed. `td.config.set_max_traces` sets the default.
 
@@ -80,7 +82,8 @@ def function(
         if not callable(fn):
             raise TypeError(f"function() needs a callable, got {fn!r}")
         return Function(
-            fn, input_signature, autograph, jit_compile, reduce_retracing, max_traces=max_traces
-        )
+            fn, input_signature, autograph, jit_compile, reduce_retracing,
+            max_traces=max_traces, attributes=experimental_attributes,
+        )  # fmt: skip
 
     return decorate if func is None else decorate(func)

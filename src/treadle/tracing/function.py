@@ -7,7 +7,7 @@ import functools
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MethodType
 from typing import Any
 
@@ -31,6 +31,7 @@ from treadle.tracing.array_arguments import refuse_changed_arrays
 from treadle.tracing.cache import Entry, TraceCache
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.graph_size import operations, warn_of_unrolled_loop
+from treadle.tracing.implementations import note_call
 from treadle.tracing.locks import TraceLock
 from treadle.tracing.methods import SignatureOfPython, WeakMethod
 from treadle.tracing.plans import Plans
@@ -71,8 +72,10 @@ class Function:
         reduce_retracing: bool = False,
         name: str | None = None,
         max_traces: int | None = None,
+        attributes: Mapping[str, Any] | None = None,
     ) -> None:
         self.python_function = python_function
+        self._attributes = attributes or {}
         self._autograph = autograph
         self._jit_compile = jit_compile
         self._reduce_retracing = reduce_retracing
@@ -166,7 +169,10 @@ class Function:
         leaves = [
             leaf for leaf, spec in zip(arguments.leaves, concrete.leaf_specs, strict=True) if spec
         ]
-        return concrete.call_flat(leaves)
+        result = concrete.call_flat(leaves)
+        if self._attributes:
+            note_call(self._attributes, leaves, result)
+        return result
 
     def _add_plan(
         self, concrete: ConcreteFunction, arguments: Arguments, args: Any, kwargs: dict[str, Any]
@@ -212,51 +218,57 @@ class Function:
 
     # -- the cache ---------------------------------------------------------------------------
 
-    def _lookup(self, arguments: Arguments) -> ConcreteFunction:
+    def _lookup(self, arguments: Arguments, for_any_variables: bool = False) -> ConcreteFunction:
+        """The trace for arguments; where calls may give it other variables than these, one that
+        takes variables that the function captures to be others, if there can be one."""
         if placed() is not HOST:
-            return self._found(arguments)
+            return self._found(arguments, for_any_variables)
         if home() is not HOST:
             arguments.within(HOST)
-            return self._found(arguments)
+            return self._found(arguments, for_any_variables)
         with placing(None):  # most traces run on the host without being told to
-            concrete = self._found(arguments)
+            concrete = self._found(arguments, for_any_variables)
         if concrete.graph.device is HOST:
             return concrete
         arguments.within(HOST)
-        return self._found(arguments)
+        return self._found(arguments, for_any_variables)
 
-    def _found(self, arguments: Arguments) -> ConcreteFunction:
-        concrete = self._cached((arguments.key, self._enclosing()), arguments, False)
+    def _found(self, arguments: Arguments, for_any_variables: bool = False) -> ConcreteFunction:
+        concrete = self._cached((arguments.key, self._enclosing()), arguments)
         fixed = concrete.fixed_among(arguments.leaves)
-        if fixed:  # such as one that is also reached through a closure: a trace for these variables
+        if fixed and (concrete.told_apart or not for_any_variables):
+            # Such as one that is also reached through a closure: a trace for these variables.
             key = self._key_of_variables(arguments, fixed)
-            concrete = self._cached(key, arguments, True)
-            return self._for_ranks(key, concrete, arguments, True)
-        return self._for_ranks((arguments.key, self._enclosing()), concrete, arguments, False)
+            concrete = self._cached(key, arguments, fixed)
+            return self._for_ranks(key, concrete, arguments, fixed)
+        return self._for_ranks((arguments.key, self._enclosing()), concrete, arguments)
 
     def _for_ranks(
-        self, key: Any, concrete: ConcreteFunction, arguments: Arguments, these_variables: bool
-    ) -> ConcreteFunction:
+        self, key: Any, concrete: ConcreteFunction, arguments: Arguments,
+        fixed: Sequence[Variable] = (),
+    ) -> ConcreteFunction:  # fmt: skip
         """The trace for the ranks that the captured variables of unknown rank have now."""
         while (ranks := concrete.other_ranks) is not None:
             key = (*key, ranks)
-            concrete = self._cached(key, arguments, these_variables)
+            concrete = self._cached(key, arguments, fixed)
         return concrete
 
     def _key_of_variables(self, arguments: Arguments, fixed: Sequence[Variable]) -> Any:
         identities = tuple(ObjectKey(v, by_identity=True) for v in fixed)
         return (arguments.key, self._enclosing(), identities)
 
-    def _cached(self, key: Any, arguments: Arguments, these_variables: bool) -> ConcreteFunction:
+    def _cached(
+        self, key: Any, arguments: Arguments, fixed: Sequence[Variable] = ()
+    ) -> ConcreteFunction:
         entry = self._cache.get(key)
         if entry is None:
             with self._lock.held():  # one trace per signature, also where several threads call
                 self._lock.is_owned()
                 entry = self._cache.get(key)
-                if entry is None and not these_variables:
+                if entry is None and not fixed:
                     entry = self._more_general(key, arguments)
                 if entry is None:
-                    entry = self._trace(key, arguments, these_variables)
+                    entry = self._trace(key, arguments, fixed)
         return entry.concrete
 
     def _more_general(self, key: Any, arguments: Arguments) -> Entry | None:
@@ -278,7 +290,7 @@ class Function:
 
     _captures_symbols = False
 
-    def _trace(self, key: Any, arguments: Arguments, these_variables: bool) -> Entry:
+    def _trace(self, key: Any, arguments: Arguments, fixed: Sequence[Variable]) -> Entry:
         running = (threading.get_ident(), key)
         if running in self._tracing:
             raise RecursionError(
@@ -294,16 +306,19 @@ class Function:
         try:
             self._tracing.add(running)
             with collections_paused:
-                traced, told_apart = self._traced_twice(arguments, these_variables)
+                traced, told_apart = self._traced_twice(arguments, bool(fixed))
         finally:
             self._tracing.discard(running)
         self._traced_once = True
         size = operations(traced.graph)
         warn_of_unrolled_loop(traced.graph, size)
         self._history.add(record, size)
+        if told_apart:
+            fixed = [leaf for leaf in arguments.leaves if isinstance(leaf, Variable)]
         concrete = ConcreteFunction(
-            traced, arguments, self._signature, self._programs, record.number, told_apart
+            traced, arguments, self._signature, self._programs, record.number, told_apart, fixed
         )
+        concrete.attributes = self._attributes
         if concrete.has_open_dims:
             concrete.retrace = self._retracing(arguments, record.number)
         if any(getattr(c, "is_symbolic", False) for c in traced.graph.captures):
@@ -311,7 +326,6 @@ class Function:
             key = (key[0], self._enclosing(), *key[2:])
         entry = self._cache.add(key, concrete, arguments)
         if told_apart:
-            fixed = concrete.fixed_among(arguments.leaves)
             self._cache.add_key(self._key_of_variables(arguments, fixed), entry)
         self._evict(entry)
         return entry
@@ -447,7 +461,7 @@ class Function:
                 )
             arguments = self._signature.bind(args, kwargs)
             if arguments.has_ranks:
-                return self._lookup(arguments)
+                return self._lookup(arguments, for_any_variables=True)
             self._asked[arguments.key] = arguments
             return self._of_any_rank(arguments)
         except Exception as error:
@@ -526,7 +540,7 @@ class Function:
     def _reduced(self) -> tuple[Any, ...]:
         options = (
             self._signature.input_signature, self._autograph, self._jit_compile,
-            self._reduce_retracing, self._name, self._max_traces,
+            self._reduce_retracing, self._name, self._max_traces, self._attributes,
         )  # fmt: skip
         return Function, (self.python_function, *options)
 

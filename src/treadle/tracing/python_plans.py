@@ -19,6 +19,7 @@ import numpy as np
 
 from treadle.core import dtypes, nest
 from treadle.core.arrays import own_copy
+from treadle.core.composite_spec import CompositeTensor
 from treadle.core.context import context, home, placed
 from treadle.core.devices import HOST
 from treadle.core.shapes import SymbolicDim, symbol_name
@@ -27,6 +28,7 @@ from treadle.core.tensor import DeviceTensor, StringTensor, Tensor, buffer_of, f
 from treadle.ops.state import Variable, values_are_substituted
 from treadle.tracing import settings
 from treadle.tracing.concrete import ConcreteFunction
+from treadle.tracing.signature import tells_no_more
 from treadle.tracing.static_values import has_equality, is_mutable_value, reference_to
 from treadle.tracing.trace import _Result, results_of
 
@@ -70,7 +72,7 @@ class _PlanWriter:
             "new": object.__new__, "placed": placed, "used": True,
         }  # fmt: skip
         self.device = concrete.graph.device
-        self.params = iter(concrete.graph.arguments)
+        self.params, self.told = iter(concrete.graph.arguments), iter(concrete.told)
         self.inputs: list[str] = []
         self.count = 0
 
@@ -139,6 +141,10 @@ class _PlanWriter:
         """An object that stands for tensors, such as a dataset."""
         self.miss_if(f"type({place}) is not {self.constant(type(value), 'K')}")
         self.miss_if(f"{self.constant(static)}({place}) != {self.constant(static(value))}")
+        told = next(self.told) if isinstance(value, CompositeTensor) else None
+        if any(size is not None for size in told or ()):
+            fits = functools.partial(tells_no_more, told)
+            self.miss_if(f"not {self.constant(fits)}({place}._told)")
         parts = children(value)
         inner = self.fresh("a")
         self.emit(f"{inner} = {self.constant(children)}({place})")

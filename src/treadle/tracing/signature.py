@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes, nest
-from treadle.core.composite_spec import CompositeTensor
+from treadle.core.composite_spec import CompositeTensor, CompositeTensorSpec
 from treadle.core.context import placed
 from treadle.core.devices import HOST, Device
 from treadle.core.origin import at, user_origin
@@ -83,18 +83,23 @@ def weakly(leaf: Any) -> Any:
     return leaf if is_tensor_leaf(leaf) else described(leaf)
 
 
-def structure_key(value: Any, leaves: list[Any], aliases: dict[int, int]) -> Hashable:
-    """The key of a nested structure; appends its leaves to `leaves`."""
+def structure_key(
+    value: Any, leaves: list[Any], aliases: dict[int, int], told: list[Any]
+) -> Hashable:
+    """The key of a nested structure; appends its leaves to `leaves`, and what its composite tensors
+    tell beside these to `told`."""
 
     def key(leaf: Any) -> Hashable:
         leaf = trace_type(leaf)
         leaves.append(leaf)
         return leaf_key(leaf, aliases)
 
-    return _nested_key(value, key)
+    return _nested_key(value, key, told)
 
 
-def _nested_key(value: Any, of_leaf: Callable[[Any], Hashable]) -> Hashable:
+def _nested_key(
+    value: Any, of_leaf: Callable[[Any], Hashable], told: list[Any] | None = None
+) -> Hashable:
     """The key of a nested structure with those of its leaves. Nothing is made of the user's
     classes, whose constructors may refuse what is no leaf of theirs.
 
@@ -105,11 +110,54 @@ def _nested_key(value: Any, of_leaf: Callable[[Any], Hashable]) -> Hashable:
     parts = nest.children(value)
     if parts is None:
         return of_leaf(value)
-    keys = tuple(_nested_key(child, of_leaf) for _, child in parts)
-    names = None if isinstance(value, list | tuple) else tuple(k for k, _ in parts)
     static = nest.static_part(value)
+    if told is not None and isinstance(value, CompositeTensorSpec):
+        told.append(value._told)
+        static = static, value._told
+    keys = tuple(_nested_key(child, of_leaf, told) for _, child in parts)
+    names = None if isinstance(value, list | tuple) else tuple(k for k, _ in parts)
     kind = getattr(value, "seen_as", type(value))
     return (kind, names, keys) if static is None else (static, names, keys)
+
+
+def told_by(structure: Any) -> list[Any]:
+    """What the composite tensors of a structure tell beside their parts: `_told`."""
+    found: list[Any] = []
+    _nested_key(structure, lambda leaf: None, found)
+    return found
+
+
+def tells_no_more(mine: Any, theirs: Any) -> bool:
+    """Whether sizes that one composite tensor tells hold for another one, too."""
+    if mine is None or theirs is None:
+        return mine is None
+    pairs = zip(mine, theirs, strict=False)
+    return len(mine) == len(theirs) and all(a is None or a == b for a, b in pairs)
+
+
+def _fit(a: Any, b: Any) -> bool:
+    """Whether one composite tensor may have the sizes that two others tell."""
+    if a is None or b is None:
+        return True
+    pairs = zip(a, b, strict=False)
+    return len(a) == len(b) and all(None in (x, y) or x == y for x, y in pairs)
+
+
+def _told_by_both(a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+
+
+def _tell(like: Any, made: Any, told: Iterator[Any]) -> None:
+    """Tell the composite tensors of a structure that was made like another one."""
+    if isinstance(like, CompositeTensor | CompositeTensorSpec):
+        sizes = next(told)
+        if sizes is not None:
+            made._tell(sizes)
+    pairs = zip(nest.children(like) or (), nest.children(made) or (), strict=False)
+    for (_, old), (_, new) in pairs:
+        _tell(old, new, told)
 
 
 class Arguments:
@@ -122,13 +170,14 @@ class Arguments:
             trace type of an object that has one.
         names: the parameters' names for `args`.
         key: the cache key.
+        told: what composite tensors tell beside the types of their parts, in order.
         scope: the device of a scope that is part of the key, as no tensor tells.
         unranked: the arguments as a signature has them in which ranks are unknown, where these are
             the ones of a call with it.
     """
 
     __slots__ = (
-        "_bare", "_family", "args", "key", "kwargs", "leaves", "names", "scope", "types",
+        "_bare", "_family", "args", "key", "kwargs", "leaves", "names", "scope", "told", "types",
         "unranked",
     )  # fmt: skip
 
@@ -145,9 +194,10 @@ class Arguments:
         self.unranked: Arguments | None = None
         self.scope: Device | None = None
         self.types: list[Any] = []
+        self.told: list[Any] = []
         typed = (*declared, *args[len(declared) :])
         try:
-            self.key = structure_key((typed, kwargs), self.types, {})
+            self.key = structure_key((typed, kwargs), self.types, {}, self.told)
         except Unhashable as problem:
             raise self._named(problem, self.types[-1]) from None
         # A type is not the value that has it.
@@ -167,7 +217,7 @@ class Arguments:
             bare = object.__new__(Arguments)
             bare.names, bare.key, bare._bare = self.names, self.key, bare
             bare._family = self.family if self.has_ranks else None
-            bare.unranked, bare.scope = self.unranked, self.scope
+            bare.unranked, bare.scope, bare.told = self.unranked, self.scope, self.told
             bare.types = [_bare(t) for t in self.types]
             bare.args, bare.kwargs = self.pack(bare.types)
             bare.leaves = bare.types
@@ -190,6 +240,8 @@ class Arguments:
             return False
         specs = zip(self._specs(), other._specs(), strict=True)
         types = zip(self.trace_types, other.trace_types, strict=True)
+        if not all(map(tells_no_more, self.told, other.told)):
+            return False
         return all(mine.is_compatible_with(theirs) for mine, theirs in specs) and all(
             theirs.is_subtype_of(mine) for mine, theirs in types
         )
@@ -214,11 +266,12 @@ class Arguments:
             )
             for mine, old in zip(self._specs(), earlier._specs(), strict=True)
         )
-        return self._retyped([next(merged) if is_tensor_leaf(t) else t for t in self.types])
+        types = [next(merged) if is_tensor_leaf(t) else t for t in self.types]
+        return self._retyped(types, list(map(_told_by_both, self.told, earlier.told)))
 
-    def _retyped(self, types: list[Any]) -> Arguments:
+    def _retyped(self, types: list[Any], told: list[Any] | None = None) -> Arguments:
         """The same arguments, traced for other types."""
-        args, kwargs = self.pack(types)
+        args, kwargs = self.pack(types, told)
         made = Arguments(args, kwargs, self.names)
         made.args, made.kwargs, made.leaves = self.args, self.kwargs, self.leaves
         made.unranked = self.unranked
@@ -312,9 +365,15 @@ class Arguments:
             self._family = leaves, _nested_key((self.args, self.kwargs), lambda leaf: None)
         return self._family
 
-    def pack(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """(args, kwargs) with the leaves replaced."""
+    def pack(
+        self, leaves: Sequence[Any], told: list[Any] | None = None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """(args, kwargs) with the leaves replaced, and what composite tensors tell where that is
+        given."""
         packed: tuple[tuple[Any, ...], dict[str, Any]] = nest.pack((self.args, self.kwargs), leaves)
+        told = self.told if told is None else told
+        if any(told):
+            _tell((self.args, self.kwargs), packed, iter(told))
         return packed
 
 
@@ -518,6 +577,11 @@ def convert_nested(value: Any, spec: Any, place: str, name: str) -> Any:
         raise TypeError(
             f"{name}(): {place} has another structure than the input_signature: expected "
             f"{spec!r}, got {value!r}{at(user_origin())}"
+        )
+    if isinstance(spec, CompositeTensorSpec) and not _fit(spec._told, value._told):
+        raise TypeError(
+            f"{name}(): {place} is {getattr(value, '_type_spec', value)!r}, which does not fit the "
+            f"input_signature's {spec!r}{at(user_origin())}"
         )
     converted = [
         convert_nested(v, s, f"{place}[{k!r}]", name)

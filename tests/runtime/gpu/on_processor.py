@@ -51,7 +51,7 @@ def launcher(kernel: Kernel | Arguments, code: KernelCode, stage: Stage) -> str:
   auto *all = ({struct} *)given.room(sizeof({struct}));
   for (int s = 0; s < given.segments; s++) all->of[s] = {{{fields}}};
 }}
-{call} {stage.name}(*(const {struct} *)given.structs.data(), given.segments); }}"""
+{call} {stage.name}(*(const {struct} *)given.structs, given.segments); }}"""
 
 
 class Operand(ctypes.Structure):
@@ -321,16 +321,19 @@ OPTIONS = ["-std=c++20", "-Og", "-w", "-ffp-contract=off", "-fPIC"]
 
 def compiled(text: str) -> ctypes.CDLL:
     """C++ as a library; the same text is compiled once on a machine."""
-    shim = (HERE / "shim.hpp").read_bytes() + PRELUDE.read_bytes() + " ".join(OPTIONS).encode()
+    files = (HERE / "shim.hpp", HERE / "shim.cpp", PRELUDE)
+    shim = b"".join(file.read_bytes() for file in files) + " ".join(OPTIONS).encode()
     name = hashlib.sha256(shim + text.encode()).hexdigest()[:24]
     FOLDER.mkdir(mode=0o700, exist_ok=True)
     header = FOLDER / f"{hashlib.sha256(shim).hexdigest()[:24]}.hpp"
     included = f'#include "{HERE / "shim.hpp"}"\n#include "{PRELUDE}"\n'
-    made = header.with_suffix(".hpp.gch")
+    made, common = header.with_suffix(".hpp.gch"), header.with_suffix(".o")
     _once(included, header, header, [])
     _once(included, header, made, ["-x", "c++-header"])  # what all texts include, compiled already
+    _once(f'#include "{HERE / "shim.cpp"}"\n', header.with_suffix(".cpp"), common, ["-c", "-O1"])
     path = FOLDER / f"{name}.so"
-    _once(text, path.with_suffix(".cpp"), path, ["-shared", "-include", str(header)])
+    options = ["-shared", "-include", str(header), str(common)]
+    _once(text, path.with_suffix(".cpp"), path, options)
     return ctypes.CDLL(str(path))
 
 

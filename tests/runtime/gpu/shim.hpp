@@ -6,18 +6,19 @@
 //
 // Where it is asked for, the traffic is counted as a GPU has it: what the threads of a warp access
 // at the same place of the text, for the same time, is one request.
+//
+// This file is compiled with each kernel; shim.cpp, which no kernel's types or sizes change, is
+// compiled once and linked to each.
 
-#include <algorithm>
+#pragma once
+
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
-#include <map>
 #include <source_location>
-#include <tuple>
 #include <type_traits>
-#include <vector>
-#include <ucontext.h>
+
+#pragma GCC visibility push(hidden)  // each library that is made has its own
 
 #define TD_SHIM
 #define __launch_bounds__(n)
@@ -34,7 +35,7 @@
 #define TD_LEAVE do { shim::leave(); return; } while (0)
 
 struct dim3 { unsigned x, y, z; };
-static dim3 threadIdx, blockIdx, blockDim, gridDim;
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 // -- 16-bit floats -------------------------------------------------------------------------------
 
@@ -94,25 +95,22 @@ namespace shim {
 
 // -- faults --------------------------------------------------------------------------------------
 
-static char fault[256];
-template <typename... A> static void report(const char *text, A... a) {
-  if (!fault[0]) snprintf(fault, sizeof fault, text, a...);
-}
-static long long block_number;  // of all launches
-static long long thread_number() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
+void report(const char *text, ...);  // as printf has it; the first of a launch is kept
+extern long long block_number;  // of all launches
+static inline long long thread_number() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
 
 // -- buffers -------------------------------------------------------------------------------------
 
-static long long epoch;  // barriers of all blocks so far
+extern long long epoch;  // barriers of all blocks so far
 
 // Threads without a point of their own: what they load does not matter.
-static bool idle[1024];
-static bool set_active(bool active) {
+extern bool idle[1024];
+static inline bool set_active(bool active) {
   idle[threadIdx.x] = !active;
   return active;
 }
 
-static long long first_epoch;  // of the launch, or of the step that its only block is at
+extern long long first_epoch;  // of the launch, or of the step that its only block is at
 
 // Who stored into an element in this launch, or step, and who loaded it, last: -1 for nobody.
 struct Use {
@@ -147,20 +145,10 @@ struct Moved {
 };
 constexpr long long sector = 32;
 
-static __attribute__((noinline)) void outside(long long place, long long size, int number) {
-  report("buffer %d of %lld elements: element %lld in block %u, thread %u", number, size, place, blockIdx.x, threadIdx.x);
-}
-static __attribute__((noinline)) void meets_others(long long place, int number, const char *what) {
-  report("buffer %d: thread %lld %s element %lld while others may %s it", number, thread_number(), what, place, *what == 'l' ? "store into" : "load");
-}
-static __attribute__((noinline)) void stored_twice(long long place, long long writer, int number) {
-  report("buffer %d: threads %lld and %lld store into element %lld", number, writer, thread_number(), place);
-}
-static __attribute__((noinline)) void note_moved(Moved &sector, unsigned bytes) {
-  if (sector.block != block_number) sector.block = block_number, sector.now = 0;
-  sector.now += bytes, sector.all += bytes;
-  if (sector.now > sector.most) sector.most = sector.now;
-}
+void outside(long long place, long long size, int number);
+void meets_others(long long place, int number, const char *what);
+void stored_twice(long long place, long long writer, int number);
+void note_moved(Moved &sector, unsigned bytes);
 
 // `uses` are there for buffers that are stored into. `loaded` and `stored` have what
 // was moved of each sector; null pointers where that is not counted.
@@ -198,39 +186,11 @@ template <typename T> struct Buffer {
 
 // -- traffic -------------------------------------------------------------------------------------
 
-// Of one buffer, of scratch memory (-2) or of shared memory (-1). Global memory comes in sectors of 32 bytes. Shared memory has
-// 32 banks of 4 bytes: a request takes as many turns as one bank has words to give.
-struct Traffic { long long elements, requests, moved, least; };
-static std::map<std::pair<int, int>, Traffic> traffic;  // by buffer, and whether stores
-static bool counts;
-typedef std::tuple<int, int, int, unsigned, unsigned, long long> Site;  // buffer, store, line, column, warp, time
-static std::map<Site, std::vector<std::pair<uintptr_t, int>>> requests;
-static std::map<std::tuple<unsigned, unsigned, unsigned>, long long> times;  // line, column, thread
-
-static void count(int number, bool store, uintptr_t address, int bytes, std::source_location at) {
-  if (!counts) return;
-  long long time = times[{at.line(), at.column(), threadIdx.x}]++;
-  requests[{number, store, int(at.line()), at.column(), threadIdx.x / 32, time}].push_back({address, bytes});
-}
-static void sum_traffic() {
-  for (auto &[site, accesses] : requests) {
-    int number = std::get<0>(site);
-    Traffic &sum = traffic[{number, std::get<1>(site)}];
-    int unit = number == -1 ? 4 : 32;
-    std::map<uintptr_t, int> units;
-    std::map<uintptr_t, bool> bytes;
-    for (auto &[address, size] : accesses)
-      for (int n = 0; n < size; n++) units[(address + n) / unit] = 1, bytes[address + n] = true;
-    sum.elements += accesses.size();
-    sum.requests++;
-    sum.least += number == -1 ? (units.size() + 31) / 32 : (bytes.size() + 31) / 32;
-    if (number != -1) { sum.moved += units.size(); continue; }
-    int banks[32] = {}, most = 0;
-    for (auto &[word, one] : units) most = std::max(most, banks[word % 32] += one);
-    sum.moved += most;
-  }
-  requests.clear();
-  times.clear();
+extern bool counts;
+// Buffer -2 is scratch memory, -1 is shared memory.
+void note_access(int number, bool store, uintptr_t address, int bytes, std::source_location at);
+static inline void count(int number, bool store, uintptr_t address, int bytes, std::source_location at) {
+  if (counts) note_access(number, store, address, bytes, at);
 }
 
 // Memory that stages use among themselves.
@@ -248,13 +208,14 @@ struct Operand {
   Use *uses;
   Moved *loaded, *stored;
 };
-// Operands and sizes are those of one segment after the other.
-struct Given {
+// Operands and sizes are those of one segment after the other. The functions that are given one are
+// found by their names, so it is visible.
+struct __attribute__((visibility("default"))) Given {
   const Operand *operands;
   const long long *sizes, *firsts;
   int buffers, symbols, segments;
   Scratch scratch;
-  std::vector<char> structs;  // those of segments
+  void *structs;  // those of segments
 
   template <typename T> Buffer<T> buffer(int number, int segment = 0) const {
     const Operand &o = operands[segment * buffers + number];
@@ -264,116 +225,16 @@ struct Given {
     return *(const T *)operands[segment * buffers + number].data;
   }
   long long size(int number, int segment = 0) const { return sizes[segment * symbols + number]; }
-  void *room(size_t bytes) {
-    structs.resize(bytes);
-    return structs.data();
-  }
+  void *room(size_t bytes);  // for the structs
 };
 
 // -- fibres --------------------------------------------------------------------------------------
 
-struct Fibre {
-  ucontext_t context;
-  std::vector<char> stack;
-  bool done, left;  // left: on purpose, before the first barrier
-  int waits;  // 0: runs, 1: for the warp, 2: for the block
-  long long given;  // what a warp exchanges
-};
-static std::vector<Fibre> fibres;
-static ucontext_t scheduler;
-static void (*kernel_body)(const Given &);
-static const Given *kernel_given;
-static bool has_fibres;
-static unsigned shared_bytes;  // that the launch gives each block
-
-static void fibre_main() {
-  kernel_body(*kernel_given);
-  fibres[threadIdx.x].done = true;
-  swapcontext(&fibres[threadIdx.x].context, &scheduler);
-}
-static void leave() {
-  if (has_fibres) fibres[threadIdx.x].left = true;
-}
-static void wait_for(int whom) {
-  if (!has_fibres) return report("threads meet in a kernel that was said not to");
-  Fibre &self = fibres[threadIdx.x];
-  self.waits = whom;
-  swapcontext(&self.context, &scheduler);
-}
-
-static void next_step() {
-  wait_for(2);
-  first_epoch = epoch;  // all threads set the same
-}
-
-// All threads of a group that waits go on together.
-static bool release(unsigned first, unsigned count, int whom) {
-  unsigned waiting = 0, done = 0, left = 0;
-  for (unsigned n = first; n < first + count; n++) {
-    waiting += fibres[n].waits == whom;
-    if (fibres[n].left) left++;
-    else done += fibres[n].done;
-  }
-  if (!waiting || waiting + done + left < count) return false;
-  if (done) report("block %u: %u threads wait for %u that have ended", blockIdx.x, waiting, done);
-  if (whom == 2) epoch++;
-  for (unsigned n = first; n < first + count; n++)
-    if (fibres[n].waits == whom) fibres[n].waits = 0;
-  return true;
-}
-
-static void run_block(unsigned threads) {
-  if (fibres.size() < threads) {
-    fibres.clear();
-    fibres.resize(threads);
-    for (Fibre &f : fibres) f.stack.resize(64 << 10);
-  }
-  for (unsigned n = 0; n < threads; n++) {
-    Fibre &f = fibres[n];
-    f.done = f.left = false;
-    f.waits = 0;
-    getcontext(&f.context);
-    f.context.uc_stack.ss_sp = f.stack.data();
-    f.context.uc_stack.ss_size = f.stack.size();
-    f.context.uc_link = nullptr;
-    makecontext(&f.context, fibre_main, 0);
-  }
-  for (;;) {
-    bool moved = false, left = false;
-    for (unsigned n = 0; n < threads; n++) {
-      Fibre &f = fibres[n];
-      left |= !f.done;
-      if (f.done || f.waits) continue;
-      threadIdx.x = n;
-      moved = true;
-      swapcontext(&scheduler, &f.context);
-    }
-    if (!left) return;
-    for (unsigned n = 0; n < threads; n += 32) moved |= release(n, threads - n < 32 ? threads - n : 32, 1);
-    moved |= release(0, threads, 2);
-    if (!moved) return report("block %u: threads wait for one another for ever", blockIdx.x);
-  }
-}
-
-static const char *run(unsigned blocks, unsigned threads, unsigned bytes, bool meets, void (*body)(const Given &), const Given &given) {
-  fault[0] = 0;
-  first_epoch = epoch;
-  shared_bytes = bytes;
-  kernel_body = body;
-  kernel_given = &given;
-  has_fibres = meets;
-  gridDim.x = blocks;
-  blockDim.x = threads;
-  for (blockIdx.x = 0; blockIdx.x < blocks && !fault[0]; blockIdx.x++) {
-    block_number++;
-    memset(idle, 0, sizeof idle);
-    if (meets) run_block(threads);
-    else for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) body(given);
-    epoch++;
-    sum_traffic();
-  }
-  return fault;
-}
+extern unsigned shared_bytes;  // that the launch gives each block
+void leave();
+void wait_for(int whom);  // 1: the threads of the warp, 2: those of the block
+void next_step();
+long long &given_by(unsigned thread);  // what it gives the other threads of its warp
 
 // -- shared memory -------------------------------------------------------------------------------
 
@@ -422,33 +283,33 @@ template <typename T, int N> struct Pointer { Shared<T, N> *all; };
 
 #define SHIM_HERE std::source_location at = std::source_location::current()
 
-static void __syncthreads() { shim::wait_for(2); }
+static inline void __syncthreads() { shim::wait_for(2); }
 template <typename T> static T __shfl_xor_sync(unsigned, T x, int distance) {
   using namespace shim;
-  memcpy(&fibres[threadIdx.x].given, &x, sizeof x);
+  memcpy(&given_by(threadIdx.x), &x, sizeof x);
   wait_for(1);
   unsigned other = threadIdx.x ^ unsigned(distance);
   if (other >= blockDim.x) report("a shuffle with thread %u of %u", other, blockDim.x);
-  else memcpy(&x, &fibres[other].given, sizeof x);
+  else memcpy(&x, &given_by(other), sizeof x);
   wait_for(1);
   return x;
 }
 
-static int __popc(unsigned x) { return __builtin_popcount(x); }
-static unsigned __ballot_sync(unsigned, bool x) {
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline unsigned __ballot_sync(unsigned, bool x) {
   using namespace shim;
-  fibres[threadIdx.x].given = x;
+  given_by(threadIdx.x) = x;
   wait_for(1);
   unsigned found = 0, first = threadIdx.x / 32 * 32;
-  for (unsigned n = 0; n < 32 && first + n < blockDim.x; n++) found |= unsigned(fibres[first + n].given == 1) << n;
+  for (unsigned n = 0; n < 32 && first + n < blockDim.x; n++) found |= unsigned(given_by(first + n) == 1) << n;
   wait_for(1);
   return found;
 }
 template <typename T> static T __shfl_up_sync(unsigned, T x, int distance) {
   using namespace shim;
-  memcpy(&fibres[threadIdx.x].given, &x, sizeof x);
+  memcpy(&given_by(threadIdx.x), &x, sizeof x);
   wait_for(1);
-  if (threadIdx.x % 32 >= unsigned(distance)) memcpy(&x, &fibres[threadIdx.x - distance].given, sizeof x);
+  if (threadIdx.x % 32 >= unsigned(distance)) memcpy(&x, &given_by(threadIdx.x - distance), sizeof x);
   wait_for(1);
   return x;
 }
@@ -498,24 +359,4 @@ template <typename T, int N, typename B> static void td_put_all(B b, long long p
   shim::count(b.number, true, uintptr_t(b.data + place), sizeof(T) * N, at);
 }
 
-// What was counted: a row of buffer, whether stores, elements, requests, units moved, and the least
-// units that these requests could move, for each. The counts begin again.
-extern "C" int shim_traffic(bool on, long long *rows) {
-  int n = 0;
-  for (auto &[key, t] : shim::traffic) {
-    const long long row[] = {key.first, key.second, t.elements, t.requests, t.moved, t.least};
-    memcpy(rows + 6 * n++, row, sizeof row);
-  }
-  shim::traffic.clear();
-  shim::counts = on;
-  return n;
-}
-
-extern "C" const char *td_run(
-    void (*kernel)(const shim::Given &), void (*prepare)(shim::Given &), unsigned blocks, unsigned threads,
-    unsigned bytes, bool meets, const shim::Operand *operands, const long long *sizes,
-    const long long *firsts, int buffers, int symbols, int segments, shim::Scratch scratch) {
-  shim::Given given = {operands, sizes, firsts, buffers, symbols, segments, scratch, {}};
-  if (prepare) prepare(given);
-  return shim::run(blocks, threads, bytes, meets, kernel, given);
-}
+#pragma GCC visibility pop

@@ -95,8 +95,10 @@ def _reached(place: str, names: Iterable[str]) -> Any:
 
 
 def _takes_all_of(graph: Any, eager: Any) -> bool:
+    """Whether a function takes the parameters of another one, in their order."""
     try:
-        return set(inspect.signature(graph).parameters) >= set(inspect.signature(eager).parameters)
+        wanted = list(inspect.signature(eager).parameters)
+        return [p for p in inspect.signature(graph).parameters if p in wanted] == wanted
     except (TypeError, ValueError):
         return False
 

@@ -296,7 +296,7 @@ class TensorFlowTestCase(td.test.TestCase, absltest.TestCase):
             return td.nest.map_structure(_value, tensors)
         sess = v1.get_default_session()
         if sess is None:
-            with self.session() as sess:
+            with self.cached_session() as sess:  # later calls find the variables as they are
                 return sess.run(tensors)
         return sess.run(tensors)
 

@@ -45,6 +45,17 @@ def max_error(grad1: Any, grad2: Any) -> float:
     return error
 
 
+def while_loop(
+    cond: Any, body: Any, loop_vars: Any, *args: Any, return_same_structure: bool = True,
+    **kwargs: Any,
+) -> Any:  # fmt: skip
+    """That of ``while_v2``, which gives the structure of its variables in both modes."""
+    if v1.executing_eagerly():
+        return td.while_loop(cond, body, loop_vars, *args, **kwargs)
+    kwargs["return_same_structure"] = return_same_structure
+    return v1.while_loop(cond, body, loop_vars, *args, **kwargs)
+
+
 def gradients_function(f: Any, params: Any = None) -> Any:
     """A function that gives the gradients of another for its arguments."""
 
@@ -225,6 +236,7 @@ NAMES: dict[str, dict[str, Any]] = {
             x if isinstance(x, td.RaggedTensor) else td.convert_to_tensor(x, dtype)
         ),
     },
+    "ops.while_v2": {"while_loop": while_loop},
     "ops.resource_variable_ops": {
         "ResourceVariable": by_mode(lambda *a, **k: td.Variable(*a, **k), v1.Variable),
     },

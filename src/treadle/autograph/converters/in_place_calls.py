@@ -1,24 +1,35 @@
 """What only jitted functions have in the graph: dicts and sets with keys that only the run knows,
 and functions that change a list, such as ``heapq.heappush(heap, x)``.
 
+Methods that only deques have become operators: such a deque is a list there.
+
 A call that changes a variable's object is marked with the variable (`may_change`): in a branch or
-loop this is an assignment to it, as is ``x.append(v)`` (`items`). Calls of methods that take a key,
-and items of dicts, are marked as `keyed`: they become operators, as those of other objects
+loop this is an assignment to it, as is ``x.append(v)`` (`items`); in an operand that may not be
+evaluated both become statements (`sequencing`). Calls of methods that take a key, items of dicts
+and items at positions that the text does not tell are marked as `keyed`: they become operators
 (`expressions`).
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import gast
 
 from treadle.autograph.analysis.walking import walk
+from treadle.autograph.build import constant, operator
+from treadle.autograph.converters.items import MUTATING
 
 _METHODS = frozenset({
-    "add", "difference_update", "discard", "intersection_update", "symmetric_difference_update",
+    "add", "appendleft", "difference_update", "discard", "intersection_update", "popleft",
+    "symmetric_difference_update",
+})
+_OF_DEQUES = frozenset({"appendleft", "popleft"})  # fmt: skip
+_KEYED = frozenset({
+    "add", "clear", "count", "discard", "extend", "get", "index", "insert", "pop", "remove",
+    "setdefault", "update",
 })  # fmt: skip
-_KEYED = frozenset({"add", "clear", "discard", "get", "pop", "remove", "setdefault", "update"})
 _VIEWS = frozenset({"items", "keys", "values"})
 _DICTS = frozenset({"Counter", "Dict", "OrderedDict", "defaultdict", "dict"})
 _FUNCTIONS = frozenset({
@@ -29,19 +40,41 @@ _FUNCTIONS = frozenset({
 
 def mark_changes(root: Any) -> None:
     """Mark the calls and items in a tree."""
+    _Chosen().visit(root)
     dicts = {name for node in walk(root) for name in _dicts(node)}
     for node in walk(root):
         if isinstance(node, gast.Subscript):
-            is_stored = isinstance(node.ctx, gast.Store) and not _is_fixed(node.slice)
-            node.keyed = is_stored or getattr(node.value, "id", None) in dicts
+            node.keyed = not _is_fixed(node.slice) or getattr(node.value, "id", None) in dicts
         if isinstance(node, gast.Call):
             owner = _changed(node)
             if isinstance(owner, gast.Name):
                 node.may_change = owner
+            elif isinstance(node.func, gast.Attribute) and node.func.attr in MUTATING:
+                owner = node.func.value
+            if isinstance(owner, gast.Name):
+                node.changed_name = owner.id
             node.keyed = isinstance(node.func, gast.Attribute) and (
                 node.func.attr in _KEYED
                 or (node.func.attr in _VIEWS and getattr(node.func.value, "id", None) in dicts)
             )
+            if isinstance(node.func, gast.Attribute) and node.func.attr in _OF_DEQUES:
+                node.func = operator("method", node.func.value, constant(node.func.attr))
+
+
+class _Chosen(gast.NodeTransformer):  # type: ignore[misc]
+    """``(a if c else b).pop()`` becomes ``a.pop() if c else b.pop()``."""
+
+    def visit_Call(self, node: Any) -> Any:
+        node = self.generic_visit(node)
+        chosen = node.func.value if isinstance(node.func, gast.Attribute) else None
+        if not isinstance(chosen, gast.IfExp) or node.func.attr not in MUTATING:
+            return node
+        sides = []
+        for owner in (chosen.body, chosen.orelse):
+            call = copy.deepcopy(node)
+            call.func.value = owner
+            sides.append(call)
+        return gast.copy_location(gast.IfExp(chosen.test, *sides), node)
 
 
 def _makes_dict(function: Any) -> bool:

@@ -14,8 +14,9 @@ After::
     if test:
         return y
 
-The operators take operands as lambdas, in which ``y :=`` would be another variable. A ``while``
-whose condition assigns becomes ``while True`` with a break first.
+The operators take operands as lambdas, in which ``y :=`` would be another variable, and a jitted
+function's ``y.pop()`` would change a list that is no variable of the branch. A ``while`` whose
+condition assigns becomes ``while True`` with a break first.
 """
 
 from __future__ import annotations
@@ -24,11 +25,18 @@ from typing import Any
 
 import gast
 
-from treadle.autograph.analysis.activity import writes
+from treadle.autograph.analysis import activity
 from treadle.autograph.analysis.jumps import always_jumps, blocks, jumps
 from treadle.autograph.analysis.walking import walk
 from treadle.autograph.build import assign, constant, load, place
 from treadle.autograph.names import Names
+
+
+def writes(code: Any) -> set[str]:
+    """The variables that an expression assigns, or whose objects it changes in place."""
+    parts = code if isinstance(code, list) else [code]
+    changed = {n.changed_name for p in parts for n in walk(p) if hasattr(n, "changed_name")}
+    return activity.writes(code) | changed
 
 
 class Sequencing:
@@ -78,12 +86,14 @@ class Sequencing:
             return node
         if _assigns_late(node):
             return self.late(node, before, at)
-        for field, value in _operands(node):
+        operands = _operands(node)
+        for k, (field, value) in enumerate(operands):
             made = self.expression(value, before, at)
             if made is not value:
                 _replace(node, field, value, made)
                 return node
-            if not _is_simple(value, writes(node)):
+            later = [operand for _, operand in operands[k + 1 :]]
+            if not _is_simple(value, activity.writes(later)):
                 break  # it comes before the next operands: no part of these may be moved
         return node
 

@@ -37,7 +37,9 @@ from treadle.autograph.converters.caught import takes
 
 _SIMPLE = (gast.Assign, gast.AugAssign, gast.AnnAssign, gast.Return, gast.Expr)
 _DIVISIONS = (gast.Div, gast.FloorDiv, gast.Mod)
-_MATH = frozenset({"sqrt", "log", "log2", "log10", "log1p", "acos", "asin", "acosh", "atanh"})
+_DOMAIN = "sqrt log log2 log10 log1p acos asin acosh atanh sin cos tan fmod pow int"
+_RANGE = "exp expm1 sinh cosh int"
+_REFUSING = {"ValueError": frozenset(_DOMAIN.split()), "OverflowError": frozenset(_RANGE.split())}
 _PURE = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "round"})
 _LATER = (gast.IfExp, gast.BoolOp, gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp,
           gast.GeneratorExp)  # fmt: skip
@@ -93,12 +95,12 @@ def _failures(node: Any) -> Iterator[tuple[Any, ...]]:
         if _is_operand(divisor) and not isinstance(divisor, gast.Constant):
             test = operator("divides_by_zero", copy.deepcopy(divisor))
             yield test, "ZeroDivisionError", constant("division by zero")
-    elif isinstance(node, gast.Call) and len(node.args) == 1 and _is_operand(node.args[0]):
-        function = node.func
-        of_module = isinstance(function, gast.Attribute) and isinstance(function.value, gast.Name)
-        if of_module and function.value.id == "math" and function.attr in _MATH:
-            name, number = constant(function.attr), copy.deepcopy(node.args[0])
-            yield operator("refuses", name, number), "ValueError", constant("math domain error")
+    elif isinstance(node, gast.Call) and not node.keywords and all(map(_is_operand, node.args)):
+        name = _function(node.func)
+        for error, names in _REFUSING.items():
+            if name in names:
+                told = constant(name), constant(error), *copy.deepcopy(node.args)
+                yield operator("refuses", *told), error, constant(f"{name}() refuses the number")
     item = node.target if isinstance(node, gast.AugAssign) else node
     if isinstance(item, gast.Subscript) and (item is not node or isinstance(node.ctx, gast.Load)):
         parts = item.value, item.slice
@@ -106,6 +108,13 @@ def _failures(node: Any) -> Iterator[tuple[Any, ...]]:
             held, key = map(copy.deepcopy, parts)
             yield operator("lacks_position", held, key), "IndexError", constant("out of range")
             yield operator("lacks_key", held, key), "KeyError", copy.deepcopy(key)
+
+
+def _function(node: Any) -> str:
+    """The name of a function of `math`, or of one of Python's own."""
+    if isinstance(node, gast.Attribute) and isinstance(node.value, gast.Name):
+        return str(node.attr) if node.value.id == "math" else ""
+    return "int" if isinstance(node, gast.Name) and node.id == "int" else ""
 
 
 def _is_operand(node: Any) -> bool:

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.shaping.unknown_rank import set_shape
 from treadle.ops.state import Variable
 
 _set: dict[int, dict[str, Any]] = {}  # by the addresses of objects that are still there
@@ -68,11 +70,22 @@ def _through_value(method: Callable[..., Any]) -> Callable[..., Any]:
     return operator
 
 
+def _unique_id(self: Variable) -> str:
+    """The variable's name and a number of its own, by which optimizers and strategies find it."""
+    if not hasattr(self, "_own_number"):
+        _set_attribute(self, "_own_number", next(_numbers))
+    return f"{self.name.partition(':')[0]}_{self._own_number}"  # type: ignore[attr-defined]
+
+
+_numbers = count()
+
 # What classes that wrap a variable delegate to it, or call when they are defined.
 _OF_VARIABLES = {
     "_OverloadAllOperators": classmethod(_overload_all_operators),
     "_dense_var_to_tensor": _dense_value,
     "_in_graph_mode": False,
+    "_unique_id": property(_unique_id),
+    "set_shape": set_shape,
     "_shared_name": property(lambda self: self.name.partition(":")[0]),
 }
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.replacement import optimizers_of_keras_2
+from treadle.compat.replacement.keras_functions import take_keras_tensors
 from treadle.core.context import naming
 from treadle.keras import variables
 from treadle.keras.layers import Layer
+from treadle.keras.metrics import Metric
 from treadle.keras.models import Model, saving
 
 
@@ -31,6 +33,43 @@ def _add_update(self: Layer, updates: Any) -> None:
 def _losses(self: Layer) -> list[td.Tensor]:
     """What `add_loss` was given during the last call, by this layer itself."""
     return self._call_losses
+
+
+def _own_metrics(self: Layer) -> list[Any]:
+    """The metrics of the layer itself, without those of layers in it."""
+    others = {id(m) for layer in self._flatten_layers(include_self=False) for m in layer.metrics}
+    return [metric for metric in self.metrics if id(metric) not in others]
+
+
+def _add_metric(
+    self: Layer, value: Any, name: str | None = None, aggregation: str | None = None
+) -> None:
+    """Follow the mean of a value of `call`, which `metrics` then have.
+
+    Raises:
+        ValueError: the value has no name, and no metric of the layer has just given it.
+    """
+    given = [m for m in self.metrics if vars(m).get("_last_result") is value]
+    if given:  # the metric is followed, as an attribute of the layer
+        return
+    if name is None:
+        raise ValueError("add_metric: give a name for the value, or what a metric gave")
+    if not hasattr(self, "_added_metrics"):
+        self._added_metrics = {}
+    added = self._added_metrics  # type: ignore[attr-defined]
+    if name not in added:
+        added[name] = td.keras.metrics.Mean(name=name)
+    added[name].update_state(value)
+
+
+def _call_of_metric(self: Metric, *args: Any, **kwargs: Any) -> Any:
+    """A call of a metric, whose result `add_metric` knows."""
+    result = _call_metric(self, *args, **kwargs)
+    vars(self)["_last_result"] = result
+    return result
+
+
+_call_metric = Metric.__call__
 
 
 def _compute_dtype(self: Layer) -> str:
@@ -123,10 +162,14 @@ def be_keras_2() -> None:
     them up by; let ``weight.value`` be a method, and files of weights be of Keras 2's kind."""
     Layer.__init__ = _init  # type: ignore[method-assign]
     Layer.__call__ = Layer._base_call = _call_in_scope  # type: ignore[method-assign]
+    Layer.add_metric = _add_metric  # type: ignore[attr-defined]
+    Metric.__call__ = _call_of_metric  # type: ignore[method-assign]
+    Layer._metrics = property(_own_metrics)  # type: ignore[attr-defined]
     Layer._named_call = _call_as_it_is  # type: ignore[method-assign]
     variables.with_path = _with_name_of_keras_2
     td.Variable.value = td.Variable.read_value
     saving.files_of_keras_2 = True
+    take_keras_tensors()
     # Where Keras 2 had its newer optimizers, which are those that Keras 3 has.
     vars(td.keras.optimizers)["experimental"] = td.keras.optimizers
     for name, kind in optimizers_of_keras_2.OWN.items():

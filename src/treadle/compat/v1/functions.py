@@ -338,7 +338,7 @@ def while_loop(
         raise ValueError("No loop variables provided")
     found = graph_function(td.while_loop)(
         _function(cond), _function(body), loop_vars, shape_invariants,
-        maximum_iterations=maximum_iterations, name=name,
+        back_prop=back_prop, maximum_iterations=maximum_iterations, name=name,
     )  # fmt: skip
     return _single(found, return_same_structure)
 

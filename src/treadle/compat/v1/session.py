@@ -337,7 +337,7 @@ def _needed(fetches: list[Any], feeds: list[Tensor]) -> tuple[list[Operation], l
             continue
         wanted[op] = None
         waiting += [t.op for t in op.inputs if t not in fed]
-        waiting += op.control_inputs
+        waiting += [c for c in op.control_inputs if not _is_fed(c, fed)]
         waiting += _inside(op, fed)
     root = [op for op in wanted if op.name]
     order = {op: i for i, op in enumerate(root[0].graph.get_operations())} if root else {}
@@ -346,6 +346,12 @@ def _needed(fetches: list[Any], feeds: list[Tensor]) -> tuple[list[Operation], l
     calls = [op for op in top if op.function is not None and op not in inner]
     sources = [op for op in top if op.function is None]
     return calls, sources
+
+
+def _is_fed(op: Operation, fed: set[Tensor]) -> bool:
+    """Whether an operation is a placeholder whose value a run is given. Other operations happen as
+    control inputs, also where what they give is fed."""
+    return op.type == "Placeholder" and fed.issuperset(op.outputs)
 
 
 def _inside(op: Operation, fed: set[Tensor]) -> list[Operation]:
@@ -362,7 +368,7 @@ def _of_body(body: Body, fed: set[Tensor]) -> list[Operation]:
         inner = set(body.region.operations)
         for op in body.region.operations:
             found += [t.op for t in op.inputs if t not in fed and t.op not in inner and t.op.name]
-            found += [c for c in op.control_inputs if c not in inner]
+            found += [c for c in op.control_inputs if c not in inner and not _is_fed(c, fed)]
             found += _inside(op, fed)
     found += [t.op for t in body.outer_tensors() if t not in fed and t.op.name]
     return found

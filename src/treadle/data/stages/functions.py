@@ -438,13 +438,14 @@ class Scan(Stage):
 
 
 def folding(what: str, fn: Callable[..., Any], state: Any, element: Any, pair: bool) -> Mapped:
-    """A function of (state, element), traced with the dims of the state open that it changes.
+    """A function of (state, element), traced with the dims and ranks of the state open that it
+    changes.
 
     Args:
         pair: it returns (state, output) and not the state alone.
 
     Raises:
-        TypeError: the state changes its structure, dtype or rank.
+        TypeError: the state changes its structure or dtype.
     """
     while True:
         function = Mapped(fn, (state, element))
@@ -456,7 +457,8 @@ def folding(what: str, fn: Callable[..., Any], state: Any, element: Any, pair: b
                     f"not {after!r}{at(user_origin())}"
                 )
             after = after[0]
-        wider = relaxed(state, after, f"{what}: the state before and after an element")
+        text = f"{what}: the state before and after an element"
+        wider = relaxed(state, after, text, ranks_too=True)
         if wider == state:
             return function
         state = wider

@@ -49,11 +49,13 @@ from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, read_slic
 from treadle.graph.trip_count import conjuncts, step_of, trip_count
 from treadle.ops.broadcasting import BROADCAST_TO
 from treadle.ops.control.control_flow import WHILE
+from treadle.ops.control.raising import RAISE
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import AS_DIM, DIM, POSITION
 from treadle.ops.elementwise.arithmetic import ADD, MULTIPLY, SUBTRACT
 from treadle.ops.indexing.updates import SLICE_UPDATE
 from treadle.ops.lowering import Compute
+from treadle.ops.reductions.reduction import REDUCE_ALL
 from treadle.ops.registry import Op, infer_outputs
 from treadle.ops.shaping.permuting import TRANSPOSE
 from treadle.ops.shaping.ranges import RANGE
@@ -258,6 +260,9 @@ class _Loop:
         if node.op is AS_DIM:
             self._name_dim(node)
             return
+        if node.op is RAISE:
+            self._raise(node)
+            return
         if self._only_counts(node):
             return  # a counter, or a position: written where something else reads it
         if node.regions or not node.is_pure or len(node.outputs) != 1:
@@ -285,6 +290,16 @@ class _Loop:
         self.new[node.outputs[0]] = new
         if new.each and new.root is None:
             self.made.append(product(new.value.spec.dims))
+
+    def _raise(self, node: Node) -> None:
+        """An error that some iteration raises, which does not say which one it was."""
+        (condition,) = node.inputs if len(node.inputs) == 1 else refuse()
+        holds = self._array(condition)
+        if not self._value(condition).each:
+            refuse()  # the loop may run zero times
+        axes = tuple(range(holds.spec.rank))
+        holds = self.at.emit(REDUCE_ALL, [holds], {"axis": axes, "keepdims": False})
+        self.at.place(Node(RAISE, [holds], node.attrs, [], (), node.origin))
 
     def _name_dim(self, node: Node) -> None:
         """A symbol for a counter goes; a symbol for a value that all iterations share stays."""

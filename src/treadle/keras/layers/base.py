@@ -49,7 +49,7 @@ def _as_data(value: Any) -> Any:
     if type(value) in (tuple, list):
         return type(value)(map(_as_data, value))
     if callable(value) and not hasattr(value, "get_config"):
-        name = activations.serialize(value)
+        name = getattr(value, "__name__", "")
         return name if getattr(activations, name, None) is value else value
     described = hasattr(value, "get_config") and not isinstance(value, type)
     return serialization.serialize_keras_object(value) if described else value

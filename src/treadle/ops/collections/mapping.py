@@ -13,7 +13,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.ops.collections.columns import column_of, slices_of
 from treadle.ops.collections.tensor_array import TensorArray
-from treadle.ops.control.control_flow import traceable, while_loop
+from treadle.ops.control.control_flow import traceable, while_loop, without_gradient
 from treadle.ops.conversion import constant, convert_to_tensor
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.arithmetic import subtract
@@ -94,7 +94,8 @@ def map_fn(
         fn_output_signature, dtype: dtypes or specs in the structure that `fn` returns; that of
             `elems` when omitted. With a `RaggedTensorSpec` the rows may differ in length.
         infer_shape: whether all results of `fn` have one shape.
-        parallel_iterations, back_prop, swap_memory, name: accepted for TensorFlow programs.
+        back_prop: as for `while_loop`.
+        parallel_iterations, swap_memory, name: accepted for TensorFlow programs.
 
     Returns:
         The structure that `fn` returns: tensors of shape ``[n, *result.shape]``; ragged tensors,
@@ -128,7 +129,7 @@ def map_fn(
         _, arrays = while_loop(lambda i, _: i < count, body, (constant(0), arrays))
     left = iter(arrays)
     found = [column.batch([next(left) for _ in column.arrays]) for column in columns]
-    return nest.pack(given, found, expand_composites=False)
+    return without_gradient(nest.pack(given, found, expand_composites=False), back_prop)
 
 
 def _array(spec: TensorSpec | DType, size: Tensor, infer_shape: bool = True) -> TensorArray:
@@ -157,8 +158,8 @@ def scan(
         initializer: the first state, a tensor or a structure; without it the first element is
             the first state, which is then the first result, too.
         reverse: begin with the last element; result ``i`` is still that of element ``i``.
-        parallel_iterations, back_prop, swap_memory, infer_shape, name: accepted for TensorFlow
-            programs.
+        back_prop: as for `while_loop`.
+        parallel_iterations, swap_memory, infer_shape, name: accepted for TensorFlow programs.
 
     Returns:
         The structure of the state: tensors of shape ``[n, *state.shape]``.
@@ -188,7 +189,7 @@ def scan(
 
     loop_vars = (start, state, arrays)
     _, _, arrays = while_loop(lambda i, *_: i < elements.count, body, loop_vars)
-    return nest.pack(structure, [a.stack() for a in arrays])
+    return without_gradient(nest.pack(structure, [a.stack() for a in arrays]), back_prop)
 
 
 def _first_state(elements: _Elements, initializer: Any, reverse: bool) -> tuple[Any, Tensor]:
@@ -232,7 +233,8 @@ def foldl(
     Returns:
         The structure of the state.
     """
-    return _fold("foldl", fn, elems, initializer, parallel_iterations, reverse=False)
+    found = _fold("foldl", fn, elems, initializer, parallel_iterations, reverse=False)
+    return without_gradient(found, back_prop)
 
 
 def foldr(
@@ -251,7 +253,8 @@ def foldr(
     Returns:
         The structure of the state.
     """
-    return _fold("foldr", fn, elems, initializer, parallel_iterations, reverse=True)
+    found = _fold("foldr", fn, elems, initializer, parallel_iterations, reverse=True)
+    return without_gradient(found, back_prop)
 
 
 def _fold(

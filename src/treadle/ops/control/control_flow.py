@@ -12,7 +12,7 @@ from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import UNKNOWN_SHAPE, Dim, TensorShape, fresh_symbol, stretched_of
 from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
-from treadle.core.tensor import Tensor, lacks_rank
+from treadle.core.tensor import Tensor, UnrankedTensor, lacks_rank
 from treadle.ops.control.open_ranks import LoopVariables, RankChanges, Results
 from treadle.ops.conversion import constant, convert_to_tensor, has_dtype, is_symbolic
 from treadle.ops.known_values import known_truth
@@ -116,7 +116,8 @@ def while_loop(
             shape changes from one iteration to the next. Where the rank is unknown, it may change,
             too.
         maximum_iterations: an upper bound on the number of iterations.
-        parallel_iterations, back_prop, swap_memory, name: accepted for TensorFlow programs.
+        back_prop: False: in functions no gradient flows through the tensors that it gives.
+        parallel_iterations, swap_memory, name: accepted for TensorFlow programs.
         checkpoint: in a function, the gradient keeps the loop variables of about sqrt(2 n) of n
             iterations, and computes what it needs of the others again. Not in TensorFlow.
 
@@ -156,7 +157,22 @@ def while_loop(
         result = staged_loop(
             cond, body, start, shape_invariants, maximum_iterations, checkpoint=checkpoint
         )
-    return nest.rebuild(loop_vars, list(result))
+    return without_gradient(nest.rebuild(loop_vars, list(result)), back_prop)
+
+
+def without_gradient(structure: Any, back_prop: bool) -> Any:
+    """The results of a loop; where it has `back_prop` False, through which no gradient flows, as in
+    TensorFlow's functions. Eagerly it does, and through arrays of tensors."""
+    if back_prop or context.recorder is None:
+        return structure
+
+    def stopped(x: Any) -> Any:
+        if lacks_rank(x):
+            return UnrankedTensor(stopped(x.elements), x.extents)
+        is_float = isinstance(x, Tensor) and not isinstance(x.spec, ListSpec)
+        return run(OPS["stop_gradient"], x) if is_float and x.dtype.is_differentiable else x
+
+    return nest.map_structure(stopped, structure)
 
 
 def staged_loop(
@@ -480,10 +496,13 @@ def record_while(
 
 
 def as_predicate(value: Any, what: str) -> Tensor:
-    """A condition as a scalar bool; of one whose rank only a run knows, its only element."""
+    """A condition as a scalar bool; of one with axes of one element each, as far as they are known,
+    its only element."""
     pred = convert_to_tensor(value)
     if lacks_rank(pred):
-        pred = run(OPS["reshape"], pred.elements, shape=())
+        pred = pred.elements
+    if pred.ndim and not any(isinstance(d, int) and d != 1 for d in pred.dims):
+        pred = run(OPS["reshape"], pred, shape=())
     check_predicate(pred, what)
     return pred
 

@@ -6,6 +6,7 @@ The types of results come from Python itself, by trying numbers of the operands'
 from __future__ import annotations
 
 import cmath
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ from treadle.ops.elementwise import (
     powers,
     unary,
 )
+from treadle.ops.elementwise.python_floats import floor_quotient, hypot, log_of_base
 from treadle.ops.elementwise.selection import where
 from treadle.ops.numbers.terms import add_terms, is_symbolic, multiply_terms
 
@@ -252,6 +254,12 @@ def _build_select(test: Any, a: Any, b: Any) -> Tensor:
     return where(_cast(test, dtypes.bool), left, right)
 
 
+def _build_round(number: Any, *digits: Any) -> Tensor:
+    if digits:
+        raise number.needed("rounded to a number of digits")
+    return unary.round(*_wide(number, least=dtypes.float64))
+
+
 def _staged_ufunc(ufunc: Any) -> Callable[..., Tensor]:
     return lambda *operands: ufunc(*_wide(*operands, least=dtypes.float64))
 
@@ -308,7 +316,7 @@ _RECORDS = [
     Operation("*", operator.mul, _by(arithmetic.multiply), _from_ends(operator.mul),
               multiply_terms, True),
     Operation("/", operator.truediv, _float(arithmetic.divide), rounds_once=True),
-    Operation("//", operator.floordiv, _by(arithmetic.floordiv), _floordiv),
+    Operation("//", operator.floordiv, _by(lambda x, y: _floor_quotient(x, y)), _floordiv),
     Operation("%", operator.mod, _by(arithmetic.mod), _mod),
     Operation("**", operator.pow, _by(powers.pow), _pow),
     Operation("<<", operator.lshift, _shift(True),
@@ -347,7 +355,7 @@ _RECORDS = [
     Operation("floor", math.floor, _float(unary.floor), _same, _positive),
     Operation("ceil", math.ceil, _float(unary.ceil), _same, _positive),
     Operation("trunc", math.trunc, lambda a: _cast(a, dtypes.int64), _same, _positive),
-    Operation("round", round, _float(unary.round), _same, _positive),
+    Operation("round", round, lambda a, *digits: _build_round(a, *digits), _same, _positive),
     Operation("real", operator.attrgetter("real"), lambda a: _complex("real", a)),
     Operation("imag", operator.attrgetter("imag"), lambda a: _complex("imag", a)),
     Operation("conjugate", operator.methodcaller("conjugate"), lambda a: _complex("conj", a)),
@@ -366,6 +374,14 @@ def _has_minus(x: Tensor) -> Tensor:
     return (x < 0.0) | ((x == 0.0) & (1.0 / x < 0.0))  # type: ignore[no-any-return]
 
 
+def _log_of_base(x: Tensor, base: float) -> Tensor:
+    return unary.log(x) / math.log(base) if x.dtype.is_complex else log_of_base(x, base)
+
+
+def _floor_quotient(x: Tensor, y: Tensor) -> Tensor:
+    return floor_quotient(x, y) if x.dtype.is_floating else arithmetic.floordiv(x, y)
+
+
 # Functions of `math` and `cmath` -> what the graph has for them.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(unary, name) for name in (
@@ -373,12 +389,12 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
         "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc")},
     "log": lambda x, base=None: unary.log(x) if base is None
     else unary.log(x) / unary.log(base),
-    "log2": lambda x: unary.log(x) / math.log(2.0),
-    "log10": lambda x: unary.log(x) / math.log(10.0),
+    "log2": lambda x: _log_of_base(x, 2.0),
+    "log10": lambda x: _log_of_base(x, 10.0),
     "pow": powers.pow,
     "fabs": unary.abs,
     "atan2": arithmetic.atan2,
-    "hypot": lambda *xs: unary.sqrt(sum(x * x for x in xs)),
+    "hypot": lambda *xs: functools.reduce(hypot, xs, _cast(0.0, dtypes.float64)),
     "degrees": lambda x: x * (180.0 / math.pi),
     "radians": lambda x: x * (math.pi / 180.0),
     "fmod": arithmetic.truncatemod,

@@ -355,7 +355,7 @@ class SymbolicNumber:
         return computed(CONJUGATE, (self,)) if self.kind is complex else self
 
     def is_integer(self) -> Any:
-        return True if np.dtype(self.kind).kind in "biu" else self == apply(math.floor, self)
+        return True if np.dtype(self.kind).kind in "biu" else apply(math.fmod, self, 1.0) == 0
 
     def bit_length(self) -> int:
         raise self.needed("asked for its bits")
@@ -367,7 +367,10 @@ class SymbolicNumber:
         return other // self, other % self
 
     def __round__(self, digits: int | None = None) -> Any:
-        return apply(round, self) if digits is None else apply(round, self, digits)
+        if digits is not None:
+            return apply(round, self, digits)
+        _check(round, (self,))
+        return apply(round, self)
 
 
 def symbolic_number(tensor: Tensor, interval: Interval | None = None) -> SymbolicNumber:
@@ -655,17 +658,16 @@ register_weak(SymbolicNumber, _as_tensor)
 
 def _binary(function: Callable[[Any, Any], Any], reflected: bool) -> Callable[..., Any]:
     def method(self: SymbolicNumber, other: Any) -> Any:
+        operands = (other, self) if reflected else (self, other)
         if numpy_rules.call is not None and isinstance(other, np.generic):
             if isinstance(other, float) and self.kind is complex and not reflected:
                 return apply(function, self, other)  # Python's complex takes it as a float
-            operands = (other, self) if reflected else (self, other)
             return numpy_rules.call(_UFUNCS[function], *operands)
         if not isinstance(other, bool | int | float | complex | np.generic):
             return NotImplemented
-        if function in _DIVISIONS and numpy_rules.call is not None:
-            for check in _division_checks:
-                check(self if reflected else other)
-        return apply(function, other, self) if reflected else apply(function, self, other)
+        if function in _REFUSING:
+            _check(function, operands)
+        return apply(function, *operands)
 
     return method
 
@@ -681,13 +683,20 @@ _UFUNCS: dict[Any, np.ufunc] = {
 }  # fmt: skip
 
 
-_DIVISIONS = frozenset({operator.truediv, operator.floordiv, operator.mod})
-_division_checks: list[Callable[[Any], None]] = []
+_REFUSING = frozenset({operator.truediv, operator.floordiv, operator.mod, operator.pow})
+_number_checks: list[Callable[[Any, tuple[Any, ...]], None]] = []
 
 
-def set_division_check(check: Callable[[Any], None]) -> None:
-    """Call `check` with each divisor, where NumPy's rules hold."""
-    _division_checks[:] = [check]
+def set_number_check(check: Callable[[Any, tuple[Any, ...]], None]) -> None:
+    """Call `check` with functions of Python's that refuse some numbers and their arguments, where
+    NumPy's rules hold."""
+    _number_checks[:] = [check]
+
+
+def _check(function: Any, operands: tuple[Any, ...]) -> None:
+    if numpy_rules.call is not None:
+        for check in _number_checks:
+            check(function, operands)
 
 
 class _NumpyRules(threading.local):

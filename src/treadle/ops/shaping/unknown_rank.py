@@ -46,6 +46,11 @@ def of_parts(elements: Any, extents: Any) -> Any:
     return elements.reshape(dims)
 
 
+def without_rank(x: Tensor) -> Any:
+    """The same tensor, of a rank that only the run knows."""
+    return of_parts(*parts_of(x))
+
+
 def set_shape(self: Any, shape: Any) -> None:
     """Say what the shape is, as far as it is known. The tensor of a trace has it from then on, and
     a run checks it; an eager tensor has it already.

@@ -80,9 +80,9 @@ class RestoredFunction(Function):
         finally:
             self._is_reading = False
 
-    def _found(self, arguments: Any) -> ConcreteFunction:
+    def _found(self, arguments: Any, for_any_variables: bool = False) -> ConcreteFunction:
         self._read()
-        return super()._found(arguments)
+        return super()._found(arguments, for_any_variables)
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:

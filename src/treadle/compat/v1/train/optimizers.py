@@ -172,7 +172,8 @@ class Optimizer:
         return train
 
     def _written(self, v: Any, g: Any, slots: list[Any], settings: Any, name: str) -> Any:
-        operation = _updating(self)(v, g, slots, list(settings), name=name)
+        change = _updating(self, getattr(v, "constraint", None))
+        operation = change(v, g, slots, list(settings), name=name)
         operation.attributes["writes"] = (v.handle, *(s.handle for s in slots))
         return operation
 
@@ -185,8 +186,7 @@ class Optimizer:
                 )
                 for n, x in self._slots().items()
             ]
-            self._update(v, g, slots, [*self._settings(), *powers])
-            _constrain(v)
+            _apply(self, getattr(v, "constraint", None), v, g, slots, [*self._settings(), *powers])
         self._finish()
         if global_step is not None:
             global_step.assign_add(1)
@@ -203,7 +203,8 @@ class Optimizer:
 
     def variables(self) -> list[Any]:
         """All variables that it keeps."""
-        return [*(v for of in self._made.values() for v in of.values()), *self._shared.values()]
+        found = (v for of in self._made.values() for v in of.values())
+        return sorted([*found, *self._shared.values()], key=lambda v: v.name)
 
     def _slot(self, var: Any, name: str, initial: float) -> Any:
         made = self._made.setdefault(name, {})
@@ -231,24 +232,29 @@ class Optimizer:
         return self._shared[name]
 
 
-def _updating(optimizer: Optimizer) -> Callable[..., Any]:
-    """The call of a graph that changes a variable."""
+def _updating(optimizer: Optimizer, constraint: Any) -> Callable[..., Any]:
+    """The call of a graph that changes a variable, as its constraint has it."""
 
     def update(var: Any, grad: Any, slots: Any, settings: Any) -> None:
         if not isinstance(grad, td.IndexedSlices):
             grad = td.convert_to_tensor(grad)
-        optimizer._update(var, grad, slots, settings)
-        constraint = getattr(var, "constraint", None)
-        if constraint is not None:
-            var.assign(constraint(var.read_value()))
+        _apply(optimizer, constraint, var, grad, slots, settings)
 
     update.__name__ = f"Apply{type(optimizer).__name__.removesuffix('Optimizer')}"
     return writing(update, update.__name__)
 
 
-def _constrain(variable: Any) -> None:
-    if getattr(variable, "constraint", None) is not None:
-        variable.assign(variable.constraint(variable.read_value()))
+def _apply(
+    optimizer: Optimizer, constraint: Any, var: Any, grad: Any, slots: Any, settings: Any
+) -> None:
+    """Change a variable by a gradient, as its constraint has it."""
+    if constraint is not None and _is_sparse(grad):
+        raise RuntimeError(
+            f"Cannot use a constraint function on a sparse variable.{at(user_origin())}"
+        )
+    optimizer._update(var, grad, slots, settings)
+    if constraint is not None:
+        var.assign(constraint(var.read_value()))
 
 
 def _counted(step: Any) -> Any:
@@ -266,6 +272,11 @@ def _number(value: Any, var: Any) -> Any:
 
 def _is_sparse(grad: Any) -> bool:
     return isinstance(grad, td.IndexedSlices)
+
+
+def _changes(grad: Any) -> tuple[Any, Any]:
+    """A gradient and the rows that it is for; None for the rows where it is for all."""
+    return _rows(grad) if _is_sparse(grad) else (td.convert_to_tensor(grad), None)
 
 
 def _rows(grad: Any) -> Any:
@@ -425,12 +436,12 @@ class AdadeltaOptimizer(Optimizer):
     def _update(self, var: Any, grad: Any, slots: Sequence[Any], settings: Sequence[Any]) -> None:
         accum, updates = slots
         rate, rho, epsilon = (_number(s, var) for s in settings)
-        grad = td.convert_to_tensor(grad)
-        new = accum * rho + grad * grad * (1 - rho)
-        step = td.sqrt(updates + epsilon) / td.sqrt(new + epsilon) * grad
-        accum.assign(new)
-        updates.assign(updates * rho + step * step * (1 - rho))
-        var.assign_sub(rate * step)
+        grad, rows = _changes(grad)
+        new, before = _part(accum, rows) * rho + grad * grad * (1 - rho), _part(updates, rows)
+        step = td.sqrt(before + epsilon) / td.sqrt(new + epsilon) * grad
+        _replace(accum, rows, new)
+        _replace(updates, rows, before * rho + step * step * (1 - rho))
+        _replace(var, rows, _part(var, rows) - rate * step)
 
 
 class RMSPropOptimizer(Optimizer):
@@ -454,17 +465,19 @@ class RMSPropOptimizer(Optimizer):
     def _update(self, var: Any, grad: Any, slots: Sequence[Any], settings: Sequence[Any]) -> None:
         rms, *means, momentums = slots
         rate, decay, momentum, epsilon = (_number(s, var) for s in settings)
-        grad = td.convert_to_tensor(grad)
-        new = rms + (grad * grad - rms) * (1 - decay)
-        rms.assign(new)
+        grad, rows = _changes(grad)
+        before = _part(rms, rows)
+        new = before + (grad * grad - before) * (1 - decay)
+        _replace(rms, rows, new)
         below = new + epsilon
         if self._centered:
-            mean = means[0] + (grad - means[0]) * (1 - decay)
-            means[0].assign(mean)
+            before = _part(means[0], rows)
+            mean = before + (grad - before) * (1 - decay)
+            _replace(means[0], rows, mean)
             below = new - mean * mean + epsilon
-        step = momentums * momentum + rate * grad / td.sqrt(below)
-        momentums.assign(step)
-        var.assign_sub(step)
+        step = _part(momentums, rows) * momentum + rate * grad / td.sqrt(below)
+        _replace(momentums, rows, step)
+        _replace(var, rows, _part(var, rows) - step)
 
 
 class FtrlOptimizer(Optimizer):
@@ -494,16 +507,18 @@ class FtrlOptimizer(Optimizer):
 
     def _update(self, var: Any, grad: Any, slots: Sequence[Any], settings: Sequence[Any]) -> None:
         accum, linear = slots
-        rate, grad = _number(settings[0], var), td.convert_to_tensor(grad)
-        shrunk = grad + 2.0 * self._shrinkage * var
-        new = accum + grad * grad
-        powers = [td.pow(x, -self._power_) for x in (new, accum.read_value())]
-        new_linear = linear + shrunk - (powers[0] - powers[1]) / rate * var
+        rate, (grad, rows) = _number(settings[0], var), _changes(grad)
+        value, before = _part(var, rows), _part(accum, rows)
+        shrunk = grad + 2.0 * self._shrinkage * value
+        new = before + grad * grad
+        powers = [td.pow(x, -self._power_) for x in (new, before)]
+        new_linear = _part(linear, rows) + shrunk - (powers[0] - powers[1]) / rate * value
         below = (powers[0] + self._beta) / rate + 2.0 * self._l2
         above = td.sign(new_linear) * self._l1 - new_linear
-        accum.assign(new)
-        linear.assign(new_linear)
-        var.assign(td.where(td.abs(new_linear) > self._l1, above / below, td.zeros_like(above)))
+        _replace(accum, rows, new)
+        _replace(linear, rows, new_linear)
+        found = td.where(td.abs(new_linear) > self._l1, above / below, td.zeros_like(above))
+        _replace(var, rows, found)
 
 
 def _shrunk(value: Any, rate: Any, l1: float, l2: float) -> Any:
@@ -522,8 +537,9 @@ class ProximalGradientDescentOptimizer(GradientDescentOptimizer):
         self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
 
     def _update(self, var: Any, grad: Any, slots: Sequence[Any], settings: Sequence[Any]) -> None:
-        rate = _number(settings[0], var)
-        var.assign(_shrunk(var - rate * td.convert_to_tensor(grad), rate, self._l1, self._l2))
+        rate, (grad, rows) = _number(settings[0], var), _changes(grad)
+        stepped = _part(var, rows) - rate * grad
+        _replace(var, rows, _shrunk(stepped, rate, self._l1, self._l2))
 
 
 class ProximalAdagradOptimizer(AdagradOptimizer):
@@ -537,7 +553,7 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
 
     def _update(self, var: Any, grad: Any, slots: Sequence[Any], settings: Sequence[Any]) -> None:
         (accumulator,), rate = slots, _number(settings[0], var)
-        values, rows = _rows(grad) if _is_sparse(grad) else (td.convert_to_tensor(grad), None)
+        values, rows = _changes(grad)
         new = _part(accumulator, rows) + values * values
         _replace(accumulator, rows, new)
         rates = rate / td.sqrt(new)
@@ -575,7 +591,7 @@ class AdagradDAOptimizer(Optimizer):
         sums, squares = slots
         rate = _number(settings[0], var)
         steps = _number(td.convert_to_tensor(settings[1]), var) + 1.0
-        values, rows = _rows(grad) if _is_sparse(grad) else (td.convert_to_tensor(grad), None)
+        values, rows = _changes(grad)
         total, total_squares = _part(sums, rows) + values, _part(squares, rows) + values * values
         zero = td.zeros_like(total)
         kept = td.sign(total) * td.maximum(td.abs(total) - self._l1 * steps, zero)

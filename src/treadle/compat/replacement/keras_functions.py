@@ -1,0 +1,81 @@
+"""TensorFlow's functions as steps of functional models, as Keras 2 has them and Keras 3 has not."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any, ClassVar, NamedTuple
+
+import treadle as td
+from treadle.core.refusals import Claimed
+from treadle.keras import naming, serialization
+from treadle.keras.layers import Layer
+from treadle.keras.layers.symbolic import KerasTensor
+from treadle.ops.conversion import register_converter
+
+
+class TFOpLambda(Layer):
+    """A call of a public function on what `keras.Input` gave. Models list it with their layers.
+
+    Args:
+        function: it, or its name in the public modules, ``math.reduce_max``.
+        name: of the step; made of the function's when omitted.
+    """
+
+    has_shape_rule: ClassVar[bool] = False
+    _passes_masks = True
+
+    def __init__(self, function: Any, name: str | None = None) -> None:
+        if isinstance(function, str):
+            function = reduce(getattr, function.split("."), td)
+        self._public_name = f"{function.__module__}.{function.__name__}".removeprefix("treadle.")
+        super().__init__(name=name or naming.unique_name(f"tf.{self._public_name}"))
+        self.function = function
+        self._build_at_init()
+
+    def _convert(self, inputs: Any) -> Any:
+        return inputs  # the function knows its dtypes
+
+    def _convert_further(self, value: Any) -> Any:
+        return value
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The names of the step and of the function."""
+        return {"name": self.name, "function": self._public_name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> TFOpLambda:
+        """A step from what `get_config` gave; Keras 2 has `trainable` and `dtype` there, too."""
+        return cls(config["function"], config["name"])
+
+
+class KerasHistory(NamedTuple):
+    """What a KerasTensor is the result of: a layer, which call of it, and which of its results."""
+
+    layer: Any
+    node_index: int
+    tensor_index: int
+
+
+def _history(self: KerasTensor) -> KerasHistory:
+    node = self.node
+    if node is None:
+        raise AttributeError("_keras_history")
+    results = [id(result) for result in node.results]
+    return KerasHistory(node.layer, node.layer._nodes.index(node), results.index(id(self)))
+
+
+def _claim(value: KerasTensor, dtype: Any) -> Any:
+    def step(function: Any, args: Any, kwargs: Any) -> Any:
+        return TFOpLambda(function)(*args, **kwargs)
+
+    raise Claimed(f"{value!r} has no values: it stands for what a model will compute", step)
+
+
+def take_keras_tensors() -> None:
+    """Let public functions take what `keras.Input` gave: their calls are steps of the model."""
+    register_converter(KerasTensor, _claim)
+    serialization.get_custom_objects()["TFOpLambda"] = TFOpLambda
+    KerasTensor._keras_history = property(_history)  # type: ignore[attr-defined]

@@ -1,0 +1,189 @@
+"""Names of one list or dict, of which only the run knows that they are: all see what changes."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle.autograph.errors import UndefinedVariableError
+from treadle.jitted.errors import NotStaged
+
+
+def changed_by_the_new_name(x: Any) -> Any:
+    a, b, c, d = [1, 2], [3, 4], [0, 0], [0, 0]
+    if x[0] > 0:
+        a, c = b, d
+    a[0], c[1] = 5, 6
+    return a, b, c, d
+
+
+def changed_by_the_old_name(x: Any) -> Any:
+    a, b = [1, 2], [3, 4]
+    if x[0] > 0:
+        a = b
+    b[0] = 7
+    return a[0], b[1], sum(a), len(a), max(a), [v for v in a], a + b, a[1:]
+
+
+def swapped(x: Any) -> Any:
+    a, b = [1.0, 2.0], [3.0, 4.0]
+    c = a
+    if x[0] > 0:
+        a, b = b, a
+    a[0] = x[0]
+    return a, b, c
+
+
+def made_in_a_branch(x: Any) -> Any:
+    if x[0] > 0:
+        p = [1, 2]
+        q = p
+    else:
+        p, q = [3, 4], [5, 6]
+    q[0] = 9
+    return p, q
+
+
+def entries(x: Any) -> Any:
+    d, e = {1: 2}, {1: 3}
+    if x[0] > 0:
+        d = e
+    d[1] = 8
+    return e[1], d[1], d.get(1), list(d.items())
+
+
+def rows(x: Any) -> Any:
+    table = [[1, 2], [3, 4]]
+    row = table[0]
+    if x[0] > 0:
+        row = table[1]
+    row[0] = 9
+    return table, row
+
+
+def in_branches_and_loops(x: Any) -> Any:
+    a, b = [1.0, 2.0], [3.0, 4.0]
+    if x[0] > 0:
+        a = b
+    if x[1] > 0:
+        a[1] = 6.0
+    for i in range(len(x)):
+        a[0] += x[i]
+    return a, b
+
+
+def one_of(test: Any, a: Any, b: Any) -> Any:
+    if test:
+        return a
+    return b
+
+
+def of_functions_and_expressions(x: Any) -> Any:
+    a, b, n = [1, 2], [3, 4], None
+    one_of(x[0] > 0, a, b)[0] = 7
+    c = a if x[1] > 0 else b
+    c[1] = 5
+    if x[0] > 0:
+        n = b
+    if n is not None:
+        n[0] = 6
+    return a, b, c
+
+
+def of_the_caller(x: Any, a: Any, b: Any) -> Any:
+    if x[0] > 0:
+        a = b
+    a[0] = 5
+    return a[0]
+
+
+PROGRAMS = [
+    changed_by_the_new_name, changed_by_the_old_name, swapped, made_in_a_branch, entries, rows,
+    in_branches_and_loops, of_functions_and_expressions, of_the_caller,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_all_names_see_the_change(program: Any) -> None:
+    jitted = td.jit(program)
+    for start in (1.0, -1.0):
+        x = np.array([start, -2.0, 3.0] * 12)
+        given = ([1, 2], [3, 4]) if program is of_the_caller else ()
+        own = copy.deepcopy(given)
+        assert jitted(x, *own) == program(x, *given)
+        assert own == given
+
+
+def copied_in_a_loop(x: Any) -> Any:
+    a, b = [1.0, 2.0], [3.0, 4.0]
+    for i in range(len(x)):
+        if x[i] > 2:
+            a = b
+    b[0] = 7.0
+    return a, b
+
+
+def changed_after_a_loop(x: Any) -> Any:
+    a, b = [1.0, 2.0], [3.0, 4.0]
+    for i in range(len(x)):
+        if x[i] > 2:
+            a = b
+    a[0] = 7.0
+    return a, b
+
+
+def swapped_in_a_loop(x: Any) -> Any:
+    a, b = [1.0, 2.0], [3.0, 4.0]
+    c = a
+    for i in range(len(x)):
+        a[0] += x[i]
+        a, b = b, a
+    return a[0] + c[0]
+
+
+def longer(x: Any) -> Any:
+    a, b = [1.0, 2.0], [3.0, 4.0]
+    if x[0] > 0:
+        a = b
+    a.append(5.0)
+    return len(a) + len(b)
+
+
+def grown(x: Any) -> Any:
+    a, b = [0.0], [0.0]
+    for v in x:
+        a.append(v)
+        b.append(-v)
+    if x[0] > 0:
+        b = a
+    b.append(99.0)
+    return len(a) + len(b)
+
+
+@pytest.mark.parametrize(
+    "program", [copied_in_a_loop, changed_after_a_loop, swapped_in_a_loop, longer, grown]
+)
+def test_what_the_program_cannot_follow_is_refused(program: Any) -> None:
+    x = np.array([1.0, 4.0, 3.0] * 40)
+    with pytest.raises((NotStaged, UndefinedVariableError), match=f"in {program.__name__}"):
+        td.jit(program)(x)
+
+
+def test_lists_that_a_loop_swaps_or_reads_stay_fast() -> None:
+    def last(x: Any) -> Any:
+        before, row, best = [0.0] * 4, [0.0] * 4, [0.0]
+        for i in range(len(x)):
+            for j in range(1, 4):
+                row[j] = before[j - 1] + x[i]
+            before, row = row, before
+            if x[i] > 2:
+                best = [x[i]]
+        row[0] = 5.0
+        return before[3], row, best
+
+    x = np.array([1.0, 4.0, 3.0] * 40)
+    assert td.jit(last)(x) == last(x)
