@@ -75,6 +75,41 @@ def changing_rows_and_constraints(tf: Any) -> Any:
 
 
 @program
+def variables_that_are_trained(tf: Any) -> Any:
+    read = tf.VariableSynchronization.ON_READ
+    with tf.variable_scope("s") as scope:
+        tf.get_variable("b", [])
+        tf.get_variable("c", [], trainable=False)
+        tf.get_variable("d", [], synchronization=read)
+        tf.get_variable("e", [], synchronization=read, trainable=True)
+        tf.Variable(1.0, name="f", synchronization=read)
+        found = [[v.name for v in scope.trainable_variables()]]
+    given = [(5, tf.float32), (5.0, tf.float64), (np.ones(2), tf.float32), ([1.5], tf.int32),
+             (tf.constant(3), tf.float32), (5, None), (5.0, tf.float32),
+             (np.ones(2), None)]  # fmt: skip
+    for number, (value, dtype) in enumerate(given):
+        try:
+            made = tf.get_variable(f"v{number}", initializer=value, dtype=dtype)
+            found.append(made.dtype.base_dtype.name)
+        except ValueError:
+            found.append("ValueError")
+    try:
+        tf.Variable(1.0, constraint=5)
+    except ValueError:
+        found.append("ValueError")
+    return [*found, [v.name for v in tf.trainable_variables()]]
+
+
+@program
+def operations_by_their_types(tf: Any) -> Any:
+    i, ops = tf.placeholder(tf.int32, []), tf.raw_ops
+    loop = tf.while_loop(lambda i: ops.Less(x=i, y=10), lambda i: ops.AddV2(x=i, y=1), [i])
+    either = tf.cond(i > 0, lambda: ops.Mul(x=i, y=10), lambda: ops.Sub(x=2, y=i))
+    with tf.Session() as s:
+        return [[int(x) for x in s.run([loop, either], {i: n})] for n in (3, -3)]
+
+
+@program
 def fed_tensors_as_control_inputs(tf: Any) -> Any:
     x, b = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.bool)
     v = tf.Variable(0.0, use_resource=True)

@@ -478,6 +478,42 @@ again = tf.keras.Model.from_config(model.get_config())
 assert abs(float(again(array)[0][0]) - 51.0) < 1e-4
 assert z._keras_history.tensor_index == 0 and y._keras_history.layer.name == "tf.concat"
 
+row = tf.keras.Sequential([tf.keras.Input((2,)), Dense(2, name="first"), Dense(1, name="last")])
+assert [w.name for w in row.weights][::2] == ["first/kernel:0", "last/kernel:0"]
+
+
+parts = tf.keras.regularizers
+for module, value in ((tf.keras.layers, Dense(2)), (parts, parts.L2(0.5))):
+    for legacy in (True, False):
+        data = module.serialize(value, use_legacy_format=legacy)
+        assert ("module" in data) is not legacy or module is tf.keras.regularizers
+        again = module.deserialize(data, use_legacy_format=legacy)
+        assert again.get_config() == value.get_config()
+
+
+class Scaled(tf.keras.layers.Layer):
+    def build(self, shape):
+        self.by, self.weight = tf.constant(2.0), self.add_weight("by", shape=[], initializer="ones")
+
+    def call(self, x):
+        return self.by * self.weight * x
+
+
+class Around(tf.keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.inner = Scaled()
+
+    def call(self, x):
+        return self.inner(x)
+
+
+around = Around()
+assert tf.function(around)(tf.constant(3.0)).numpy() == 6.0
+assert around(tf.constant(4.0)).numpy() == 8.0 and around.inner.by.numpy() == 2.0
+assert [w.name for w in around.weights] == ["around/scaled/by:0"], around.weights[0].name
+
+
 class Followed(tf.keras.layers.Layer):
     def __init__(self):
         super().__init__()

@@ -83,3 +83,13 @@ def test_names_that_are_missing() -> None:
     assert not hasattr(td.raw_ops, "CudnnRNN")
     with pytest.raises(AttributeError, match="public functions"):
         _ = td.raw_ops.CudnnRNN
+
+
+def test_branches_and_loops_of_a_graph() -> None:
+    """Numbers beside tensors of a graph are no tensors of the trace that finds out about shapes."""
+    v1, raw = td.compat.v1, td.raw_ops
+    with td.Graph().as_default(), v1.Session() as session:
+        i = v1.placeholder(td.int32, [])
+        loop = v1.while_loop(lambda i: raw.Less(x=i, y=10), lambda i: raw.AddV2(x=i, y=1), [i])
+        either = v1.cond(i > 0, lambda: raw.Mul(x=i, y=10), lambda: raw.Sub(x=2, y=i))
+        assert session.run([loop, either, raw.AddV2(x=2, y=i)], {i: 3}) == [10, 30, 5]

@@ -151,3 +151,85 @@ def test_names_of_outputs():
     assert keras.Model(x, y).output_names == ["d"]
     assert keras.Model(x, {"q": z, "p": y}).output_names in (["d", "e"], ["e", "d"])
     assert not hasattr(keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]), "output_names")
+
+
+def test_layers_keep_tensors_that_they_make_in_build() -> None:
+    """`build` runs before the call on `keras.Input` is traced: what it keeps has values."""
+
+    class Scale(td.keras.layers.Layer):
+        def build(self, shape: Any) -> None:
+            self.by = td.constant([2.0] * shape[-1])
+            self.weight = self.add_weight(shape=(shape[-1],), initializer="ones")
+
+        def call(self, x: Any) -> Any:
+            return self.by * self.weight * x
+
+    x = td.keras.Input((2,))
+    layer = Scale()
+    model = td.keras.Model(x, layer(x))
+    assert layer.by.numpy().tolist() == [2.0, 2.0]
+    assert model(td.constant([[1.0, 3.0]])).numpy().tolist() == [[2.0, 6.0]]
+    model = td.keras.Sequential([x, Scale()])
+    assert model.predict(np.ones((1, 2)), verbose=0).tolist() == [[2.0, 2.0]]
+
+
+@td.keras.saving.register_keras_serializable("tests")
+class Tripled(td.keras.layers.Layer):
+    def __init__(self, by: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.by = by
+
+    def call(self, x: Any) -> Any:
+        return x * self.by
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "by": self.by}
+
+
+@td.keras.saving.register_keras_serializable("tests")
+class AllTripled(td.keras.Sequential):
+    """Its constructor changes the layers that it is given: Keras gives it none when it reads."""
+
+    def __init__(self, layers: Any = None, name: str | None = None, by: float = 1.0) -> None:
+        super().__init__(layers, name=name)
+        for layer in self.layers:
+            layer.by = by
+
+
+class Wrapping(td.keras.layers.Layer):
+    """A layer that writes its parts in Keras 2's form, whose classes its reader is told of."""
+
+    def __init__(self, part: Any = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        legacy = td.keras.utils.legacy
+        self.part = legacy.deserialize_keras_object(part, {"Part": Part}) if part else Part()
+
+    def call(self, x: Any) -> Any:
+        return self.part(x)
+
+    def get_config(self) -> dict[str, Any]:
+        part = td.keras.utils.legacy.serialize_keras_object(self.part)
+        return {**super().get_config(), "part": part}
+
+
+class Part(Tripled):
+    pass
+
+
+def test_parts_of_classes_that_their_reader_knows() -> None:
+    x = td.keras.Input((2,))
+    layer = Wrapping()
+    layer.part.by = 4.0
+    model = td.keras.Model(x, layer(x))
+    again = td.keras.Model.from_config(model.get_config(), custom_objects={"Wrapping": Wrapping})
+    assert again(td.ones((1, 2))).numpy().tolist() == [[4.0, 4.0]]
+    again = td.keras.models.clone_model(model)  # its classes are not registered
+    assert type(again.layers[1]) is Wrapping and again.layers[1].part.by == 4.0
+
+
+def test_layers_of_a_sequential_that_is_read_keep_their_configurations(tmp_path: Any) -> None:
+    model = AllTripled([td.keras.Input((2,)), Tripled()], by=5.0)
+    model.save(tmp_path / "model.keras")
+    again = td.keras.models.load_model(tmp_path / "model.keras")
+    assert type(again) is AllTripled and again.layers[0].by == 5.0
+    assert again.predict(np.ones((1, 2)), verbose=0).tolist() == [[5.0, 5.0]]

@@ -9,6 +9,7 @@ import pytest
 import treadle as td
 from treadle import keras
 from treadle.keras import layers
+from treadle.keras.layers.argument_order import order_of
 from treadle.keras.layers.input_spec import check_inputs
 
 RNG = np.random.default_rng(6)
@@ -439,3 +440,48 @@ def test_input_specs_of_too_few_inputs() -> None:
         layer([td.ones([2, 3])])
     with pytest.raises(ValueError, match="Axis 3 is greater"):
         td.keras.layers.InputSpec(ndim=2, axes={3: 1})
+
+
+def test_arguments_by_position_are_in_keras_order():
+    """Keras 3.15's order: some of these were taken for other arguments, without a word."""
+    calls = {
+        "LayerNormalization": (-1, 1e-3, True, True, "ones", "zeros", "l2"),
+        "GroupNormalization": (2, -1, 1e-3, True, True, "ones", "zeros"),
+        "BatchNormalization": (-1, 0.9, 1e-3, True, True, "ones", "zeros", "ones", "zeros", "l2"),
+        "GRUCell": (2, "tanh", "sigmoid", True, "ones", "zeros", "ones", "l2"),
+        "LSTMCell": (2, "tanh", "sigmoid", True, "ones", "zeros", "ones", False, "l2"),
+        "LSTM": (2, "tanh", "sigmoid", True, "ones", "zeros", "ones", False, "l2", None, "l2"),
+        "SimpleRNN": (2, "tanh", True, "ones"),
+        "Dense": (3, "relu", False, "ones", "zeros", "l2", "l1"),
+        "Conv2D": (3, 2, 1, "same", None, 1, 1, "relu", True, "ones", "ones", "l2", None, None),
+        "Conv2DTranspose": (3, 2, 2, "same", 1, None, 1, "relu", True, "ones"),
+        "Conv3DTranspose": (3, 2, 2, "same", "channels_last", 1),
+        "SeparableConv2D": (3, 2, 1, "same", None, 1, 2, "relu", True, "ones", "zeros"),
+        "DepthwiseConv2D": (2, 1, "same", 2, None, 1, "relu", True, "ones", "ones"),
+        "MultiHeadAttention": (2, 4, None, 0.0, True, None, None, None, None, "ones", "zeros"),
+        "EinsumDense": ("ab,bc->ac", 3, None, "c", "ones", "ones", None, "l2"),
+        "ConvLSTM2D": (2, 3, 1, "same", None, 1, "tanh", "sigmoid", True, "ones"),
+    }
+    for name, values in calls.items():
+        kind = getattr(layers, name)
+        names = order_of(kind)[: len(values)]
+        by_name = kind(**dict(zip(names, values, strict=True))).get_config()
+        assert kind(*values).get_config() | {"name": ""} == by_name | {"name": ""}, name
+    norm = layers.LayerNormalization(-1, 1e-3, True, True, "ones")
+    found = norm(td.constant([[1.0, 3.0]])).numpy()[0]
+    assert found.tolist() == pytest.approx([0.0, 2.0], abs=1e-2)
+    with pytest.raises(TypeError):
+        layers.Dense(3, units=3)
+
+
+class Twice(layers.Dense):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+
+    def call(self, x):
+        return 2 * super().call(x)
+
+
+def test_classes_of_programs_pass_arguments_on_by_position():
+    layer = Twice(1, None, True, "ones", "ones", "l2")
+    assert float(layer(td.constant([[1.0, 2.0]]))[0, 0]) == 8.0 and len(layer.losses) == 1

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import treadle as td
 from treadle.core.dtypes import bfloat16
 from treadle.core.errors import InvalidArgumentError
 from treadle.ops.control import io
@@ -54,6 +55,26 @@ def test_separator_end_and_streams(capsys, tmp_path):
         io.print(1, output_stream=3)
     with pytest.raises(ValueError, match="keywords"):
         io.print(1, colour="red")
+
+
+def test_conditions_of_one_element():
+    """TensorFlow asks Python for the truth of a condition that has a value."""
+    for holds in ([True], [[True]], 1, [2.0]):
+        td.debugging.Assert(td.constant(holds), ["no"])
+    for fails in ([False], [[0]], [], 0.0):
+        with pytest.raises(td.errors.InvalidArgumentError, match="no"):
+            td.debugging.Assert(td.constant(fails), ["no"])
+    with pytest.raises(ValueError, match="ambiguous"):
+        td.debugging.Assert(td.constant([True, True]), ["no"])
+
+    @td.function
+    def checked(x):
+        td.debugging.Assert(x, ["no"])
+        return x
+
+    checked(td.constant([True]))
+    with pytest.raises(td.errors.InvalidArgumentError, match="no"):
+        checked(td.constant([False]))
 
 
 def test_assert():

@@ -99,6 +99,12 @@ def _inputs(form: Form, values: dict[str, Any]) -> list[Any]:
     for part, value in given:
         if td.is_tensor(value):
             dtypes.setdefault(part.type, value.dtype)
+    if any(type(value).__module__.startswith("treadle.compat.v1") for _, value in given):
+        with td.init_scope():  # what a graph of TensorFlow 1 writes down outlives any trace
+            return [
+                value if td.is_tensor(value) else _tensor(value, part, dtypes)
+                for part, value in given
+            ]
     return [_tensor(value, part, dtypes) for part, value in given]
 
 

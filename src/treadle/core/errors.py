@@ -22,6 +22,11 @@ class OpError(Exception):
         """The number of the kind of error, as in TensorFlow."""
         return self.code
 
+    @property
+    def experimental_payloads(self) -> dict[Any, Any]:
+        """What else is known of the error, as in TensorFlow: nothing."""
+        return {}
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.node_def, self.op, self.message)
 

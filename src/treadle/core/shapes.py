@@ -354,7 +354,7 @@ class TensorShape:
             self.exact: tuple[Dim, ...] = UNKNOWN_RANK
         elif isinstance(dims, TensorShape):
             self.exact = dims.exact
-        elif isinstance(dims, int) or not getattr(dims, "ndim", 1):  # NumPy's numbers, too
+        elif isinstance(dims, int | Dimension) or not getattr(dims, "ndim", 1):  # NumPy's, too
             self.exact = (as_dim(dims),)
         else:
             self.exact = tuple(ANY if d is None else as_dim(d) for d in dims)
@@ -528,6 +528,10 @@ class TensorShape:
 
     def __radd__(self, other: Any) -> TensorShape:
         return TensorShape(other).concatenate(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        dims = [None if d == ANY else d for d in self.exact]
+        return TensorShape, (None if self.rank is None else dims,)
 
     def __repr__(self) -> str:
         return f"TensorShape({None if self.rank is None else self.as_list()})"

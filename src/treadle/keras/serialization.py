@@ -211,14 +211,17 @@ def serialize_keras_object(value: Any) -> Any:
 
 
 def _completed(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What `get_config` gives for an object, with the module where Keras looks for its class."""
+    """What `get_config` gives for an object, with the module where Keras looks for its class; as it
+    is for a class that only who reads it knows."""
     name = str(config["class_name"])
     found = {key: serialize_keras_object(v) for key, v in config.items() if key != "class_name"}
     if name.startswith("__") or "module" in config:
         return {"class_name": name} | found
-    return {"module": _module(_class_named(name)), "class_name": name} | found | {
-        "registered_name": None
-    }  # fmt: skip
+    try:
+        module = _module(_class_named(name))
+    except UnknownClassError:
+        return {"class_name": name} | found
+    return {"module": module, "class_name": name} | found | {"registered_name": None}
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -259,6 +262,10 @@ def _module(kind: Any) -> str:
     return str(getattr(kind, "__module__", None))
 
 
+class UnknownClassError(ValueError):
+    """A class or function that a configuration names is not known."""
+
+
 def _class_named(name: str, module: str | None = None, registered: str | None = None) -> Any:
     """The class or function of a name: the user's, or one of Keras."""
     for key in (registered, name):
@@ -274,7 +281,7 @@ def _class_named(name: str, module: str | None = None, registered: str | None = 
         fits = module is None or place in (*_AT_THE_TOP, module.removeprefix("keras."))
         if _is_known(found) and (fits or "src" in str(module)):
             return found
-    raise ValueError(
+    raise UnknownClassError(
         f"Could not find {name!r} of module {module!r}: it is none of this package's. Give "
         f"custom_objects={{{name!r}: ...}}, or decorate it with "
         "@keras.saving.register_keras_serializable() before loading"

@@ -1,6 +1,9 @@
 """Matrices known by what they do: the classes ``td.linalg.LinearOperator...``."""
 
-from treadle.linear_operators import experimental
+from treadle.linear_operators import (
+    calls,  # noqa: F401 (functions of matrices take operators)
+    experimental,
+)
 from treadle.linear_operators.base import LinearOperator
 from treadle.linear_operators.block_triangle import LinearOperatorBlockLowerTriangular
 from treadle.linear_operators.circulant import (

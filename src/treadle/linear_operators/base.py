@@ -19,6 +19,7 @@ from treadle.ops import asserts
 from treadle.ops.conversion import constant, convert_to_tensor
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.complex_numbers import real
 from treadle.ops.linalg import matrix_functions as matrices
 from treadle.ops.linalg.diagonals import diag_part
 from treadle.ops.reductions.reduction import reduce_max, reduce_min, reduce_sum
@@ -311,7 +312,7 @@ class LinearOperator:
 
     def assert_positive_definite(self, name: str | None = None) -> None:
         """Raise InvalidArgumentError unless all matrices are positive definite."""
-        least = reduce_min(matrices.eigvalsh(self._symmetric_part()), -1)
+        least = reduce_min(real(matrices.eigvalsh(self._symmetric_part())), -1)
         asserts.assert_positive(least, message=f"{self.name} was not positive definite")
 
     def assert_self_adjoint(self, name: str | None = None) -> None:

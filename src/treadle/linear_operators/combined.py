@@ -147,8 +147,12 @@ class LinearOperatorComposition(LinearOperator):
         for left, right in zip(self.operators, self.operators[1:], strict=False):
             if not left.shape[-1:].is_compatible_with(right.shape[-2:-1]):
                 raise self._wrong(f"shapes {left.shape} and {right.shape} do not fit")
-        if is_non_singular is None and all(o.is_non_singular for o in self.operators):
-            is_non_singular = True
+        known = [o.is_non_singular for o in self.operators]
+        is_non_singular = _of_all(self, "is_non_singular", is_non_singular, known)
+        if _is_with_its_adjoint(self.operators):  # A @ A.H
+            names = ["is_self_adjoint", *(["is_positive_definite"] if is_non_singular else [])]
+            is_self_adjoint = _of_all(self, names[0], is_self_adjoint, [True])
+            is_positive_definite = _of_all(self, names[-1], is_positive_definite, names[1:])
         super().__init__(
             self.operators[0].dtype, None, is_non_singular, is_self_adjoint, is_positive_definite,
             is_square, name or "_o_".join(o.name for o in self.operators),
@@ -213,13 +217,17 @@ class _OneByOne(LinearOperator):
     ) -> None:  # fmt: skip
         self.operators = list(operators)
         _check_dtypes(self, self.operators)
+
+        def known(claim: str, said: bool | None) -> bool | None:
+            return _of_all(self, claim, said, [getattr(o, claim) for o in self.operators])
+
         super().__init__(
             self.operators[0].dtype,
             None,
-            _of_all(is_non_singular, [o.is_non_singular for o in self.operators]),
-            _of_all(is_self_adjoint, [o.is_self_adjoint for o in self.operators]),
-            _of_all(is_positive_definite, [o.is_positive_definite for o in self.operators]),
-            _of_all(is_square, [o.is_square for o in self.operators]),
+            known("is_non_singular", is_non_singular),
+            known("is_self_adjoint", is_self_adjoint),
+            known("is_positive_definite", is_positive_definite),
+            known("is_square", is_square),
             name or self.joint.join(o.name for o in self.operators),
         )
 
@@ -461,6 +469,12 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         for matrix, size, what in ((self.u, rows, "u"), (self.v, columns, "v")):
             if not size.is_compatible_with(matrix.shape[-2:-1]):
                 raise self._wrong(f"{what} of shape {matrix.shape} does not fit {base.shape}")
+        batch_of(base.batch_shape, self.u.shape[:-2], self.v.shape[:-2])
+        if self._diag is not None:
+            diagonal, columns = TensorShape(self._diag.shape), TensorShape(self.u.shape)[-1:]
+            if not columns.is_compatible_with(diagonal[-1:]):
+                raise self._wrong(f"a diagonal {diagonal} does not fit u of shape {self.u.shape}")
+            batch_of(self.batch_shape, diagonal[:-1])
 
     @property
     def u(self) -> Any:
@@ -531,9 +545,23 @@ def _claims_of(other: LinearOperator, *said: bool | None) -> dict[str, bool | No
     return {key: old if new is None else new for (key, old), new in pairs}
 
 
-def _of_all(said: bool | None, known: Sequence[bool | None]) -> bool | None:
-    """What was said, else True where it holds for all."""
-    return True if said is None and all(known) else said
+def _of_all(
+    operator: LinearOperator, name: str, said: bool | None, known: Sequence[Any]
+) -> bool | None:
+    """What was said, else True where it holds for all.
+
+    Raises:
+        ValueError: it does, and it was said not to.
+    """
+    if said is False and known and all(known):
+        raise operator._wrong(f"{name} is False, and what it is made of shows that it is True")
+    return True if said is None and known and all(known) else said
+
+
+def _is_with_its_adjoint(operators: Sequence[LinearOperator]) -> bool:
+    """Whether operators are ``A, B, B.H, A.H``, so that their product is self-adjoint."""
+    pairs = zip(operators, reversed(operators), strict=True)
+    return len(operators) % 2 == 0 and all(a is b.H or b is a.H for a, b in pairs)
 
 
 def _check_dtypes(operator: LinearOperator, others: Sequence[LinearOperator]) -> None:

@@ -27,7 +27,7 @@ from treadle.core.tensor import (
     is_drawn,
     moved,
 )
-from treadle.ops.lowering import Compute, Library, Lowering, Rows
+from treadle.ops.lowering import Compute, Library, Lowering, ProgramLoops, Rows
 from treadle.ops.properties import (
     Neutral,
     OnDims,
@@ -179,18 +179,17 @@ def register(op: Op) -> Op:
         _BY_ROUTINE.add(op)
     lower = op.lower
     if op.effect is None and op.eager is not None and _NOT_WORTH.isdisjoint(op.tags):
-        if isinstance(lower, Library):
+        if isinstance(lower, Library | ProgramLoops):
             _AS_PROGRAM[op] = 0
-        elif isinstance(lower, Compute) and not (
-            lower.kind == "draw" or (lower.kind == "view" and "cheap" in op.tags)
-        ):
-            _AS_PROGRAM[op] = int(lower.kind == "reduce" and "reduces" not in op.tags)
+        elif isinstance(lower, Compute) and not (lower.kind == "view" and "cheap" in op.tags):
+            many = "formula" in op.tags or (lower.kind == "reduce" and "reduces" not in op.tags)
+            _AS_PROGRAM[op] = 2 if "draws" in op.tags else int(many)
     return op
 
 
 def many_calls(op: Op) -> bool:
-    """Whether the NumPy form of an op that may be a program makes many calls: it is no reduction
-    of NumPy's, but contains some."""
+    """Whether the NumPy form of an op that may be a program makes many calls: it is a formula, or
+    no reduction of NumPy's, but contains some."""
     return _AS_PROGRAM[op] == 1
 
 
@@ -224,13 +223,14 @@ class _Large:
     Attributes:
         elements: from how many on of an operand `run` is asked: of ops that are about one call of
             NumPy, and of those whose NumPy form makes tens of calls. So few are not worth a program
-            on any machine; what `run` knows of the machine takes their place.
+            on any machine; what `run` knows of the machine takes their place. What draws random
+            numbers tells by no operand how many there will be, and always asks.
         run: ``run(op, arrays, attrs)`` gives the result, a tuple of several, or None where NumPy is
             to compute it.
     """
 
     def __init__(self) -> None:
-        self.elements = (1001, 101)
+        self.elements = (1001, 101, 0)
         self.run: Callable[[Op, Sequence[Any], Mapping[str, Any]], Any] = lambda *call: None
 
 

@@ -323,6 +323,8 @@ class Variable(metaclass=_CreatedVariable):
             raise ValueError(f"A Variable needs an initial_value{at(user_origin())}")
         if not isinstance(name, str | None):
             raise ValueError(f"A Variable's name must be a string, not {name!r}")
+        if constraint is not None and not callable(constraint):
+            raise ValueError(f"The `constraint` argument must be a callable, not {constraint!r}")
         self.synchronization = _member(VariableSynchronization, synchronization)
         self.aggregation = _member(VariableAggregation, aggregation)
         if recorder is not None:

@@ -92,7 +92,13 @@ def places_of(numbers: Tensor, sizes: Sequence[Tensor]) -> Tensor:
 def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     """The elements in the order of the rows."""
     x = as_sparse(sp_input)
-    order = argsort(numbered(x.indices, sizes_of(x)), stable=True)
+    return _sorted_by(x, numbered(x.indices, sizes_of(x)))
+
+
+def _sorted_by(x: SparseTensor, numbers: Tensor) -> SparseTensor:
+    """The elements in the order of their numbers; those of one number in the order that they
+    have."""
+    order = argsort(numbers, stable=True)
     indices, values = gather(x.indices, order), gather(x.values, order)
     return SparseTensor(indices, values, x.dense_shape)._shaped_like(x)
 
@@ -310,7 +316,8 @@ def summed(x: SparseTensor) -> SparseTensor:
 def fill_empty_rows(
     sp_input: Any, default_value: Any, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
-    """A default at the beginning of rows without elements, and which rows these are."""
+    """A default at the beginning of rows without elements, and which rows these are. The elements
+    of a row keep their order."""
     x = as_sparse(sp_input)
     rows, count = x.indices[:, 0], sizes_of(x)[0]
     ones = cast(rows * 0 + 1, dtypes.int64)
@@ -324,4 +331,4 @@ def fill_empty_rows(
         concat_tensors([x.indices, places], 0), concat_tensors([x.values, filler], 0),
         x.dense_shape,
     )  # fmt: skip
-    return reorder(joined._shaped_like(x)), empty
+    return _sorted_by(joined._shaped_like(x), joined.indices[:, 0]), empty

@@ -93,15 +93,23 @@ def _program(
 
 
 def graph_of(
-    op: Op, specs: Sequence[TensorSpec], attrs: Mapping[str, Any], device: Device
+    op: Op,
+    specs: Sequence[TensorSpec],
+    attrs: Mapping[str, Any],
+    device: Device,
+    operands: int | None = None,
 ) -> Graph:
     """A graph of one node, without the line of a user.
+
+    Args:
+        operands: how many of the parameters are the op's, by default all; others have dims only.
 
     Raises:
         OpError: what the shape rule of the op says of the operands.
     """
     graph = Graph(op.name, device)
-    params = [graph.add_param(spec, f"x{n}") for n, spec in enumerate(specs)]
-    node = graph.append(Node(op, params, attrs, infer_outputs(op, specs, attrs), (), None))
+    params = [graph.add_param(spec, f"x{n}") for n, spec in enumerate(specs)][:operands]
+    outputs = infer_outputs(op, specs[:operands], attrs)
+    node = graph.append(Node(op, params, attrs, outputs, (), None))
     graph.results = list(node.outputs)
     return graph

@@ -3,8 +3,10 @@
 From the first time that an operation is met it has an entry, by its attributes and the dtypes and
 dims of its operands. The program of a graph on disk is used at once. Where there is none NumPy
 computes, and from the second meeting on a thread in the background compiles; operations that differ
-in dims only share programs, as the traces of a function do. `settings.wait_for_eager_programs`
-compiles at the first meeting instead, so that no result depends on how soon a thread is done.
+in dims only share programs, as the traces of a function do. Where NumPy would take longer than the
+compiler, by what is known of the op or what NumPy took for operations like it, the operation waits
+for its program, and `settings.wait_for_eager_programs` lets all operations wait, so that no result
+depends on how soon a thread is done. Random numbers have programs of their own (`large_draws`).
 
 A program gives the bits that the operation has in a function. Where it raises, NumPy is asked,
 whose error is the operation's.
@@ -12,6 +14,8 @@ whose error is the operation's.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -21,20 +25,27 @@ from treadle.core.devices import HOST
 from treadle.core.spec import TensorSpec, array_spec
 from treadle.core.switches import is_on, may_be_off
 from treadle.graph.ir import Graph
-from treadle.ops.lowering import Compute
+from treadle.ops.lowering import Compute, Library
+from treadle.ops.quiet import quiet
 from treadle.ops.registry import Op, infer_outputs, large, many_calls
 from treadle.runtime import compile_native, stored_native
 from treadle.runtime.devices import backend
 from treadle.runtime.executable import Executable
 from treadle.tracing import settings
 from treadle.tracing.eager_programs import graph_of, is_plain, typed
+from treadle.tracing.large_draws import run_draw
 from treadle.tracing.programs import Programs
 
 CALLS = 32  # of NumPy, about, that ops of several steps make; each costs what a program does
+# What the compiler takes for a program of one operation: seconds, and as many elements as NumPy
+# computes meanwhile in one call.
+COMPILING = 0.1
+WORTH_WAITING = 1 << 26
 MOST_ENTRIES = 4096  # that are kept: those made last
 
 _programs = Programs(compile_native)
 _entries: dict[Hashable, _Entry] = {}
+_paces: dict[Hashable, float] = {}  # seconds of NumPy an element, by families of operations
 _lock = locks.lock()
 
 
@@ -45,12 +56,15 @@ class _Entry:
         executable: its program; None where there is none yet, or never will be.
         graph: what is to be compiled; None where NumPy is as good.
         failure: why the compiler gave up; the op remains NumPy's, as it is where there is none.
+        waits: for its program, as NumPy would take longer.
+        work: how many elements are worked on.
     """
 
-    __slots__ = ("executable", "failure", "family", "graph", "key", "met")
+    __slots__ = ("executable", "failure", "family", "graph", "key", "met", "waits", "work")
 
-    def __init__(self, graph: Graph | None, family: Hashable, key: str) -> None:
-        self.graph, self.family, self.key = graph, family, key
+    def __init__(self, graph: Graph | None, family: Hashable, work: int, waits: bool) -> None:
+        self.graph, self.family, self.work, self.waits = graph, family, work, waits
+        self.key = "" if graph is None else f"{graph.name} {id(graph)}"
         self.executable: Executable | None = None
         self.failure: Exception | None = None
         self.met = 0
@@ -75,6 +89,8 @@ def run_large(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     compute it, or to raise its error."""
     if may_be_off() and not is_on("eager_programs"):
         return None
+    if "draws" in op.tags:
+        return run_draw(op, arrays, attrs)
     try:
         key = _key(op, arrays, attrs)
         entry = _entries.get(key)
@@ -95,7 +111,7 @@ def run_large(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
             return None
         executable = _asked(entry)
         if executable is None:
-            return None
+            return _by_numpy(entry, op, arrays, attrs)
     try:
         results = executable.run(arrays)
     except Exception:
@@ -119,8 +135,8 @@ def _new_entry(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> _Entr
     least = backend().eager_elements
     if least is None or not is_on("eager_programs"):
         return None
-    large.elements = least, least // CALLS
-    never = _Entry(None, None, "")
+    large.elements = least, least // CALLS, 0
+    never = _Entry(None, None, 0, False)
     if not all(map(is_plain, attrs.values())):
         return never
     specs = [array_spec(a) for a in arrays]
@@ -130,11 +146,14 @@ def _new_entry(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> _Entr
         return None
     if not all(type(s) is TensorSpec and _is_known(s) for s in (*specs, *outputs)):
         return never
-    if _work(op, specs, outputs) < large.elements[many_calls(op)]:
+    work = _work(op, specs, outputs)
+    waits = _numpy_elements(op, work, specs, outputs) >= WORTH_WAITING
+    if not waits and work < large.elements[many_calls(op)]:
         return never
     graph = graph_of(op, specs, attrs, HOST)
     family = (op, tuple((name, typed(value)) for name, value in attrs.items()))
-    return _Entry(graph, family, f"{op.name} {id(graph)}")
+    waits = waits or _paces.get(family, 0.0) * work >= COMPILING
+    return _Entry(graph, family, work, waits)
 
 
 def _is_known(spec: TensorSpec) -> bool:
@@ -147,6 +166,17 @@ def _work(op: Op, specs: Sequence[Any], outputs: Sequence[Any]) -> int:
     if isinstance(op.lower, Compute) and op.lower.kind not in ("reduce", "scan"):
         return results
     return max(results, *map(_elements, specs))
+
+
+def _numpy_elements(op: Op, work: int, specs: Sequence[Any], outputs: Sequence[Any]) -> int:
+    """About how many elements NumPy computes, all of its calls together.
+
+    The root of the product of the operands' and results' sizes is how many multiplications a
+    product of matrices has, and about how many a convolution has, but for the widths of windows.
+    """
+    if isinstance(op.lower, Library) and not ("blas" in op.tags and specs[0].dtype.is_floating):
+        return max(work, math.isqrt(math.prod(map(_elements, (*specs, *outputs)))))
+    return work * (CALLS if many_calls(op) else 1)
 
 
 def _elements(spec: TensorSpec) -> int:
@@ -164,11 +194,26 @@ def _asked(entry: _Entry) -> Executable | None:
         entry.executable = stored_native(entry.graph) or _programs.shared(entry.graph, entry.family)
     if entry.executable is not None:
         return entry.executable
-    if settings.wait_for_eager_programs:
+    if entry.waits or settings.wait_for_eager_programs:
         entry.compile()
     elif entry.met > 1 and not entry.met & entry.met - 1:  # a fork drops what waits: ask again
         backend().compile_later(entry.key, entry.compile, entry.graph)
     return entry.executable
+
+
+def _by_numpy(entry: _Entry, op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """What NumPy computes; from how long it takes follows whether operations like it wait."""
+    assert op.eager is not None
+    begun = time.thread_time()
+    result = quiet.call(op.eager, *arrays, **attrs)
+    seconds = time.thread_time() - begun
+    if entry.work:
+        with _lock:
+            if len(_paces) >= MOST_ENTRIES:
+                _paces.clear()
+            _paces[entry.family] = seconds / entry.work
+    entry.waits = seconds >= COMPILING
+    return result
 
 
 @clears
@@ -177,4 +222,5 @@ def _forget() -> None:
     global _programs
     with _lock:
         _entries.clear()
+        _paces.clear()
         _programs = Programs(compile_native)

@@ -18,7 +18,7 @@ def early(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     compiled for an earlier one, and no program of an earlier one is shared. NumPy computes until
     the program is there, whatever the environment says."""
     monkeypatch.setattr(Cpu, "eager_elements", property(lambda self: 0))
-    monkeypatch.setattr(large, "elements", (0, 0))
+    monkeypatch.setattr(large, "elements", (0, 0, 0))
     monkeypatch.setattr(settings, "wait_for_eager_programs", False)
     _forget()
     yield

@@ -129,7 +129,8 @@ def as_tensorflow() -> None:
     ``tensorflow.python``, which are private but which libraries import, are there as far as
     treadle has what they are asked for. Keras has the names of both its versions. Where the
     environment has ``TF_USE_LEGACY_KERAS=1``, as libraries for version 2 ask, it says that it is
-    that, names weights and writes files of them as that does. A second call does nothing.
+    that, names weights and writes files of them as that does, and TensorFlow's functions take what
+    `keras.Input` gives. A second call does nothing.
 
     Raises:
         RuntimeError: TensorFlow itself, or Keras, was imported before.

@@ -157,6 +157,32 @@ def _init(self: Layer, *args: Any, dynamic: bool = False, **kwargs: Any) -> None
 _init_of_keras_3 = Layer.__init__
 
 
+def _build_eagerly(self: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Build the layer outside of the function that is traced: tensors that it keeps have values."""
+    with td.init_scope():
+        _build_for(self, args, kwargs)
+
+
+_build_for = Layer._build_for
+
+
+def _in_either_format(module: Any) -> None:
+    """Let `serialize` and `deserialize` of a module take ``use_legacy_format``."""
+    write, read, old = module.serialize, module.deserialize, td.keras.utils.legacy
+
+    def serialize(value: Any, use_legacy_format: bool = False) -> Any:
+        return old.serialize_keras_object(value) if use_legacy_format else write(value)
+
+    def deserialize(
+        config: Any, custom_objects: Any = None, use_legacy_format: bool = False
+    ) -> Any:
+        if use_legacy_format:
+            return old.deserialize_keras_object(config, vars(module), custom_objects)
+        return read(config, custom_objects)
+
+    module.serialize, module.deserialize = serialize, deserialize
+
+
 def be_keras_2() -> None:
     """Let layers take Keras 2's arguments and name their weights as that does, which libraries look
     them up by; let ``weight.value`` be a method, and files of weights be of Keras 2's kind."""
@@ -165,6 +191,7 @@ def be_keras_2() -> None:
     Layer.add_metric = _add_metric  # type: ignore[attr-defined]
     Metric.__call__ = _call_of_metric  # type: ignore[method-assign]
     Layer._metrics = property(_own_metrics)  # type: ignore[attr-defined]
+    Layer._build_for = _build_eagerly  # type: ignore[method-assign]
     Layer._named_call = _call_as_it_is  # type: ignore[method-assign]
     variables.with_path = _with_name_of_keras_2
     td.Variable.value = td.Variable.read_value
@@ -174,6 +201,12 @@ def be_keras_2() -> None:
     vars(td.keras.optimizers)["experimental"] = td.keras.optimizers
     for name, kind in optimizers_of_keras_2.OWN.items():
         setattr(td.keras.optimizers.legacy, name, kind)
+    of = td.keras
+    for module in (
+        of.layers, of.losses, of.metrics, of.initializers, of.regularizers, of.constraints,
+        of.activations,
+    ):  # fmt: skip
+        _in_either_format(module)
     for name in ("get", "deserialize"):
         of_keras_3 = getattr(td.keras.optimizers, name)
         setattr(td.keras.optimizers, name, optimizers_of_keras_2.choosing(of_keras_3))

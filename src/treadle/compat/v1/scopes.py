@@ -135,6 +135,7 @@ class VariableScope:
         if writes_into() is None:
             reuse = AUTO_REUSE if reuse is None else reuse
         self._check(more.pop("partitioner", None))
+        _check_dtype(initializer, dtype)
         given: dict[str, Any] = {
             "shape": shape,
             "dtype": self.dtype if dtype is None else dtype,
@@ -185,7 +186,21 @@ def get_variable(
     return get_variable_scope().get_variable(
         name, shape, dtype, initializer, regularizer, None, trainable, collections, custom_getter,
         constraint, partitioner=partitioner, validate_shape=validate_shape,
+        synchronization=synchronization or td.VariableSynchronization.AUTO,
+        aggregation=aggregation or td.VariableAggregation.NONE,
     )  # fmt: skip
+
+
+def _check_dtype(initializer: Any, dtype: Any) -> None:
+    """A ValueError where an initial value is of another dtype than the one that is asked for."""
+    if initializer is None or dtype is None or callable(initializer):
+        return
+    kind = getattr(initializer, "dtype", None) or td.convert_to_tensor(initializer).dtype
+    if td.as_dtype(kind) != td.as_dtype(dtype):
+        raise ValueError(
+            f"Initializer type '{td.as_dtype(kind)}' and explicit dtype '{td.as_dtype(dtype)}' "
+            f"don't match.{at(user_origin())}"
+        )
 
 
 def variables_of_scopes() -> dict[str, Any]:
@@ -201,7 +216,9 @@ def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
 
 def _get(name: str, shape: Any = None, dtype: Any = td.float32, initializer: Any = None,
          regularizer: Any = None, reuse: Any = None, trainable: Any = None, collections: Any = None,
-         constraint: Any = None, validate_shape: bool = True, **more: Any) -> Any:  # fmt: skip
+         constraint: Any = None, validate_shape: bool = True,
+         synchronization: Any = td.VariableSynchronization.AUTO,
+         aggregation: Any = td.VariableAggregation.NONE, **more: Any) -> Any:  # fmt: skip
     store = _store()
     dtype, sizes = td.as_dtype(dtype), plain(shape)
     sizes = [sizes] if isinstance(sizes, int) else sizes
@@ -240,11 +257,15 @@ def _get(name: str, shape: Any = None, dtype: Any = td.float32, initializer: Any
     graph._scope = ""
     try:
         if eager:
-            variable: Any = td.Variable(value, trainable, name=name, dtype=dtype)
+            variable: Any = td.Variable(
+                value, trainable, name=name, dtype=dtype, constraint=constraint,
+                synchronization=synchronization, aggregation=aggregation,
+            )  # fmt: skip
         else:
             variable = Variable(
-                value, True if trainable is None else trainable, collections, validate_shape,
+                value, trainable, collections, validate_shape,
                 name=name, dtype=dtype if callable(initializer) else None, constraint=constraint,
+                synchronization=synchronization, aggregation=aggregation,
             )  # fmt: skip
     finally:
         graph._scope = scope

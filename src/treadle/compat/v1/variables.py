@@ -99,7 +99,10 @@ class Variable(metaclass=_VariableKind):
         self.synchronization, self.aggregation = synchronization, aggregation
         self.constraint = constraint
         self._save_slice_info: Any = None
-        self.trainable = True if trainable is None else trainable
+        if constraint is not None and not callable(constraint):
+            raise ValueError(f"The `constraint` argument must be a callable, not {constraint!r}")
+        is_read = synchronization is VariableSynchronization.ON_READ
+        self.trainable = not is_read if trainable is None else trainable
         if collections is None:
             collections = [GraphKeys.GLOBAL_VARIABLES]
         elif not isinstance(collections, list | tuple | set):

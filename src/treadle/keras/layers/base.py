@@ -26,6 +26,7 @@ from treadle.keras import (
 )
 from treadle.keras.dtype_policies import casting
 from treadle.keras.layers import holdings, symbolic
+from treadle.keras.layers.argument_order import in_order, order_of
 from treadle.keras.layers.arguments import (
     as_lists,
     calls,
@@ -140,6 +141,9 @@ class Layer(td.Module):
             cls.build = _then_built(cls.build)  # type: ignore[method-assign]
         if "compute_mask" in cls.__dict__:
             cls.supports_masking = True
+        order = order_of(cls)
+        if order is not None:
+            cls.__init__ = in_order(cls.__init__, order)  # type: ignore[method-assign]
         if "_weights" in cls.__dict__:
             cls._keywords = tuple(f"{w}_{kind}" for w in cls._weights for kind in _KINDS)
 
@@ -634,6 +638,10 @@ class Layer(td.Module):
         """Whether a program says by `compute_output_spec` what a call gives."""
         return not type(self).compute_output_spec.__module__.startswith("treadle.")
 
+    def _has_own_build(self) -> bool:
+        """Whether a program says by `build` what the layer keeps."""
+        return not type(self).build.__module__.startswith("treadle.")
+
     def _makes_masks(self) -> bool:
         """Whether results have another mask than the inputs."""
         return self.supports_masking and type(self).compute_mask is not Layer.compute_mask
@@ -877,7 +885,14 @@ class Layer(td.Module):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
         """A layer from what `get_config` gave."""
-        given = {key: serialization.deserialize_keras_object(v) for key, v in config.items()}
+        given = {}
+        for key, value in config.items():
+            try:
+                given[key] = serialization.deserialize_keras_object(value)
+            except serialization.UnknownClassError:
+                if cls.__module__.startswith("treadle."):
+                    raise
+                given[key] = value  # the program's constructor may know the class
         policy = given.get("dtype")
         if type(policy) is dtype_policies.DTypePolicy:
             given["dtype"] = policy.name  # classes of programs may know names only

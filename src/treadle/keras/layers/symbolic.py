@@ -207,6 +207,8 @@ def outputs_of(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         if layer.supports_masking and isinstance(outputs, KerasTensor):
             outputs.mask = args[0].mask
         return outputs
+    if args and not layer.built and layer._has_own_build():
+        layer._build_for(args, kwargs)  # tensors that it keeps have values then
     return _by_tracing(layer, args, kwargs)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
-from treadle.keras import lambdas
+from treadle.keras import lambdas, serialization
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.functions import Operation
 from treadle.keras.layers.inputs import Input, InputLayer
@@ -42,7 +42,10 @@ def _cloned(
     """`clone_model`."""
     plain = input_tensors is None and clone_function is None and call_function is None
     if plain and not recursive:
-        return _compiled_as(model, type(model).from_config(model.get_config()))
+        # The classes of its layers need not be registered: they are here.
+        known = {type(layer).__name__: type(layer) for layer in model.layers}
+        with serialization.custom_object_scope(known):
+            return _compiled_as(model, type(model).from_config(model.get_config()))
     clones = _Clones(clone_function, call_function, recursive)
     if isinstance(model, Sequential):
         if call_function is not None:

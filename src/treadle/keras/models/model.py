@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras import dtype_policies, naming, serialization
-from treadle.keras.layers import symbolic
 from treadle.keras.layers.arguments import OnlyShapes
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
@@ -553,7 +552,7 @@ class Sequential(Model):
         end = called[-1] if called else start
         with naming.within(self):
             for layer in self._layers[len(called) :]:
-                end = symbolic.call(layer, (end,), {})
+                end = layer._base_call(end)
                 called.append(end)
         self._called = called
         self._network = Network(start, end)
@@ -622,7 +621,10 @@ class Sequential(Model):
                 )
                 for one in config["layers"]
             ]
-        return _frozen(cls(layers, name=config.get("name")), config)
+        model = cls(name=config["name"])
+        for layer in layers:  # after the constructor, which may change those that it is given
+            model.add(layer)
+        return _frozen(model, config)
 
 
 _OF_MODELS = ("name", "trainable", "layers", "input_layers", "output_layers", "dtype")

@@ -10,8 +10,9 @@ import numpy as np
 
 from treadle.core import dtypes, errors, nest
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import product
 from treadle.core.spec import Spec
-from treadle.core.tensor import NDArray, Tensor
+from treadle.core.tensor import NDArray, SymbolicTensor, Tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.registry import Op, register, run
 from treadle.ops.scalars import integer
@@ -195,14 +196,28 @@ ASSERT = register(
 )  # fmt: skip
 
 
+def _one_bool(x: Tensor) -> Tensor:
+    """The truth of a condition as Python tells it where it has a value: TensorFlow asks Python."""
+    while x.ndim and product(x.dims) == 1:
+        x = x[0]
+    if isinstance(x, SymbolicTensor) or (x.dtype is dtypes.bool and not x.ndim):
+        return x
+    return convert_to_tensor(bool(x) if product(x.dims) else False)
+
+
 def Assert(
     condition: Any, data: Any = (), summarize: int | None = None, name: str | None = None
 ) -> None:
-    """Raise InvalidArgumentError when `condition` is false at run time, showing `data`."""
+    """Raise InvalidArgumentError when `condition` is false at run time, showing `data`.
+
+    Args:
+        condition: a bool, of any rank that has one element. Eagerly also a number, and an array
+            without elements, which is false.
+    """
     words = [d for d in data if isinstance(d, str)]
     tensors = [convert_to_tensor(d) for d in data if not isinstance(d, str)]
     run(
-        ASSERT, convert_to_tensor(condition), *tensors,
+        ASSERT, _one_bool(convert_to_tensor(condition)), *tensors,
         message=" ".join(words),
         summarize=3 if summarize is None else integer("Assert: summarize", summarize),
     )  # fmt: skip

@@ -107,6 +107,7 @@ MATMUL = register(
     Op(
         "matmul", _infer_matmul, guard("fciu", _eager_matmul), _grad_matmul, Library("matmul"),
         sizes=_inner_sizes, sizes_differ="the inner dims {} and {} differ",
+        tags=frozenset({"blas"}),
     )
 )
 

@@ -171,7 +171,8 @@ def formula_op(name: str, formula: Formula, gradient: Gradient | None = None) ->
         wide = (_Term(cast(e, dtypes.float64)) for e in elements)
         return cast(_expr(formula(ELEMENTS, *wide)), call.out.dtype)
 
-    return register(Op(name, infer_floats, eager, gradient, elementwise_rule(lower)))
+    tags = frozenset({"formula"})
+    return register(Op(name, infer_floats, eager, gradient, elementwise_rule(lower), tags=tags))
 
 
 def series_op(name: str, function: Callable[..., NDArray], gradient: Gradient | None = None) -> Op:

@@ -178,14 +178,12 @@ class Optimizer:
         return operation
 
     def _apply_now(self, given: Any, global_step: Any) -> None:
-        powers = [self._shared.setdefault(n, td.Variable(x)) for n, x in self._powers().items()]
+        for n, x in self._powers().items():
+            if n not in self._shared:
+                self._shared[n] = td.Variable(x, trainable=False, name=n)
+        powers = [self._shared[n] for n in self._powers()]
         for g, v in given:
-            slots = [
-                self._made.setdefault(n, {}).setdefault(
-                    id(v), td.Variable(td.fill(v.shape, td.cast(x, v.dtype)))
-                )
-                for n, x in self._slots().items()
-            ]
+            slots = [self._slot_now(v, n, x) for n, x in self._slots().items()]
             _apply(self, getattr(v, "constraint", None), v, g, slots, [*self._settings(), *powers])
         self._finish()
         if global_step is not None:
@@ -199,12 +197,21 @@ class Optimizer:
 
     def get_slot(self, var: Any, name: str) -> Any:
         """The variable that it keeps for a variable, or None."""
-        return self._made.get(name, {}).get(var)
+        return self._made.get(name, {}).get(_key(var))
 
     def variables(self) -> list[Any]:
         """All variables that it keeps."""
         found = (v for of in self._made.values() for v in of.values())
         return sorted([*found, *self._shared.values()], key=lambda v: v.name)
+
+    def _slot_now(self, var: Any, name: str, initial: float) -> Any:
+        made = self._made.setdefault(name, {})
+        if _key(var) not in made:
+            start = td.fill(var.shape, td.cast(initial, var.dtype))
+            number = list(self._slots()).index(name)
+            whole = f"{var.name.removesuffix(':0')}/{self._name}{f'_{number}' if number else ''}"
+            made[_key(var)] = td.Variable(start, trainable=False, name=whole)
+        return made[_key(var)]
 
     def _slot(self, var: Any, name: str, initial: float) -> Any:
         made = self._made.setdefault(name, {})
@@ -230,6 +237,11 @@ class Optimizer:
             finally:
                 graph._scope = scope
         return self._shared[name]
+
+
+def _key(var: Any) -> Any:
+    """What a variable is known by; one that is no part of a graph has no hash of its own."""
+    return var.identity().ref() if isinstance(var, td.Variable) else var
 
 
 def _updating(optimizer: Optimizer, constraint: Any) -> Callable[..., Any]:
