@@ -88,8 +88,18 @@ except ValueError as error:
     print(str(error).splitlines()[0])
 strategy.run(td.function(lambda: counter.assign_add(1)))
 print(counter.numpy(), weight.numpy())
+# A program's own variables of Keras; one gradient that all replicas have is added up.
+keras, replica = td.keras, td.distribute.get_replica_context
+with strategy.scope():
+    own, optimizer = keras.Variable([1.0, 1.0]), keras.optimizers.SGD(0.5)
+    seen = keras.Variable([0.0], synchronization="on_read", aggregation="sum", trainable=False)
+grad = td.constant([1.0, 2.0])
+strategy.run(lambda: optimizer.apply([grad], [own]))
+strategy.run(lambda: seen.assign_add([1.0 + replica().replica_id_in_sync_group]))
+print(own.numpy().tolist(), seen.numpy().tolist())
 """
-    error, values = printed(code).splitlines()
+    error, values, of_keras = printed(code).splitlines()
+    assert of_keras == "[0.0, -1.0] [3.0]"
     assert "specify an aggregation method to update a MirroredVariable" in error
     assert values == "1 1.0"
 

@@ -235,3 +235,10 @@ def test_a_loss_of_the_program_gets_sparse_labels() -> None:
     labels = td.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 2])
     loss = OfPairs()(labels, td.ones([2, 2]))
     assert loss.numpy() == pytest.approx((1.0 + 2.0) / 2)
+
+
+def test_means_over_weights_divide_by_the_sum_of_those_given():
+    loss = keras.losses.MeanSquaredError(reduction="mean_with_sample_weight")
+    ones, zeros = np.ones((2, 3, 4), np.float32), np.zeros((2, 3, 4), np.float32)
+    for weight, value in ((np.float32(2), 6.0), ([[1.0], [3.0]], 3.0), (np.full((2, 3), 2.0), 1.0)):
+        assert float(loss(zeros, ones, sample_weight=weight)) == pytest.approx(value)

@@ -330,3 +330,72 @@ def test_scales_of_channels_first(monkeypatch):
     arrays = keras.layers.Rescaling(np.array([1.0, 2.0]), np.float32(0.5))
     again = keras.layers.Rescaling.from_config(json.loads(json.dumps(arrays.get_config())))
     np.testing.assert_array_equal(again.scale, [1.0, 2.0])
+
+
+@keras.saving.register_keras_serializable("test_programs")
+class WithStart(keras.layers.Layer):
+    """Its `build` needs more than a shape, which its own description has."""
+
+    def build(self, input_shape, start):
+        self.start, self.w = start, self.add_weight(shape=(input_shape[-1],), initializer=start)
+
+    def call(self, inputs):
+        return inputs * self.w
+
+    def get_build_config(self):
+        return super().get_build_config() | {"start": self.start}
+
+    def build_from_config(self, config):
+        self.build(config["input_shape"], config["start"])
+
+
+def test_models_build_layers_by_what_these_describe(tmp_path):
+    layer = WithStart()
+    layer.build((None, 6), "ones")
+    start = keras.Input((6,))
+    for model in (keras.Sequential([layer]), keras.Model(start, layer(start))):
+        model(X)
+        model.save(tmp_path / "m.keras")
+        again = keras.models.load_model(tmp_path / "m.keras")
+        assert again.layers[-1].start == "ones"
+        np.testing.assert_array_equal(again(X), X)
+    rate = keras.optimizers.schedules.PiecewiseConstantDecay([1], [1.0, 2.0])
+    assert rate.get_config()["name"] == rate.name == "PiecewiseConstant"
+    found = keras.initializers.serialize(keras.initializers.Ones())
+    assert found["module"] == "keras.initializers" and found["registered_name"] is None
+
+
+@keras.saving.register_keras_serializable("test_programs")
+def halved(y, found):
+    return td.reduce_mean(td.square(y - found)) / 2
+
+
+@keras.saving.register_keras_serializable("test_programs")
+class WithLoss(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = layers.Dense(2)
+
+    def call(self, x):
+        return self.dense(x)
+
+    def compile(self, optimizer, loss_fn):
+        super().compile(optimizer=optimizer, loss=loss_fn)
+        self.given = optimizer, loss_fn
+
+    def get_compile_config(self):
+        return dict(zip(("optimizer", "loss_fn"), self.given, strict=True))
+
+    def compile_from_config(self, config):
+        made = {k: keras.saving.deserialize_keras_object(v) for k, v in config.items()}
+        self.compile(**made)
+
+
+def test_a_program_describes_how_it_is_compiled(tmp_path):
+    model = WithLoss()
+    model.compile("sgd", halved)
+    model.fit(X, Y2, verbose=0)
+    model.save(tmp_path / "m.keras")
+    again = keras.models.load_model(tmp_path / "m.keras")
+    assert again.given == ("sgd", halved)
+    assert again.evaluate(X, Y2, verbose=0) == pytest.approx(model.evaluate(X, Y2, verbose=0))

@@ -103,6 +103,20 @@ def test_mirrored_weights_have_paths_too():
     np.testing.assert_array_equal(dense.kernel.value, np.ones((3, 2)))
 
 
+def test_variables_of_programs_in_the_scope_of_a_strategy():
+    strategy = td.distribute.MirroredStrategy(["CPU:0"])
+    with strategy.scope():
+        own = keras.Variable(np.ones(2, np.float32), name="own")
+        summed = keras.Variable("zeros", shape=(), synchronization="on_read", aggregation="sum",
+                                trainable=False)  # fmt: skip
+        optimizer = keras.optimizers.SGD(0.5)
+    assert isinstance(own, keras.Variable) and type(own).__name__ == "MirroredVariable"
+    assert own.path == "own" and summed.aggregation is td.VariableAggregation.SUM
+    strategy.run(lambda: optimizer.apply([td.ones(2)], [own]))
+    assert (own * 2).numpy().tolist() == [1.0, 1.0]
+    assert type(summed).__name__ == "SyncOnReadVariable"
+
+
 def test_name_scopes_have_no_slashes():
     with pytest.raises(ValueError, match="cannot contain"):
         keras.name_scope("a/b")

@@ -123,7 +123,7 @@ def test_several_arguments(tmp_path):
     td.saved_model.save(model, tmp_path)
     loaded = td.saved_model.load(tmp_path)
     np.testing.assert_allclose(loaded(X, X[:, :2]), model(X, X[:, :2]), rtol=1e-5)
-    served = loaded.signatures["serving_default"](inputs_0=X, inputs_1=X[:, :2])
+    served = loaded.signatures["serving_default"](inputs=X, inputs_1=X[:, :2])
     np.testing.assert_allclose(served["output_0"], model(X, X[:, :2]), rtol=1e-5)
 
 
@@ -187,3 +187,39 @@ def test_an_archive_of_endpoints(tmp_path):
         archive.add_endpoint("other", lambda x: x)
     with pytest.raises(ValueError, match="No endpoints"):
         keras.export.ExportArchive().write_out(tmp_path)
+
+
+def test_endpoints_bring_what_they_use_and_the_names_of_their_arguments(tmp_path):
+    words = td.lookup.KeyValueTensorInitializer(td.constant(["a", "b"]), td.constant([1.0, 2.0]))
+    table = td.lookup.StaticHashTable(words, default_value=-1.0)
+    dense, attention = keras.layers.Dense(2), keras.layers.MultiHeadAttention(2, 2)
+    three = np.ones((2, 2, 3), np.float32)
+    expected = attention(three, 2 * three)
+    dense(X)
+    archive = keras.export.ExportArchive()
+    archive.add_endpoint("dense", dense.call, [td.TensorSpec([None, 3])])
+    archive.add_endpoint("attend", attention.call, [td.TensorSpec([None, 2, 3])] * 2)
+    archive.track(table)
+    scored = archive.track_and_add_endpoint("scored", dense, [td.TensorSpec([None, 3])])
+    both = td.function(lambda x: scored(table.lookup(x)))
+    texts = td.constant([["b", "a", "c"]])
+    score = both(texts)
+    archive.add_endpoint("both", both)
+    archive.write_out(tmp_path, verbose=False)
+    assert len(archive.trainable_variables) == len(dense.weights) + len(attention.weights)
+    loaded = td.saved_model.load(tmp_path)
+    np.testing.assert_allclose(loaded.dense(X), dense(X), rtol=1e-5)
+    np.testing.assert_allclose(loaded.attend(query=three, value=2 * three), expected, rtol=1e-5)
+    np.testing.assert_allclose(loaded.both(texts), score, rtol=1e-5)
+    layer = keras.layers.TFSMLayer(tmp_path, "dense")
+    assert all(isinstance(weight, keras.Variable) for weight in layer.weights)
+    with pytest.raises(ValueError, match="Invalid resource"):
+        archive.track(3)
+
+
+def test_the_default_signature_numbers_nested_inputs(tmp_path):
+    a, b = keras.Input((3,), name="alpha"), keras.Input((3,), name="beta")
+    model = keras.Model({"x": a, "y": b}, keras.layers.Subtract()([a, b]))
+    td.saved_model.save(model, tmp_path)
+    served = td.saved_model.load(tmp_path).signatures["serving_default"]
+    np.testing.assert_array_equal(served(inputs=2 * X, inputs_1=X)["output_0"], X)

@@ -128,7 +128,7 @@ class Strategy:
         with self._working(0):
             made = next_creator(**kwargs)
         self._agree(made)
-        return made_for(self, made) if type(made) is Variable else made
+        return made_for(self, made) if "_is_plain" in vars(type(made)) else made
 
     def _agree(self, made: Variable) -> None:
         """Let a new variable begin with the same value everywhere."""

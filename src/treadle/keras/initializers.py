@@ -370,8 +370,8 @@ def again(initializer: Any) -> Any:
 
 def serialize(initializer: Any) -> dict[str, Any]:
     """The config from which `get` makes an equal initializer."""
-    config = initializer.get_config() if hasattr(initializer, "get_config") else {}
-    return {"class_name": type(initializer).__name__, "config": config}
+    found: dict[str, Any] = serialization.serialize_keras_object(initializer)
+    return found
 
 
 def deserialize(config: Any, custom_objects: Any = None) -> Any:

@@ -57,7 +57,8 @@ def update_once(grads: Sequence[Any], update: Callable[[list[Any]], Any]) -> Any
             found[i] = total
         return strategy.extended.update_where_variables_are(update, found)
 
-    return replica.merge_call(merged, ([grads[i] for i in places],))
+    # One tensor may be the gradient of several replicas, of each of which it is a share.
+    return replica.merge_call(merged, ([replica.own(grads[i]) for i in places],))
 
 
 def results_of(metrics: Sequence[Any], results: Callable[[], Any]) -> Any:

@@ -288,6 +288,14 @@ def _class_named(name: str, module: str | None = None, registered: str | None = 
     )
 
 
+def without_shapes(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A layer's description without a `build_config` of shapes alone, for a model whose calls tell
+    them again."""
+    built = entry.get("build_config") or {}
+    plain = set(built) <= {"input_shape", "shapes_dict"}
+    return {key: v for key, v in entry.items() if key != "build_config" or not plain}
+
+
 def deserialize_keras_object(
     config: Any, custom_objects: Mapping[str, Any] | None = None, safe_mode: bool = True,
     module_objects: Mapping[str, Any] | None = None, printable_module_name: str = "object",

@@ -43,6 +43,20 @@ def copied(value: Any, memo: Any) -> Any:
     return made
 
 
+def replication(synchronization: Any, aggregation: Any) -> dict[str, Any]:
+    """How replicas see and change a variable, for `td.Variable`.
+
+    Args:
+        synchronization, aggregation: members of the enums, or their names; None is "none".
+    """
+    given = {"synchronization": synchronization, "aggregation": aggregation}
+    kinds = (td.VariableSynchronization, td.VariableAggregation)
+    return {
+        name: kind[(value or "none").upper()] if value is None or isinstance(value, str) else value
+        for (name, value), kind in zip(given.items(), kinds, strict=True)
+    }
+
+
 def path_of(variable: td.Variable) -> str:
     """The path of a variable, or its name where it has none."""
     return getattr(variable, "path", None) or variable.name.removesuffix(":0")
@@ -56,7 +70,8 @@ class Variable(td.Variable, metaclass=_OfKeras):
         shape: for an initializer.
         dtype: of the elements; that of the first value when omitted, `floatx` for Python's floats.
         trainable: whether training changes it.
-        autocast, aggregation, synchronization: accepted for Keras programs.
+        autocast: accepted for Keras programs.
+        aggregation, synchronization: as for `Layer.add_weight`.
         name: of the variable.
         constraint: what optimizers apply to the updated value.
 
@@ -65,10 +80,11 @@ class Variable(td.Variable, metaclass=_OfKeras):
     """
 
     __slots__ = ()
+    _is_plain = True
 
     def __init__(
         self, initializer: Any, shape: Any = None, dtype: Any = None, trainable: bool = True,
-        autocast: bool = True, aggregation: Any = None, synchronization: Any = None,
+        autocast: bool = True, aggregation: Any = "none", synchronization: Any = "auto",
         name: str | None = None, constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         given = getattr(initializer, "dtype", None) if dtype is None else dtype
@@ -91,8 +107,9 @@ class Variable(td.Variable, metaclass=_OfKeras):
                 raise ValueError(f"The value has shape {value.shape}, not shape={tuple(shape)}")
         path = naming.path_of([*naming.scopes.owners, naming.Named(name or _unnamed())])
         super().__init__(
-            value, trainable=trainable, name=path, constraint=constraints.get(constraint), **kwargs
-        )
+            value, trainable=trainable, name=path, constraint=constraints.get(constraint),
+            **replication(synchronization, aggregation), **kwargs,
+        )  # fmt: skip
         with_path(self, path)
 
     @property

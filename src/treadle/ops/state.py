@@ -191,7 +191,8 @@ class _CreatedVariable(type):
         given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)  # type: ignore[misc]
         given.apply_defaults()
         _, *values = given.arguments.items()
-        return create(**dict(values))
+        named = dict(values)
+        return create(**(named | named.pop("kwargs", {})))
 
 
 def _create(make: Callable[..., Any], next_creator: Any = None, **kwargs: Any) -> Any:
@@ -292,6 +293,9 @@ class Variable(metaclass=_CreatedVariable):
     spec: ResourceSpec
 
     __array_priority__ = 100
+    # In a class itself: its objects are read and assigned as those of `Variable`, so that a
+    # strategy may put variables of its own in their place.
+    _is_plain: ClassVar[bool] = True
     # Operators of variables of Keras, which have a path, with operands of other dtypes: `keras.ops`
     # puts its functions here, which know Keras's common dtypes.
     _promoted: ClassVar[dict[str, Callable[[Any, Any], Any]]] = {}

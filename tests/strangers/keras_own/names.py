@@ -7,6 +7,7 @@ names are looked up in treadle. The modules that tests share are those of Keras'
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import importlib
 import importlib.abc
@@ -288,9 +289,15 @@ def install(source: Path, table: dict[str, dict[str, list[str]]]) -> None:
     for name in [n for n in sys.modules if n == PRIVATE or n.startswith(f"{PRIVATE}.")]:
         del sys.modules[name]
     sys.meta_path.insert(0, Finder(Names(source, table)))
-    for other in ("grain", "jax"):  # which few tests need, of files that import them
-        if importlib.util.find_spec(other) is None:
-            sys.modules[other] = sys.modules[f"{other}.numpy"] = _absent_module(other)
+    absent: set[str] = set()  # what few tests need, of files that import it
+    for other in ("grain", "jax", "jax.numpy", "torch", "torch.utils", "torch.utils.data"):
+        top = other.partition(".")[0]
+        if top in absent or importlib.util.find_spec(top) is None:
+            absent.add(top)
+            sys.modules[other] = _absent_module(other)
+    with contextlib.suppress(ImportError):  # tests begin with it, before devices are there
+        context: Any = importlib.import_module("tensorflow.python.eager.context")
+        context._reset_context = lambda: None
     conftest: Any = types.ModuleType("conftest")
     conftest.skip_if_backend = lambda name, reason: pytest.mark.skipif(
         name == "tensorflow", reason=reason

@@ -39,14 +39,6 @@ from treadle.keras.layers.removed import REMOVED
 from treadle.keras.masks import mask_of, set_mask
 from treadle.module import operation_scope
 
-
-def _of_names(kind: Any, value: Any) -> Any:
-    """A member of an enum, which may be given by its name; None is "none"."""
-    if value is None:
-        return kind.NONE
-    return kind[value.upper()] if isinstance(value, str) else value
-
-
 _KINDS: dict[str, Callable[[Any], Any]] = {
     "initializer": initializers.get, "regularizer": regularizers.get, "constraint": constraints.get,
 }  # fmt: skip
@@ -76,7 +68,11 @@ def _then_built(build: Callable[..., Any]) -> Callable[..., Any]:
             build(self, *args, **kwargs)
         self.built = True
         shapes = parameters.by_name((self, *args), kwargs)
-        self._build_shapes = {name: shapes[name] for name in parameters.names[1:] if name in shapes}
+        kinds = (tuple, list, dict, td.TensorShape, type(None))
+        self._build_shapes = {
+            name: shapes[name] for name in parameters.names[1:]
+            if name in shapes and isinstance(shapes[name], kinds)
+        }  # fmt: skip
         if not self._build_shapes:  # weights that do not depend on the inputs
             self._build_shapes = dict.fromkeys(parameters.names[1:2])
 
@@ -323,8 +319,7 @@ class Layer(td.Module):
             variable = (dtype_policies.CastVariable if mixed else own)(
                 lambda: make(dims, dtype=kind), trainable=trainable, name=path,
                 constraint=constraints.get(constraint),
-                synchronization=_of_names(td.VariableSynchronization, synchronization),
-                aggregation=_of_names(td.VariableAggregation, aggregation),
+                **variables.replication(synchronization, aggregation),
             )  # fmt: skip
             return variables.with_path(variable, path)
 

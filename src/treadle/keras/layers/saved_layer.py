@@ -6,6 +6,7 @@ import os
 from typing import Any, ClassVar
 
 import treadle as td
+from treadle.keras import variables
 from treadle.keras.layers.base import Layer
 
 
@@ -41,7 +42,9 @@ class TFSMLayer(Layer):
         self.call_training_endpoint_fn = self._endpoint(training)
         functions = (self.call_endpoint_fn, self.call_training_endpoint_fn)
         used = {id(v): v for function in functions for v in function.variables}
-        self._added_weights.extend(used.values())
+        for variable in used.values():
+            name = variables.path_of(variable).rpartition("/")[2]
+            self._added_weights.append(variables.with_path(variable, f"{self.name}/{name}"))
         self.built = True
 
     def _endpoint(self, name: str) -> Any:

@@ -128,8 +128,8 @@ def reduce_weighted(
     if reduction == "sum":
         return td.reduce_sum(values)
     if reduction == "mean_with_sample_weight" and weight is not None:
-        total = td.reduce_sum(td.broadcast_to(weight, td.shape(values)))
-        return td.math.divide_no_nan(td.reduce_sum(values), total)
+        # As in Keras the sum of the weights that were given: one for all values counts once.
+        return td.math.divide_no_nan(td.reduce_sum(values), td.reduce_sum(weight))
     return _mean(values)
 
 

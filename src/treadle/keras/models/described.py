@@ -14,7 +14,11 @@ from treadle.keras.layers.inputs import InputLayer
 from treadle.keras.layers.symbolic import KerasTensor, Node
 from treadle.keras.models.network import Network
 from treadle.keras.ops.operations import FunctionOperation, restored
-from treadle.keras.serialization import deserialize_keras_object, serialize_keras_object
+from treadle.keras.serialization import (
+    deserialize_keras_object,
+    serialize_keras_object,
+    without_shapes,
+)
 
 _TENSOR = "__keras_tensor__"
 
@@ -148,7 +152,7 @@ def _layer(entry: dict[str, Any]) -> Any:
     if str(entry.get("module", "")).startswith(("keras.src.ops", "keras.src.activations")):
         return restored(entry["class_name"], deserialize_keras_object(entry["config"]))
     # The weights are made when the layer is called.
-    return deserialize_keras_object({k: v for k, v in entry.items() if k != "build_config"})
+    return deserialize_keras_object(without_shapes(entry))
 
 
 def _tensors(listed: Any, made: dict[tuple[str, int, int], KerasTensor]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -61,9 +62,17 @@ def saved_children(model: Model) -> dict[str, Any]:
     function = td.function(autograph=False)(call if len(types) == 1 else call_on_all)
     for training in (False, True):
         function.get_concrete_function(*types, training=training)
-    signed = td.function(input_signature=_all_named(types), autograph=False)
+    signed = td.function(input_signature=_numbered(types), autograph=False)
     default = signed(lambda *inputs: model(*inputs))
     return found | {"__call__": function, "_default_save_signature": default}
+
+
+def _numbered(types: Sequence[Any]) -> list[Any]:
+    """The types of arguments, whose tensors have the names that Keras gives those of the default
+    signature: inputs, inputs_1 and so on."""
+    leaves = td.nest.flatten(types)
+    named = [_named(kind, f"inputs_{i}" if i else "inputs") for i, kind in enumerate(leaves)]
+    return list(td.nest.pack_sequence_as(types, named))
 
 
 def _all_named(types: Sequence[Any]) -> list[Any]:
@@ -148,15 +157,20 @@ class ExportArchive:
 
     @property
     def variables(self) -> list[td.Variable]:
-        """The variables of what is tracked."""
-        found = {id(v): v for layer in self._tracked for v in layer.variables}
-        return list(found.values())
+        """The variables of what is tracked, and those that endpoints use."""
+        traces = [one for made in self._endpoints.values() for one in made.concrete_functions]
+        used = [v for trace in traces for v in trace.variables]
+        held = [v for one in self._tracked for v in getattr(one, "variables", ())]
+        return list({id(v): v for v in [*held, *used]}.values())
 
     @property
     def trainable_variables(self) -> list[td.Variable]:
         """Those that are trained."""
-        found = {id(v): v for layer in self._tracked for v in layer.trainable_variables}
-        return list(found.values())
+        held = [v for one in self._tracked for v in getattr(one, "variables", ())]
+        trained = [v for one in self._tracked for v in getattr(one, "trainable_variables", ())]
+        known = {id(v) for v in held}
+        used = [v for v in self.variables if v.trainable and id(v) not in known]
+        return list({id(v): v for v in [*trained, *used]}.values())
 
     @property
     def non_trainable_variables(self) -> list[td.Variable]:
@@ -165,21 +179,24 @@ class ExportArchive:
         return [v for v in self.variables if id(v) not in trained]
 
     def track(self, resource: Any) -> None:
-        """Have the variables of a layer or model in the archive.
+        """Have the variables of a layer or model in the archive, or a table that changes. What
+        tables hold that do not is in the functions that use them.
 
         Raises:
-            ValueError: it is no layer, or it is not built.
+            ValueError: it is no such object, or a layer that is not built.
         """
-        if not isinstance(resource, Layer | td.Module):
+        constant = td.lookup.StaticHashTable | td.lookup.StaticVocabularyTable
+        if not (hasattr(resource, "_trackable_children") or isinstance(resource, constant)):
             raise ValueError(
                 "Invalid resource type. Expected an instance of a Keras `Layer` or `Model`, or a "
-                f"`Module`. Received instead an object of type '{type(resource).__name__}'."
+                "`Module`, a table or another object that checkpoints have. Received instead an "
+                f"object of type '{type(resource).__name__}'."
             )
         if isinstance(resource, Layer) and not resource.built:
             raise ValueError(
                 "The layer provided has not yet been built. It must be built before export."
             )
-        if resource not in self._tracked:
+        if not any(resource is other for other in self._tracked):
             self._tracked.append(resource)
 
     def add_endpoint(
@@ -206,7 +223,9 @@ class ExportArchive:
         if input_signature is not None:
             types = [td.nest.map_structure(_as_type, kind) for kind in input_signature]
             compiled = td.function(input_signature=types, autograph=False)
-            made = compiled(lambda *inputs: fn(*inputs))
+            # The arguments of a function have its names, those of a layer's call have none.
+            own = inspect.isroutine(fn) and fn.__name__ != "__call__"
+            made = compiled(fn if own else lambda *inputs: fn(*inputs))
             made.get_concrete_function()
         elif not hasattr(fn, "concrete_functions"):
             raise ValueError(
@@ -225,10 +244,10 @@ class ExportArchive:
 
     def track_and_add_endpoint(
         self, name: str, resource: Any, input_signature: Any, **kwargs: Any
-    ) -> None:
-        """`track` a layer, and have its call as an endpoint."""
+    ) -> Any:
+        """`track` a layer, and have its call as an endpoint, which is returned."""
         self.track(resource)
-        self.add_endpoint(name, resource, input_signature, **kwargs)
+        return self.add_endpoint(name, resource, input_signature, **kwargs)
 
     def add_variable_collection(self, name: str, variables: Any) -> None:
         """Have a list of variables in the archive, an attribute of the loaded object.
@@ -279,7 +298,11 @@ class _Archived:
             "trainable_variables": found.trainable_variables,
             "non_trainable_variables": found.non_trainable_variables,
         }
-        return {**lists, **found._collections, **found._endpoints}
+        rest = [
+            one for one in found._tracked
+            if hasattr(one, "_trackable_children") and not isinstance(one, td.Module)
+        ]  # fmt: skip
+        return {**lists, "_tracked": rest, **found._collections, **found._endpoints}
 
 
 def _signature(function: Any) -> Any:

@@ -614,11 +614,10 @@ class Sequential(Model):
             )
         # Where the input is known, layers make their weights when they are called.
         starts = any(one["class_name"] == "InputLayer" for one in config["layers"][:1])
-        left_out = ("build_config",) if starts else ()
         with serialization.custom_object_scope(custom_objects or {}):
             layers = [
                 serialization.deserialize_keras_object(
-                    {k: v for k, v in one.items() if k not in left_out}
+                    serialization.without_shapes(one) if starts else one
                 )
                 for one in config["layers"]
             ]

@@ -48,7 +48,9 @@ def to_config(model: Model) -> dict[str, Any]:
     """A model and how it was compiled, as plain data; or a layer, which is not compiled."""
     config: dict[str, Any] = serialize_keras_object(model)
     compiled = model.get_compile_config() if hasattr(model, "get_compile_config") else None
-    return config if compiled is None else config | {"compile_config": compiled}
+    if compiled is None:
+        return config
+    return config | {"compile_config": serialize_keras_object(compiled)}  # a program's has objects
 
 
 def from_config(

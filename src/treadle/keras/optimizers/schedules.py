@@ -16,6 +16,10 @@ class LearningRateSchedule:
     def __call__(self, step: Any) -> td.Tensor:
         raise NotImplementedError(f"{type(self).__name__} must define __call__")
 
+    def _called(self, name: str | None) -> str:
+        """The given name, or that of the class."""
+        return name or type(self).__name__.replace("ConstantDecay", "Constant")
+
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal schedule."""
         return dict(vars(self))
@@ -35,6 +39,7 @@ class _Decay(LearningRateSchedule):
     ) -> None:  # fmt: skip
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.decay_rate, self.staircase = decay_rate, staircase
+        self.name = self._called(name)
 
     def passed(self, step: Any) -> td.Tensor:
         """How many times `decay_steps` have passed."""
@@ -70,6 +75,7 @@ class PolynomialDecay(LearningRateSchedule):
     ) -> None:  # fmt: skip
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.end_learning_rate, self.power, self.cycle = end_learning_rate, power, cycle
+        self.name = self._called(name)
 
     def __call__(self, step: Any) -> td.Tensor:
         now, steps = td.cast(step, td.float32), td.constant(float(self.decay_steps))
@@ -90,6 +96,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         if len(values) != len(boundaries) + 1:
             raise ValueError("PiecewiseConstantDecay needs one more value than boundaries")
         self.boundaries, self.values = list(boundaries), list(values)
+        self.name = self._called(name)
 
     def __call__(self, step: Any) -> td.Tensor:
         position = td.cast(step, td.float32)
@@ -112,7 +119,7 @@ class CosineDecay(LearningRateSchedule):
         name: str | None = None, warmup_target: float | None = None, warmup_steps: int = 0,
     ) -> None:  # fmt: skip
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
-        self.alpha = alpha
+        self.alpha, self.name = alpha, self._called(name)
         self.warmup_target, self.warmup_steps = warmup_target, warmup_steps
 
     def __call__(self, step: Any) -> td.Tensor:

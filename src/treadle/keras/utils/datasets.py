@@ -64,7 +64,7 @@ def _share(size: float | int | None, count: int, name: str) -> int | None:
 
 def split_dataset(
     dataset: Any, left_size: float | int | None = None, right_size: float | int | None = None,
-    shuffle: bool = False, seed: int | None = None,
+    shuffle: bool = False, seed: int | None = None, preferred_backend: str | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Two `td.data.Dataset`s of the first and the last elements.
 
@@ -73,10 +73,13 @@ def split_dataset(
         left_size, right_size: numbers of elements, or fractions of them; one may be omitted.
         shuffle: whether the elements are shuffled before.
         seed: of shuffling.
+        preferred_backend: "tensorflow", which has Datasets.
 
     Raises:
-        ValueError: no size is given, or there are not so many elements.
+        ValueError: no size is given, there are not so many elements, or another backend.
     """
+    if preferred_backend not in (None, "tensorflow"):
+        raise ValueError(f"split_dataset gives td.data.Datasets, no {preferred_backend!r} ones")
     if left_size is None and right_size is None:
         raise ValueError("split_dataset: give left_size, right_size or both")
     whole = dataset
