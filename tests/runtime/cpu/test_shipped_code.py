@@ -15,7 +15,7 @@ from treadle.core.object_cache import ObjectCache
 from treadle.core.switches import disabled
 from treadle.runtime.cpu import shipped_code, shipping
 from treadle.runtime.cpu.jit import Jit
-from treadle.runtime.cpu.shipped_code import LEVELS, archive_path, level_of, member
+from treadle.runtime.cpu.shipped_code import LEVELS, archive_path, code_name, level_of
 from treadle.runtime.cpu.target import host, named
 from treadle.runtime.tuning import Measured
 
@@ -41,13 +41,18 @@ def folder(tmp_path, monkeypatch):
 
 
 def forget():
-    for kept in (shipped_code._archive, shipped_code._names, shipped_code._dictionary):
+    for kept in (
+        shipped_code._archive,
+        shipped_code._codes,
+        shipped_code._names,
+        shipped_code._read,
+    ):
         kept.cache_clear()
 
 
 def ship(folder, text, names=()):
-    lists = {shipped_code.list_name(host()): dict.fromkeys(names, member(text))}
-    level = shipping.Level({member(text): text}, lists)
+    lists = {shipped_code.list_name(host()): dict.fromkeys(names, code_name(text))}
+    level = shipping.Level({code_name(text): text}, lists)
     shipping._write(archive_path(folder, LEVEL), level, shipping.machine(LEVEL))
 
 
@@ -62,10 +67,10 @@ def test_what_is_written_for_known_processors_is_shipped(target):
     found, shipped = dict(shipping.texts(whole)), shipping.written(level_of(whole))
     assert {"pool", "memory", "matmul float", "conv2d float", "tile_float_rows_6x2"} <= set(found)
     assert {f"winograd{k}x{k}_conv2d_backprop_filter float" for k in (3, 5)} <= set(found)
-    assert not [name for name, text in found.items() if member(text) not in shipped.texts]
+    assert not [name for name, text in found.items() if code_name(text) not in shipped.texts]
     # Found by name it is the same code, whatever caches the processor has.
     listed = shipped.lists[shipped_code.list_name(whole)]
-    assert listed == {name: member(text) for name, text in found.items()}
+    assert listed == {name: code_name(text) for name, text in found.items()}
 
 
 def test_what_is_shipped_depends_on_no_measurement_and_on_no_instruction_that_it_does_not_use():
@@ -81,9 +86,9 @@ def test_what_is_shipped_depends_on_no_measurement_and_on_no_instruction_that_it
     assert server.tuning.spins != found.tuning.spins
     shipped = shipping.written("x86-64-v4")
     texts = dict(shipping.texts(server))
-    assert not [name for name, text in texts.items() if member(text) not in shipped.texts]
+    assert not [name for name, text in texts.items() if code_name(text) not in shipped.texts]
     listed = shipped.lists[shipped_code.list_name(server)]
-    assert listed == {name: member(text) for name, text in texts.items()}
+    assert listed == {name: code_name(text) for name, text in texts.items()}
 
 
 def test_a_level_is_chosen_by_instructions_and_vectors():
@@ -224,18 +229,19 @@ def test_results_have_the_same_bits(tmp_path):
 
 
 def test_archives_are_written_once(tmp_path, monkeypatch):
-    level = shipping.Level({member(ADD): ADD}, {"names": {"f": member(ADD)}})
+    level = shipping.Level({code_name(ADD): ADD}, {"names": {"f": code_name(ADD)}})
     shipping._write(tmp_path / "a.zip", level, shipping.machine("aarch64"))
     first = (tmp_path / "a.zip").read_bytes()
     monkeypatch.setattr(shipping, "object_file", None)
     shipping._write(tmp_path / "a.zip", level, shipping.machine("aarch64"))
     assert (tmp_path / "a.zip").read_bytes() == first
-    other = shipping.Level({member("other"): ADD}, {})
+    other = shipping.Level({code_name("other"): ADD}, {})
     with pytest.raises(TypeError):
         shipping._write(tmp_path / "a.zip", other, shipping.machine("aarch64"))
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         dictionary = archive.read(shipped_code.DICTIONARY)
-        data = shipped_code.unpacked(archive.read(member(ADD)), dictionary)
+        codes = shipped_code.packed_codes(archive)
+    data = shipped_code.unpacked(codes[code_name(ADD)], dictionary)
     assert data[:4] == b"\x7fELF" and data[18] == 183  # for AArch64: its loader is LLVM's
     assert [p.name for p in tmp_path.iterdir()] == ["a.zip"]
 

@@ -1,21 +1,22 @@
 """Machine code that comes with treadle: a first call need not compile what most programs use.
 
 A wheel has an archive for each level, a set of instructions that many processors have. Its
-members are named by the hash of an LLVM text: the code of a text serves every processor that has
+codes are named by the hash of an LLVM text: the code of a text serves every processor that has
 the level's instructions and for which that same text is written. So nothing has to be said of
-caches or versions here: where treadle writes another text, there is no member of its name, and the
+caches or versions here: where treadle writes another text, there is no code of its name, and the
 text is compiled. LLVM's code generator schedules a level's instructions for no processor in
 particular; beside code for the processor at hand, products and convolutions were as fast on an AMD
 Zen 5 within what measurements differ. All of these texts say where sums are rounded, so results
 have the same bits.
 
-To write a text takes most of the time of finding its code. So an archive also lists which member a
+To write a text takes most of the time of finding its code. So an archive also lists which code a
 name of the library stands for (`shipped_by_name`), for each record of a processor that texts were
 written for. Such a list counts as long as the source files are those that wrote the texts.
 
 Routines of one kind have much of their code in common, and are looked up one by one. So each is
 compressed by itself, but with a dictionary that all of an archive share (RFC 1950), which is a
-member, too.
+member, too. The codes are one member, and an index tells their names and sizes: a member for each
+would need as many bytes for its headers as a short code has.
 
 `python -m treadle.runtime.cpu.shipping` writes the archives; building a wheel does it
 (`hatch_build.py`).
@@ -28,7 +29,7 @@ import functools
 import os
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from treadle.core.digests import digest
@@ -41,8 +42,9 @@ from treadle.version import __version__
 
 FOLDER = Path(__file__).with_name("shipped")
 LEVELS = ("x86-64-v4", "x86-64-v3", "aarch64")  # names of targets, the richest first
-DICTIONARY = "dictionary"  # the member with bytes that many have
-_DIGITS = 24  # of members' names: some hundreds are told apart, and each stands there twice
+# Members: the codes, one after the other; their names and sizes; bytes that many have.
+CODES, INDEX, DICTIONARY = "codes", "index", "dictionary"
+_DIGITS = 24  # of codes' names: some hundreds are told apart
 SWITCH = declare("shipped_code", "program", "code of the library that comes with treadle is used")
 
 
@@ -65,7 +67,7 @@ def _serves(level: Target, target: Target) -> bool:
     )
 
 
-def member(text: str) -> str:
+def code_name(text: str) -> str:
     """Names the code of an LLVM text in an archive."""
     return digest(text, _DIGITS)
 
@@ -74,7 +76,7 @@ def shipped_code(text: str, target: Target) -> bytes | None:
     """The machine code of an LLVM text for a target, as `Jit` keeps it on disk; None where it was
     not shipped. A damaged archive is one that has nothing."""
     path = _path_for(target)
-    return None if path is None else _code(path, member(text))
+    return None if path is None else _code(path, code_name(text))
 
 
 def shipped_by_name(name: str, target: Target) -> bytes | None:
@@ -96,17 +98,17 @@ def list_name(target: Target) -> str:
 def _list_for(tuning: Tuning) -> str:
     l1, l2, l3 = DEFAULTS
     record = dataclasses.replace(tuning, l1=l1, l2=l2, l3=l3, spins=0)
-    return f"names {member(str(record))}"
+    return f"names {digest(str(record), _DIGITS)}"
 
 
-def list_text(names: dict[str, str], members: Sequence[str]) -> str:
-    """A list of names and the members that they stand for, after the sources that it is of.
+def list_text(names: dict[str, str], codes: Sequence[str]) -> str:
+    """A list of names and the codes that they stand for, after the sources that it is of.
 
-    Members are told by their numbers in the archive: digests are as long when compressed, and each
+    Codes are told by their numbers in the archive: digests are as long when compressed, and each
     list would have all of them again.
     """
-    numbers = {member: number for number, member in enumerate(members)}
-    lines = (f"{numbers[member]} {name}" for name, member in names.items())
+    numbers = {code: number for number, code in enumerate(codes)}
+    lines = (f"{numbers[code]} {name}" for name, code in names.items())
     return "\n".join([same_anywhere("runtime")[0], *lines])
 
 
@@ -131,9 +133,28 @@ def unpacked(data: bytes, dictionary: bytes) -> bytes:
     return zlib.decompressobj(zdict=dictionary).decompress(data)
 
 
+def index_text(codes: Mapping[str, bytes]) -> str:
+    """The names of codes and their sizes, packed, in the order in which they are stored."""
+    return "\n".join(f"{name} {len(data)}" for name, data in codes.items())
+
+
+def packed_codes(archive: zipfile.ZipFile) -> dict[str, bytes]:
+    """The codes of an archive by their names.
+
+    Raises:
+        KeyError, ValueError, zipfile.BadZipFile, zlib.error: the archive is damaged.
+    """
+    data, found, place = archive.read(CODES), dict[str, bytes](), 0
+    for line in archive.read(INDEX).decode().splitlines():
+        name, size = line.split()
+        found[name] = data[place : place + int(size)]
+        place += int(size)
+    return found
+
+
 def _code(path: Path, name: str) -> bytes | None:
-    """The machine code of a member of an archive."""
-    data, dictionary = _read(path, name), _dictionary(path)
+    """The machine code of a name in an archive."""
+    data, dictionary = _codes(path).get(name), _read(path, DICTIONARY)
     if data is None or dictionary is None:
         return None
     try:
@@ -143,10 +164,15 @@ def _code(path: Path, name: str) -> bytes | None:
 
 
 @functools.cache
-def _dictionary(path: Path) -> bytes | None:
-    return _read(path, DICTIONARY)
+def _codes(path: Path) -> dict[str, bytes]:
+    archive = _archive(path)
+    try:
+        return {} if archive is None else packed_codes(archive)
+    except (KeyError, ValueError, OSError, zipfile.BadZipFile, zlib.error):
+        return {}
 
 
+@functools.cache
 def _read(path: Path, name: str) -> bytes | None:
     try:
         archive = _archive(path)
@@ -164,10 +190,9 @@ def _names(path: Path, name: str) -> dict[str, str]:
     made_by, *lines = data.decode(errors="replace").split("\n")
     if made_by != same_anywhere("runtime")[0] or not _are_untouched(path):
         return {}
-    archive = _archive(path)
-    members = [] if archive is None else archive.namelist()
+    codes = list(_codes(path))
     parts = (line.split(" ", 1) for line in lines)
-    return {name: members[int(number)] for number, name in parts}
+    return {name: codes[int(number)] for number, name in parts if codes}
 
 
 def _are_untouched(path: Path) -> bool:

@@ -34,14 +34,18 @@ from treadle.runtime.cpu.matmul.tiles import FILL, PACKERS, Tile, most_rows
 from treadle.runtime.cpu.matmul.tiling import WIDE, WIDE_HEIGHT
 from treadle.runtime.cpu.pool_code import pool_text
 from treadle.runtime.cpu.shipped_code import (
+    CODES,
     DICTIONARY,
     FOLDER,
+    INDEX,
     LEVELS,
     archive_path,
+    code_name,
+    index_text,
     list_name,
     list_text,
-    member,
     packed,
+    packed_codes,
     unpacked,
 )
 from treadle.runtime.cpu.target import LLVM_OPTIONS, Target, named
@@ -111,7 +115,7 @@ class Level(NamedTuple):
     """What the archive of a level holds.
 
     Attributes:
-        texts: those whose code it has, by the members' names.
+        texts: those whose code it has, by the codes' names.
         lists: what modules are called, for each record of a processor (`shipped_code.list_name`).
     """
 
@@ -126,8 +130,8 @@ def written(level: str) -> Level:
     for cpu, features in PROCESSORS[level]:
         processor = dataclasses.replace(target, cpu=cpu, features=target.features | features)
         made = dict(texts(processor))
-        found.update((member(text), text) for text in made.values())
-        lists[list_name(processor)] = {name: member(text) for name, text in made.items()}
+        found.update((code_name(text), text) for text in made.values())
+        lists[list_name(processor)] = {name: code_name(text) for name, text in made.items()}
     return Level(dict(sorted(found.items())), lists)
 
 
@@ -157,15 +161,14 @@ def _write(path: Path, found: Level, target: Target) -> None:
             )
         )
     dictionary = _common(made)
-    members = list(found.texts)
-    others = {name: list_text(names, members).encode() for name, names in found.lists.items()}
-    others[DICTIONARY] = dictionary
+    codes = {n: packed(code, dictionary) for n, code in zip(found.texts, made, strict=True)}
+    others = {n: list_text(names, list(codes)).encode() for n, names in found.lists.items()}
+    others |= {DICTIONARY: dictionary, INDEX: index_text(codes).encode()}
     new = path.with_suffix(f".{os.getpid()}")
     try:
         with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             archive.comment = _VERSION
-            for name, code in zip(found.texts, made, strict=True):
-                archive.writestr(zipfile.ZipInfo(name, _OLDEST), packed(code, dictionary))
+            archive.writestr(zipfile.ZipInfo(CODES, _OLDEST), b"".join(codes.values()))
             for name, data in others.items():
                 archive.writestr(zipfile.ZipInfo(name, _OLDEST), data, zipfile.ZIP_DEFLATED)
         os.replace(new, path)
@@ -180,9 +183,8 @@ def _known(path: Path) -> dict[str, bytes]:
             if archive.comment != _VERSION:
                 return {}
             dictionary = archive.read(DICTIONARY)
-            codes = [m for m in archive.infolist() if m.compress_type == zipfile.ZIP_STORED]
-            return {m.filename: unpacked(archive.read(m), dictionary) for m in codes}
-    except (KeyError, OSError, zipfile.BadZipFile, zlib.error):
+            return {n: unpacked(data, dictionary) for n, data in packed_codes(archive).items()}
+    except (KeyError, ValueError, OSError, zipfile.BadZipFile, zlib.error):
         return {}
 
 
