@@ -15,7 +15,6 @@ import sys
 import time
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -35,18 +34,15 @@ from treadle.runtime.cpu.matmul.tiling import WIDE, WIDE_HEIGHT
 from treadle.runtime.cpu.pool_code import pool_text
 from treadle.runtime.cpu.shipped_code import (
     CODES,
-    DICTIONARY,
     FOLDER,
     INDEX,
     LEVELS,
     archive_path,
     code_name,
+    codes_of,
     index_text,
     list_name,
     list_text,
-    packed,
-    packed_codes,
-    unpacked,
 )
 from treadle.runtime.cpu.target import LLVM_OPTIONS, Target, named
 
@@ -72,8 +68,6 @@ PROCESSORS: dict[str, tuple[tuple[str, frozenset[str]], ...]] = {
 # What compiles the texts, which archives tell in their comment.
 _VERSION = " ".join([llvmlite.__version__, *LLVM_OPTIONS]).encode()
 _IMPORTING = 10 * 10**9  # nanoseconds in which this process has read the source files, at most
-_PIECE = 16  # bytes that are looked for in several codes
-_WINDOW = 1 << 15  # bytes before a place in which zlib finds those that it repeats
 _OLDEST = (1980, 1, 1, 0, 0, 0)  # of members: archives of the same code are the same bytes
 
 
@@ -160,16 +154,17 @@ def _write(path: Path, found: Level, target: Target) -> None:
                 found.texts.items(),
             )
         )
-    dictionary = _common(made)
-    codes = {n: packed(code, dictionary) for n, code in zip(found.texts, made, strict=True)}
-    others = {n: list_text(names, list(codes)).encode() for n, names in found.lists.items()}
-    others |= {DICTIONARY: dictionary, INDEX: index_text(codes).encode()}
+    pairs = zip(found.texts, made, strict=True)
+    codes = dict(
+        sorted(pairs, key=lambda pair: (len(pair[1]), pair[1]))
+    )  # like ones are neighbours
+    members = {n: list_text(names, list(codes)).encode() for n, names in found.lists.items()}
+    members |= {INDEX: index_text(codes).encode(), CODES: b"".join(codes.values())}
     new = path.with_suffix(f".{os.getpid()}")
     try:
         with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             archive.comment = _VERSION
-            archive.writestr(zipfile.ZipInfo(CODES, _OLDEST), b"".join(codes.values()))
-            for name, data in others.items():
+            for name, data in members.items():
                 archive.writestr(zipfile.ZipInfo(name, _OLDEST), data, zipfile.ZIP_DEFLATED)
         os.replace(new, path)
     finally:
@@ -182,26 +177,9 @@ def _known(path: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(path) as archive:
             if archive.comment != _VERSION:
                 return {}
-            dictionary = archive.read(DICTIONARY)
-            return {n: unpacked(data, dictionary) for n, data in packed_codes(archive).items()}
+            return codes_of(archive)
     except (KeyError, ValueError, OSError, zipfile.BadZipFile, zlib.error):
         return {}
-
-
-def _common(codes: list[bytes]) -> bytes:
-    """A dictionary for the compression of codes: those that have most of their bytes in common with
-    others, the best one last, where zlib finds it by the shortest distance."""
-    pieces = [{code[k : k + _PIECE] for k in range(0, len(code), 4)} for code in codes]
-    uses = Counter(piece for found in pieces for piece in found)
-
-    def shared(number: int) -> float:
-        return sum(uses[piece] - 1 for piece in pieces[number]) / max(1, len(codes[number]))
-
-    found = b""
-    for number in sorted(range(len(codes)), key=shared, reverse=True):
-        if len(found) + len(codes[number]) <= _WINDOW:
-            found = codes[number] + found
-    return found
 
 
 def _machine_code(text: str, target: Target) -> bytes:
