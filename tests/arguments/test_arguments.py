@@ -143,7 +143,6 @@ REFUSED = {
     "an integer beyond the range": lambda: td.constant([1, 2]) >= -(2**63),
     "unique elements of a matrix": lambda: td.unique(td.ones([2, 2])),
     "a condition that is no bool": lambda: td.cond(td.constant([5]), lambda: 1, lambda: 2),
-    "an assertion of an integer": lambda: td.Assert(td.constant([5]), []),
     "the inverse of integers": lambda: td.linalg.inv(td.constant([[1, 2], [3, 5]])),
     "random complex numbers": lambda: td.random.stateless_normal([2], [1, 2], dtype="complex64"),
     "a matrix as a shape": lambda: td.zeros(td.constant([[2, 3]])),
@@ -211,6 +210,15 @@ def test_refused_eagerly_as_in_graphs(name):
             call()
         kinds.append(type(found.value))
     assert issubclass(kinds[0], kinds[1]) or issubclass(kinds[1], kinds[0])
+
+
+def test_functions_refuse_the_assertion_of_an_integer_whose_truth_counts_eagerly():
+    """As TensorFlow does: eagerly it asks Python for the truth of a value."""
+    td.Assert(td.constant([5]), [])
+    with pytest.raises(td.errors.InvalidArgumentError):
+        td.Assert(td.constant([0]), [])
+    with pytest.raises((TypeError, ValueError)):
+        td.function(lambda: td.Assert(td.constant([5]), []), autograph=False)()
 
 
 @pytest.mark.parametrize("other", [set(), Random, {"a": 1}])
