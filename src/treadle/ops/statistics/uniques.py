@@ -32,15 +32,42 @@ def _infer_unique(x: TensorSpec, *, out_idx: DType) -> tuple[TensorSpec, TensorS
 def _eager_unique(x: NDArray, *, out_idx: DType) -> tuple[NDArray, NDArray, NDArray]:
     if x.ndim != 1:
         raise ValueError(f"a vector is expected, not a tensor of rank {x.ndim}")
-    # Each NaN is an element of its own, as none equals another.
-    _, first, places, counts = np.unique(
-        x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
-    )
+    first, places = _in_table(x) or _sorted(x)
     order = np.argsort(first)  # as they come, not by size
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     integers = out_idx.np_dtype
-    return x[first[order]], rank[places].astype(integers), counts[order].astype(integers)
+    idx = rank[places].astype(integers)
+    counts = np.bincount(idx, minlength=len(order)).astype(integers)
+    return x[first[order]], idx, counts
+
+
+_SPREAD = 4  # places of a table for each element, which are read faster than elements are sorted
+
+
+def _in_table(x: NDArray) -> tuple[NDArray, NDArray] | None:
+    """What `_sorted` gives, by a table of all integers of their range; None where that is wide."""
+    if x.dtype.kind not in "iu" or not len(x):
+        return None
+    least, most = int(x.min()), int(x.max())
+    if most - least >= max(_SPREAD * len(x), 256):
+        return None
+    differences = x - x.dtype.type(least)  # modulo 2**bits, so they are right without a sign
+    numbers = differences.view(f"u{x.dtype.itemsize}").astype(np.int64)
+    table = np.full(most - least + 1, -1)
+    table[numbers[::-1]] = np.arange(len(x))[::-1]  # of equal ones the first is written last
+    found = np.flatnonzero(table >= 0)
+    first = table[found]
+    table[found] = np.arange(len(found))
+    return first, table[numbers]
+
+
+def _sorted(x: NDArray) -> tuple[NDArray, NDArray]:
+    """Where each of the different elements comes first, by size, and for each element of the vector
+    which of them it is."""
+    # Each NaN is an element of its own, as none equals another.
+    _, first, places = np.unique(x, return_index=True, return_inverse=True, equal_nan=False)
+    return first, places
 
 
 # Compiled programs call NumPy: their number depends on the elements, which a sorted copy tells.
