@@ -155,9 +155,8 @@ def _write(path: Path, found: Level, target: Target) -> None:
             )
         )
     pairs = zip(found.texts, made, strict=True)
-    codes = dict(
-        sorted(pairs, key=lambda pair: (len(pair[1]), pair[1]))
-    )  # like ones are neighbours
+    # Those of one size are alike more often than others: zlib finds what neighbours share.
+    codes = dict(sorted(pairs, key=lambda pair: (len(pair[1]), pair[1])))
     members = {n: list_text(names, list(codes)).encode() for n, names in found.lists.items()}
     members |= {INDEX: index_text(codes).encode(), CODES: b"".join(codes.values())}
     new = path.with_suffix(f".{os.getpid()}")
