@@ -139,7 +139,7 @@ class Bound:
             keys.append(float)
             return NUMBER + "d"
         if kind is int:
-            if self.parameters.is_constant(number, leaf):
+            if not -(2**63) <= leaf < 2**63 or self.parameters.is_constant(number, leaf):
                 keys.append(leaf)
                 return STATIC
             keys.append(int)

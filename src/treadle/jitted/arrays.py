@@ -106,10 +106,13 @@ class Traced:
         raise self.no_value("converted to a Python complex")
 
     def __format__(self, spec: str) -> str:
-        return mark(self, spec) or format(repr(self), "")
+        told = mark(self, spec)
+        if told is None:
+            raise self.no_value("written as text")
+        return told
 
     def __str__(self) -> str:
-        return mark(self) or repr(self)
+        return format(self)
 
     def no_value(self, use: str) -> TypeError:
         """The error for a use that needs the elements during the trace."""

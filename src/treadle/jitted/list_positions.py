@@ -46,8 +46,11 @@ def element_at(values: Sequence[Any], index: Any) -> Any:
     first = values[0] if len(values) else None
     if first is None:
         raise IndexError(f"list index out of range: the list is empty{at(user_origin())}")
-    if type(first) in KINDS and any(v is not first for v in values):
-        return _one_of(values, index)
+    if type(first) in KINDS:
+        if any(v is not first for v in values):
+            return _one_of(values, index)
+        _check_position(index, len(values), "list index out of range")
+        return first  # itself: what is changed through it shows in all its places
     for value in values:
         try:
             nest.assert_same_structure(first, value)

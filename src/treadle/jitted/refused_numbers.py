@@ -90,6 +90,8 @@ def check(function: Any, numbers: Any) -> None:
         return
     if complex in map(kind_of, numbers) and function not in _DIVISIONS:
         return
+    if function is operator.pow:
+        _check_power(*numbers)
     for when, sample, text in REFUSED.get(function, ()):
         error = _error(function, sample or _divided_by_zero(numbers))
         caught = _is_caught(type(error))
@@ -99,6 +101,30 @@ def check(function: Any, numbers: Any) -> None:
         if refused is not False:
             text = (text or str(error)) + (_IN_TRY if caught else "")
             raise_unless(logical_not(_truth(refused)), Raised(type(error)(text), []))
+
+
+def _check_power(x: Any, y: Any) -> None:
+    """A power of ints is an int of 64 bits. Squares and cubes are products like others, which wrap
+    around."""
+    if kind_of(x) not in (bool, int) or kind_of(y) not in (bool, int):
+        return
+    most: Any
+    if type(y) is SymbolicNumber:
+        wrong = apply(math.pow, abs(apply(float, x)), apply(float, y)) > _MOST_INT
+    elif y <= _CUBE:
+        return
+    else:
+        most = int(_MOST_INT ** (1.0 / y))
+        while (most + 1) ** y < 2**63:
+            most += 1
+        wrong = abs(x) > most
+    if wrong is not False:
+        text = "a power of ints leaves the 64 bits that ints have in a jitted function: use floats"
+        raise_unless(logical_not(_truth(wrong)), Raised(OverflowError(text), []))
+
+
+_CUBE = 3
+_MOST_INT = 2.0**63 - 1024.0
 
 
 def is_refused(function: Any, error: str, numbers: Any) -> Any:

@@ -43,15 +43,19 @@ class StackedList(TracedSequence):
         columns: for each leaf the array of all elements'.
         scope: the branch or loop body in which it was made.
         is_part: whether its columns are parts of another list's, which has it as an element.
+        is_shared: whether it has, or is one of, lists of which one has two places (``[[0] * 3] *
+            2``): each place has elements of its own here, so they are only read.
         origin: the list that it is, for the one that a variable is in an iteration of a loop.
     """
 
-    __slots__ = ("columns", "element", "forms", "is_part", "items", "origin", "scope")
+    __slots__ = (
+        "columns", "element", "forms", "is_part", "is_shared", "items", "origin", "scope",
+    )  # fmt: skip
 
     def __init__(self, element: Any, forms: Sequence[Form], columns: Sequence[Array]) -> None:
         self.element, self.forms, self.columns = element, tuple(forms), list(columns)
         self.items: list[Any] | None = None  # once it is a list of Python's again
-        self.is_part = False
+        self.is_part = self.is_shared = False
         self.scope = scopes.innermost
         self.origin: StackedList = self
 
@@ -114,6 +118,12 @@ class StackedList(TracedSequence):
     # -- changes -----------------------------------------------------------------------------
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if self.is_shared:
+            raise ConcreteValueError(
+                "a list that is in another one at two places, as in [[0] * 3] * 2, changes at a "
+                "position that only the run knows: make the rows one by one, or use an array"
+                f"{at(user_origin())}"
+            )
         simple = self.items is None and not isinstance(index, slice)
         if simple and self._fits(value):
             for column, leaf in zip(self.columns, nest.flatten(value), strict=True):
@@ -251,6 +261,7 @@ def _built(like: StackedList, columns: list[Any]) -> Any:
         return _rows(like.element, rows)
     made = StackedList(like.element, like.forms, columns)
     made.scope, made.origin, made.is_part = like.scope, like.origin, like.is_part
+    made.is_shared = like.is_shared
     return made
 
 
