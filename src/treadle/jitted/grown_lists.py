@@ -35,7 +35,7 @@ from treadle.jitted.left import current
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.stacked_lists import StackedList, structure_key
 from treadle.jitted.storage import Storage, listed
-from treadle.jitted.written import traced
+from treadle.jitted.written import converted, traced
 from treadle.ops.collections import lists
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
@@ -259,6 +259,11 @@ class GrownList(TracedSequence):
 
     def reverse(self) -> None:
         self._changed(list_functions.turned)
+
+    def sort(self, *, key: Any = None, reverse: Any = False) -> None:
+        from treadle.jitted.sorting import sort  # which makes such lists itself
+
+        sort(self, converted(key), reverse)
 
     def index(self, value: Any, start: Any = 0) -> Any:
         return traced(list_functions.index, self, value, start)

@@ -45,7 +45,14 @@ from treadle.jitted.builtin_functions import (
 )
 from treadle.jitted.conversion import call
 from treadle.jitted.deques import method
-from treadle.jitted.foreseen import divides_by_zero, lacks_key, lacks_position, refuses
+from treadle.jitted.foreseen import (
+    divides_by_zero,
+    lacking_of,
+    lacks_key,
+    lacks_position,
+    refusal_of,
+    refuses,
+)
 from treadle.jitted.items import (
     attribute,
     get_item,
@@ -84,9 +91,9 @@ __all__ = [
     "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined",
     "divides_by_zero", "enumerate",
     "equal", "filter", "float", "for_stmt", "generator", "get_item", "if_exp", "if_stmt", "in_",
-    "int", "is_none", "is_truth", "item", "iter", "iterable", "lacks_key",
+    "int", "is_none", "is_truth", "item", "iter", "iterable", "lacking_of", "lacks_key",
     "lacks_position", "len", "list", "list_comp", "map", "max", "method", "min",
-    "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range", "refuses",
+    "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range", "refusal_of", "refuses",
     "reversed", "set_attribute_item", "set_item", "sorted", "sum", "trying", "tuple", "undefined",
     "update_attribute_item", "update_item", "while_stmt", "zip",
 ]  # fmt: skip

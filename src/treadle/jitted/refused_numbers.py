@@ -136,6 +136,15 @@ def is_refused(function: Any, error: str, numbers: Any) -> Any:
     return symbolic_number(found) if isinstance(found, Tensor) else found
 
 
+def text_of_refusal(function: Any, error: str, numbers: Any) -> str:
+    """What Python's function says where it refuses numbers with an error of a class."""
+    for _, sample, text in REFUSED.get(function, ()):
+        found = _error(function, sample or _divided_by_zero(numbers))
+        if type(found).__name__ == error:
+            return text or str(found)
+    return f"{function.__name__}() refuses the number"
+
+
 def _truth(value: Any) -> Any:
     return convert_to_tensor(value.tensor() if type(value) is SymbolicNumber else value)
 

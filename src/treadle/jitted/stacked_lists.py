@@ -28,6 +28,7 @@ from treadle.jitted.errors import ChangesLength, NotStaged
 from treadle.jitted.forms import ARRAY, NUMBER, Form, form_of
 from treadle.jitted.iteration import Counted
 from treadle.jitted.storage import Storage, scopes
+from treadle.jitted.written import converted
 from treadle.numpy_staging.dtypes import promoted
 from treadle.ops.shaping.joining import concat, stack
 
@@ -174,6 +175,11 @@ class StackedList(TracedSequence):
                 )
             found = self.items = list(self.counted().items())
         return found
+
+    def sort(self, *, key: Any = None, reverse: Any = False) -> None:
+        from treadle.jitted.sorting import sort  # which makes such lists itself
+
+        sort(self, converted(key), reverse)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(list, name):

@@ -18,3 +18,8 @@ def set_conversion(call: Callable[[Any], Any]) -> None:
 def traced(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """``function(*args, **options)``, converted."""
     return _conversion[0](function)(*args, **options)
+
+
+def converted(function: Any) -> Any:
+    """What is called in place of a function of the user's that is an argument."""
+    return None if function is None else _conversion[0](function)
