@@ -23,11 +23,13 @@ from treadle.jitted.arrays import (
 from treadle.jitted.branches import raise_in_branch
 from treadle.jitted.comprehensions import (
     Selected,
+    dict_comp,
     generator,
     known,
     list_comp,
     list_of,
     selected,
+    set_comp,
 )
 from treadle.jitted.conversion import call
 from treadle.jitted.forms import ARRAY, form_of, joined
@@ -280,4 +282,6 @@ def python_iterable(value: Any, why: str) -> Any:
     return iterable(value)
 
 
-__all__ = ["enumerate", "generator", "list_comp", "range", "reversed", "zip"]
+__all__ = [
+    "dict_comp", "enumerate", "generator", "list_comp", "range", "reversed", "set_comp", "zip",
+]  # fmt: skip

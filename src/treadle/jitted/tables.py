@@ -295,6 +295,13 @@ class Table(TracedSequence):
     def isdisjoint(self, other: Any) -> Any:
         return traced(table_functions.are_disjoint, self, _as_set(other))
 
+    def most_common(self, n: Any = None) -> Any:
+        """Of a `Counter`."""
+        return traced(table_functions.most_common, self, n)
+
+    def total(self) -> Any:
+        return traced(sum, self.values())
+
     def __getattr__(self, name: str) -> Any:
         kind = set if self.is_set else dict
         if name.startswith("__") or not hasattr(kind, name):
@@ -473,9 +480,17 @@ def set_of(keys: Any) -> Table:
     """``set(keys)`` of an array or list of which only the run knows the elements."""
     if isinstance(keys, Table):
         keys = keys.listed()
-    elements = keys if isinstance(keys, Array) else as_elements(keys)
-    table = Table.of([], Template(elements.dtype.type(0)), Template(True), True)
-    collected: Table = traced(table_functions.collected, table, elements)
+    if isinstance(keys, Array):
+        template = Template(keys.dtype.type(0))
+    elif isinstance(keys, GrownList):
+        template = keys.template
+    elif isinstance(keys, StackedList) and keys.items is None:
+        template = Template.of_stacked(keys)
+    else:
+        template = functools.reduce(Template.joined, map(Template, keys))
+        keys = GrownList.of(list(keys), template)
+    table = Table.of([], template, Template(True), True)
+    collected: Table = traced(table_functions.collected, table, keys)
     return collected
 
 

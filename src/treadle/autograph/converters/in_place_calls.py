@@ -6,8 +6,8 @@ Methods that only deques have become operators: such a deque is a list there.
 A call that changes a variable's object is marked with the variable (`may_change`): in a branch or
 loop this is an assignment to it, as is ``x.append(v)`` (`items`); in an operand that may not be
 evaluated both become statements (`sequencing`). Calls of methods that take a key, items of dicts
-and items at positions that the text does not tell are marked as `keyed`: they become operators
-(`expressions`).
+items at positions that the text does not tell, and comprehensions of dicts and sets are marked as
+`keyed`: they become operators (`expressions`).
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ def mark_changes(root: Any) -> None:
     for node in walk(root):
         if isinstance(node, gast.Subscript):
             node.keyed = not _is_fixed(node.slice) or getattr(node.value, "id", None) in dicts
+        if isinstance(node, gast.SetComp | gast.DictComp) and len(node.generators) == 1:
+            node.keyed = True
         if isinstance(node, gast.Call):
             owner = _changed(node)
             if isinstance(owner, gast.Name):
