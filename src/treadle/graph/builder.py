@@ -297,10 +297,6 @@ class GraphBuilder:
             )
         return evaluate(tensor)
 
-    def tensor_of(self, value: Value) -> SymbolicTensor:
-        """The tensor of a value of the region that was computed without one."""
-        return self._symbolic(value, None if value.node is None else value.node.origin)
-
     def _symbolic(self, value: Value, origin: Origin | None) -> SymbolicTensor:
         if not value.spec.has_rank and type(value.spec) is TensorSpec:
             raise ValueError(

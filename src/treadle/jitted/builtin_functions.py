@@ -32,9 +32,8 @@ from treadle.jitted.comprehensions import (
     set_comp,
 )
 from treadle.jitted.conversion import call
-from treadle.jitted.forms import ARRAY, form_of, joined
+from treadle.jitted.forms import form_of, joined
 from treadle.jitted.iteration import Counted, as_counted, enumerate, range, reversed, zip
-from treadle.jitted.making import array
 from treadle.jitted.operations import call_function
 from treadle.jitted.records import Record, Records
 from treadle.jitted.refused_numbers import check

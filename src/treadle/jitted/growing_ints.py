@@ -1,11 +1,12 @@
 """Python ints that a loop multiplies again and again: where they leave 64 bits, the program raises.
 
-Python's ints have any size, those of a program 64 bits. A loop that adds a number per iteration does
-not get far in a lifetime, but one whose ints grow by a factor, as factorials, powers and Fibonacci
-numbers do, leaves 64 bits after some dozens of iterations. Such a loop has a cycle of operations
-from one iteration to the next that are linear, of which one multiplies, or adds two numbers of the
-cycle. There the program asks whether the result is the true one. A remainder, mask or division ends
-a cycle: ``seed = (a * seed + c) % m`` wraps around in silence only beyond its first operations.
+Python's ints have any size, those of a program 64 bits. A loop that adds a number in each iteration
+does not get far in a lifetime, but one whose ints grow by a factor, as factorials, powers and
+Fibonacci numbers do, leaves 64 bits after some dozens of iterations. Such a loop has a cycle of
+linear operations from one iteration to the next, of which one multiplies, or adds two numbers of
+the cycle. There the program asks whether the result is the true one, and carries the answer: it
+raises where a next iteration, or what is behind the loop, takes a number that is not. A remainder,
+mask or division ends a cycle: ``seed = (a * seed + c) % m`` is not asked.
 """
 
 from __future__ import annotations

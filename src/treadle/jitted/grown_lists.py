@@ -30,6 +30,7 @@ from treadle.jitted.arrays import (
 from treadle.jitted.chosen_lists import ChosenItems
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, ListPart, form_of, joined
+from treadle.jitted.handed_out import handed_out, put_in, taken
 from treadle.jitted.iteration import Counted
 from treadle.jitted.left import current
 from treadle.jitted.optional_values import MaybeNone
@@ -92,6 +93,7 @@ class Template:
         if any(f.dtype is not w.dtype for f, w in zip(self.forms, wide.forms, strict=True)):
             raise self.unlike(value)
         check_kept(leaves)
+        put_in(value)
         for leaf in leaves:
             if isinstance(leaf, Array):
                 listed.storages.update(leaf.storage.roots())
@@ -191,7 +193,7 @@ class GrownList(TracedSequence):
             _element(form, lists.list_get(part.tensor, position))
             for form, part in zip(self.template.forms, self.parts, strict=True)
         ]
-        return nest.pack(self.template.element, leaves)
+        return handed_out(nest.pack(self.template.element, leaves))
 
     def __getitem__(self, key: Any) -> Any:
         return self.stacked()[key] if isinstance(key, slice) else self.at(key)
@@ -234,8 +236,8 @@ class GrownList(TracedSequence):
 
     def pop(self, *index: Any) -> Any:
         if index and not (type(index[0]) is int and index[0] == -1):
-            return self._changed(list_functions.popped, *index)
-        last = self.at(-1)
+            return taken(self._changed(list_functions.popped, *index))
+        last = taken(self.at(-1))
         size = self.length - 1
         self.parts = [
             ListPart(lists.list_truncate(part.tensor, unwrapped_bound(size))) for part in self.parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.chosen_lists import ChosenItems
 from treadle.jitted.chosen_texts import ChosenText
+from treadle.jitted.handed_out import is_copy
 from treadle.jitted.list_positions import element_at, part_of, set_element
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.rows import NeedsRows, check_rows
@@ -62,7 +63,7 @@ def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
         return target
     if isinstance(key, Path):
         try:
-            set_item(functools.reduce(get_item, key[:-1], target), key[-1], value)
+            _set_inner(target, key, value)
         except NeedsRows as problem:
             raise problem.wants(value) from None
         return target
@@ -86,6 +87,20 @@ def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
         return python_operators.set_item(target, key, value)
     target[key] = value
     return target
+
+
+def _set_inner(target: Any, path: Sequence[Any], value: Any) -> None:
+    """``target[i][j] = value``; a copy of an element of a list of the graph is put back."""
+    holders = [target]
+    for key in path[:-1]:
+        holders.append(get_item(holders[-1], key))
+    for holder, key in zip(reversed(holders), reversed(path), strict=True):
+        if not is_copy(holder):
+            set_item(holder, key, value)
+            return
+        changed = holder.copy()
+        set_item(changed, key, value)
+        value = changed
 
 
 def _check_container(target: Any, key: Any, value: Any) -> None:
@@ -114,6 +129,7 @@ def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Any = Non
             number = _first(problem.owner)
             raise problem.wants(_UPDATES[symbol](number, value)) from None
         last = key[-1]
+    inner = is_copy(holder)
     is_number = not getattr(value, "ndim", 0)
     if isinstance(holder, Array) and _is_mask(last) and symbol in _MASKED and is_number:
         # Nothing needs to be brought together: elements that are false keep their value.
@@ -127,6 +143,8 @@ def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Any = Non
         old = old_value(holder, last) if keyed else get_item(holder, last)
     except NeedsRows as problem:
         raise problem.wants(_UPDATES[symbol](_first(problem.owner), value)) from None
+    if inner:
+        return set_item(target, key, _UPDATES[symbol](old, value))
     made = set_item(holder, last, _UPDATES[symbol](old, value))
     return made if holder is target else target
 

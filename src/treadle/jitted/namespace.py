@@ -282,7 +282,7 @@ class _SetType(type):
 
 
 class _DictType(type):
-    """``dict``: called with pairs of which only the run knows the keys it makes one of the graph."""
+    """``dict``: called with pairs whose keys only the run knows it makes one of the graph."""
 
     def __call__(cls, *pairs: Any, **entries: Any) -> Any:
         if pairs and isinstance(pairs[0], Table):
@@ -311,12 +311,12 @@ class _CounterType(type):
             return collections.Counter(*iterable, **counts)
         made = traced(table_functions.counts_of, source)
         if isinstance(made, Table):
-            made.default = 0
+            made.default, made.is_counter = 0, True
         return made
 
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, collections.Counter) or (
-            isinstance(value, Table) and value.default == 0
+            isinstance(value, Table) and value.is_counter
         )
 
 

@@ -35,6 +35,7 @@ from treadle.jitted.statements import for_stmt, if_exp, truth
 from treadle.jitted.storage import Storage, scopes
 from treadle.jitted.tables import is_outermost
 from treadle.jitted.written import traced
+from treadle.ops.shaping.joining import stack
 
 Key = Callable[[Any], Any]
 
@@ -71,7 +72,9 @@ def _stacked(source: Any) -> StackedList:
     if not values:
         raise NotStaged(f"an empty list is put in order{at(user_origin())}")
     template = functools.reduce(Template.joined, map(Template, values))
-    return GrownList.of(values, template).stacked()
+    rows = [template.tensors(value) for value in values]
+    columns = [Array(Storage(stack(column))) for column in zip(*rows, strict=True)]
+    return StackedList(template.element, template.forms, columns)
 
 
 def _order(keys: StackedList, reverse: bool) -> Array:

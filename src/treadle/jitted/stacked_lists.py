@@ -26,6 +26,7 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.errors import ChangesLength, NotStaged
 from treadle.jitted.forms import ARRAY, NUMBER, Form, form_of
+from treadle.jitted.handed_out import handed_out, taken
 from treadle.jitted.iteration import Counted
 from treadle.jitted.storage import Storage, scopes
 from treadle.jitted.written import converted
@@ -80,7 +81,7 @@ class StackedList(TracedSequence):
             column[index] if form.kind == ARRAY else form.value(column[index].tensor)
             for form, column in zip(self.forms, self.columns, strict=True)
         ]
-        return nest.pack(self.element, leaves)
+        return handed_out(nest.pack(self.element, leaves))
 
     def __getitem__(self, key: Any) -> Any:
         if self.items is not None:
@@ -173,7 +174,7 @@ class StackedList(TracedSequence):
                     "a list that a comprehension made changes in a branch or loop that depends on "
                     f"array values: make it an array{at(user_origin())}",
                 )
-            found = self.items = list(self.counted().items())
+            found = self.items = [taken(element) for element in self.counted().items()]
         return found
 
     def sort(self, *, key: Any = None, reverse: Any = False) -> None:

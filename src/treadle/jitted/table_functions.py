@@ -175,7 +175,7 @@ def difference(first: Any, second: Any) -> Any:
 
 def dict_of(source: Any, key: Any, value: Any, holds: Any) -> Any:
     """The entries of the items of a source that hold."""
-    made = {}
+    made: dict[Any, Any] = {}
     for item in source:
         if holds(item):
             made[key(item)] = value(item)
@@ -192,7 +192,7 @@ def set_of(source: Any, element: Any, holds: Any) -> Any:
 
 def counts_of(source: Any) -> Any:
     """How often each item comes."""
-    made = {}
+    made: dict[Any, Any] = {}
     for item in source:
         made[item] = made.get(item, 0) + 1
     return made

@@ -48,18 +48,20 @@ class Table(TracedSequence):
         count: the number of entries that are there.
         is_set: whether it is a set.
         default: the value that a key begins with, of a `defaultdict` or `Counter`; else None.
+        is_counter: whether it is a `Counter`, which has 0 for a key that is not there.
         origin: the table that it is, for the one that a variable is in an iteration of a loop.
         latest: of an origin, what branches and loops have made of it (`left`).
     """
 
     __slots__ = (
-        "alive", "count", "default", "hashes", "is_set", "keys_", "latest", "origin", "slots",
-        "values_",
+        "alive", "count", "default", "hashes", "is_counter", "is_set", "keys_", "latest",
+        "origin", "slots", "values_",
     )  # fmt: skip
 
     def __init__(self, is_set: bool, parts: Sequence[Any], origin: Table | None = None) -> None:
         self.is_set, self.origin, self.latest = is_set, origin or self, self
         self.default: Any = None if origin is None else origin.default
+        self.is_counter: bool = origin is not None and origin.is_counter
         self._take(parts)
 
     @classmethod
@@ -158,6 +160,8 @@ class Table(TracedSequence):
         return self[key] if self.default is None else self.get(key, self.default)
 
     def __getitem__(self, key: Any) -> Any:
+        if self.is_counter:
+            return self.get(key, 0)
         own, hashed = self._key(key)
         parts = self.keys_, self.values_, self.alive, self.slots
         return traced(table_functions.value_of, *parts, own, hashed)
@@ -394,7 +398,7 @@ class NeedsTable(BecomesOther):
             filled: Table = traced(
                 table_functions.filled, made, self.owner.keys(), self.owner.values()
             )
-            filled.default = self.owner.default
+            filled.default, filled.is_counter = self.owner.default, self.owner.is_counter
             return filled
         is_set = isinstance(self.owner, set | frozenset)
         pairs = [(k, True) for k in self.owner] if is_set else list(self.owner.items())
@@ -404,7 +408,7 @@ class NeedsTable(BecomesOther):
         held += [] if default is None else [Template(default)]
         value = functools.reduce(Template.joined, held)
         made = Table.of(pairs, key, value, is_set)
-        made.default = default
+        made.default, made.is_counter = default, isinstance(self.owner, collections.Counter)
         return made
 
 

@@ -12,8 +12,8 @@ b]``                             flat=True)``
 ===============================  =================================================================
 
 In functions of ``td.jit``, whose dicts and sets may have keys that only the run knows, those over
-one iterable become ``ag__.set_comp(lambda x: f(x), xs)`` and ``ag__.dict_comp(lambda x: k, lambda x:
-v, xs)``.
+one iterable become ``ag__.set_comp(lambda x: f(x), xs)`` and ``ag__.dict_comp(lambda x: k,
+lambda x: v, xs)``.
 
 Expressions that evidently are Python's, or that no lambda can stand for, are left as they are.
 """
