@@ -21,6 +21,7 @@ from treadle.jitted.arrays import (
     number_of,
 )
 from treadle.jitted.branches import raise_in_branch
+from treadle.jitted.chosen_texts import ChosenText
 from treadle.jitted.comprehensions import (
     Selected,
     dict_comp,
@@ -82,6 +83,8 @@ def len(value: Any) -> Any:
         return value.length
     if isinstance(value, Records) and not isinstance(value, Record):
         return number_of(value.dims[0])
+    if isinstance(value, ChosenText):
+        return value.of_each(builtins.len)
     if isinstance(value, Counted):
         return extreme(builtins.max, 0, value.length) if value.size is None else value.size
     return builtins.len(value)

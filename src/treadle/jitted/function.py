@@ -45,7 +45,7 @@ from treadle.jitted.random_numbers import GENERATORS
 from treadle.jitted.reports import CHANGED, advise, describe
 from treadle.jitted.results import Results, collect
 from treadle.jitted.storage import Storage, assign_states, own_trace, recursion
-from treadle.ops.control.marks import printed_marks
+from treadle.ops.control.marks import RaisesAlways, printed_marks
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import symbolic_number
 from treadle.ops.state import Variable
@@ -99,6 +99,8 @@ class Jitted:
                     return self(*args, **kwargs)
             plan.concrete.was_called = True
             return self._run(plan, bound)
+        except RaisesAlways:  # Python knows the text
+            return self.python_function(*args, **kwargs)
         except Exception as error:
             show_user_frames(error)
             raise

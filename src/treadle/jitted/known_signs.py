@@ -7,6 +7,7 @@ where they stay within 64 bits for all operands that there can be.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ def _size(a: Interval) -> Interval:
 _ALWAYS = frozenset({"abs", "exp", "sqrt", "square"})
 _FROM_ALL = frozenset({"add", "cast", "divide", "maximum", "minimum", "multiply", "pow", "where"})
 # Operations on ints: the interval of the result, as far as it does not wrap around.
-_OF_INTS: dict[str, Any] = {
+_OF_INTS: dict[str, Callable[..., Interval]] = {
     "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
     "subtract": lambda a, b: (a[0] - b[1], a[1] - b[0]),
     "multiply": _product,

@@ -299,7 +299,7 @@ class _DictType(type):
         return getattr(dict, name)
 
     def __getitem__(cls, key: Any) -> Any:
-        return dict[key]
+        return types.GenericAlias(dict, key)
 
 
 class _CounterType(type):

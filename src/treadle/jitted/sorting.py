@@ -106,7 +106,7 @@ def sort(owner: Any, key: Key | None, reverse: Any) -> None:
         for column, new in zip(owner.columns, made.columns, strict=True):
             column[...] = new
         return
-    held = owner.items if isinstance(owner, StackedList) else owner
+    held: Any = owner.items if isinstance(owner, StackedList) else owner
     if scopes.open and not is_outermost(held):
         raise NeedsList(held, functools.reduce(Template.joined, map(Template, held)))
     held[:] = list(in_order(held, key, reverse))

@@ -57,6 +57,7 @@ from treadle.jitted.tables import (
     is_outermost,
     opened,
 )
+from treadle.ops.control.marks import RaisesAlways
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.logic import logical_not
@@ -73,7 +74,8 @@ State = tuple[Any, ...]
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 # A body that needs a value which only the run has raises one of these: the loop stays Python's.
 UNSTAGED = (
-    ConcreteValueError, ValueNeededError, NotStaged, errors.OperatorNotAllowedInGraphError,
+    ConcreteValueError, ValueNeededError, NotStaged, RaisesAlways,
+    errors.OperatorNotAllowedInGraphError,
 )  # fmt: skip
 # What a variable is that only the first iteration gives a value, as far as a trace of any iteration
 # can tell.

@@ -34,7 +34,7 @@ _VIEWS = frozenset({"items", "keys", "values"})
 _DICTS = frozenset({"Counter", "Dict", "OrderedDict", "defaultdict", "dict"})
 _FUNCTIONS = frozenset({
     "heapify", "heappop", "heappush", "heappushpop", "heapreplace",
-    "insort", "insort_left", "insort_right",
+    "insort", "insort_left", "insort_right", "shuffle",
 })  # fmt: skip
 
 

@@ -365,7 +365,7 @@ _RECORDS = [
     Operation("conjugate", operator.methodcaller("conjugate"), lambda a: _complex("conj", a)),
 ]  # fmt: skip
 SELECT = next(r for r in _RECORDS if r.python is _chosen)
-SUM = _RECORDS[0]
+SUM, PRODUCT = _RECORDS[0], _RECORDS[2]
 REAL, IMAG, CONJUGATE = _RECORDS[-3:]
 
 
