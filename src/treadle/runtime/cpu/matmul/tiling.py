@@ -585,9 +585,9 @@ def _by_rows(product: Product, grid: tuple[int, Dim], pack_a: bool, target: Targ
         tall_rows = TALL_TILES * most_rows(target, 2)
         if isinstance(m, int) and isinstance(n, int) and m >= max(2 * n, tall_rows):
             return True
-        rows, columns = _imbalance(tiles), _imbalance(panels)
+        rows, columns = _imbalance(_evened(tiles)), _imbalance(panels)
         if waits_for_lines(product, target):
-            return tiles > 1 and _imbalance(_evened(tiles)) <= columns
+            return tiles > 1 and rows <= columns
         return rows < columns or (pack_a and rows == columns)
     return isinstance(product.n, int) and product.n < 8 * target.tuning.lanes
 
