@@ -1,7 +1,7 @@
 """What processors of one family have in common, beside the caches that the system tells of.
 
-The numbers of AMD Zen 5, Zen 4 and Zen 3 and of Intel's servers are those that benchmarks led to there;
-the others' are from their makers' manuals where these tell, and theirs otherwise.
+The numbers of AMD Zen 5, Zen 4 and Zen 3 and of Intel's servers are those that benchmarks led to
+there; the others' are from their makers' manuals where these tell, and theirs otherwise.
 """
 
 from __future__ import annotations
