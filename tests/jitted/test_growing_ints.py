@@ -155,12 +155,25 @@ def test_ints_of_more_than_64_bits_are_constants():
 
 def test_the_root_of_an_int_that_wrapped_around_is_an_error():
     @td.jit
+    def root(x):
+        found = 0.0
+        for v in x:
+            found = math.sqrt(int(v) * int(v))
+        return found
+
+    assert root(np.array([5] * 20 + [3])) == 3.0
+    with pytest.raises(ValueError, match="math domain"):
+        root(np.array([5] * 20 + [3037000500]))
+
+
+def test_products_outside_of_loops():
+    @td.jit
     def root(a, b):
         return math.sqrt(a * a + b * b)
 
     assert root(3, 4) == 5.0
     assert root(5, 12) == 13.0
-    with pytest.raises(ValueError, match="math domain"):
+    with pytest.raises(OverflowError, match="product"):
         root(3037000500, 3)
 
 

@@ -725,7 +725,9 @@ def as_number(scalar: Any) -> Any:
             )
         tensor = reshaping.reshape_to(tensor, ())
     wide = {"f": dtypes.float64, "c": dtypes.complex128, "b": dtypes.bool}
-    return symbolic_number(cast(tensor, wide.get(tensor.dtype.kind, dtypes.int64)))
+    number = cast(tensor, wide.get(tensor.dtype.kind, dtypes.int64))
+    is_narrow = tensor.dtype.kind in "iu" and tensor.dtype.size < 8
+    return symbolic_number(number, (tensor.dtype.min, tensor.dtype.max) if is_narrow else None)
 
 
 def element_of(value: Any, dtype: Any) -> Tensor:

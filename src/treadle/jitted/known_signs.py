@@ -25,8 +25,9 @@ def is_never_negative(number: Any) -> bool:
     """Whether a number is known to be zero or more, or a NaN."""
     if type(number) is not SymbolicNumber:
         return bool(number >= 0)
-    if number.interval is not None and _holds(number.interval, INT64):
-        return number.interval[0] >= 0
+    known = number.interval
+    if known is not None and known[0] >= 0 and _holds(known, INT64):
+        return True
     value = getattr(number.tensor(), "value", None)
     return isinstance(value, Value) and _Search().is_never_negative(value, _DEEPEST)
 

@@ -486,12 +486,14 @@ def _poured(old: Any, new: Any) -> Any:
     """`new` in the lists and dicts of `old`, which now hold the new values."""
     if isinstance(old, MaybeNone) and isinstance(new, MaybeNone):
         return MaybeNone(new.present, _poured(old.value, new.value))
-    if type(old) is not type(new) or type(old) not in (list, dict, tuple):
+    if type(old) is not type(new) or not isinstance(old, list | dict | tuple):
         return new
-    if type(old) is dict:
+    if isinstance(old, dict):
         for key, value in new.items():
             old[key] = _poured(old[key], value)
         return old
+    if type(old) not in (list, tuple):
+        return new
     if len(old) != len(new):
         return new
     parts = [_poured(x, y) for x, y in zip(old, new, strict=True)]

@@ -7,7 +7,6 @@ stand-ins, and ndarrays, whose elements are read when the program runs.
 
 from __future__ import annotations
 
-import collections
 import functools
 import itertools
 import math
@@ -23,14 +22,12 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.jitted import (
     array_functions,
-    comprehensions,
     iteration,
     joining,
     making,
     math_functions,
     mutation,
     ordered_lists,
-    table_functions,
 )
 from treadle.jitted.arrays import (
     Array,
@@ -47,7 +44,6 @@ from treadle.jitted.printing import printed
 from treadle.jitted.random_numbers import CONSTRUCTORS, GENERATORS, Drawing, drawing
 from treadle.jitted.refused_numbers import check
 from treadle.jitted.storage import captured_storage
-from treadle.jitted.tables import Table, set_of
 from treadle.jitted.written import traced
 from treadle.numpy_staging import ufuncs
 from treadle.numpy_staging.dtypes import as_array
@@ -265,91 +261,6 @@ class _TypeType(type):
         return isinstance(value, type)
 
 
-class _SetType(type):
-    """``set`` and ``frozenset``: called with values of the run they make one of the graph."""
-
-    def __call__(cls, *iterable: Any) -> Any:
-        source = _listed(iterable[0]) if iterable else ()
-        kind: Any = frozenset if cls.__name__ == "frozenset" else set
-        return set_of(source) if is_traced(source) else kind(source)
-
-    def __instancecheck__(cls, value: Any) -> bool:
-        kind: Any = frozenset if cls.__name__ == "frozenset" else set
-        return isinstance(value, kind) or (isinstance(value, Table) and value.is_set)
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(set, name)
-
-
-class _DictType(type):
-    """``dict``: called with pairs whose keys only the run knows it makes one of the graph."""
-
-    def __call__(cls, *pairs: Any, **entries: Any) -> Any:
-        if pairs and isinstance(pairs[0], Table):
-            return pairs[0].copy()
-        source = _listed(pairs[0]) if pairs and not isinstance(pairs[0], dict) else None
-        if source is not None and not entries and _have_traced_keys(source):
-            return traced(table_functions.dict_of, source, _first, _second, _always)
-        return dict(*pairs, **entries)
-
-    def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, dict) or (isinstance(value, Table) and not value.is_set)
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(dict, name)
-
-    def __getitem__(cls, key: Any) -> Any:
-        return types.GenericAlias(dict, key)
-
-
-class _CounterType(type):
-    """``collections.Counter``, of what only the run knows."""
-
-    def __call__(cls, *iterable: Any, **counts: Any) -> Any:
-        source = _listed(iterable[0]) if iterable else None
-        if source is None or counts or isinstance(source, dict) or not is_traced(source):
-            return collections.Counter(*iterable, **counts)
-        made = traced(table_functions.counts_of, source)
-        if isinstance(made, Table):
-            made.default, made.is_counter = 0, True
-        return made
-
-    def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, collections.Counter) or (
-            isinstance(value, Table) and value.is_counter
-        )
-
-
-def _listed(source: Any) -> Any:
-    """What an iterable gives, once: a list, or what the graph has by position."""
-    if isinstance(source, comprehensions.Selected):
-        return comprehensions.selected(source)
-    if isinstance(source, Array | TracedSequence | dict | str):
-        return source
-    counted = iteration.as_counted(source)
-    if counted is not None:
-        return comprehensions.list_of(counted)
-    return list(source)
-
-
-def _have_traced_keys(source: Any) -> bool:
-    if isinstance(source, TracedSequence):
-        return True
-    return isinstance(source, list) and any(is_traced(_first(pair)) for pair in source)
-
-
-def _first(pair: Any) -> Any:
-    return pair[0]
-
-
-def _second(pair: Any) -> Any:
-    return pair[1]
-
-
-def _always(pair: Any) -> bool:
-    return True
-
-
 def _round(number: Any, ndigits: Any = None) -> Any:
     """``round``; of Python's floats to decimals that are known while tracing."""
     plain = as_number(number) if type(number) is SymbolicNumber else number
@@ -370,11 +281,13 @@ _BUILTINS: dict[str, Any] = {
     "round": _round,
     "complex": type.__new__(_ComplexType, "complex", (), {"dtype": np.dtype(complex)}),
     "print": printed,
-    "dict": type.__new__(_DictType, "dict", (), {}),
-    "frozenset": type.__new__(_SetType, "frozenset", (), {}),
-    "set": type.__new__(_SetType, "set", (), {}),
     "type": type.__new__(_TypeType, "type", (), {}),
 }
+
+
+def add_builtin(name: str, made: Any) -> None:
+    """Have jitted functions find `made` by the name of one of Python's own."""
+    _BUILTINS[name] = made
 
 
 class _TypedDict(dict[Any, Any]):
@@ -450,8 +363,6 @@ class _Grid:
         return function_of(np.concatenate)([function_of(np.atleast_1d)(i) for i in items])
 
 
-add_stand_in(collections.Counter, type.__new__(_CounterType, "Counter", (), {}))
-
 for _constructor, _made in CONSTRUCTORS.items():
     add_stand_in(_constructor, _made)
 
@@ -497,4 +408,7 @@ def real(value: Any) -> Any:
     return value.type if isinstance(value, ScalarType) else value
 
 
-__all__ = ["Globals", "Namespace", "ScalarType", "Ufunc", "add_stand_in", "function_of", "stand_in"]
+__all__ = [
+    "Globals", "Namespace", "ScalarType", "Ufunc", "add_builtin", "add_stand_in", "function_of",
+    "stand_in",
+]  # fmt: skip

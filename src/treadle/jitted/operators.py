@@ -16,6 +16,7 @@ from treadle.autograph.operators.outer import outer
 from treadle.autograph.operators.paths import path
 from treadle.autograph.operators.places import item
 from treadle.autograph.operators.undefined import defined, undefined
+from treadle.jitted import keyed_types
 from treadle.jitted.builtin_functions import (
     abs,
     all,
@@ -82,6 +83,7 @@ from treadle.jitted.statements import (
 )
 
 add_stand_in(operator.getitem, get_item)
+assert keyed_types  # registers what it has
 
 
 def __getattr__(name: str) -> Any:

@@ -34,7 +34,7 @@ from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.statements import for_stmt, if_exp, truth
 from treadle.jitted.storage import Storage, scopes
 from treadle.jitted.tables import is_outermost
-from treadle.jitted.written import traced
+from treadle.jitted.written import set_sort, traced
 from treadle.ops.shaping.joining import stack
 
 Key = Callable[[Any], Any]
@@ -167,3 +167,5 @@ def _check_any(counted: Counted, of: str) -> None:
 
 
 _FEW = 16  # elements that are compared one by one
+
+set_sort(sort)

@@ -29,7 +29,7 @@ from treadle.jitted.forms import ARRAY, NUMBER, Form, form_of
 from treadle.jitted.handed_out import handed_out, taken
 from treadle.jitted.iteration import Counted
 from treadle.jitted.storage import Storage, scopes
-from treadle.jitted.written import converted
+from treadle.jitted.written import put_in_order
 from treadle.numpy_staging.dtypes import promoted
 from treadle.ops.shaping.joining import concat, stack
 
@@ -178,9 +178,7 @@ class StackedList(TracedSequence):
         return found
 
     def sort(self, *, key: Any = None, reverse: Any = False) -> None:
-        from treadle.jitted.sorting import sort  # which makes such lists itself
-
-        sort(self, converted(key), reverse)
+        put_in_order(self, key, reverse)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(list, name):
@@ -291,7 +289,8 @@ def structure_key(element: Any) -> Any:
     if isinstance(element, StackedList):
         return "stacked", structure_key(element.element), element.forms
     inner = nest.children(element)
-    return inner and (type(element), tuple((key, structure_key(part)) for key, part in inner))
+    own = type(element), id(getattr(element, "pool", None))  # rows of one pool are alike
+    return inner and (own, tuple((key, structure_key(part)) for key, part in inner))
 
 
 nest.register_node(

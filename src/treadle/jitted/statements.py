@@ -48,6 +48,7 @@ from treadle.jitted.left import (
 )
 from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
+from treadle.jitted.pools import NeedsPool, needs_pool
 from treadle.jitted.storage import scopes
 from treadle.jitted.tables import (
     Table,
@@ -330,6 +331,9 @@ def if_stmt(
     except Grows as problem:
         owner, template = problem.owner, problem.template
         if not any(value is owner for value in state):
+            for holder in state:
+                if type(holder) is list and any(v is owner for v in holder) and needs_pool(holder):
+                    raise NeedsPool(holder) from None
             raise
     check_names(state, owner)
     grown = GrownList.of(owner, template)

@@ -23,7 +23,7 @@ from treadle.jitted.arrays import Array, TracedSequence, is_traced
 from treadle.jitted.becoming import BecomesOther
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import Form, ListPart
-from treadle.jitted.grown_lists import GrownList, Template
+from treadle.jitted.grown_lists import GrownList, Template, templates
 from treadle.jitted.iteration import Counted
 from treadle.jitted.key_hashes import hash_of, hashes_of
 from treadle.jitted.left import current, leave
@@ -51,15 +51,18 @@ class Table(TracedSequence):
         is_counter: whether it is a `Counter`, which has 0 for a key that is not there.
         origin: the table that it is, for the one that a variable is in an iteration of a loop.
         latest: of an origin, what branches and loops have made of it (`left`).
+        scope: the branch or body in which this object was made, and may change.
+        missed: of an origin, says where a key may have been missed.
     """
 
     __slots__ = (
         "alive", "count", "default", "hashes", "is_counter", "is_set", "keys_", "latest",
-        "origin", "slots", "values_",
+        "missed", "origin", "scope", "slots", "values_",
     )  # fmt: skip
 
     def __init__(self, is_set: bool, parts: Sequence[Any], origin: Table | None = None) -> None:
         self.is_set, self.origin, self.latest = is_set, origin or self, self
+        self.scope, self.missed = scopes.innermost, ""
         self.default: Any = None if origin is None else origin.default
         self.is_counter: bool = origin is not None and origin.is_counter
         self._take(parts)
@@ -110,7 +113,21 @@ class Table(TracedSequence):
 
     @property
     def length(self) -> Any:
+        self._check_missed()
         return self.count
+
+    def note_missed(self) -> None:
+        """A ``defaultdict(list)`` was read where it cannot get the key, as Python's would: asking
+        which keys it has would be wrong from now on."""
+        self.origin.missed = at(user_origin())
+
+    def _check_missed(self) -> None:
+        if self.origin.missed:
+            raise NotStaged(
+                "The keys of a defaultdict(list) are asked for, which may have got one where it "
+                f"was read, in a branch or loop that does not change it{self.origin.missed}: read "
+                f"it with .get(key, []) there{at(user_origin())}"
+            )
 
     def copy(self) -> Table:
         return Table(self.is_set, self._copies())
@@ -152,6 +169,7 @@ class Table(TracedSequence):
 
     def holds(self, key: Any) -> Any:
         """``key in table``."""
+        self._check_missed()
         own, hashed = self._key(key)
         return traced(table_functions.found, self.keys_, self.alive, self.slots, own, hashed) >= 0
 
@@ -173,6 +191,7 @@ class Table(TracedSequence):
 
     def _living(self, values: GrownList) -> Any:
         """The entries of a list that are there."""
+        self._check_missed()
         empty = GrownList.of([], values.template)
         return traced(table_functions.living, values, self.alive, empty)
 
@@ -184,7 +203,7 @@ class Table(TracedSequence):
 
     def readable(self) -> Any:
         keys = self.keys().stacked()
-        return DictOf([keys] if self.is_set else [keys, self.values().stacked()])
+        return DictOf([keys] if self.is_set else [keys, self.values().readable()])
 
     def array(self) -> Array:
         made: Array = self.keys().array()
@@ -204,6 +223,7 @@ class Table(TracedSequence):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         own, hashed = self._key(key)
+        value = self.values_.template.fitted(value)
         held = _as_elements(self.values_.template, value)
         if held is None:
             raise NeedsTable(self, key, value)
@@ -403,11 +423,12 @@ class NeedsTable(BecomesOther):
         is_set = isinstance(self.owner, set | frozenset)
         pairs = [(k, True) for k in self.owner] if is_set else list(self.owner.items())
         key = functools.reduce(Template.joined, (Template(k) for k, _ in pairs), self.key)
-        held = [Template(v) for _, v in pairs] + ([] if self.value is None else [self.value])
+        held = [] if self.value is None else [self.value]
         default = default_of(self.owner)
         held += [] if default is None else [Template(default)]
-        value = functools.reduce(Template.joined, held)
-        made = Table.of(pairs, key, value, is_set)
+        held += templates([v for _, v in pairs], held)
+        value = functools.reduce(Template.joined, held).settled()
+        made = Table.of([(k, value.fitted(v)) for k, v in pairs], key, value, is_set)
         made.default, made.is_counter = default, isinstance(self.owner, collections.Counter)
         return made
 

@@ -53,6 +53,8 @@ def mark_changes(root: Any) -> None:
                 node.may_change = owner
             elif isinstance(node.func, gast.Attribute) and node.func.attr in MUTATING:
                 owner = node.func.value
+                if isinstance(owner, gast.Subscript):  # rows[i].append(x) changes the rows
+                    owner = node.may_change = _base(owner)
             if isinstance(owner, gast.Name):
                 node.changed_name = owner.id
             node.keyed = isinstance(node.func, gast.Attribute) and (
@@ -77,6 +79,12 @@ class _Chosen(gast.NodeTransformer):  # type: ignore[misc]
             call.func.value = owner
             sides.append(call)
         return gast.copy_location(gast.IfExp(chosen.test, *sides), node)
+
+
+def _base(node: Any) -> Any:
+    while isinstance(node, gast.Subscript):
+        node = node.value
+    return node
 
 
 def _makes_dict(function: Any) -> bool:
