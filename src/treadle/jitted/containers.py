@@ -66,7 +66,12 @@ def put(arguments: Any, paths: Sequence[Sequence[Any]], contents: Sequence[Any])
             target.clear()
             target.update(content)
         else:
-            target[:] = content
+            target[:] = map(_kept, target, content) if len(target) == len(content) else content
+
+
+def _kept(old: Any, new: Any) -> Any:
+    """A list in a list, which has got its items already where it is the one that was there."""
+    return old if type(old) is list and type(new) is list and old == new else new
 
 
 def _at(value: Any, path: Sequence[Any]) -> Any:

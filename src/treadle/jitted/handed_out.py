@@ -21,9 +21,9 @@ from treadle.jitted.left import is_left
 
 
 class _Copies(threading.local):
-    """The copies of the function that is traced; None outside of one."""
+    """The copies of the function that is traced, by id; None outside of one."""
 
-    made: list[Copy] | None = None
+    made: dict[int, Copy] | None = None
 
 
 _copies = is_mode(_Copies())
@@ -48,7 +48,7 @@ class Copy:
 
 def copies() -> during:
     """While a function is traced: keep the copies."""
-    return during(_copies, "made", [])
+    return during(_copies, "made", {})
 
 
 def handed_out(element: Any) -> Any:
@@ -56,7 +56,7 @@ def handed_out(element: Any) -> Any:
     if _copies.made is not None and isinstance(element, list | dict | tuple):
         builder: Any = context.recorder
         for held in _holders(element):
-            _copies.made.append(Copy(held, builder.region))
+            _copies.made[id(held)] = Copy(held, builder.region)
     return element
 
 
@@ -68,16 +68,14 @@ def put_in(element: Any) -> None:
 
 def taken(element: Any) -> Any:
     """An element that is no longer in its list: the user's own."""
-    own = {id(held) for held in _holders(element)}
-    if own and _copies.made is not None:
-        _copies.made[:] = [c for c in _copies.made if id(c.held) not in own]
+    for held in _holders(element) if _copies.made else ():
+        _copies.made.pop(id(held), None)  # type: ignore[union-attr]
     return element
 
 
 def is_copy(value: Any) -> bool:
     """Whether a list or dict is a copy of an element."""
-    made = _copies.made
-    return bool(made) and type(value) in (list, dict) and any(c.held is value for c in made or ())
+    return type(value) in (list, dict) and id(value) in (_copies.made or ())
 
 
 def check_copies() -> None:
@@ -86,7 +84,7 @@ def check_copies() -> None:
     Raises:
         NotStaged: a copy was changed.
     """
-    changed = [c for c in _copies.made or () if c.is_changed()]
+    changed = [c for c in (_copies.made or {}).values() if c.is_changed()]
     if not changed:
         return
     builder: Any = context.recorder

@@ -1,4 +1,4 @@
-"""``set``, ``frozenset``, ``dict`` and ``collections.Counter``, called with what only the run knows."""
+"""``set``, ``frozenset``, ``dict`` and `collections.Counter` of what only the run knows."""
 
 from __future__ import annotations
 

@@ -492,12 +492,10 @@ def _poured(old: Any, new: Any) -> Any:
         for key, value in new.items():
             old[key] = _poured(old[key], value)
         return old
-    if type(old) not in (list, tuple):
-        return new
-    if len(old) != len(new):
+    if len(old) != len(new) or type(old) not in (list, tuple):
         return new
     parts = [_poured(x, y) for x, y in zip(old, new, strict=True)]
-    if type(old) is tuple:
+    if isinstance(old, tuple):
         return tuple(parts)
     old[:] = parts
     return old

@@ -53,7 +53,7 @@ class Pool:
         self.template: Template | None = None
 
     def is_around(self) -> bool:
-        """Whether it was made where the trace is, or around: not in a branch or body that is over."""
+        """Whether it was made where the trace is, or around it, and not in a body that is over."""
         recorder: Any = context.recorder
         while recorder is not None and recorder is not self.recorder:
             recorder = getattr(recorder, "parent", None)
@@ -112,7 +112,10 @@ class Pool:
 
     def read(self, rows: GrownList) -> RowsRead:
         """A list of rows as a part of a result."""
-        numbers = StackedList(None, rows.template.forms, rows.stacked().columns)
+        return self.read_numbers(StackedList(None, rows.template.forms, rows.stacked().columns))
+
+    def read_numbers(self, numbers: Any) -> RowsRead:
+        """The rows of some numbers, or of one, as a part of a result."""
         held = [_ints(s).stacked() for s in (self.begins, self.sizes)]
         data = [] if self.template is None else [self.parts()[-1].stacked()]
         return RowsRead([numbers, *held, *data])
@@ -175,7 +178,7 @@ class Row(TracedSequence):
         return GrownList.of_stacked(self.stacked())
 
     def readable(self) -> Any:
-        return self.stacked()
+        return self.pool.read_numbers(self.number)
 
     def __repr__(self) -> str:
         return "<traced list in a list or dict>"
@@ -336,12 +339,12 @@ class RowsRead:
 
 
 def _built(like: RowsRead, parts: Sequence[Any]) -> Any:
-    if not parts or not isinstance(parts[0], list):
+    if not parts or not isinstance(parts[1], list):
         return RowsRead(parts)
     numbers, begins, sizes, *data = parts
-    if not data:
-        return [[] for _ in numbers]
-    return [data[0][begins[n] : begins[n] + sizes[n]] for n in numbers]
+    rows = numbers if isinstance(numbers, list) else [numbers]
+    found = [data[0][begins[n] : begins[n] + sizes[n]] if data else [] for n in rows]
+    return found if isinstance(numbers, list) else found[0]
 
 
 nest.register_node(

@@ -186,6 +186,7 @@ class Table(TracedSequence):
 
     def get(self, key: Any, default: Any = None) -> Any:
         own, hashed = self._key(key)
+        default = self.values_.template.fitted(default)
         parts = self.keys_, self.values_, self.alive, self.slots
         return traced(table_functions.value_or, *parts, own, hashed, default)
 
