@@ -27,7 +27,7 @@ from treadle.core.interrupts import is_mode
 from treadle.core.spec import TensorSpec, array_spec
 from treadle.core.switches import is_on, may_be_off
 from treadle.graph.ir import Graph, Node
-from treadle.ops.lowering import Compute, Library
+from treadle.ops.lowering import Compute, Library, Rows
 from treadle.ops.quiet import quiet
 from treadle.ops.registry import Op, infer_outputs, is_program, large, many_calls
 from treadle.runtime import compile_native, stored_native
@@ -160,6 +160,8 @@ def _new_entry(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> _Entr
         return None
     if not all(type(s) is TensorSpec and _is_known(s) for s in (*specs, *outputs)):
         return never
+    if isinstance(op.lower, Rows) and op.lower.call(specs, outputs, attrs) is None:
+        return never  # programs ask NumPy
     work = _work(op, specs, outputs)
     waits = _numpy_elements(op, work, specs, outputs) >= WORTH_WAITING
     if not waits and work < large.elements[many_calls(op)]:
