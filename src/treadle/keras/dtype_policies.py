@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
 import treadle as td
@@ -428,14 +429,25 @@ class _Casting(threading.local):
 
     dtype: str | None = None
 
+    @contextmanager
+    def nothing(self) -> Iterator[None]:
+        """A block in which weights are read in their own dtypes."""
+        before, self.dtype = self.dtype, None
+        try:
+            yield
+        finally:
+            self.dtype = before
+
 
 casting = _Casting()
 
 
 class CastVariable(td.Variable):
-    """A weight that a layer's `call` reads in the dtype that the layer computes in."""
+    """A weight that a layer's `call` reads in the dtype that the layer computes in. Sums are in the
+    dtype of the weight, to which a value of the computation's dtype may be added."""
 
     __slots__ = ()
+    _is_layer = True
 
     def read_value(self) -> td.Tensor:
         """The current value; in the dtype of the computation while a layer is called."""
@@ -444,13 +456,15 @@ class CastVariable(td.Variable):
 
     def assign_add(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Add a value, which may have the dtype of the computation."""
-        return super().assign(super().read_value() + self._own(delta), *args, **kwargs)
+        with casting.nothing():
+            return super().assign_add(self._in_own_dtype(delta), *args, **kwargs)
 
     def assign_sub(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Subtract a value, which may have the dtype of the computation."""
-        return super().assign(super().read_value() - self._own(delta), *args, **kwargs)
+        with casting.nothing():
+            return super().assign_sub(self._in_own_dtype(delta), *args, **kwargs)
 
-    def _own(self, value: Any) -> td.Tensor:
+    def _in_own_dtype(self, value: Any) -> td.Tensor:
         return td.cast(td.convert_to_tensor(value), self.dtype)
 
 
