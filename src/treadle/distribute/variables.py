@@ -139,7 +139,7 @@ class MirroredVariable(DistributedVariable):
         first, *others = local_values(given)
         for other in others:
             for one, two in zip(_parts(first), _parts(other), strict=True):
-                message = _DIFFERENT.format(name=self.name, place=place)
+                message = _DIFFERENT.format(name=self.name.removesuffix(":0"), place=place)
                 td.debugging.Assert(_are_alike(one, two), [message])
         return first
 

@@ -409,9 +409,18 @@ def get(identifier: Any) -> DTypePolicy:
 
 def computed_in(dtype: Any) -> str:
     """The dtype that losses and metrics compute in: that of a policy, or `floatx` for None."""
-    if isinstance(dtype, DTypePolicy):
-        return dtype.compute_dtype
+    if isinstance(dtype, DTypePolicy) or dtype in _MIXED:
+        return get(dtype).compute_dtype
     return td.as_dtype(dtype or config.floatx()).name
+
+
+def is_known(name: str) -> bool:
+    """Whether a string names a dtype or a policy."""
+    try:
+        get(name)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def serialize(policy: DTypePolicy) -> Any:

@@ -26,7 +26,6 @@ from treadle.keras import (
 )
 from treadle.keras.dtype_policies import casting
 from treadle.keras.layers import holdings, symbolic
-from treadle.keras.layers.argument_order import in_order, order_of
 from treadle.keras.layers.arguments import (
     as_lists,
     calls,
@@ -141,9 +140,6 @@ class Layer(td.Module):
             cls.build = _then_built(cls.build)  # type: ignore[method-assign]
         if "compute_mask" in cls.__dict__:
             cls.supports_masking = True
-        order = order_of(cls)
-        if order is not None:
-            cls.__init__ = in_order(cls.__init__, order)  # type: ignore[method-assign]
         if "_weights" in cls.__dict__:
             cls._keywords = tuple(f"{w}_{kind}" for w in cls._weights for kind in _KINDS)
 

@@ -42,11 +42,23 @@ class Dense(Quantizable):
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
+        quantization_config: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer, **kwargs
-        )
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint, lora_rank=lora_rank, lora_alpha=lora_alpha,
+            quantization_config=quantization_config, **kwargs,
+        )  # fmt: skip
         if not isinstance(units, int | np.integer) or units < 1:
             raise ValueError(f"Dense: units must be a positive int, got {units!r}")
         self.units = int(units)
@@ -127,6 +139,10 @@ class Embedding(Quantizable):
         embeddings_constraint: Any = None,
         mask_zero: bool = False,
         weights: Any = None,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
+        quantization_config: Any = None,
+        *,
         input_length: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -136,6 +152,9 @@ class Embedding(Quantizable):
             embeddings_initializer=embeddings_initializer,
             embeddings_regularizer=embeddings_regularizer,
             embeddings_constraint=embeddings_constraint,
+            lora_rank=lora_rank,
+            lora_alpha=lora_alpha,
+            quantization_config=quantization_config,
             **kwargs,
         )
         for label, size in (("input_dim", input_dim), ("output_dim", output_dim)):

@@ -53,6 +53,8 @@ class Optimizer:
         name: the optimizer's name.
         lr: Keras 2's name of the learning rate.
 
+    Those after the rate are the last arguments of each optimizer, in this order.
+
     Subclasses say which slot variables a weight needs (`slots`) and how it changes (`update`).
     Those of programs may do as in Keras 3: make variables in `build` and define `update_step`.
     """
