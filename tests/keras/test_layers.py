@@ -76,6 +76,31 @@ def test_configs_make_equal_layers(name):
     assert twin.get_config() == layer.get_config() and twin.name == layer.name
 
 
+class Plain(layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.scales = [td.Variable(2.0, name="scale")]
+
+    def build(self, input_shape):
+        self.shift = self.add_weight((), "ones", name="shift")
+
+    def call(self, x):
+        return x * self.scales[0] + self.shift
+
+
+def test_plain_variables_in_attributes_are_told_of(tmp_path):
+    model = keras.Sequential([keras.Input((1,)), Plain()])
+    model.compile("sgd", "mse")
+    with pytest.warns(UserWarning, match="fit does not change 'scale"):
+        model.fit(np.ones((2, 1), "f"), np.zeros((2, 1), "f"), verbose=0)
+    layer = model.layers[-1]
+    assert float(layer.scales[0]) == 2.0 and float(layer.shift) != 1.0
+    with pytest.warns(UserWarning, match="the file has no 'scale"):
+        model.save_weights(tmp_path / "a.weights.h5")
+    td.train.Checkpoint(model=model).write(tmp_path / "b")
+    assert any("scales" in name for name, _ in td.train.list_variables(tmp_path / "b"))
+
+
 def test_names_are_numbered():
     keras.utils.clear_session()
     made = [layers.Dense(1), layers.Dense(1), layers.Conv2D(1, 1), layers.MaxPooling2D()]
@@ -88,8 +113,8 @@ class Block(layers.Layer):
         super().__init__()
         self.stack = [layers.Dense(3), layers.Dense(2)]
         self.by_name = {"norm": layers.BatchNormalization()}
-        self.scale = td.Variable(2.0, name="scale")
-        self.step = td.Variable(0, trainable=False)
+        self.scale = keras.Variable(2.0, name="scale")
+        self.step = keras.Variable(0, trainable=False, dtype="int32")
 
     def build(self, input_shape):
         self.shift = self.add_weight((2,), "ones", name="shift")

@@ -262,3 +262,39 @@ def mistakes_with_sequential_models(tf):
         [hasattr(empty, name) for name in ("input_shape", "output_shape", "inputs", "outputs")],
         outer.built, len(outer.layers), tuple(outer.output_shape), outer(X),
     ]  # fmt: skip
+
+
+@program
+def plain_variables_in_layers(tf):
+    """What is a weight of a layer, of variables in its attributes."""
+    layers = seeded(tf)
+
+    class Scaled(layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.plain = tf.Variable(2.0)
+            self.several = [tf.Variable(1.0), tf.Variable(1.0, trainable=False)]
+            self.own = tf.keras.Variable(3.0)
+            self.kept = {"a": tf.keras.Variable(0.5, trainable=False)}
+
+        def build(self, shape):
+            self.late = tf.Variable(5.0)
+            self.added = self.add_weight(shape=(), initializer="ones")
+
+        def call(self, x):
+            return x * self.plain * self.late * self.added * self.own * self.several[0]
+
+    layer = Scaled()
+    model = tf.keras.Sequential([tf.keras.Input((3,)), layer])
+    found = [
+        [np.asarray(v) for v in listed]
+        for listed in (model.weights, model.trainable_weights, model.non_trainable_variables)
+    ]
+    model.compile("sgd", "mse")
+    model.fit(X, X, verbose=0)
+    layer.trainable = False
+    parts = (layer.plain, layer.late, layer.added, layer.own, *layer.several)
+    return [
+        found, layer.count_params(), [np.asarray(v) for v in parts],
+        layer.plain.trainable, len(layer.trainable_variables), len(model.get_weights()),
+    ]  # fmt: skip
