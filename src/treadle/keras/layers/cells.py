@@ -313,6 +313,7 @@ class StackedRNNCells(Layer):
     """
 
     _settings: ClassVar[tuple[str, ...]] = ("cells",)
+    _takes_objects: ClassVar[tuple[str, ...]] = ("cells",)
 
     def __init__(self, cells: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)

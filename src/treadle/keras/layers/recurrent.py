@@ -40,6 +40,7 @@ class RNN(Layer):
         "return_sequences", "return_state", "go_backwards", "stateful", "unroll",
         "zero_output_for_mask", "cell",
     )  # fmt: skip
+    _takes_objects: ClassVar[tuple[str, ...]] = ("cell",)
     _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"states"}
 
     def __init__(

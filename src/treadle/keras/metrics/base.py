@@ -153,7 +153,7 @@ class Metric:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Metric:
         """A metric from what `get_config` gave."""
-        return cls(**{key: serialization.deserialize_keras_object(v) for key, v in config.items()})
+        return cls(**serialization.arguments_from(cls, config))
 
     def __reduce__(self) -> Any:
         """Pickled are the arguments and the state."""

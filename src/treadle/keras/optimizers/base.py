@@ -652,11 +652,8 @@ class Optimizer:
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Optimizer:
         """An optimizer from what `get_config` gave."""
-        found = {
-            key: serialization.deserialize_keras_object(v, custom_objects)
-            for key, v in config.items()
-        }
-        return cls(**found)
+        rate = ("learning_rate",)
+        return cls(**serialization.arguments_from(cls, config, rate, custom_objects))
 
 
 def _schedule(rate: Any) -> Callable[[Any], Any] | None:
