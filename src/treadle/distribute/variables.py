@@ -353,7 +353,7 @@ def made_for(strategy: Strategy, made: Variable) -> Variable:
         kind = SyncOnReadVariable
     elif made.aggregation is VariableAggregation.NONE and not made.trainable:
         kind = UnsyncedVariable
-    found = _laid_over(type(made), kind).of(made, strategy)
+    found: DistributedVariable = _laid_over(type(made), kind).of(made, strategy)
     if devices:
         assert isinstance(found, _PartedVariable)
         found._own = tuple(_part_on(made, device, found) for device in devices)
@@ -370,7 +370,7 @@ def _laid_over(upper: type[Variable], kind: type[DistributedVariable]) -> Any:
     """The class of a strategy's variables that do besides what a class of layers does."""
     if not upper._is_layer:
         return kind
-    return type(upper)(f"{upper.__name__}Of{kind.__name__}", (upper, kind), {"__slots__": ()})
+    return type(f"{upper.__name__}Of{kind.__name__}", (upper, kind), {"__slots__": ()})
 
 
 def _part_on(made: Variable, device: Any, whole: DistributedVariable) -> Variable:

@@ -116,6 +116,7 @@ class CheckpointManager:
 
         Raises: as `Checkpoint.save`; then no checkpoint is deleted.
         """
+        self._checkpoint.refuse_tracing("CheckpointManager.save")
         if self._checkpoint_interval is not None:
             step, last = int(np.asarray(self._step_counter)), self._last_checkpoint_step
             if last is not None and (

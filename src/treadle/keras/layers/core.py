@@ -14,6 +14,7 @@ from treadle.keras.layers.input_spec import InputSpec
 from treadle.keras.layers.lora import Table
 from treadle.keras.layers.quantized import Quantizable
 from treadle.keras.layers.spatial import format_name
+from treadle.keras.layers.symbolic import KerasTensor
 from treadle.keras.layers.table_forms import Form, InBytes, InHalfBytes, Sharing
 from treadle.keras.masks import set_mask
 
@@ -188,7 +189,11 @@ class Embedding(Quantizable):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where the inputs are not 0, with `mask_zero`."""
-        return td.not_equal(inputs, td.zeros_like(inputs)) if self.mask_zero else None
+        if not self.mask_zero:
+            return None
+        if isinstance(inputs, KerasTensor):
+            return inputs._not_equal(0)  # type: ignore[attr-defined]
+        return td.not_equal(inputs, td.zeros_like(inputs))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape, self.output_dim)
@@ -328,6 +333,8 @@ class Masking(Layer):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where a feature differs from the value."""
+        if isinstance(inputs, KerasTensor):
+            return inputs._not_equal(self.mask_value)._any(axis=-1)  # type: ignore[attr-defined]
         return td.reduce_any(self._differs(inputs), -1)
 
     def _differs(self, inputs: Any) -> td.Tensor:
