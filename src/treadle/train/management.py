@@ -131,7 +131,7 @@ class CheckpointManager:
             *(options.experimental_write_callbacks or ()), self._written
         ]  # fmt: skip
         try:
-            path = self._checkpoint.write(f"{self._prefix}-{number}", options)
+            path: str = self._checkpoint.write(f"{self._prefix}-{number}", options)
         except BaseException:
             counter.assign_sub(1)  # it was not saved
             raise

@@ -273,8 +273,8 @@ class Function(Operation):
 
 @serialization.register_keras_serializable("treadle", "Mask")
 class _Mask(Operation):
-    """The mask of a value, for programs that read it. It is known when the model runs, so files name
-    this class, which Keras does not know."""
+    """The mask of a value, for programs that read it. It is known when the model runs, so files
+    name this class, which Keras does not know."""
 
     def call(self, x: Any) -> Any:
         return mask_of(x)

@@ -202,10 +202,10 @@ def write(model: Model, file: Any, without: Iterable[Any] = ()) -> None:
 
 
 def _tell_what_is_left_out(layer: Layer) -> None:
-    left_out = ", ".join(repr(variable.name) for variable in layer._holdings.plain)
-    if left_out:
+    names = ", ".join(repr(variable.name) for variable in layer._holdings.plain)
+    if names:
         warnings.warn(
-            f'Layer "{layer.name}": the file has no {left_out}: a td.Variable in an attribute is no '
+            f'Layer "{layer.name}": the file has no {names}: a td.Variable in an attribute is no '
             "weight of a layer. Make it with add_weight or as a keras.Variable, or save the model "
             "with td.train.Checkpoint",
             stacklevel=6,
