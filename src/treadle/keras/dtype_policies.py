@@ -452,8 +452,10 @@ casting = _Casting()
 
 
 class CastVariable(td.Variable):
-    """A weight that a layer's `call` reads in the dtype that the layer computes in. Sums are in the
-    dtype of the weight, to which a value of the computation's dtype may be added."""
+    """A weight that a layer's `call` reads in the dtype that the layer computes in.
+
+    Sums are in the weight's own dtype; a value of the computation's dtype may be added.
+    """
 
     __slots__ = ()
     _is_layer = True
