@@ -11,6 +11,7 @@ from treadle.compat.replacement.keras_functions import take_keras_tensors
 from treadle.core.context import naming
 from treadle.keras import variables
 from treadle.keras.layers import Layer
+from treadle.keras.layers.holdings import Holdings
 from treadle.keras.metrics import Metric
 from treadle.keras.models import Model, saving
 
@@ -196,6 +197,7 @@ def be_keras_2() -> None:
     variables.with_path = _with_name_of_keras_2
     td.Variable.value = td.Variable.read_value
     saving.files_of_keras_2 = True
+    Holdings.as_keras_2 = True
     take_keras_tensors()
     # Where Keras 2 had its newer optimizers, which are those that Keras 3 has.
     vars(td.keras.optimizers)["experimental"] = td.keras.optimizers
