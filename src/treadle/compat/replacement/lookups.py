@@ -50,6 +50,16 @@ _PLACES = (
     "treadle.saved_model", "treadle.keras.models", "treadle.compat.v1", "treadle.compat.v1.io",
 )  # fmt: skip
 
+# Modules, or packages of them, whose names are those of TensorFlow 1's modules first: others of the
+# same name in the places above mean something else.
+_OF_TENSORFLOW_1 = {
+    "feature_column": "feature_column", "layers": "layers", "ops.init_ops": "initializers",
+    "ops.losses": "losses", "ops.lookup_ops": "lookup", "ops.metrics": "metrics",
+    "ops.metrics_impl": "metrics", "ops.rnn": "nn", "ops.rnn_cell": "nn.rnn_cell",
+    "ops.rnn_cell_impl": "nn.rnn_cell", "platform.tf_logging": "logging",
+    "platform.resource_loader": "resource_loader", "summary": "summary", "training": "train",
+}  # fmt: skip
+
 
 class MessageModule(ModuleType):
     """A module or package under ``tensorflow.core``."""
@@ -85,7 +95,7 @@ class PrivateModule(ModuleType):
         if found is None:
             found = private.found(self._inside, name)
         if found is None:
-            found = _public(name)
+            found = _public(name, self._inside)
         if found is None:
             raise AttributeError(
                 f"{self.__name__} is private to TensorFlow, and treadle has no {name!r} for it"
@@ -117,8 +127,13 @@ def _submodule(name: str) -> ModuleType | None:
         return None
 
 
-def _public(name: str) -> Any:
-    for place in _PLACES:
+def _public(name: str, inside: str) -> Any:
+    of_1 = (
+        f"treadle.compat.v1.{place}"
+        for start, place in _OF_TENSORFLOW_1.items()
+        if f"{inside}.".startswith(f"{start}.")
+    )
+    for place in (*of_1, *_PLACES):
         try:
             return getattr(_attribute(place), name)
         except AttributeError:

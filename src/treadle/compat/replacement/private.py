@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 from typing import Any
@@ -175,6 +176,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "ObjectIdentityDictionary": IdentityDictionary,
         "ObjectIdentitySet": IdentitySet,
     },
+    "util.tf_contextlib": {"contextmanager": contextlib.contextmanager},
     "util.tf_decorator": {
         "make_decorator": decorators.make_decorator,
         "unwrap": lambda function: ([], inspect.unwrap(function)),
