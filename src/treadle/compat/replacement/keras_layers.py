@@ -9,6 +9,7 @@ import treadle as td
 from treadle.compat.replacement import optimizers_of_keras_2
 from treadle.compat.replacement.arguments_of_keras_2 import take_arguments_of_keras_2
 from treadle.compat.replacement.keras_functions import take_keras_tensors
+from treadle.compat.replacement.names_of_keras_2 import have_names_of_keras_2
 from treadle.core.context import naming
 from treadle.keras import variables
 from treadle.keras.layers import BatchNormalization, Layer
@@ -125,6 +126,7 @@ def accept_names_of_keras_2() -> None:
     for owner, own in names.items():
         for name, value in own.items():
             setattr(owner, name, value)
+    have_names_of_keras_2()
 
 
 def _call_in_scope(self: Layer, *args: Any, **kwargs: Any) -> Any:

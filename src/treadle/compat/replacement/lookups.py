@@ -60,6 +60,22 @@ _OF_TENSORFLOW_1 = {
     "platform.resource_loader": "resource_loader", "summary": "summary", "training": "train",
 }  # fmt: skip
 
+# Functions that have TensorFlow 1's arguments in the private modules of operations, in another
+# order than those of the same name that are public in TensorFlow 2.
+_FUNCTIONS_OF_1 = frozenset(
+    """
+    assert_equal assert_greater assert_greater_equal assert_less assert_less_equal assert_near
+    assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
+    assert_rank assert_rank_at_least assert_rank_in assert_scalar avg_pool
+    batch_norm_with_global_normalization conv1d conv2d conv2d_transpose conv3d_transpose convolution
+    crelu ctc_loss decode_csv depthwise_conv2d dropout embedding_lookup embedding_lookup_sparse
+    erosion2d fractional_avg_pool fractional_max_pool fused_batch_norm in_top_k max_pool moments
+    nce_loss parse_example parse_single_example pool random_poisson safe_embedding_lookup_sparse
+    sampled_softmax_loss separable_conv2d softmax_cross_entropy_with_logits sufficient_statistics
+    weighted_moments
+    """.split()
+)  # fmt: skip
+
 
 class MessageModule(ModuleType):
     """A module or package under ``tensorflow.core``."""
@@ -128,11 +144,13 @@ def _submodule(name: str) -> ModuleType | None:
 
 
 def _public(name: str, inside: str) -> Any:
-    of_1 = (
+    of_1 = tuple(
         f"treadle.compat.v1.{place}"
         for start, place in _OF_TENSORFLOW_1.items()
         if f"{inside}.".startswith(f"{start}.")
     )
+    if name in _FUNCTIONS_OF_1 and inside.startswith("ops.") and inside.count(".") == 1:
+        of_1 = tuple(f"treadle.compat.v1{module}" for module in (".nn", ".random", ""))
     for place in (*of_1, *_PLACES):
         try:
             return getattr(_attribute(place), name)
