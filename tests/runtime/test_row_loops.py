@@ -120,6 +120,21 @@ def test_gradients_by_finite_differences():
         assert abs(got[i, j] - slope) < 1e-6 * max(1, abs(slope))
 
 
+def test_products_that_copy_their_rows_when_they_are_computed_alone():
+    """A product of long rows copies tiles of its first operand; a thread's share of it does not."""
+
+    def body(i, z, u):
+        h = td.tanh(td.matmul(z, u, transpose_b=True))
+        return i + 1, z + td.concat([h, h, h, h], 1)
+
+    def f(z, u):
+        return while_loop(lambda i, z: i < 6, lambda i, z: body(i, z, u), (0, z))[1]
+
+    z, u = array(64, 1024), array(256, 1024, scale=0.02)
+    executable = both(trace_like(f, z, u), z, u, rtol=1e-4, atol=1e-5)
+    assert by_rows(executable) == ONE
+
+
 def test_what_mixes_rows_is_run_step_by_step():
     w = array(64, 64, scale=0.1)
 

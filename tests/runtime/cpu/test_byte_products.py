@@ -33,7 +33,7 @@ from treadle.runtime.cpu.matmul.byte_forms import (
     byte_element,
     byte_form,
 )
-from treadle.runtime.cpu.matmul.byte_tiles import most_byte_rows
+from treadle.runtime.cpu.matmul.byte_tiles import most_byte_dots, most_byte_rows
 from treadle.runtime.cpu.matmul.classes import Products, class_of
 from treadle.runtime.cpu.matmul.packing import packer_text
 from treadle.runtime.cpu.matmul.tile_text import tile_text
@@ -149,6 +149,29 @@ def test_matrix_registers_read_rows_of_whole_groups_where_they_are() -> None:
     assert tiling_of(Product("ss8", 1, 50, 300, 64), AVX2).pack_a  # vectors take copies
 
 
+def test_few_rows_by_a_transposed_matrix_copy_nothing() -> None:
+    vnni = FORMS["quads of 512 bits"][0]
+    for m, n, k, turned, copied in [
+        (1, 1000, 1024, 1, False), (20, 30, 1001, 1, False),
+        (30, 1000, 1024, 1, True), (1, 1000, 200, 1, True), (1, 1000, 1024, 0, True),
+    ]:  # fmt: skip
+        tiling = tiling_of(Product("ss8", 1, m, n, k, 0, turned), vnni)
+        assert (tiling.space > 0) is copied, (m, n, k, turned)
+        assert {tile.along for tile in tiling.needs} == {"columns" if copied else "dots"}
+    # Masks for the last steps of k are those of AVX-512.
+    assert tiling_of(Product("ss8", 1, 1, 1000, 1024, 0, 1), AVX2).space > 0
+
+
+@pytest.mark.parametrize("name", [n for n in FORMS if "512" in n])
+@pytest.mark.parametrize("element", WHOLE_BYTES)
+def test_tiles_of_dot_products_keep_their_sums_in_registers(name: str, element: str) -> None:
+    machine, _, instruction = FORMS[name]
+    tile = Tile(element, "dots", most_byte_dots(element, machine), 4)
+    assembly = Jit(machine, jit().cache).assembly(tile_text(tile, machine))
+    whole = assembly.split(instruction)[1 : tile.height * 4]
+    assert not any("(%rsp)" in between for between in whole)
+
+
 # -- results ---------------------------------------------------------------------------------------
 
 SHAPES = [
@@ -186,9 +209,11 @@ def test_extremes_wrap_around_in_32_bits_only(name: str, left: Any, right: Any) 
     a, b = a.astype(left), b.astype(right)
     exact = a.astype(np.int64) @ b.astype(np.int64)
     assert np.abs(exact).max() > 2**31
+    turned = np.ascontiguousarray(b.T)
     with machine_of(name):
         found = call(byte_node(a, b), [a, b])
-    assert found.tobytes() == exact.astype(np.int32).tobytes()
+        dots = call(byte_node(a, turned, tb=True), [a, turned])
+    assert found.tobytes() == dots.tobytes() == exact.astype(np.int32).tobytes()
 
 
 @pytest.mark.parametrize("name", RUNNABLE)

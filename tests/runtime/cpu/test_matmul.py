@@ -460,6 +460,8 @@ def test_threads_do_not_share_the_lines_of_short_rows() -> None:
         assert by_rows(m, 64, 64) and by_rows(m, 100, 100) and by_rows(m, 128, 128)
     assert not by_rows(4, 64, 64)  # a single tile
     assert not by_rows(128, 512, 512)  # a row takes long enough
+    assert tiling_of(Product("float", 1, 1024, 1024, 4096, 1), ZEN5).by_rows == 1
+    # Threads copy tiles of A each, and not all of them: the number of tiles is made even.
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

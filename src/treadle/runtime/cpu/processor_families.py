@@ -1,7 +1,7 @@
 """What processors of one family have in common, beside the caches that the system tells of.
 
-The numbers of AMD Zen 5, of Zen 3 and of Intel's servers are those that benchmarks led to there;
-the others' are from their makers' manuals where these tell, and theirs otherwise.
+The numbers of AMD Zen 5, Zen 4 and Zen 3 and of Intel's servers are those that benchmarks led to
+there; the others' are from their makers' manuals where these tell, and theirs otherwise.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ FAMILIES = (
     Family(
         "AMD Zen 5", ("znver5", "znver6"), frozenset({"avx512f"}), window=400, copy=64, far=224,
     ),
-    Family("AMD Zen 4", ("znver4",), frozenset({"avx512f"}), fma=1, window=320, copy=32, far=224),
+    Family(
+        "AMD Zen 4", ("znver4",), frozenset({"avx512f"}), fma=1, window=320, copy=32, far=224,
+        fill_rows=ALWAYS,
+    ),
     _ZEN_3,
     _AMX,
     # It need not be granted, and a virtual machine need not tell the name.

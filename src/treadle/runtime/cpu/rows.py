@@ -138,7 +138,7 @@ class _Analysis:
         from treadle.runtime.cpu.library_code import prepare_routine
 
         routine = part_routine(step.node, self.plan.blocks)
-        if routine is None or step.views or step.scratch is not None or self._mixes(step.inputs[1]):
+        if routine is None or step.views or self._mixes(step.inputs[1]):
             return False
         prepare_routine(routine.symbol)
         k, n = step.node.inputs[0].spec.dims[1], step.node.outputs[0].spec.dims[1]

@@ -26,6 +26,7 @@ from treadle.runtime.cpu.target import Target
 MATRICES, QUADS, DOTS, PAIRS = "matrices", "quads", "dots", "pairs"
 GROUP = 4  # bytes of a group, and of a sum
 WHOLE = 16  # groups in a row of a matrix register
+SHIFT = 0x80808080 - (1 << 32)  # 128 in each byte of a group
 _LETTERS = {dtypes.int8: "s", dtypes.uint8: "u"}
 _MATRIX_FEATURES = frozenset({"amx-tile", "amx-int8"})
 

@@ -4,6 +4,9 @@ A group of B, and of A in tiles that vectors compute, is written as 32 bits wher
 (`packing.py`) have an element: a row of a panel, or of a tile, has a group for each column of B, or
 row of A. Steps beyond the last one are zeros in B, so it does not matter what A has there.
 
+Where the instruction wants A's numbers moved (`byte_tiles.py`), a panel has one row more behind its
+last group: what this adds to the sums of each column.
+
 Matrix registers take rows of A as they are stored. A copy is for an A that is stored transposed,
 and for a k that does not fill registers: rows of the copy, and panels of B, have as many groups as
 do, of which those of B are zeros.
@@ -19,6 +22,7 @@ from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.byte_forms import (
     GROUP,
     PAIRS,
+    SHIFT,
     WHOLE,
     byte_form,
     is_shifted,
@@ -26,9 +30,11 @@ from treadle.runtime.cpu.matmul.byte_forms import (
     multiplies_in_matrices,
     steps_of_group,
 )
+from treadle.runtime.cpu.matmul.byte_tiles import multiply_groups
 from treadle.runtime.cpu.matmul.panel_rows import copy_row, copy_rows
 from treadle.runtime.cpu.matmul.tiles import lanes, most_rows
 
+_SUMS = 4  # sums of a column of B, each of which waits for its own last addition
 _LINE = 64  # bytes that a masked copy of a row moves at once: a vector of AVX-512
 
 
@@ -47,6 +53,7 @@ class BytePacker:
         self.widened = byte_form(element, self.target) == PAIRS
         self.extend = "sext" if is_signed(element, operand) else "zext"
         self.shifted = operand == 0 and is_shifted(element, self.target)
+        self.makes_up = operand == 1 and is_shifted(element, self.target)
         self.in_matrices = multiplies_in_matrices(element, self.target)
 
     # -- rows of k: steps are apart ------------------------------------------------------------
@@ -71,6 +78,8 @@ class BytePacker:
         if self.in_matrices:
             with fn.loop(self._groups_left("%k"), self._whole_groups()) as i:
                 copy_row(fn, "i8", columns, "%b", i, self._clear)
+        if self.makes_up:
+            copy_row(fn, "i8", columns, "%b", self._groups_left("%k"), self._sum_columns)
         fn.emit("ret void")
 
     def _clear(self, source: str, target: str, count: Word) -> None:
@@ -78,6 +87,33 @@ class BytePacker:
         with self.fn.loop(0, count, self.width) as j:
             place = self.fn.offset(target, j, "i32")
             self.fn.emit(f"store {self.kind} zeroinitializer, ptr {place}, align {GROUP}")
+
+    def _sum_columns(self, source: str, target: str, count: Word) -> None:
+        """What each column's sum has more by moving A's numbers, for so many columns of a panel."""
+        fn, kind = self.fn, self.kind
+        groups = self._groups_left("%k")
+        panel = fn.offset(target, fn.sub(0, fn.mul(groups, "%row")), "i8")
+        whole = fn.mul(fn.divide(groups, _SUMS), _SUMS)
+
+        def added(place: str, total: str) -> str:
+            group = fn.value(f"load {kind}, ptr {place}, align {GROUP}")
+            shift = f"splat (i32 {SHIFT})"
+            return fn.value(multiply_groups(fn, self.element, self.width, shift, group, total))
+
+        with fn.loop(0, count, self.width) as j:
+            column = fn.offset(panel, j, "i32")
+
+            def several(i: Word, sums: list[str], column: str = column) -> list[str]:
+                steps = [fn.mul(fn.add(i, s), "%row") for s in range(len(sums))]
+                rows = [fn.offset(column, step, "i8") for step in steps]
+                return [added(row, total) for row, total in zip(rows, sums, strict=True)]
+
+            zeros, kinds = ["zeroinitializer"] * _SUMS, [kind] * _SUMS
+            first, *others = fn.carried(0, whole, _SUMS, kinds, zeros, several)
+            for other in others:
+                first = fn.value(f"add {kind} {first}, {other}")
+            (total,) = fn.carried(whole, groups, 1, [kind], [first], several)
+            fn.emit(f"store {kind} {total}, ptr {fn.offset(target, j, 'i32')}, align {GROUP}")
 
     def _whole_groups(self) -> Word:
         """The groups of all registers that k fills or begins."""
@@ -179,8 +215,7 @@ class BytePacker:
         """The groups, with 128 added to each number where the instruction wants that of A."""
         if not self.shifted:
             return groups
-        shift = 0x80808080 - (1 << 32)
-        constant = f"splat (i32 {shift})" if kind == self.kind else str(shift)
+        constant = f"splat (i32 {SHIFT})" if kind == self.kind else str(SHIFT)
         return self.fn.value(f"xor {kind} {groups}, {constant}")
 
     # -- columns of k: steps follow one another --------------------------------------------------
@@ -201,6 +236,9 @@ class BytePacker:
             for step, column in enumerate(squares[0]):
                 place = fn.offset(target, fn.mul("%row", step), "i8")
                 fn.emit(f"store {self.kind} {column}, ptr {place}, align {GROUP}")
+        if self.makes_up:
+            last = fn.offset("%panel", fn.mul(self._groups_left("%k"), "%row"), "i8")
+            self._sum_columns("%b", last, "%n")
         fn.emit("ret void")
 
     def pack_rows(self) -> None:

@@ -7,8 +7,6 @@ where few rows of A would share a transposed copy of B.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from treadle.runtime.cpu.lanes import shuffled
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load
 from treadle.runtime.cpu.llvm_text import Function, Word
@@ -18,9 +16,9 @@ from treadle.runtime.cpu.target import Target
 DOTS_ACROSS = 4  # rows of B that a tile takes: a quarter of a vector holds their sums
 
 
-def most_dot_rows(target: Target) -> int:
-    """The tallest tile whose accumulators and rows of B stay in registers."""
-    return (target.registers - DOTS_ACROSS - 1) // DOTS_ACROSS
+def most_dot_rows(target: Target, beside: int = 0) -> int:
+    """The tallest tile whose accumulators and rows of B stay in registers, with so many beside."""
+    return (target.registers - DOTS_ACROSS - 1 - beside) // DOTS_ACROSS
 
 
 class Dots:
@@ -30,31 +28,36 @@ class Dots:
         self.fn, self.tile = fn, tile
         self.width, self.element, self.size = width, tile.element, ELEMENT_BYTES[tile.element]
         self.kind = f"<{width} x {tile.element}>"
+        self.steps, self.operand = width, tile.element  # of k in a vector, and of which type
         self.add = "fadd" if is_float(tile.element) else "add"
         self.keys = [(i, j) for i in range(tile.height) for j in range(tile.vectors)]
 
     def emit(self) -> None:
         kinds, zeros = [self.kind] * len(self.keys), ["zeroinitializer"] * len(self.keys)
         every = self.fn.carried(0, "%segments", 1, kinds, zeros, self._segment)
-        total = dict(zip(self.keys, every, strict=True))
+        total = self._totals(dict(zip(self.keys, every, strict=True)))
         for i in range(self.tile.height):
             self._finish(i, [total[i, j] for j in range(self.tile.vectors)])
 
+    def _totals(self, sums: dict[tuple[int, int], str]) -> dict[tuple[int, int], str]:
+        """The sums of the tile, from those of the accumulators."""
+        return sums
+
     def _segment(self, number: Word, before: list[str]) -> list[str]:
         """The accumulators after the steps of a segment."""
-        fn, width = self.fn, self.width
+        fn = self.fn
         a, b = (
             fn.offset(p, fn.load_word("%offsets", fn.add(fn.mul(number, 2), i)), "i8")
             for i, p in enumerate(("%a", "%b"))
         )
         starts = self._rows(a, "%lda", self.tile.height), self._rows(b, "%ldb", self.tile.vectors)
-        whole = fn.mul(fn.divide("%k", width), width)
+        whole = fn.mul(fn.divide("%k", self.steps), self.steps)
         sums = self._sum(starts, whole, before)
         rest = fn.sub("%k", whole)
 
         def with_rest() -> list[str]:
-            mask = first_lanes(fn, rest, width)
-            last = self._step(starts, whole, sums, lambda p: self._load(p, mask))
+            mask = first_lanes(fn, rest, self.steps)
+            last = self._step(starts, whole, sums, mask)
             return [last[key] for key in self.keys]
 
         kinds, found = [self.kind] * len(self.keys), [sums[key] for key in self.keys]
@@ -70,27 +73,34 @@ class Dots:
         """The accumulators after all whole vectors of k of a segment."""
 
         def step(place: Word, sums: list[str]) -> list[str]:
-            new = self._step(starts, place, dict(zip(self.keys, sums, strict=True)), self._load)
+            new = self._step(starts, place, dict(zip(self.keys, sums, strict=True)))
             return [new[key] for key in self.keys]
 
         kinds = [self.kind] * len(self.keys)
-        sums = self.fn.carried(0, whole, self.width, kinds, before, step)
+        sums = self.fn.carried(0, whole, self.steps, kinds, before, step)
         return dict(zip(self.keys, sums, strict=True))
 
     def _step(
         self, starts: tuple[list[str], list[str]], place: object,
-        sums: dict[tuple[int, int], str], load: Callable[[str], str],
+        sums: dict[tuple[int, int], str], mask: str = "",
     ) -> dict[tuple[int, int], str]:  # fmt: skip
-        fn, element = self.fn, self.element
         left, right = (
-            [load(fn.offset(row, str(place), element)) for row in rows] for rows in starts
+            [self._load(self.fn.offset(row, str(place), self.operand), mask, of) for row in rows]
+            for of, rows in enumerate(starts)
         )
+        return self._added(left, right, sums)
+
+    def _added(
+        self, left: list[str], right: list[str], sums: dict[tuple[int, int], str]
+    ) -> dict[tuple[int, int], str]:
+        """The accumulators after a step, of vectors of A's rows and of B's."""
         return {(i, j): self._fma(left[i], right[j], sums[i, j]) for i, j in self.keys}
 
     def _fma(self, x: str, y: str, total: str) -> str:
         return self.fn.value(multiply_add(self.fn, self.element, self.width, x, y, total))
 
-    def _load(self, pointer: str, mask: str = "") -> str:
+    def _load(self, pointer: str, mask: str, of: int) -> str:
+        """A vector of operand 0 or 1, with zeros beyond the mask."""
         if mask:
             return masked_load(self.fn, pointer, self.element, self.width, mask)
         return self.fn.value(f"load {self.kind}, ptr {pointer}, align {self.size}")

@@ -212,7 +212,7 @@ def _define_block(module: Module, element: str) -> None:
     w["in_columns"] = fn.select(transposed, 1, w["packs_a"])  # how tiles find A
     along = fn.select(dots, ALONG.index("dots"), w["in_columns"])
     if is_whole_bytes(element):  # vectors take copies of A's tiles, matrix registers take rows
-        along = ALONG.index("rows" if in_matrices else "columns")
+        along = fn.select(dots, along, ALONG.index("rows" if in_matrices else "columns"))
     if element == "i32":
         in_columns = 0 if has_matrix_registers(module.target) else w["in_columns"]
         pairs = fn.add(ALONG.index("pairrows"), in_columns)
@@ -306,6 +306,9 @@ def _panel(
     column = fn.mul(panel, w["columns"])
     n = fn.min(w["columns"], fn.sub(w["n"], column))
     count = _groups(fn, element, w["count"])
+    if is_whole_bytes(element):
+        dots = fn.compare("eq", w["pack"], DOTS)
+        count = fn.select(dots, w["count"], count)  # rows as they are stored have no groups
     if multiplies_in_matrices(element, fn.module.target):
         whole = _whole_groups(fn, element, w["count"])
         count = fn.select(fn.compare("ne", w["packs_a"], 0), whole, count)

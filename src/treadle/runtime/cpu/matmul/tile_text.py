@@ -15,7 +15,11 @@ def tile_text(tile: Tile, target: Target) -> str:
     module = Module(target)
     fn = Function(module)
     width = lanes(target, tile.element)
-    if tile.along == "dots":
+    if tile.along == "dots" and is_whole_bytes(tile.element):
+        from treadle.runtime.cpu.matmul.byte_tiles import ByteDots
+
+        ByteDots(fn, tile, width).emit()
+    elif tile.along == "dots":
         from treadle.runtime.cpu.matmul.dots import Dots
 
         Dots(fn, tile, width).emit()

@@ -19,9 +19,10 @@ from treadle.runtime.cpu.matmul.byte_forms import (
     groups_of,
     is_whole_bytes,
     multiplies_in_matrices,
+    operand_bytes,
     steps_of_group,
 )
-from treadle.runtime.cpu.matmul.byte_tiles import most_byte_rows
+from treadle.runtime.cpu.matmul.byte_tiles import most_byte_dots, most_byte_rows
 from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
 from treadle.runtime.cpu.matmul.pairs import (
     MATRIX_ROWS,
@@ -403,28 +404,33 @@ def takes_dots(p: Product, target: Target) -> bool:
     """
     if p.pairs or p.transpose_a or not p.transpose_b or not isinstance(p.m, int):
         return False
-    if is_whole_bytes(p.element):
-        return False
+    if is_whole_bytes(p.element) and (in_matrices(p, target) or not target.avx512):
+        return False  # masks of bytes, for the last steps of k, are those of AVX-512
     if target.vector_bits < 256 or lanes(target, p.element) < DOTS_ACROSS:
         return False
-    if not isinstance(p.k, int):
+    steps = in_groups(p, target).k
+    if not isinstance(steps, int):
         return p.m == 1  # a copy of B would be read once
-    return p.k >= max(DOTS_K * p.m, Blocks.of(target).dots_least_k)
+    return steps >= max(DOTS_K * p.m, Blocks.of(target).dots_least_k)
 
 
 def _dots_tiling(p: Product, target: Target) -> Tiling:
     """Tiles of some rows of A by four of B, panel after panel of B."""
-    tall, blocks = most_dot_rows(target), Blocks.of(target)
+    tall, blocks = _most_dot_rows(p.element, target), Blocks.of(target)
     panels = _ceil(p.n, DOTS_ACROSS)
     tiles = at_least_one(_ceil(p.m, tall))
     depth = _ceil(p.k, at_least_one(_ceil(p.k, MOST_K)))
     needs = _needs(p, "dots", DOTS_ACROSS, 1, heights(p.m, tall))
-    panel_bytes = MOST_K * DOTS_ACROSS * ELEMENT_BYTES[p.element]
+    panel_bytes = MOST_K * DOTS_ACROSS * operand_bytes(p.element)
     chunk = max(1, blocks.dots // panel_bytes)
     return Tiling(
         DOTS_ACROSS, tall, tiles, panels, depth, DOTS, 0, 0, 0, _parts(p, target.tuning), chunk,
         ALL_TILES, 1, 0, 0, tuple(needs),
     )  # fmt: skip
+
+
+def _most_dot_rows(element: str, target: Target) -> int:
+    return most_byte_dots(element, target) if is_whole_bytes(element) else most_dot_rows(target)
 
 
 def _vectors(product: Product, target: Target, tiles: int | None) -> int:
@@ -585,9 +591,9 @@ def _by_rows(product: Product, grid: tuple[int, Dim], pack_a: bool, target: Targ
         tall_rows = TALL_TILES * most_rows(target, 2)
         if isinstance(m, int) and isinstance(n, int) and m >= max(2 * n, tall_rows):
             return True
-        rows, columns = _imbalance(tiles), _imbalance(panels)
+        rows, columns = _imbalance(_evened(tiles)), _imbalance(panels)
         if waits_for_lines(product, target):
-            return tiles > 1 and _imbalance(_evened(tiles)) <= columns
+            return tiles > 1 and rows <= columns
         return rows < columns or (pack_a and rows == columns)
     return isinstance(product.n, int) and product.n < 8 * target.tuning.lanes
 
