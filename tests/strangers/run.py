@@ -17,8 +17,9 @@ there in the same way, and parts that fail there, too, do not count. Then a prog
 A program that runs until the time limit is run with TensorFlow, too: the results say how far either
 has come in the same processor time, and what each part costs with it.
 
-``--mirrors`` takes the programs of the results, by default those that stopped; ``--write`` puts each
-new outcome there when it is known. Programs that others do not have are found by nobody: they are left as they are.
+``--mirrors`` takes the programs of the results, by default those that stopped; ``--write`` puts
+each new outcome there when it is known. Programs that others do not have are found by nobody: they
+are left as they are.
 ``--add`` runs programs of repositories that are not in the results; ``--write`` adds them.
 """
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.core.origin import at, user_origin
 from treadle.keras import config, losses, naming
 from treadle.keras.backend_elements import (
     all,
@@ -308,13 +307,12 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> td.Tensor:
     rank, sizes = len(x.shape), list(bias.shape)
     if len(sizes) not in (1, rank - 1):
         raise ValueError(
-            f"Unexpected bias dimensions {len(sizes)}. Expected it to be 1 or {rank - 1} "
-            f"dimensions{at(user_origin())}"
+            f"Unexpected bias dimensions {len(sizes)}. Expected it to be 1 or {rank - 1} dimensions"
         )
     first = (data_format or config.image_data_format()) == "channels_first"
     if len(sizes) == 1:
         return td.nn.bias_add(x, bias, "NC..." if first else "N...C")
-    return x + td.reshape(bias, [sizes[-1], *sizes[:-1]] if first else sizes)
+    return td.add(x, td.reshape(bias, [sizes[-1], *sizes[:-1]] if first else sizes))
 
 
 def hard_sigmoid(x: Any) -> td.Tensor:

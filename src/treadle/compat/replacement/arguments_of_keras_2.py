@@ -156,7 +156,7 @@ def take_arguments_of_keras_2() -> None:
         kind.__init__ = in_order(kind.__init__, tuple(order.split()))
     for name, order in _METHODS.items():
         setattr(Model, name, _method(getattr(Model, name), tuple(order.split())))
-    MultiHeadAttention.call = _attention  # type: ignore[method-assign]
+    MultiHeadAttention.call = _attention  # type: ignore[method-assign,assignment]
     for path, order in _FUNCTIONS.items():
         function = functools.reduce(getattr, path.split("."), keras)
         ordered = _function(function, tuple(order.split()))

@@ -74,7 +74,8 @@ def _claim(value: KerasTensor, dtype: Any) -> Any:
     raise Claimed(f"{value!r} has no values: it stands for what a model will compute", step)
 
 
-# Operators are these functions in Keras 2: NumPy's numbers take the dtype of the tensor beside them.
+# Operators are these functions in Keras 2: NumPy's numbers take the dtype of the tensor beside
+# them.
 _OPERATORS = {
     "add": td.add, "sub": td.subtract, "mul": td.multiply, "truediv": td.divide,
     "floordiv": td.math.floordiv, "mod": td.math.floormod, "pow": td.pow, "matmul": td.matmul,

@@ -115,8 +115,11 @@ class _LocallyConnected(Windowed):
             return
         used = np.zeros((*space, *self._places), np.float32)
         for place, positions in self._connected(space):
-            used[(*np.ix_(*positions), *place)] = 1.0
-        before, after = (self.rank, 2 * self.rank + 1) if self._channels_last else (0, self.rank + 1)
+            seen: Any = (*np.ix_(*positions), *place)
+            used[seen] = 1.0
+        before, after = self.rank, 2 * self.rank + 1
+        if not self._channels_last:
+            before, after = 0, self.rank + 1
         mask = np.expand_dims(np.expand_dims(used, before), after)
         if self.implementation == 2:
             self._mask = mask

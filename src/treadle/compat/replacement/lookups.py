@@ -62,8 +62,7 @@ _OF_TENSORFLOW_1 = {
 
 # Functions that have TensorFlow 1's arguments in the private modules of operations, in another
 # order than those of the same name that are public in TensorFlow 2.
-_FUNCTIONS_OF_1 = frozenset(
-    """
+_NAMES_OF_1 = """
     assert_equal assert_greater assert_greater_equal assert_less assert_less_equal assert_near
     assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
     assert_rank assert_rank_at_least assert_rank_in assert_scalar avg_pool
@@ -73,8 +72,8 @@ _FUNCTIONS_OF_1 = frozenset(
     nce_loss parse_example parse_single_example pool random_poisson safe_embedding_lookup_sparse
     sampled_softmax_loss separable_conv2d softmax_cross_entropy_with_logits sufficient_statistics
     weighted_moments
-    """.split()
-)  # fmt: skip
+"""
+_FUNCTIONS_OF_1 = frozenset(_NAMES_OF_1.split())
 
 
 class MessageModule(ModuleType):

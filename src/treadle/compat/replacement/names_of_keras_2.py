@@ -113,7 +113,7 @@ def random_binomial(shape: Any, p: float = 0.0, dtype: Any = None, seed: Any = N
 def normalize_batch_in_training(
     x: Any, gamma: Any, beta: Any, reduction_axes: Any, epsilon: float = 1e-3
 ) -> tuple[Any, Any, Any]:
-    """x less its mean over the axes, over its deviation, times gamma, plus beta; both statistics."""
+    """x less its mean over the axes, over its deviation, times gamma, plus beta; and both."""
     mean, variance = td.nn.moments(x, list(reduction_axes), keepdims=True)
     shape = list(mean.shape)
 
@@ -128,7 +128,7 @@ def normalize_batch_in_training(
 def _module(name: str, /, **names: Any) -> ModuleType:
     """A module below ``treadle.keras``, which imports find, too."""
     found = ModuleType(f"treadle.keras.{name}", "Names of Keras 2.")
-    found.__path__ = []  # type: ignore[attr-defined]
+    found.__path__ = []
     vars(found).update(names)
     sys.modules[found.__name__] = found
     return found

@@ -57,7 +57,7 @@ class LinearModel(Model):
         layer.build(shape)
         return layer
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         """The sum.
 
         Raises:
@@ -116,7 +116,7 @@ class WideDeepModel(Model):
             self._dnn_optimizer = td.keras.optimizers.get(deep)
         super().compile(optimizer, *args, **kwargs)
 
-    def call(self, inputs: Any, training: Any = None) -> Any:
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         wide, deep = (
             inputs if isinstance(inputs, list | tuple) and len(inputs) == 2 else (inputs, inputs)
         )

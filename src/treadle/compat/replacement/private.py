@@ -82,18 +82,6 @@ _AGGREGATING = absent(
     "Strategies with servers of parameters are not provided: their variables are not here",
 )
 
-
-
-def _of_graphs(name: str) -> Any:
-    """A function of TensorFlow 1, whose module is imported when it is called."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        module = importlib.import_module("treadle.compat.v1.functions")
-        return getattr(module, name)(*args, **kwargs)
-
-    return call
-
-
 _OWN: dict[str, dict[str, Any]] = {
     "client.device_lib": {"list_local_devices": list_local_devices},
     "data.ops.iterator_ops": {"OwnedIterator": td.data.Iterator},
@@ -158,7 +146,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "EnableControlFlowV2": lambda graph: True,
         "GraphOrParentsInXlaContext": functions.no_xla_context,
     },
-    "ops.control_flow_ops": {"with_dependencies": _of_graphs("with_dependencies")},
+    "ops.control_flow_ops": {"with_dependencies": functions.with_dependencies},
     "ops.distributions.util": {"gen_new_seed": salted_seed},
     "ops.linalg.linear_operator": {"make_composite_tensor": lambda cls, module_name="": cls},
     "ops.linalg.linear_operator_addition": {"add_operators": functions.add_operators},

@@ -17,8 +17,9 @@ _SEGMENTS = "data indices segment_ids name num_segments sparse_gradient"
 _BLOCKS = "input block_size name data_format"
 _EXAMPLES = "serialized features name example_names"
 
-# By the name of a function, with that of its module where another one has the same name, its arguments in TensorFlow 1's order: ``old=new`` are those that are
-# called otherwise now, ``old=`` those that say nothing here.
+# By the name of a function, with that of its module where another one has the same name, its
+# arguments in TensorFlow 1's order: ``old=new`` are those that are called otherwise now, ``old=``
+# those that say nothing here.
 _ORDERS = {
     **dict.fromkeys(
         (

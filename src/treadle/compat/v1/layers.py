@@ -493,7 +493,8 @@ class Flatten(Layer):
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        if self.data_format == "channels_first" and _shape_of(inputs).rank > 1:
+        rank = _shape_of(inputs).rank
+        if self.data_format == "channels_first" and rank is not None and rank > 1:
             inputs = _channels_last(inputs)
         sizes = plain(_shape_of(inputs))[1:]
         known = -1
@@ -563,8 +564,9 @@ class BatchNormalization(Layer):
         training = functions.of_rank_0(training)
         if isinstance(training, bool | int) and not training:
             return recorded(_normalized, "batchnorm", "AddV2")(inputs, *given, *settings)
-        settings = (*settings, self.fused)
-        found = recorded(_by_batch, "batchnorm", "AddV2")(inputs, *given, training, *settings)
+        found = recorded(_by_batch, "batchnorm", "AddV2")(
+            inputs, *given, training, *settings, self.fused
+        )
         outputs, mean, variance = found
         for kept, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
             update = _move(kept, new, self.momentum)

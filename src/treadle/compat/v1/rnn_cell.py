@@ -294,7 +294,7 @@ class DropoutWrapper(_Wrapper):
             self._noise = self._noise_of_all_steps(input_size, dtype)
 
     def _noise_of_all_steps(self, input_size: Any, dtype: Any) -> tuple[Any, Any, Any]:
-        """Numbers from 0 to 1, which say for all steps what of inputs, outputs and state is kept."""
+        """Numbers from 0 to 1, which say for all steps what is kept: of inputs, outputs, state."""
         if dtype is None:
             raise ValueError(
                 f"When variational_recurrent=True, dtype must be provided{at(user_origin())}"
@@ -360,7 +360,7 @@ def _is_one(keep: Any) -> bool:
 
 def _axes(size: Any) -> list[int]:
     shape = td.TensorShape(size if hasattr(size, "__iter__") else [size])
-    return [int(n) for n in shape.as_list()]
+    return [int(n) for n in shape.as_list() if n is not None]
 
 
 def _drop(x: Any, keep: Any, seed: Any) -> Any:

@@ -24,8 +24,10 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
     return graph_function(td.strings.substr)(input, pos, len, unit, name=name)
 
 
-def split(input: Any = None, sep: Any = None, maxsplit: int = -1,
-          result_type: str = "SparseTensor", source: Any = None, name: str | None = None) -> Any:  # fmt: skip
+def split(
+    input: Any = None, sep: Any = None, maxsplit: int = -1, result_type: str = "SparseTensor",
+    source: Any = None, name: str | None = None,
+) -> Any:  # fmt: skip
     """The words of strings as a sparse tensor, or as a ragged one where `result_type` says so."""
     input = renamed(input, "input", source, "source")
     if result_type == "RaggedTensor":
