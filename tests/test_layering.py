@@ -111,7 +111,7 @@ LEVELS = {
     ),
     "experimental": ("dlpack extension_type numpy",),
     "ops": (
-        "lowering properties quiet sizes tensorflow_names",
+        "composed lowering properties quiet sizes tensorflow_names",
         "known_values",
         "registry",
         "conversion",
@@ -313,6 +313,7 @@ ON_DEMAND = {
     ("runtime.passes", "runtime.passes.loops"): "graphs without loops do without it",
     ("runtime.schedule.status", "runtime.interpreter"): FEW,
     ("saved_model.loading", "saved_model.tensorflow.loading"): FEW,
+    ("tracing.decorator", "tracing.composed_calls"): START,
     ("tracing.placement", "tracing.eager_programs"): FEW,
     ("tracing.placement", "tracing.large_operations"): START,
     ("runtime.executable", "runtime.interpreter"): FEW,

@@ -55,6 +55,7 @@ from treadle.runtime.schedule.steps import (
     is_same_memory,
     places_of,
 )
+from treadle.runtime.schedule.stored_rows import compute_where_stored
 
 if TYPE_CHECKING:
     from treadle.runtime.schedule.control import ControlFlow
@@ -104,6 +105,11 @@ class RegionBuilder:
             merged = merge_segments(self.steps.block.steps)
             self.steps.block.steps = merged if self._has_code(merged) else self.steps.block.steps
         facts = self.program.facts
+        if self.program.fusing and facts.unified and is_on("stored_rows"):
+            results = [self.program.operand(v) for v in self.region.results]
+            self.steps.block.steps = compute_where_stored(
+                self.steps.block.steps, results, self.steps.launch_alone
+            )
         if self.program.fusing and not facts.unified and is_on("side_by_side"):
             self.steps.block.steps = join_side_by_side(self.steps.block.steps, facts)
         self.steps.block.results = [self.program.operand(v) for v in self.region.results]
