@@ -95,7 +95,8 @@ LEVELS = {
     "compat": (
         "corner_sampling graph_messages operation_forms python_values salted_seeds v2",
         "tensorflow_ops tensorflow_state",
-        "graph_nodes operation_calls tensorflow_gradients tensorflow_kernels tensorflow_recurrence",
+        "graph_nodes operation_calls tensorflow_gradients tensorflow_kernels tensorflow_lists"
+        " tensorflow_recurrence tensorflow_sparse",
         "tensorflow_types",
         "v1",
         "replacement",
@@ -111,7 +112,7 @@ LEVELS = {
     ),
     "experimental": ("dlpack extension_type numpy",),
     "ops": (
-        "lowering properties quiet sizes tensorflow_names",
+        "composed lowering properties quiet sizes tensorflow_names",
         "known_values",
         "registry",
         "conversion",
@@ -313,6 +314,7 @@ ON_DEMAND = {
     ("runtime.passes", "runtime.passes.loops"): "graphs without loops do without it",
     ("runtime.schedule.status", "runtime.interpreter"): FEW,
     ("saved_model.loading", "saved_model.tensorflow.loading"): FEW,
+    ("tracing.decorator", "tracing.composed_calls"): START,
     ("tracing.placement", "tracing.eager_programs"): FEW,
     ("tracing.placement", "tracing.large_operations"): START,
     ("runtime.executable", "runtime.interpreter"): FEW,

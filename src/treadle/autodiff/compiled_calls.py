@@ -51,13 +51,23 @@ class DifferentiableCall:
             return self._run(inputs)
         return split.run(inputs, levels)[: len(self.graph.results)]
 
-    def _run(self, inputs: Sequence[Any]) -> list[Tensor]:
+    def prepare(self, needs: Sequence[bool]) -> None:
+        """Compile what calls need of which one tape watches these inputs."""
+        split = self._split(tuple(needs)) if any(needs) else None
+        for part in (self,) if split is None else (split.forward, split.backward):
+            part._compiled()
+
+    def _compiled(self) -> Callable[[Sequence[Any]], list[Tensor]]:
         with self._lock:
             if self._plain is None:
                 self._plain = self.compile(self.graph)
+            result: Callable[[Sequence[Any]], list[Tensor]] = self._plain
+            return result
+
+    def _run(self, inputs: Sequence[Any]) -> list[Tensor]:
+        run = self._compiled()
         with taping(()):
-            result: list[Tensor] = self._plain([*inputs, *self.own_captures(inputs)])
-        return result
+            return run([*inputs, *self.own_captures(inputs)])
 
     def own_captures(self, inputs: Sequence[Any]) -> list[Any]:
         """The graph's captures where the caller gave only the other parameters."""

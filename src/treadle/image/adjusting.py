@@ -11,6 +11,7 @@ from treadle.core.tensor import Tensor
 from treadle.image.batches import image_tensor, refusal
 from treadle.image.samples import float_of
 from treadle.ops.asserts import assert_greater, assert_less_equal, assert_non_negative
+from treadle.ops.composed import composed
 from treadle.ops.conversion import convert_to_tensor, has_dtype, is_symbolic
 from treadle.ops.elementwise.arithmetic import floordiv, maximum
 from treadle.ops.elementwise.casting import cast
@@ -29,6 +30,7 @@ def image_dtype(dtype: Any) -> dtypes.DType:
     return target
 
 
+@composed
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
 ) -> Tensor:
@@ -73,6 +75,7 @@ def in_floats(image: Any, adjust: Callable[[Tensor], Tensor], saturate: bool = T
     return convert_image_dtype(adjust(floats), x.dtype, saturate)
 
 
+@composed
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
     """Images with `delta` added to their values in [0, 1].
 
@@ -83,6 +86,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
     return in_floats(image, lambda x: x + cast(delta, x.dtype))
 
 
+@composed
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     """Images with the differences from the mean of each channel multiplied.
 
@@ -105,6 +109,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     return in_floats(images, adjust)
 
 
+@composed
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     """``gain * image ** gamma`` on values in [0, 1].
 
@@ -118,6 +123,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     return in_floats(image, lambda x: gain * x**gamma)
 
 
+@composed
 def per_image_standardization(image: Any) -> Tensor:
     """Images with mean 0 and standard deviation 1 each, float32.
 

@@ -11,6 +11,7 @@ from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
 from treadle.image.batches import refusal
 from treadle.image.samples import float_of
+from treadle.ops.composed import composed
 from treadle.ops.conversion import constant, convert_to_tensor
 from treadle.ops.dims import dims_tensor, sizes_of
 from treadle.ops.elementwise.arithmetic import maximum, minimum
@@ -49,6 +50,7 @@ def pixels(x: Tensor, image: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     return gathered(reshape_to(x, (product((count, height, width)), channels)), place, 0)
 
 
+@composed
 def crop_and_resize(
     image: Any, boxes: Any, box_indices: Any, crop_size: Any, method: str = "bilinear",
     extrapolation_value: float = 0.0, name: str | None = None,

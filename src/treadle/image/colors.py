@@ -11,6 +11,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.image.adjusting import convert_image_dtype, in_floats, largest_delta, limits
 from treadle.image.batches import refusal
+from treadle.ops.composed import composed
 from treadle.ops.control.io import Assert
 from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
 from treadle.ops.dims import dims_tensor
@@ -57,6 +58,7 @@ def with_channels(name: str, x: Tensor) -> Tensor:
     return with_dim(x, x.ndim - 1, 3)
 
 
+@composed
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """The brightness of RGB images: [..., 3] to [..., 1], in their dtype.
 
@@ -91,6 +93,7 @@ def _linear(name: str, images: Any, matrix: Any) -> Tensor:
     return tensordot(x, constant(matrix, x.dtype), 1)
 
 
+@composed
 def rgb_to_yiq(images: Any) -> Tensor:
     """RGB images as luma and two chromas: floats, [..., 3].
 
@@ -101,11 +104,13 @@ def rgb_to_yiq(images: Any) -> Tensor:
     return _linear("rgb_to_yiq", images, _TO_YIQ)
 
 
+@composed
 def yiq_to_rgb(images: Any) -> Tensor:
     """The inverse of `rgb_to_yiq`."""
     return _linear("yiq_to_rgb", images, _FROM_YIQ)
 
 
+@composed
 def rgb_to_yuv(images: Any) -> Tensor:
     """RGB images as luma and two colour differences: floats, [..., 3].
 
@@ -116,6 +121,7 @@ def rgb_to_yuv(images: Any) -> Tensor:
     return _linear("rgb_to_yuv", images, _TO_YUV)
 
 
+@composed
 def yuv_to_rgb(images: Any) -> Tensor:
     """The inverse of `rgb_to_yuv`."""
     return _linear("yuv_to_rgb", images, _FROM_YUV)
@@ -151,6 +157,7 @@ def _shares(hue: Tensor) -> Tensor:
     return clip_by_value(signs * far + offsets, 0.0, 1.0)
 
 
+@composed
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     """RGB images as hue, saturation and value: floats in [0, 1], [..., 3].
 
@@ -163,6 +170,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     return stack([hue, where(some, (high - low) / where(some, high, 1.0), 0.0), high], -1)
 
 
+@composed
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """The inverse of `rgb_to_hsv`."""
     x = _three_channels("hsv_to_rgb", images)
@@ -173,6 +181,7 @@ def _of_hsv(hue: Tensor, saturation: Tensor, value: Tensor) -> Tensor:
     return (1.0 - saturation + saturation * _shares(hue)) * value
 
 
+@composed
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     """RGB images with `delta` added to their hue, which wraps around at 1.
 
@@ -199,6 +208,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     return in_floats(image, adjust, saturate=False)
 
 
+@composed
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
     """RGB images with their saturation multiplied, and kept in [0, 1].
 

@@ -10,6 +10,7 @@ from treadle.core import dtypes
 from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
 from treadle.image.batches import refusal
+from treadle.ops.composed import composed
 from treadle.ops.conversion import constant, convert_to_tensor
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.unary import abs as magnitude
@@ -32,6 +33,7 @@ def _steps(x: Tensor, axis: int) -> Tensor:
     return x[after] - x[before]
 
 
+@composed
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     """The differences to the next row and to the next column, 0 at the last: (dy, dx).
 
@@ -54,6 +56,7 @@ def _steps_and_zeros(x: Tensor, axis: int) -> Tensor:
     return concat([_steps(x, axis), zeros(last, x.dtype)], axis)
 
 
+@composed
 def total_variation(images: Any, name: str | None = None) -> Tensor:
     """The sum of the absolute differences between neighbouring pixels.
 
@@ -77,6 +80,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 _SOBEL = np.array([[[-1, -2, -1], [0, 0, 0], [1, 2, 1]], [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]])
 
 
+@composed
 def sobel_edges(image: Any) -> Tensor:
     """Sobel's estimates of the slopes, (dy, dx) of each pixel and channel.
 
@@ -99,6 +103,7 @@ def sobel_edges(image: Any) -> Tensor:
     return reshape_to(found, (*x.dims, 2))
 
 
+@composed
 def extract_patches(
     images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
 ) -> Tensor:
@@ -144,5 +149,3 @@ def _places(windows: Span) -> Tensor:
     """The positions of the elements of each window: [windows, elements]."""
     first = number_range(dims_tensor(windows.count, dtypes.int64)) * windows.stride
     return expand_dims(first, 1) + number_range(windows.window, dtype="int64") * windows.dilation
-
-

@@ -13,6 +13,7 @@ from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
 from treadle.image.adjusting import convert_image_dtype
 from treadle.image.batches import refusal
+from treadle.ops.composed import composed
 from treadle.ops.conversion import constant, convert_to_tensor
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.arithmetic import squared_difference
@@ -28,9 +29,7 @@ from treadle.ops.shaping.reshaping import reshape_to, tile
 from treadle.ops.sizes import at_most, may_be
 
 
-def _floats(
-    name: str, a: Any, b: Any, max_val: Any
-) -> tuple[Tensor, Tensor, Tensor]:
+def _floats(name: str, a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Both images and the largest value in float32.
 
     Raises:
@@ -48,6 +47,7 @@ def _floats(
     return convert_image_dtype(x, dtypes.float32), convert_image_dtype(y, dtypes.float32), limit
 
 
+@composed
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     """The ratio of the largest value to the differences, in decibels.
 
@@ -66,6 +66,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     return 20.0 * log(limit) / math.log(10.0) - float(np.float32(10 / np.log(10))) * log(error)
 
 
+@composed
 def ssim(
     img1: Any, img2: Any, max_val: Any, filter_size: int = 11, filter_sigma: float = 1.5,
     k1: float = 0.01, k2: float = 0.03, return_index_map: bool = False,
@@ -104,12 +105,14 @@ def _of_channels(
             raise refusal(f"{text}; the shape is {x.shape}")
         if not isinstance(dim, int):
             x = require(x, [at_most(size, dim)], text)
-    kernel = constant(_gauss(size, sigma)[:, :, None, None])
-    kernel = tile(kernel, [1, 1, dims_tensor(x.dims[-1], dtypes.int64), 1])
+    weights = constant(_gauss(size, sigma)[:, None, None, None])
+    column = tile(weights, [1, 1, dims_tensor(x.dims[-1], dtypes.int64), 1])
+    row = reshape_to(column, (1, size, x.dims[-1], 1))
 
     def mean(z: Tensor) -> Tensor:
-        flat = reshape_to(z, (product(z.dims[:-3]), *z.dims[-3:]))
-        found = depthwise_conv2d(flat, kernel, [1, 1, 1, 1], "VALID")
+        found = reshape_to(z, (product(z.dims[:-3]), *z.dims[-3:]))
+        for kernel in (column, row):  # which are far fewer terms than those of a whole window
+            found = depthwise_conv2d(found, kernel, [1, 1, 1, 1], "VALID")
         return reshape_to(found, (*z.dims[:-3], *found.dims[1:]))
 
     c1, c2 = (k1 * limit) ** 2, (k2 * limit) ** 2
@@ -122,16 +125,17 @@ def _of_channels(
 
 
 def _gauss(size: int, sigma: float) -> Any:
-    """The weights of a window, which add up to 1."""
+    """The weights of a row or column of a window, which add up to 1. Those of an element of the
+    window are the products of its row's and its column's."""
     places = np.arange(size) - (size - 1) / 2
     weights = np.exp(-0.5 * np.square(places) / sigma**2)
-    grid = weights[:, None] * weights[None, :]
-    return (grid / grid.sum()).astype(np.float32)
+    return (weights / weights.sum()).astype(np.float32)
 
 
 _WEIGHTS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
+@composed
 def ssim_multiscale(
     img1: Any, img2: Any, max_val: Any, power_factors: Sequence[float] = _WEIGHTS,
     filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03,

@@ -20,6 +20,7 @@ from treadle.image.samples import (
     resampled,
     samples,
 )
+from treadle.ops.composed import composed
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.dims import size_of, sizes_of
 from treadle.ops.elementwise.arithmetic import maximum, minimum
@@ -49,6 +50,7 @@ _METHODS = ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "g
 _SMOOTH = {"bilinear": "triangle", "bicubic": "keyscubic"}
 
 
+@composed
 def resize(
     images: Any, size: Any, method: str = ResizeMethod.BILINEAR,
     preserve_aspect_ratio: bool = False, antialias: bool = False, name: str | None = None,
@@ -148,6 +150,7 @@ def _blended(x: Tensor, axis: int, size: Dim) -> Tensor:
     return first + (gathered(x, high, axis) - first) * share
 
 
+@composed
 def resize_with_pad(
     image: Any, target_height: Any, target_width: Any, method: str = ResizeMethod.BILINEAR,
     antialias: bool = False,

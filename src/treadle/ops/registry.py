@@ -179,12 +179,17 @@ def register(op: Op) -> Op:
         _BY_ROUTINE.add(op)
     lower = op.lower
     if op.effect is None and op.eager is not None and _NOT_WORTH.isdisjoint(op.tags):
-        if isinstance(lower, Library | ProgramLoops):
+        if isinstance(lower, Library | ProgramLoops | Rows) and op not in _BY_ROUTINE:
             _AS_PROGRAM[op] = 0
         elif isinstance(lower, Compute) and not (lower.kind == "view" and "cheap" in op.tags):
             many = "formula" in op.tags or (lower.kind == "reduce" and "reduces" not in op.tags)
             _AS_PROGRAM[op] = 2 if "draws" in op.tags else int(many)
     return op
+
+
+def is_program(op: Op) -> bool:
+    """Whether eager operations of an op may be programs."""
+    return op in _AS_PROGRAM
 
 
 def many_calls(op: Op) -> bool:

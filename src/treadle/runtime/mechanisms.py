@@ -11,6 +11,7 @@ _PROGRAM = {
     "strided": "matrix products read transposes and slices of arrays where their elements are",
     "takeovers": "an update of a part overwrites its operand where nothing needs the old value",
     "direct": "kernels store into the parts of arrays that updates in place name",
+    "stored_rows": "rows that a sum of segments or a scatter stores are computed where it does",
     "segments": "neighbouring launches of one flat kernel are one launch over all their arrays",
     "side_by_side": "small independent kernels are one launch where a launch costs more than they",
     "told_late": "kernels that only the message of an error needs run where it is raised",

@@ -8,6 +8,7 @@ from typing import Any
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.ops.composed import composed
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.arithmetic import maximum as maximum_of
@@ -271,6 +272,7 @@ def reduce_max(
 # -- products of matrices ------------------------------------------------------------------------
 
 
+@composed
 def sparse_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Tensor:

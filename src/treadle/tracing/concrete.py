@@ -487,6 +487,15 @@ class ConcreteFunction:
                         self._executable.stretched = self._run_stretched
         return self._executable
 
+    def use(self, stored: Any) -> bool:
+        """Whether it has a program without compiling: it has one already, takes a stored one, or
+        shares that of another trace."""
+        if self._executable is None:
+            found = stored or self._programs.shared(self.graph, self._family)
+            with self._lock:
+                self._executable = self._executable or found
+        return self._executable is not None
+
     @puts_modes_back
     def compile(self, graph: Graph) -> Any:
         """The program for a graph that belongs to this trace: its own, or one of its gradient's.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any, TypeVar, overload
 
+from treadle.ops.composed import programs
 from treadle.tracing.function import BoundFunction, Function
 from treadle.tracing.methods import inside
 
@@ -87,3 +88,14 @@ def function(
         )  # fmt: skip
 
     return decorate if func is None else decorate(func)
+
+
+def _run_composed(called: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """See `treadle.tracing.composed_calls`."""
+    from treadle.tracing.composed_calls import run_composed
+
+    programs.run = run_composed
+    return run_composed(called, args, kwargs)
+
+
+programs.run = _run_composed

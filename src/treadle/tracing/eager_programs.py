@@ -23,7 +23,7 @@ from treadle.runtime.executable import Executable
 from treadle.tracing.programs import Programs
 
 MOST_PROGRAMS = 4096  # that are kept: those used last
-_PLAIN = (bool, int, float, str, DType, TensorShape, SymbolicDim, type(None))
+PLAIN = (bool, int, float, str, DType, TensorShape, SymbolicDim, type(None))
 
 _programs = Programs()
 _made: OrderedDict[Hashable, tuple[Graph, Executable]] = OrderedDict()
@@ -73,13 +73,16 @@ def is_plain(value: Any) -> bool:
     """Whether an attribute of an operation says all about itself: it may be part of a key."""
     if isinstance(value, tuple | list):
         return all(map(is_plain, value))
-    return isinstance(value, _PLAIN)
+    return isinstance(value, PLAIN)
 
 
 def typed(value: Any) -> Hashable:
-    """A value with its type: equal numbers of several types are several attributes."""
+    """A value with its type: equal numbers of several types are several attributes, and so are the
+    two zeros."""
     if isinstance(value, tuple | list):
         return (type(value), *map(typed, value))
+    if isinstance(value, float) and value == 0:
+        return type(value), str(value)
     return type(value), value
 
 

@@ -14,13 +14,22 @@ from treadle.tracing.program_runs import run_program
 
 def run_taped(concrete: Any, inputs: Sequence[Any]) -> list[Tensor]:
     """The flat results of a concrete function, recorded on the active tapes."""
+    return _differentiable(concrete)(inputs)
+
+
+def prepare_taped(concrete: Any, needs: Sequence[bool]) -> None:
+    """Compile what calls need under one tape that watches these inputs."""
+    _differentiable(concrete).prepare(needs)
+
+
+def _differentiable(concrete: Any) -> DifferentiableCall:
     if concrete._gradient is None:
         with concrete._lock:
             if concrete._gradient is None:
                 concrete._gradient = DifferentiableCall(
                     concrete.graph, lambda graph: _callable(concrete.compile(graph), graph)
                 )
-    result: list[Tensor] = concrete._gradient(inputs)
+    result: DifferentiableCall = concrete._gradient
     return result
 
 

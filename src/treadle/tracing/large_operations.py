@@ -15,6 +15,7 @@ whose error is the operation's.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -22,12 +23,13 @@ from typing import Any
 from treadle.core import locks
 from treadle.core.caches import clears
 from treadle.core.devices import HOST
+from treadle.core.interrupts import is_mode
 from treadle.core.spec import TensorSpec, array_spec
 from treadle.core.switches import is_on, may_be_off
-from treadle.graph.ir import Graph
-from treadle.ops.lowering import Compute, Library
+from treadle.graph.ir import Graph, Node
+from treadle.ops.lowering import Compute, Library, Rows
 from treadle.ops.quiet import quiet
-from treadle.ops.registry import Op, infer_outputs, large, many_calls
+from treadle.ops.registry import Op, infer_outputs, is_program, large, many_calls
 from treadle.runtime import compile_native, stored_native
 from treadle.runtime.devices import backend
 from treadle.runtime.executable import Executable
@@ -42,6 +44,18 @@ CALLS = 32  # of NumPy, about, that ops of several steps make; each costs what a
 COMPILING = 0.1
 WORTH_WAITING = 1 << 26
 MOST_ENTRIES = 4096  # that are kept: those made last
+
+
+class _WithinCall(threading.local):
+    """Attributes:
+    depth: how many calls around this one wait for programs of their own (`composed_calls`): no
+        thread compiles for their ops meanwhile.
+    """
+
+    depth = 0
+
+
+within_call = is_mode(_WithinCall())
 
 _programs = Programs(compile_native)
 _entries: dict[Hashable, _Entry] = {}
@@ -146,6 +160,8 @@ def _new_entry(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> _Entr
         return None
     if not all(type(s) is TensorSpec and _is_known(s) for s in (*specs, *outputs)):
         return never
+    if isinstance(op.lower, Rows) and op.lower.call(specs, outputs, attrs) is None:
+        return never  # programs ask NumPy
     work = _work(op, specs, outputs)
     waits = _numpy_elements(op, work, specs, outputs) >= WORTH_WAITING
     if not waits and work < large.elements[many_calls(op)]:
@@ -179,6 +195,17 @@ def _numpy_elements(op: Op, work: int, specs: Sequence[Any], outputs: Sequence[A
     return work * (CALLS if many_calls(op) else 1)
 
 
+def elements_of(node: Node) -> int:
+    """About how many elements NumPy computes for an operation of a graph; 0 where that is unknown,
+    or it only moves or renames them."""
+    specs, outputs = [v.spec for v in node.inputs], [v.spec for v in node.outputs]
+    if not is_program(node.op) or "draws" in node.op.tags:
+        return 0
+    if not all(type(s) is TensorSpec and _is_known(s) for s in (*specs, *outputs)):
+        return 0
+    return _numpy_elements(node.op, _work(node.op, specs, outputs), specs, outputs)
+
+
 def _elements(spec: TensorSpec) -> int:
     product = 1
     for dim in spec.dims:
@@ -189,6 +216,8 @@ def _elements(spec: TensorSpec) -> int:
 def _asked(entry: _Entry) -> Executable | None:
     """The program that an entry has from now on; None while NumPy is to compute."""
     assert entry.graph is not None
+    if within_call.depth and not entry.waits:
+        return None
     entry.met += 1
     if entry.met == 1:
         entry.executable = stored_native(entry.graph) or _programs.shared(entry.graph, entry.family)

@@ -9,7 +9,7 @@ import pytest
 from treadle.ops.registry import large
 from treadle.runtime.cpu import compiled_ahead
 from treadle.runtime.cpu.backend import Cpu
-from treadle.tracing import large_operations, settings
+from treadle.tracing import composed_calls, large_operations, settings
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +28,7 @@ def early(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def _forget() -> None:
     compiled_ahead._graphs.drain()
     large_operations._forget()
+    composed_calls._forget()
 
 
 @pytest.fixture

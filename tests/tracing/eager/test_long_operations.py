@@ -160,3 +160,27 @@ def test_sums_of_rows_are_programs(waiting):
         assert td.math.unsorted_segment_sum(rows, ids, 7).numpy().tobytes() == found.tobytes()
     with pytest.raises(td.errors.InvalidArgumentError, match="7"):
         td.math.unsorted_segment_sum(rows, ids + 1, 7)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float64"])
+def test_sorts_are_programs_and_give_what_numpy_gives(dtype, waiting):
+    random = np.random.default_rng(3)
+    x = td.constant(random.integers(-9, 9, (6, 50)).astype(dtype))
+    for call in (td.sort, td.argsort, lambda x: td.math.top_k(x, 7), lambda x: td.math.top_k(x, 0)):
+        by_program = td.nest.flatten(call(x))
+        with disabled("eager_programs"):
+            by_numpy = td.nest.flatten(call(x))
+        for mine, theirs in zip(by_program, by_numpy, strict=True):
+            assert mine.dtype is theirs.dtype
+            np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+    assert all(e.executable is not None for e in _entries.values() if e.graph is not None)
+
+
+def test_large_matrices_remain_numpys(waiting):
+    small, large_one = td.eye(8, batch_shape=[3]), td.eye(300)
+    td.linalg.inv(small)
+    inverse = [e for k, e in _entries.items() if k[0].name == "inverse"]
+    assert [e.executable is not None for e in inverse] == [True]
+    td.linalg.inv(large_one)
+    inverse = [e for k, e in _entries.items() if k[0].name == "inverse"]
+    assert [e.graph is not None for e in inverse] == [True, False]

@@ -7,13 +7,16 @@ import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import product
 from treadle.core.strategies import replicas_in_sync
 from treadle.core.tensor import Tensor
 from treadle.ops.axes import normalize_axes
-from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
+from treadle.ops.composed import composed
+from treadle.ops.conversion import common_dtype, constant, convert_to_tensor, has_dtype
 from treadle.ops.dims import dims_tensor, size_of
 from treadle.ops.elementwise.arithmetic import (
     add_n,
@@ -40,11 +43,11 @@ from treadle.ops.indexing.gather import gather
 from treadle.ops.nn.activations import relu, softplus
 from treadle.ops.random.algorithms import check_algorithm
 from treadle.ops.random.distributions import random_dims, stateless_uniform, uniform
-from treadle.ops.reductions.reduction import reduce_mean, reduce_sum
+from treadle.ops.reductions.reduction import reduce_all, reduce_mean, reduce_sum
 from treadle.ops.shaping.creation import ones_like
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.padding import pad
-from treadle.ops.shaping.reshaping import reshape, squeeze, with_dims
+from treadle.ops.shaping.reshaping import expand_dims, reshape, squeeze, with_dims
 from treadle.ops.shaping.slicing import part_of
 
 
@@ -82,6 +85,7 @@ def bias_add(
     return x + b
 
 
+@composed
 def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -97,6 +101,7 @@ def moments(
     return cast(mean, x.dtype), cast(variance, x.dtype)
 
 
+@composed
 def weighted_moments(
     x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -149,6 +154,7 @@ def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
     return relu(concat([x, -x], axis))
 
 
+@composed
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
@@ -166,6 +172,7 @@ def log_poisson_loss(
     return loss + where(wanted > 1, stirling, 0)
 
 
+@composed
 def local_response_normalization(
     input: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5,
     name: str | None = None,
@@ -180,14 +187,30 @@ def local_response_normalization(
     if x.ndim != 4:
         text = f"local_response_normalization: four axes are expected, the shape is {x.shape}"
         raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
-    channels = x.dims[3]
-    if isinstance(channels, int):  # there is nothing farther away
-        depth_radius = min(depth_radius, max(channels - 1, 0))
-    padded = pad(square(x), [[0, 0]] * 3 + [[depth_radius, depth_radius]])
-    near = add_n([part_of(padded, 3, shift, channels) for shift in range(2 * depth_radius + 1)])
-    return x * pow(bias + alpha * near, -beta)
+    total = bias + alpha * _sums_nearby(square(x), depth_radius)
+    if beta == 0.5:
+        return x * rsqrt(total)
+    return x * (reciprocal(total) if beta == 1 else pow(total, -beta))
 
 
+MOST_WEIGHED = 32  # channels of which a sum with weights 0 and 1 takes less than a shift for each
+
+
+def _sums_nearby(x: Tensor, radius: int) -> Tensor:
+    """For each element the sum of those at most `radius` away along the last axis."""
+    channels = x.dims[-1]
+    if isinstance(channels, int):
+        radius = min(radius, max(channels - 1, 0))  # there is nothing farther away
+        if channels <= MOST_WEIGHED:
+            places = np.arange(channels)
+            near = abs(places[:, None] - places) <= radius
+            weights = constant(near.astype(x.dtype.np_dtype), x.dtype)
+            return reduce_sum(expand_dims(x, -1) * weights, -2)
+    padded = pad(x, [[0, 0]] * (x.ndim - 1) + [[radius, radius]])
+    return add_n([part_of(padded, x.ndim - 1, n, channels) for n in range(2 * radius + 1)])
+
+
+@composed
 def batch_normalization(
     x: Any,
     mean: Any,
@@ -367,6 +390,7 @@ def embedding_lookup(
     return rows * scale
 
 
+@composed
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
@@ -389,8 +413,10 @@ def l2_normalize(
     return value * cast(rsqrt(maximum(total, epsilon)), value.dtype)
 
 
+@composed
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
-    """Whether each target is among the `k` highest predictions of its row, ties included.
+    """Whether each target is among the `k` highest predictions of its row, ties included. It is
+    not where one of these is not finite.
 
     Args:
         targets: [batch] class numbers; one that no class has is not among them.
@@ -409,10 +435,11 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     known = (t >= 0) & (t < classes)
     own = gather(p, where(known, t, 0)[:, None], axis=1, batch_dims=1)
     higher = reduce_sum(cast(p > own, dtypes.int32), -1)
-    inside: Tensor = known & (higher < k) & is_finite(own[:, 0])
+    inside: Tensor = known & (higher < k) & reduce_all(is_finite(p), -1)
     return inside
 
 
+@composed
 def weighted_cross_entropy_with_logits(
     labels: Any, logits: Any, pos_weight: Any, name: str | None = None
 ) -> Tensor:

@@ -17,6 +17,7 @@ from treadle.kernel.ir import Axis, Expr, Index, Reduce, apply, as_index, cast, 
 from treadle.kernel.reference import neutral
 from treadle.ops.axes import normalize_axes, normalize_axis, reduced_dims
 from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.composed import composed
 from treadle.ops.conversion import convert_to_tensor, truths
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.arithmetic import squared_difference
@@ -294,6 +295,7 @@ reduce_all = _public(REDUCE_ALL, "Whether all elements are true")
 # -- compositions --------------------------------------------------------------------------------
 
 
+@composed
 def reduce_logsumexp(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -306,6 +308,7 @@ def reduce_logsumexp(
     return total if keepdims else reshape_to(total, reduced_dims(x.dims, axes, False))
 
 
+@composed
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -319,6 +322,7 @@ def reduce_variance(
     return reduce_mean(real(deviation), axis, keepdims)
 
 
+@composed
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:

@@ -55,6 +55,7 @@ from treadle.runtime.schedule.steps import (
     is_same_memory,
     places_of,
 )
+from treadle.runtime.schedule.stored_rows import compute_where_stored
 
 if TYPE_CHECKING:
     from treadle.runtime.schedule.control import ControlFlow
@@ -90,25 +91,34 @@ class RegionBuilder:
     def _run(self) -> Block:
         self.steps.guard_inlined()
         for unit in self.order.units:
-            before = len(self.program.late)
             if self.selections.waiting and not self.selections.is_independent(unit):
-                self.selections.read_counts()
+                self._read_counts()
+            before = len(self.program.late)
             _HANDLERS[unit.role](self, unit)
             self.steps.made.update(v for n in unit.nodes for v in n.outputs)
             if len(self.program.late) > before:
                 self.steps.guard_inlined()
         if self.selections.waiting:
-            self.selections.read_counts()
-            self.steps.guard_inlined()
+            self._read_counts()
         self.steps.checks.note()
         if self.program.fusing and is_on("segments"):
             merged = merge_segments(self.steps.block.steps)
             self.steps.block.steps = merged if self._has_code(merged) else self.steps.block.steps
         facts = self.program.facts
+        if self.program.fusing and facts.unified and is_on("stored_rows"):
+            results = [self.program.operand(v) for v in self.region.results]
+            self.steps.block.steps = compute_where_stored(
+                self.steps.block.steps, results, self.steps.launch_alone
+            )
         if self.program.fusing and not facts.unified and is_on("side_by_side"):
             self.steps.block.steps = join_side_by_side(self.steps.block.steps, facts)
         self.steps.block.results = [self.program.operand(v) for v in self.region.results]
         return self.steps.block
+
+    def _read_counts(self) -> None:
+        """Let the host read the sizes of selections, which what follows may depend on."""
+        self.selections.read_counts()
+        self.steps.guard_inlined()
 
     def _has_code(self, steps: Sequence[Step]) -> bool:
         kernels = [s.kernel for s in steps if isinstance(s, SegmentedLaunch)]
