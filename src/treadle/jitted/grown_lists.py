@@ -423,9 +423,11 @@ def template_of(before: Any, after: Any) -> Template | None:
 
 
 def grown_like(value: Any, other: Any) -> Any:
-    """A list of Python's as one of the graph, where `other` is one."""
+    """A list of Python's as one of the graph, or as a row (`pools`), where `other` is one."""
     if type(value) is list and isinstance(other, GrownList):
         return GrownList.of(value, other.template)
+    if type(value) is list and _rows and isinstance(other, _rows[0].Row):
+        return other.pool.row_of(value)
     return value
 
 
