@@ -209,6 +209,14 @@ class GrownList(TracedSequence):
             )
         return self._parts
 
+    @parts.setter
+    def parts(self, parts: list[ListPart]) -> None:
+        if self.origin.copied is not None:
+            raise self._refused_copy()
+        self._parts = parts
+        for other, _ in self.origin.others:
+            other.missed = at(user_origin())
+
     def is_copy_of(self, holders: Sequence[Any]) -> None:
         """The list is a copy of one of some lists of Python's."""
         self.origin = self.latest = self
@@ -221,14 +229,6 @@ class GrownList(TracedSequence):
             "array values, and it or one of them changes: give the variable a copy, list(x)"
             f"{at(user_origin())}"
         )
-
-    @parts.setter
-    def parts(self, parts: list[ListPart]) -> None:
-        if self.origin.copied is not None:
-            raise self._refused_copy()
-        self._parts = parts
-        for other, _ in self.origin.others:
-            other.missed = at(user_origin())
 
     def may_be(self, others: Sequence[GrownList]) -> None:
         """The list is one of some others in Python: reading it is right until one changes."""
