@@ -232,6 +232,37 @@ def test_open_sizes(gpu: Device) -> None:
         same(td.function(f.python_function)(given), wanted)
 
 
+def test_sizes_that_the_run_finds_out_differ(gpu: Device) -> None:
+    """A run that has changed nothing yet begins anew where a size of 1 is stretched; one that has
+    assigned a variable raises, and the variable keeps what was assigned before the failure."""
+    v = td.Variable(on(gpu, np.zeros(2, np.float32)))
+
+    @td.function
+    def f(x: Any, y: Any) -> Any:
+        return td.boolean_mask(x, x > 0.0) + td.boolean_mask(y, y > 0.0)
+
+    @td.function
+    def g(x: Any, y: Any) -> Any:
+        v.assign_add([1.0, 2.0])
+        return f(x, y)
+
+    vectors = [np.array(a, np.float32) for a in ([1, 2, 3], [4, -1, -1], [-1, 5, 6], [-1, -1, -1])]
+    for x in vectors:
+        for y in vectors:
+            a, b = x[x > 0], y[y > 0]
+            fits = a.size == b.size or 1 in (a.size, b.size)
+            if fits:
+                same(f(on(gpu, x), on(gpu, y)), a + b)
+            else:
+                with pytest.raises(td.errors.InvalidArgumentError, match="ncompatible|broadcast"):
+                    f(on(gpu, x), on(gpu, y))
+    same(g(on(gpu, vectors[0]), on(gpu, vectors[0])), vectors[0] * 2)
+    with pytest.raises(td.errors.InvalidArgumentError, match="not broadcast once"):
+        g(on(gpu, vectors[0]), on(gpu, vectors[1]))
+    np.testing.assert_allclose(v.numpy(), [2.0, 4.0])
+    same(g(on(gpu, vectors[0]), on(gpu, vectors[0])), vectors[0] * 2)  # the program is still good
+
+
 def test_numbers_are_drawn_on_the_device(gpu: Device) -> None:
     state = td.Variable(on(gpu, np.array([1, 2, 3])))
 

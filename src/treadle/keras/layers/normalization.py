@@ -97,6 +97,7 @@ class BatchNormalization(_Normalization):
 
     moving_mean_initializer: Any
     moving_variance_initializer: Any
+    keeps_unbiased: ClassVar[bool] = False  # of images: in Keras 2
     in_float32 = True
     _settings: ClassVar[tuple[str, ...]] = (
         "momentum", "renorm", "renorm_clipping", "renorm_momentum", "synchronized",
@@ -118,6 +119,12 @@ class BatchNormalization(_Normalization):
         scale: bool = True,
         beta_initializer: Any = "zeros",
         gamma_initializer: Any = "ones",
+        moving_mean_initializer: Any = "zeros",
+        moving_variance_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
         renorm: bool = False,
         renorm_clipping: dict[str, float] | None = None,
         renorm_momentum: float = 0.99,
@@ -125,8 +132,12 @@ class BatchNormalization(_Normalization):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            axis, epsilon, center, scale, beta_initializer=beta_initializer,
-            gamma_initializer=gamma_initializer, **kwargs,
+            axis, epsilon, center, scale,
+            beta_initializer=beta_initializer, gamma_initializer=gamma_initializer,
+            beta_regularizer=beta_regularizer, gamma_regularizer=gamma_regularizer,
+            beta_constraint=beta_constraint, gamma_constraint=gamma_constraint,
+            moving_mean_initializer=moving_mean_initializer,
+            moving_variance_initializer=moving_variance_initializer, **kwargs,
         )  # fmt: skip
         self.momentum, self.synchronized = momentum, synchronized
         self.renorm, self.renorm_momentum = renorm, renorm_momentum
@@ -173,9 +184,23 @@ class BatchNormalization(_Normalization):
             mean, variance = _of_all_replicas(mean, variance)
         if self.renorm:
             return self._renormalized(inputs, mean, variance)
-        for moving, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
+        kept = variance
+        if self.keeps_unbiased and mask is None and not self.synchronized:
+            kept = self._unbiased(inputs, variance)
+        for moving, value in ((self.moving_mean, mean), (self.moving_variance, kept)):
             self._move(moving, value)
         return self._normalized(inputs, mean, variance)
+
+    def _unbiased(self, x: td.Tensor, variance: td.Tensor) -> td.Tensor:
+        """The unbiased variance of images and volumes: TensorFlow's fused kernel, which Keras 2
+        takes for them, keeps that one."""
+        rank = len(x.shape)
+        if rank not in (4, 5) or self._axes(rank) not in ([1], [rank - 1]):
+            return variance
+        if x.dtype is td.float64:  # which the fused kernel does not take
+            return variance
+        count = td.cast(td.size(x) // td.size(variance), variance.dtype)
+        return variance * count / td.maximum(count - 1.0, 1.0)
 
     def _renormalized(self, x: td.Tensor, mean: td.Tensor, variance: td.Tensor) -> td.Tensor:
         """The inputs normalized by the batch, with corrections, which have no gradients, towards
@@ -290,6 +315,13 @@ class LayerNormalization(_Normalization):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        *,
         rms_scaling: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -300,7 +332,12 @@ class LayerNormalization(_Normalization):
                 "Normalization, please use `keras.layers.RMSNormalization` instead.",
                 stacklevel=2,
             )
-        super().__init__(axis, epsilon, center, scale, **kwargs)
+        super().__init__(
+            axis, epsilon, center, scale,
+            beta_initializer=beta_initializer, gamma_initializer=gamma_initializer,
+            beta_regularizer=beta_regularizer, gamma_regularizer=gamma_regularizer,
+            beta_constraint=beta_constraint, gamma_constraint=gamma_constraint, **kwargs,
+        )  # fmt: skip
         self.rms_scaling = rms_scaling
 
     def build(self, input_shape: Any) -> None:
@@ -339,9 +376,17 @@ class GroupNormalization(_Normalization):
 
     def __init__(
         self, groups: int = 32, axis: int = -1, epsilon: float = 1e-3, center: bool = True,
-        scale: bool = True, **kwargs: Any,
+        scale: bool = True,
+        beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None, gamma_regularizer: Any = None, beta_constraint: Any = None,
+        gamma_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(axis, epsilon, center, scale, **kwargs)
+        super().__init__(
+            axis, epsilon, center, scale,
+            beta_initializer=beta_initializer, gamma_initializer=gamma_initializer,
+            beta_regularizer=beta_regularizer, gamma_regularizer=gamma_regularizer,
+            beta_constraint=beta_constraint, gamma_constraint=gamma_constraint, **kwargs,
+        )  # fmt: skip
         if not isinstance(groups, int) or (groups < 1 and groups != -1):
             raise ValueError(f"GroupNormalization: groups is a positive int or -1, got {groups!r}")
         self.groups = groups

@@ -9,6 +9,7 @@ from treadle.core.shapes import Dim
 from treadle.core.switches import is_on
 from treadle.graph.ir import Value
 from treadle.runtime.cpu.llvm_text import Module
+from treadle.runtime.cpu.moving_arrays import kernels_of_one_thread
 from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.cpu.scopes import Scopes
 from treadle.runtime.cpu.target import Target
@@ -33,6 +34,7 @@ class Blueprint:
             program is called.
         workers: the threads that it is made for.
         variables: the numbers of all its variables; written: of those that it assigns.
+        alone: the launches of kernels that one thread runs (`moving_arrays`).
         releases: whether the GIL is released; a dim: where that is more than `SHORT_WORK`.
         holds: whether other threads may use the variables meanwhile.
         whole: the numbers of variables whose values are never left half written.
@@ -64,6 +66,7 @@ class Blueprint:
         }  # fmt: skip
         named = [(kind, number) for kind, numbers in kinds.items() for number in numbers]
         self.frame_positions = {name: position for position, name in enumerate(named)}
+        self.alone = kernels_of_one_thread(block, workers)
         self.is_large = _is_large(block)
         self.has_fma = target.has_fma and is_on("contraction")
         self.scopes = Scopes(plan)

@@ -46,7 +46,8 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
     scratch = "null" if step.scratch is None else emitter.pointer(step.scratch)
     function = emitter.state.word("kernel", (code, emitted.symbol))
     least = emitter.dim(_outer(step, in_terms_of(step.kernel, emitted.grain)))
-    if isinstance(units, int) and isinstance(least, int) and units < 2 * least:
+    few = isinstance(units, int) and isinstance(least, int) and units < 2 * least
+    if few or step in emitter.program.alone:
         fn.emit(f"call void {function}(ptr {words}, ptr {dims}, i64 0, i64 {units}, ptr {scratch})")
     else:
         grain, stride = _division(emitter, step, least, units)

@@ -91,16 +91,15 @@ class RegionBuilder:
     def _run(self) -> Block:
         self.steps.guard_inlined()
         for unit in self.order.units:
-            before = len(self.program.late)
             if self.selections.waiting and not self.selections.is_independent(unit):
-                self.selections.read_counts()
+                self._read_counts()
+            before = len(self.program.late)
             _HANDLERS[unit.role](self, unit)
             self.steps.made.update(v for n in unit.nodes for v in n.outputs)
             if len(self.program.late) > before:
                 self.steps.guard_inlined()
         if self.selections.waiting:
-            self.selections.read_counts()
-            self.steps.guard_inlined()
+            self._read_counts()
         self.steps.checks.note()
         if self.program.fusing and is_on("segments"):
             merged = merge_segments(self.steps.block.steps)
@@ -115,6 +114,11 @@ class RegionBuilder:
             self.steps.block.steps = join_side_by_side(self.steps.block.steps, facts)
         self.steps.block.results = [self.program.operand(v) for v in self.region.results]
         return self.steps.block
+
+    def _read_counts(self) -> None:
+        """Let the host read the sizes of selections, which what follows may depend on."""
+        self.selections.read_counts()
+        self.steps.guard_inlined()
 
     def _has_code(self, steps: Sequence[Step]) -> bool:
         kernels = [s.kernel for s in steps if isinstance(s, SegmentedLaunch)]
