@@ -112,3 +112,63 @@ def test_labels_in_axes_of_another_number(shapes):
         found = session.run(loss, {x: logits.reshape(shapes[0])})
     assert found.shape == shapes[0][:-1]
     np.testing.assert_allclose(found.reshape(-1), wanted, 1e-5)
+
+
+X = np.random.RandomState(0).randn(8, 4, 4, 2).astype(np.float32)
+
+
+# Recorded with tf_slim on TensorFlow 2.21: losses of two steps, one of inference, and means that
+# layers keep.
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("collection", [None, "moves", tf.GraphKeys.UPDATE_OPS])
+def test_means_of_batches_change_where_it_is_said(data_format, collection):
+    layers = tf.contrib.layers
+    with tf.Graph().as_default(), tf.Session() as session:
+        train = tf.placeholder(tf.bool, [])
+        x = tf.constant(X if data_format == "NHWC" else X.transpose(0, 3, 1, 2))
+        y = layers.batch_norm(
+            x, 0.8, updates_collections=collection, is_training=train, data_format=data_format,
+            variables_collections=["mine"], outputs_collections="ends",
+            param_initializers={"beta": tf.constant_initializer(0.5)},
+        )  # fmt: skip
+        y = layers.avg_pool2d(
+            layers.max_pool2d(y, 2, 1, data_format=data_format), 3, data_format=data_format
+        )
+        assert y.shape.as_list() == ([8, 1, 1, 2] if data_format == "NHWC" else [8, 2, 1, 1])
+        assert len(tf.get_collection("mine")) == 3 and len(tf.get_collection("ends")) == 1
+        session.run(tf.global_variables_initializer())
+        session.run(y, {train: True})
+        moved = {} if collection is None else {"moves": tf.get_collection(collection)}
+        assert len(moved.get("moves", [])) == (0 if collection is None else 2)
+        session.run(moved, {train: True})
+        mean, variance = (
+            session.run(v) for v in tf.global_variables() if "moving" in v.op.name
+        )
+        flat = X.reshape(-1, 2)
+        np.testing.assert_allclose(mean, 0.2 * flat.mean(0), rtol=1e-5)
+        np.testing.assert_allclose(variance, 0.8 + 0.2 * flat.var(0, ddof=1), rtol=1e-5)
+        outputs = session.run(y, {train: False}).reshape(8, 2)
+        normal = (X - mean) / np.sqrt(variance + 0.001) + 0.5
+        windows = [normal[:, i : i + 3, j : j + 3] for i in (0, 1) for j in (0, 1)]
+        np.testing.assert_allclose(
+            outputs, np.max(windows, 0).mean((1, 2)), rtol=1e-4, atol=1e-5
+        )  # fmt: skip
+
+
+def test_a_loss_is_optimized_as_its_arguments_say():
+    with tf.Graph().as_default(), tf.Session() as session:
+        a, b = tf.Variable(2.0, name="a"), tf.Variable(3.0, name="b")
+        count = tf.Variable(0, trainable=False)
+        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, tf.assign_add(count, 1))
+        step = tf.train.get_or_create_global_step()
+        train = tf.contrib.layers.optimize_loss(
+            a + b, step, 1.0, "SGD", gradient_multipliers={"b": 4.0},
+            learning_rate_decay_fn=lambda rate, step: rate / (1.0 + tf.cast(step, tf.float32)),
+            clip_gradients=lambda pairs: [(tf.minimum(g, 3.0), v) for g, v in pairs],
+        )  # fmt: skip
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        session.run(train)
+        assert session.run([a, b, count, step]) == [0.5, -1.5, 2, 2]
+        with pytest.raises(NotImplementedError, match="gradient_noise_scale"):
+            tf.contrib.layers.optimize_loss(a, step, 0.1, "SGD", gradient_noise_scale=1.0)

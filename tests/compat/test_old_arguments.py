@@ -168,3 +168,125 @@ def test_old_names_and_places_of_arguments():
     assert found[8].tolist() == [[1.0, 1.0, 1.0]] and found[9].shape == (1, 3)
     with pytest.raises(ValueError, match="Cannot specify both"):
         tf.reverse_sequence(rows, [1, 2], 1, 0, seq_dim=1)
+
+
+def test_arguments_by_position_stand_as_in_tensorflow_1():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    image = tf.reshape(x, [1, 2, 2, 1])
+    found = run(
+        tf.pad(x, [[0, 1], [0, 0]], "CONSTANT", "padded", 7.0),
+        tf.gather(x, [0], None, "columns", 1),
+        tf.gather_nd(x, [[1, 0]], "element"),
+        tf.boolean_mask(x, [True, False], "rows", 1),
+        tf.confusion_matrix([0, 1], [1, 1], 2, tf.float32, "table", [2.0, 3.0]),
+        tf.nn.crelu(x, "both", 0),
+        tf.space_to_depth(image, 2, "deep"),
+        tf.sparse_segment_sum(x, [0, 1], [0, 0], "sum"),
+        tf.extract_image_patches(
+            image, ksizes=[1, 1, 2, 1], strides=[1, 1, 1, 1], rates=[1, 1, 1, 1], padding="VALID"
+        ),
+        tf.string_to_number(string_tensor=["3"]),
+        tf.nn.depthwise_conv2d_native(
+            image, tf.ones([1, 2, 1, 1]), [1, 1, 1, 1], "VALID", "NHWC", [1, 1, 1, 1], "conv"
+        ),
+        tf.nn.sigmoid_cross_entropy_with_logits(tf.ones([1]), tf.zeros([1])),
+        tf.strings.split(["a b", "c"], " ").values,
+        tf.image.crop_and_resize(image, [[0.0, 0.0, 1.0, 1.0]], box_ind=[0], crop_size=[1, 1]),
+    )
+    wanted = [
+        [[1, 2], [3, 4], [7, 7]], [[1], [3]], [3], [[1], [3]], [[0, 2], [0, 3]],
+        [[1, 2], [3, 4], [0, 0], [0, 0]], [[[[1, 2, 3, 4]]]], [[4, 6]], [[[[1, 2]], [[3, 4]]]],
+        [3], [[[[3]], [[7]]]], [np.log(2.0)], [b"a", b"b", b"c"], [[[[2.5]]]],
+    ]  # fmt: skip
+    for value, right in zip(found, wanted, strict=True):
+        if value.dtype == object:
+            assert value.tolist() == right
+        else:
+            np.testing.assert_allclose(value, right, rtol=1e-6)
+    assert tf.pad(x, [[0, 0], [0, 0]], "CONSTANT", "again").op.name == "again"
+    checks = [tf.assert_rank(x, 2, [x], 3, "rank"), tf.assert_equal(x, x, [x], 3, "same")]
+    with tf.Session() as session:
+        session.run(checks)
+    with pytest.raises(TypeError, match="pad got multiple values for 'mode'"):
+        tf.pad(x, [[0, 0], [0, 0]], "CONSTANT", mode="CONSTANT")
+
+
+def test_numpys_numbers_take_the_dtype_of_the_tensor():
+    x = tf.placeholder(tf.float32, [3])
+    number, row = np.sqrt(2.0), np.arange(3.0)
+    for y in (number * x, x * number, number - x, row * x, row + x, number / x):
+        assert y.dtype == tf.float32
+    with tf.Session() as session:
+        found = session.run([number * x, row - x], {x: [1.0, 2.0, 3.0]})
+    np.testing.assert_allclose(found[0], number * np.array([1.0, 2.0, 3.0]), rtol=1e-6)
+    np.testing.assert_allclose(found[1], [-1.0, -1.0, -1.0])
+
+
+def test_channels_first_are_flattened_behind_the_positions():
+    x = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+    (found,) = run(tf.layers.flatten(tf.constant(x), data_format="channels_first"))
+    assert found.tolist() == x.transpose(0, 2, 1).reshape(2, 12).tolist()
+
+
+def test_the_unbiased_variance_is_kept_where_the_fused_kernel_is_taken():
+    x = np.random.default_rng(0).normal(size=(2, 3, 4, 3)).astype(np.float32)
+    for options, axes, freedom in (
+        ({}, (0, 1, 2), 1), ({"axis": 1}, (0, 2, 3), 1), ({"axis": 2}, (0, 1, 3), 0),
+        ({"fused": False}, (0, 1, 2), 0),
+    ):  # fmt: skip
+        with tf.Graph().as_default(), tf.Session() as session:
+            tf.layers.batch_normalization(
+                tf.constant(x), momentum=0.5, training=True, name="norm", **options
+            )
+            session.run(tf.global_variables_initializer())
+            session.run(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+            kept = session.run("norm/moving_variance:0")
+        np.testing.assert_allclose(kept, 0.5 + 0.5 * x.var(axes, ddof=freedom), rtol=1e-4)
+
+
+def test_states_of_cells_side_by_side():
+    cell = tf.nn.rnn_cell.MultiRNNCell(
+        [tf.nn.rnn_cell.GRUCell(3), tf.nn.rnn_cell.BasicRNNCell(2)], state_is_tuple=False
+    )
+    assert cell.state_size == 5
+    output, state = tf.nn.dynamic_rnn(cell, tf.ones([2, 4, 1]), dtype=tf.float32)
+    output, state = run(output, state)
+    assert state.shape == (2, 5)
+    np.testing.assert_allclose(state[:, 3:], output[:, -1])
+    with pytest.raises(ValueError, match="state_is_tuple is not set"):
+        tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.LSTMCell(3)], state_is_tuple=False)
+
+
+def test_what_is_dropped_of_states():
+    cells = tf.nn.rnn_cell
+
+    class Ones(cells.RNNCell):
+        state_size = output_size = 6
+
+        def call(self, inputs, state):
+            return tf.ones_like(state), tf.ones_like(state)
+
+    def last(cell):
+        with tf.variable_scope(None, "cell"):
+            output, state = tf.nn.dynamic_rnn(cell, tf.ones([3, 5, 2]), dtype=tf.float32)
+        return run(output, state)
+
+    always = cells.DropoutWrapper(
+        Ones(), output_keep_prob=0.5, state_keep_prob=0.5, variational_recurrent=True,
+        dtype=tf.float32, seed=1,
+    )  # fmt: skip
+    output, state = last(always)
+    assert np.array_equal(output, np.broadcast_to(output[:1, :1], output.shape))
+    assert set(np.unique(output)) <= {0.0, 2.0} and set(np.unique(state)) <= {0.0, 2.0}
+    each = last(cells.DropoutWrapper(Ones(), output_keep_prob=0.5, seed=1))[0]
+    assert not np.array_equal(each, np.broadcast_to(each[:1, :1], each.shape))
+    for options in ({}, {"dropout_state_filter_visitor": lambda s: False}):
+        kept = cells.DropoutWrapper(cells.LSTMCell(8), state_keep_prob=1e-4, **options)
+        state = last(kept)[1]
+        assert (state.c != 0.0).all() and (state.h != 0.0).all() == bool(options)
+    with pytest.raises(ValueError, match="dtype must be provided"):
+        cells.DropoutWrapper(Ones(), variational_recurrent=True)
+    with pytest.raises(ValueError, match="input_size must be provided"):
+        cells.DropoutWrapper(
+            Ones(), input_keep_prob=0.5, variational_recurrent=True, dtype=tf.float32
+        )

@@ -17,8 +17,9 @@ there in the same way, and parts that fail there, too, do not count. Then a prog
 A program that runs until the time limit is run with TensorFlow, too: the results say how far either
 has come in the same processor time, and what each part costs with it.
 
-``--mirrors`` takes the programs of the results, by default those that stopped; ``--write`` puts the
-new outcomes there. Programs that others do not have are found by nobody: they are left as they are.
+``--mirrors`` takes the programs of the results, by default those that stopped; ``--write`` puts
+each new outcome there when it is known. Programs that others do not have are found by nobody: they
+are left as they are.
 ``--add`` runs programs of repositories that are not in the results; ``--write`` adds them.
 """
 
@@ -34,7 +35,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -247,32 +248,25 @@ def update(results: dict[str, Any], record: dict[str, Any], found: Outcome, toda
     results["stop_at"] = dict(Counter(r for some in reasons for r in some).most_common())
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("programs", nargs="*", type=Path)
-    parser.add_argument("--mirrors", type=Path)
-    parser.add_argument("--add", nargs="+", default=[], metavar="OWNER/NAME:FILE")
-    parser.add_argument("--outcome", choices=OUTCOMES, default="stops")
-    parser.add_argument("--match", default="", help="only programs whose name holds this")
-    parser.add_argument("--limit", type=int, default=60, help="seconds of processor time")
-    parser.add_argument("--tensorflow", help="a Python interpreter that has TensorFlow")
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    for program in options.programs:
-        print(program, outcome_of(program, options.limit, options.tensorflow))
-    if options.mirrors is None:
-        return
+def _written_whole(results: dict[str, Any]) -> None:
+    """Write the results; who is interrupted meanwhile has them as they were."""
+    part = RESULTS.with_name(f"{RESULTS.name}.part")
+    part.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    part.replace(RESULTS)
+
+
+def run_records(mirrors: Path, options: argparse.Namespace) -> None:
+    """Run programs of repositories and say what became of each. With ``--write`` it is in the
+    results at once: those of a run of hours that is interrupted are not lost."""
     results = json.loads(RESULTS.read_text())
     today = datetime.date.today().isoformat()
+    known = results["list"]
+    records = [new_record(mirrors, program, known) for program in options.add] or list(
+        wanted(known, options.outcome, options.match)
+    )
     with tempfile.TemporaryDirectory() as folder:
-        records = (
-            [new_record(options.mirrors, program, results["list"]) for program in options.add]
-            or list(wanted(results["list"], options.outcome, options.match))
-        )  # fmt: skip
         for record in records:
-            place = checked_out(
-                options.mirrors, record["repository"], record.get("commit"), Path(folder)
-            )
+            place = checked_out(mirrors, record["repository"], record.get("commit"), Path(folder))
             program = place and program_in(place, record["file"])
             name = f"{record['repository']} {record['file']}"
             if program is None:
@@ -281,8 +275,25 @@ def main() -> None:
             found = outcome_of(program, options.limit, options.tensorflow, place)
             print(f"{name}: {found}", flush=True)
             update(results, record, found, today)
-    if options.write:
-        RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+            if options.write:
+                _written_whole(results)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("programs", nargs="*", type=Path)
+    parser.add_argument("--mirrors", type=Path)
+    parser.add_argument("--add", nargs="+", default=[], metavar="OWNER/NAME:FILE")
+    parser.add_argument("--outcome", choices=OUTCOMES, default="stops")
+    parser.add_argument("--match", default="", help="only programs whose name holds this")
+    parser.add_argument("--limit", type=int, default=60, help="seconds of processor time")
+    parser.add_argument("--tensorflow", help="a Python interpreter that has TensorFlow")
+    parser.add_argument("--write", action="store_true", help="after each program")
+    options = parser.parse_args(arguments)
+    for program in options.programs:
+        print(program, outcome_of(program, options.limit, options.tensorflow))
+    if options.mirrors is not None:
+        run_records(options.mirrors, options)
 
 
 if __name__ == "__main__":

@@ -224,6 +224,29 @@ def test_outcomes_are_put_into_the_results(tmp_path: Path) -> None:
         run.new_record(tmp_path / "mirrors", "owner/name:guide.ipynb", results["list"])
 
 
+def test_outcomes_are_kept_of_a_run_that_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [{"repository": "a/b", "file": n, "outcome": "stops", "stops_at": []} for n in "xyz"]
+    (tmp_path / "results.json").write_text(json.dumps({"list": records}))
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "results.json")
+    (tmp_path / "a+b").mkdir()
+    for name in "xyz":
+        (tmp_path / "a+b" / f"{name}.py").write_text("x = 1\n")
+
+    def outcome(program: Path, *args: object) -> run.Outcome:
+        if program.stem == "y":
+            raise KeyboardInterrupt
+        return run.Outcome("runs", 1, 0, [])
+
+    monkeypatch.setattr(run, "outcome_of", outcome)
+    with pytest.raises(KeyboardInterrupt):
+        run.main(["--mirrors", str(tmp_path), "--write"])
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert [record["outcome"] for record in results["list"]] == ["runs", "stops", "stops"]
+    assert (results["run"], results["stop"]) == (1, 2)
+
+
 def test_the_results_are_counted() -> None:
     results = json.loads(run.RESULTS.read_text())
     programs = results["list"]

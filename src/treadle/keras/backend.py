@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.keras import losses, naming
+from treadle.keras import config, losses, naming
 from treadle.keras.backend_elements import (
     all,
     any,
@@ -293,8 +293,26 @@ def reverse(x: Any, axes: Any) -> td.Tensor:
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> td.Tensor:
-    """x plus a bias of its last axis."""
-    return td.nn.bias_add(x, bias)
+    """x plus a bias of its channels, or of its places and channels.
+
+    Args:
+        data_format: "channels_last", "channels_first", or None for Keras's setting. A bias of
+            places and channels has the channels last in either; where they come first in x, its
+            elements are taken in their order, without a transposition, as Keras does.
+
+    Raises:
+        ValueError: the bias has another number of axes.
+    """
+    x, bias = td.convert_to_tensor(x), td.convert_to_tensor(bias)
+    rank, sizes = len(x.shape), list(bias.shape)
+    if len(sizes) not in (1, rank - 1):
+        raise ValueError(
+            f"Unexpected bias dimensions {len(sizes)}. Expected it to be 1 or {rank - 1} dimensions"
+        )
+    first = (data_format or config.image_data_format()) == "channels_first"
+    if len(sizes) == 1:
+        return td.nn.bias_add(x, bias, "NC..." if first else "N...C")
+    return td.add(x, td.reshape(bias, [sizes[-1], *sizes[:-1]] if first else sizes))
 
 
 def hard_sigmoid(x: Any) -> td.Tensor:

@@ -157,6 +157,17 @@ def _promotes(variable: Any, other: Any) -> bool:
     return keras and variable.dtype is not other.dtype
 
 
+def _leaving(function: Operator) -> Operator:
+    """A comparison that is the other operand's where that says so."""
+
+    def operator(self: Any, other: Any) -> Any:
+        if not isinstance(other, _OPERANDS) and _wants_it(other):
+            return NotImplemented
+        return function(self, other)
+
+    return operator
+
+
 def _swap(function: Operator) -> Operator:
     return lambda self, other: function(other, self)
 
@@ -403,6 +414,7 @@ def _methods() -> dict[str, Any]:
         found[f"__{name}__"] = _named(f"__{name}__", forward)
         found[f"__r{name}__"] = _named(f"__r{name}__", _swap(function))
     for name, (ufunc, function) in _ORDER.items():
+        function = _leaving(function)
         fast = _in_range(_fast(ufunc, function), function, "c")
         found[f"__{name}__"] = _named(f"__{name}__", fast)
     same = _comparing(np.equal, comparison.EQUAL, comparison.SAME, False)

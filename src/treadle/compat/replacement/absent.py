@@ -51,8 +51,7 @@ def absent(full_name: str, reason: str) -> Any:
 _NAMED = """
     CriticalSection Operation lite mlir qint8 qint16 qint32 quint8
     quint16 resource tpu variant compat.v1.tpu distribute.cluster_resolver.TPUClusterResolver
-    experimental.dtensor lookup.experimental keras.layers.LocallyConnected1D
-    keras.layers.LocallyConnected2D distribute.experimental.partitioners
+    experimental.dtensor lookup.experimental distribute.experimental.partitioners
 """
 
 

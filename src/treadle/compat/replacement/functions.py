@@ -37,6 +37,13 @@ def is_resource_variable(value: Any) -> bool:
     )
 
 
+def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
+    """The tensor, when the dependencies are done."""
+    older: Any = td.compat.v1
+    with older.control_dependencies(dependencies):
+        return older.identity(output_tensor, name=name)
+
+
 def replace_variables_with_atoms(values: Any) -> Any:
     """A structure with 0 in the places of variables."""
     return td.nest.map_structure(lambda x: 0 if isinstance(x, Variable) else x, values)

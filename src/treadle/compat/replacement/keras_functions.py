@@ -74,8 +74,27 @@ def _claim(value: KerasTensor, dtype: Any) -> Any:
     raise Claimed(f"{value!r} has no values: it stands for what a model will compute", step)
 
 
+# Operators are these functions in Keras 2: NumPy's numbers take the dtype of the tensor beside
+# them.
+_OPERATORS = {
+    "add": td.add, "sub": td.subtract, "mul": td.multiply, "truediv": td.divide,
+    "floordiv": td.math.floordiv, "mod": td.math.floormod, "pow": td.pow, "matmul": td.matmul,
+    "lt": td.less, "le": td.less_equal, "gt": td.greater, "ge": td.greater_equal,
+}  # fmt: skip
+
+
+def _give_operators() -> None:
+    for name, function in _OPERATORS.items():
+        setattr(KerasTensor, f"__{name}__", lambda x, y, of=function: of(x, y))
+        if name not in ("lt", "le", "gt", "ge"):
+            setattr(KerasTensor, f"__r{name}__", lambda x, y, of=function: of(y, x))
+    # NumPy's arrays, and tensors, leave operators to what says that they are its own.
+    KerasTensor.__array_ufunc__ = None  # type: ignore[attr-defined]
+
+
 def take_keras_tensors() -> None:
     """Let public functions take what `keras.Input` gave: their calls are steps of the model."""
     register_converter(KerasTensor, _claim)
+    _give_operators()
     serialization.get_custom_objects()["TFOpLambda"] = TFOpLambda
     KerasTensor._keras_history = property(_history)  # type: ignore[attr-defined]

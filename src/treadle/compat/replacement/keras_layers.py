@@ -7,10 +7,12 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.replacement import optimizers_of_keras_2
+from treadle.compat.replacement.arguments_of_keras_2 import take_arguments_of_keras_2
 from treadle.compat.replacement.keras_functions import take_keras_tensors
+from treadle.compat.replacement.names_of_keras_2 import have_names_of_keras_2
 from treadle.core.context import naming
 from treadle.keras import variables
-from treadle.keras.layers import Layer
+from treadle.keras.layers import BatchNormalization, Layer
 from treadle.keras.layers.holdings import Holdings
 from treadle.keras.metrics import Metric
 from treadle.keras.models import Model, saving
@@ -125,6 +127,7 @@ def accept_names_of_keras_2() -> None:
     for owner, own in names.items():
         for name, value in own.items():
             setattr(owner, name, value)
+    have_names_of_keras_2()
 
 
 def _call_in_scope(self: Layer, *args: Any, **kwargs: Any) -> Any:
@@ -199,6 +202,8 @@ def be_keras_2() -> None:
     saving.files_of_keras_2 = True
     Holdings.as_keras_2 = True
     take_keras_tensors()
+    take_arguments_of_keras_2()
+    BatchNormalization.keeps_unbiased = True
     # Where Keras 2 had its newer optimizers, which are those that Keras 3 has.
     vars(td.keras.optimizers)["experimental"] = td.keras.optimizers
     for name, kind in optimizers_of_keras_2.OWN.items():

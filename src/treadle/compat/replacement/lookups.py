@@ -50,6 +50,31 @@ _PLACES = (
     "treadle.saved_model", "treadle.keras.models", "treadle.compat.v1", "treadle.compat.v1.io",
 )  # fmt: skip
 
+# Modules, or packages of them, whose names are those of TensorFlow 1's modules first: others of the
+# same name in the places above mean something else.
+_OF_TENSORFLOW_1 = {
+    "feature_column": "feature_column", "layers": "layers", "ops.init_ops": "initializers",
+    "ops.losses": "losses", "ops.lookup_ops": "lookup", "ops.metrics": "metrics",
+    "ops.metrics_impl": "metrics", "ops.rnn": "nn", "ops.rnn_cell": "nn.rnn_cell",
+    "ops.rnn_cell_impl": "nn.rnn_cell", "platform.tf_logging": "logging",
+    "platform.resource_loader": "resource_loader", "summary": "summary", "training": "train",
+}  # fmt: skip
+
+# Functions that have TensorFlow 1's arguments in the private modules of operations, in another
+# order than those of the same name that are public in TensorFlow 2.
+_NAMES_OF_1 = """
+    assert_equal assert_greater assert_greater_equal assert_less assert_less_equal assert_near
+    assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
+    assert_rank assert_rank_at_least assert_rank_in assert_scalar avg_pool
+    batch_norm_with_global_normalization conv1d conv2d conv2d_transpose conv3d_transpose convolution
+    crelu ctc_loss decode_csv depthwise_conv2d dropout embedding_lookup embedding_lookup_sparse
+    erosion2d fractional_avg_pool fractional_max_pool fused_batch_norm in_top_k max_pool moments
+    nce_loss parse_example parse_single_example pool random_poisson safe_embedding_lookup_sparse
+    sampled_softmax_loss separable_conv2d softmax_cross_entropy_with_logits sufficient_statistics
+    weighted_moments
+"""
+_FUNCTIONS_OF_1 = frozenset(_NAMES_OF_1.split())
+
 
 class MessageModule(ModuleType):
     """A module or package under ``tensorflow.core``."""
@@ -85,7 +110,7 @@ class PrivateModule(ModuleType):
         if found is None:
             found = private.found(self._inside, name)
         if found is None:
-            found = _public(name)
+            found = _public(name, self._inside)
         if found is None:
             raise AttributeError(
                 f"{self.__name__} is private to TensorFlow, and treadle has no {name!r} for it"
@@ -117,8 +142,15 @@ def _submodule(name: str) -> ModuleType | None:
         return None
 
 
-def _public(name: str) -> Any:
-    for place in _PLACES:
+def _public(name: str, inside: str) -> Any:
+    of_1 = tuple(
+        f"treadle.compat.v1.{place}"
+        for start, place in _OF_TENSORFLOW_1.items()
+        if f"{inside}.".startswith(f"{start}.")
+    )
+    if name in _FUNCTIONS_OF_1 and inside.startswith("ops.") and inside.count(".") == 1:
+        of_1 = tuple(f"treadle.compat.v1{module}" for module in (".nn", ".random", ""))
+    for place in (*of_1, *_PLACES):
         try:
             return getattr(_attribute(place), name)
         except AttributeError:

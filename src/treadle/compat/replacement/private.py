@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
+import re
 from typing import Any
 
 import treadle as td
-from treadle.compat.replacement import composite_tensors, decorators, functions
+from treadle.compat.replacement import (
+    composite_tensors,
+    convolution_sizes,
+    decorators,
+    functions,
+)
 from treadle.compat.replacement.absent import absent
 from treadle.compat.replacement.bounded_specs import BoundedTensorSpec
 from treadle.compat.replacement.identities import IdentityDictionary, IdentitySet
@@ -49,6 +56,13 @@ _CONDITIONS = {
     "smart_cond": functions.smart_cond,
     "smart_constant_value": td.get_static_value,
 }
+_SIZES = {
+    name: getattr(convolution_sizes, name)
+    for name in (
+        "conv_output_length", "conv_input_length", "deconv_output_length", "normalize_tuple",
+        "normalize_data_format", "normalize_padding", "convert_data_format",
+    )
+}  # fmt: skip
 _TESTS = dict.fromkeys(
     (
         "run_all_in_graph_and_eager_modes", "run_in_graph_and_eager_modes", "run_v2_only",
@@ -88,6 +102,8 @@ _OWN: dict[str, dict[str, Any]] = {
         "eager_mode": functions.eager_mode,
         "graph_mode": functions.graph_mode,
         "executing_eagerly": td.executing_eagerly,
+        "in_eager_mode": td.executing_eagerly,
+        "num_gpus": lambda: len(td.config.list_physical_devices("GPU")),
     },
     "framework.composite_tensor": {"CompositeTensor": composite_tensors.CompositeTensor},
     "framework.ops": {
@@ -118,7 +134,8 @@ _OWN: dict[str, dict[str, Any]] = {
     },
     "framework.type_spec": _SPECS,
     "framework.type_spec_registry": _SPECS,
-    "layers.utils": _CONDITIONS,
+    "keras.utils.conv_utils": _SIZES,
+    "layers.utils": _CONDITIONS | _SIZES,
     "ops.array_ops": {
         "prevent_gradient": functions.prevent_gradient,
         "shape_internal": functions.shape_internal,
@@ -129,6 +146,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "EnableControlFlowV2": lambda graph: True,
         "GraphOrParentsInXlaContext": functions.no_xla_context,
     },
+    "ops.control_flow_ops": {"with_dependencies": functions.with_dependencies},
     "ops.distributions.util": {"gen_new_seed": salted_seed},
     "ops.linalg.linear_operator": {"make_composite_tensor": lambda cls, module_name="": cls},
     "ops.linalg.linear_operator_addition": {"add_operators": functions.add_operators},
@@ -175,11 +193,14 @@ _OWN: dict[str, dict[str, Any]] = {
         "ObjectIdentityDictionary": IdentityDictionary,
         "ObjectIdentitySet": IdentitySet,
     },
+    "util.tf_contextlib": {"contextmanager": contextlib.contextmanager},
     "util.tf_decorator": {
         "make_decorator": decorators.make_decorator,
         "unwrap": lambda function: ([], inspect.unwrap(function)),
     },
-    "util.tf_export": {"tf_export": decorators.unchanged, "keras_export": decorators.unchanged},
+    "util.tf_export": dict.fromkeys(
+        ("tf_export", "keras_export", "api_export"), decorators.unchanged
+    ),
     "util.tf_inspect": {
         "getfullargspec": decorators.full_arg_spec,
         "getargspec": decorators.arg_spec,
@@ -209,9 +230,20 @@ _NO_CONVERTER = (
 _NO_MESSAGE = "treadle has no protocol buffer for it: see docs/graphdef.md for those that it reads"
 
 
+def _initializer(inside: str, name: str) -> Any:
+    """An initializer by the name of its class: ``RandomNormal`` is `random_normal_initializer`."""
+    if inside not in ("ops.init_ops", "ops.init_ops_v2"):
+        return None
+    words = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    place: Any = td if inside.endswith("v2") else importlib.import_module("treadle.compat.v1")
+    return getattr(place, f"{words}_initializer", None)
+
+
 def found(inside: str, name: str) -> Any:
     """What the private module `inside` has as `name`; None where this is not known here."""
     own = _OWN.get(inside, {}).get(name)
+    if own is None:
+        own = _initializer(inside, name)
     if own is None and inside in _SAME:
         own = getattr(importlib.import_module(_SAME[inside]), name, None)
     if own is None and inside.startswith("autograph.") and inside != "autograph.impl.api":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import treadle as td
 from treadle.compat.v1 import functions, initializers, nn, scopes
@@ -485,13 +485,17 @@ class Dropout(Layer):
 
 
 class Flatten(Layer):
-    """All axes but the first as one."""
+    """All axes but the first as one: of ``channels_first`` in the order of ``channels_last``."""
 
     def __init__(self, data_format: Any = None, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
+        self.data_format = data_format or "channels_last"
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
+        rank = _shape_of(inputs).rank
+        if self.data_format == "channels_first" and rank is not None and rank > 1:
+            inputs = _channels_last(inputs)
         sizes = plain(_shape_of(inputs))[1:]
         known = -1
         if None not in sizes:
@@ -507,7 +511,15 @@ class Flatten(Layer):
 
 class BatchNormalization(Layer):
     """Normalizes over all axes but one: by the batch where ``training``, else by means that it
-    keeps. The operations that change these are in the collection UPDATE_OPS."""
+    keeps. The operations that change these are in the collection UPDATE_OPS.
+
+    Args:
+        fused: whether the variance that is kept is the unbiased one, as TensorFlow's fused kernel
+            has it; None: of images and volumes.
+    """
+
+    # The axes of channels with which the fused kernel is taken, by the rank of inputs.
+    _fused_axes: ClassVar[dict[int, tuple[int, ...]]] = {4: (1, 3), 5: (1, 4)}
 
     def __init__(self, axis: Any = -1, momentum: Any = 0.99, epsilon: float = 1e-3,
                  center: bool = True, scale: bool = True, beta_initializer: Any = None,
@@ -522,7 +534,7 @@ class BatchNormalization(Layer):
         if renorm or virtual_batch_size or adjustment:
             raise NotImplementedError("renorm, virtual_batch_size and adjustment are not provided")
         self.axis, self.momentum, self.epsilon = axis, momentum, epsilon
-        self.center, self.scale = center, scale
+        self.center, self.scale, self.fused = center, scale, fused
         self._made = {
             "gamma": (gamma_initializer or _ONES, gamma_regularizer, gamma_constraint),
             "beta": (beta_initializer or _ZEROS, beta_regularizer, beta_constraint),
@@ -538,6 +550,8 @@ class BatchNormalization(Layer):
     def build(self, input_shape: Any) -> None:
         axis = self.axis[0] if isinstance(self.axis, list | tuple) else self.axis
         self._axis = axis % input_shape.rank
+        if self.fused is None:
+            self.fused = self._axis in self._fused_axes.get(input_shape.rank, ())
         size = _last(input_shape, self._axis)
         self.gamma = self._variable("gamma", size) if self.scale else None
         self.beta = self._variable("beta", size) if self.center else None
@@ -550,7 +564,9 @@ class BatchNormalization(Layer):
         training = functions.of_rank_0(training)
         if isinstance(training, bool | int) and not training:
             return recorded(_normalized, "batchnorm", "AddV2")(inputs, *given, *settings)
-        found = recorded(_by_batch, "batchnorm", "AddV2")(inputs, *given, training, *settings)
+        found = recorded(_by_batch, "batchnorm", "AddV2")(
+            inputs, *given, training, *settings, self.fused
+        )
         outputs, mean, variance = found
         for kept, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
             update = _move(kept, new, self.momentum)
@@ -573,12 +589,12 @@ def _normalized(x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, axis: i
 
 
 def _by_batch(x: Any, gamma: Any, beta: Any, mean: Any, variance: Any, training: Any, axis: int,
-              epsilon: float) -> list[Any]:  # fmt: skip
+              epsilon: float, unbiased: bool) -> list[Any]:  # fmt: skip
     axes = [a for a in range(len(x.shape)) if a != axis]
     batch_mean, batch_variance = td.nn.moments(x, axes)
     mean, variance = td.convert_to_tensor(mean), td.convert_to_tensor(variance)
     kept = batch_variance
-    if len(x.shape) == 4:  # TensorFlow's fused kernel keeps the unbiased variance of images
+    if unbiased and x.dtype is not td.float64:  # which the fused kernel does not take
         count = td.cast(td.size(x) // td.shape(x)[axis], kept.dtype)
         kept = kept * count / td.maximum(count - 1.0, 1.0)
     if not isinstance(training, bool | int):

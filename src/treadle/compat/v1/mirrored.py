@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from treadle.compat.v1.aliases import ALIASES_IN
+from treadle.compat.v1.argument_orders import in_order_of_1
 from treadle.compat.v1.recording import record_call, recorded
 from treadle.compat.v1.values import Tensor
 from treadle.core.origin import at, user_origin
@@ -176,6 +177,7 @@ def fallback(
         if name in others:
             inner, _, there = f"treadle.{others[name]}".rpartition(".")
             value = graph_function(getattr(importlib.import_module(inner), there))
+            value = in_order_of_1(name, value)
             setattr(sys.modules[module], name, value)
             return value
         for where in (place, *more):
@@ -186,7 +188,7 @@ def fallback(
             if isinstance(value, ModuleType):
                 value = value if name in _NOT_MIRRORED else mirrored(f"{module}.{name}", value)
             elif where.rpartition(".")[2] not in _NOT_MIRRORED:
-                value = graph_function(value)
+                value = in_order_of_1(name, graph_function(value), module)
             setattr(sys.modules[module], name, value)
             return value
         raise missing_name(module, name, _hint(place, name))
@@ -227,6 +229,7 @@ def of_aliases(name: str) -> ModuleType:
             raise missing_name(name, wanted)
         inner, _, there = f"treadle.{known[wanted]}".rpartition(".")
         value = graph_function(getattr(importlib.import_module(inner), there))
+        value = in_order_of_1(wanted, value)
         setattr(found, wanted, value)
         return value
 

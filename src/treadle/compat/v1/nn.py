@@ -46,13 +46,9 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
     return graph_function(td.nn.l2_normalize)(x, axis, epsilon, name=name)
 
 
-def _only_named(sentinel: Any, labels: Any, logits: Any, name: str) -> None:
-    if sentinel is not None:
-        raise ValueError(
-            f"Only call `{name}` with named arguments (labels=...).{at(user_origin())}"
-        )
+def _both_given(labels: Any, logits: Any) -> None:
     if labels is None or logits is None:
-        raise ValueError("Both `labels` and `logits` must be provided.")
+        raise ValueError(f"Both `labels` and `logits` must be provided.{at(user_origin())}")
 
 
 def _softmax_loss(labels: Any, logits: Any, axis: int, stops: bool) -> Any:
@@ -66,11 +62,11 @@ _soft = recorded(_softmax_loss, "softmax_cross_entropy_with_logits", "Reshape")
 
 
 def softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: Any = None,
+    labels: Any = None, logits: Any = None, dim: Any = None,
     name: str | None = None, axis: Any = None,
 ) -> Any:  # fmt: skip
     """`td.nn.softmax_cross_entropy_with_logits`, without gradients by the labels."""
-    _only_named(_sentinel, labels, logits, "softmax_cross_entropy_with_logits")
+    _both_given(labels, logits)
     axis = renamed(axis, "axis", dim, "dim")
     return _soft(labels, logits, -1 if axis is None else axis, True, name=name)
 
@@ -84,19 +80,19 @@ def softmax_cross_entropy_with_logits_v2(
 
 
 def sparse_softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Any:
     """`td.nn.sparse_softmax_cross_entropy_with_logits`."""
-    _only_named(_sentinel, labels, logits, "sparse_softmax_cross_entropy_with_logits")
+    _both_given(labels, logits)
     call = graph_function(td.nn.sparse_softmax_cross_entropy_with_logits)
     return call(labels, logits, name=name)
 
 
 def sigmoid_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Any:
     """`td.nn.sigmoid_cross_entropy_with_logits`."""
-    _only_named(_sentinel, labels, logits, "sigmoid_cross_entropy_with_logits")
+    _both_given(labels, logits)
     return graph_function(td.nn.sigmoid_cross_entropy_with_logits)(labels, logits, name=name)
 
 
@@ -211,7 +207,16 @@ def depthwise_conv2d(input: Any, filter: Any, strides: Any, padding: Any, rate: 
     return call(input, filter, strides, padding, data_format, dilations, name=name)
 
 
-depthwise_conv2d_native = depthwise_conv2d
+def depthwise_conv2d_native(
+    input: Any, filter: Any, strides: Any, padding: Any, data_format: str | None = "NHWC",
+    dilations: Any = (1, 1, 1, 1), name: str | None = None,
+) -> Any:  # fmt: skip
+    """`depthwise_conv2d`, whose dilations have a number for each axis."""
+    channels_first = data_format == "NCHW"
+    rate = list(dilations)[2:] if channels_first else list(dilations)[1:3]
+    return depthwise_conv2d(input, filter, strides, padding, rate, name, data_format)
+
+
 depthwise_conv2d_native_backprop_input, depthwise_conv2d_native_backprop_filter = map(
     graph_function,
     (td.nn.depthwise_conv2d_backprop_input, td.nn.depthwise_conv2d_backprop_filter),

@@ -149,16 +149,22 @@ def name_of_function(function: Any) -> str | None:
 
 # -- operators -----------------------------------------------------------------------------------
 
-_BINARY = {
-    "add": (operator.add, "add", "AddV2"), "sub": (operator.sub, "sub", "Sub"),
-    "mul": (operator.mul, "mul", "Mul"), "truediv": (operator.truediv, "truediv", "RealDiv"),
-    "floordiv": (operator.floordiv, "floordiv", "FloorDiv"),
-    "mod": (operator.mod, "mod", "FloorMod"),
-    "pow": (operator.pow, "pow", "Pow"), "matmul": (operator.matmul, "matmul", "MatMul"),
-    "and": (operator.and_, "and", "LogicalAnd"), "or": (operator.or_, "or", "LogicalOr"),
-    "xor": (operator.xor, "LogicalXor", "LogicalXor"), "lt": (operator.lt, "Less", "Less"),
-    "le": (operator.le, "LessEqual", "LessEqual"), "gt": (operator.gt, "Greater", "Greater"),
-    "ge": (operator.ge, "GreaterEqual", "GreaterEqual"),
+# Functions of Python, not of its module `operator`: where the first operand is NumPy's, that one
+# would leave it to NumPy, which gives a float64.
+_BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
+    "add": (lambda a, b: a + b, "add", "AddV2"), "sub": (lambda a, b: a - b, "sub", "Sub"),
+    "mul": (lambda a, b: a * b, "mul", "Mul"),
+    "truediv": (lambda a, b: a / b, "truediv", "RealDiv"),
+    "floordiv": (lambda a, b: a // b, "floordiv", "FloorDiv"),
+    "mod": (lambda a, b: a % b, "mod", "FloorMod"), "pow": (lambda a, b: a**b, "pow", "Pow"),
+    "matmul": (lambda a, b: a @ b, "matmul", "MatMul"),
+    "and": (lambda a, b: a & b, "and", "LogicalAnd"),
+    "or": (lambda a, b: a | b, "or", "LogicalOr"),
+    "xor": (lambda a, b: a ^ b, "LogicalXor", "LogicalXor"),
+    "lt": (lambda a, b: a < b, "Less", "Less"),
+    "le": (lambda a, b: a <= b, "LessEqual", "LessEqual"),
+    "gt": (lambda a, b: a > b, "Greater", "Greater"),
+    "ge": (lambda a, b: a >= b, "GreaterEqual", "GreaterEqual"),
 }  # fmt: skip
 _UNARY = {
     "neg": (operator.neg, "Neg", "Neg"), "abs": (operator.abs, "Abs", "Abs"),

@@ -9,8 +9,10 @@ from typing import Any
 import treadle as td
 from treadle.compat.v1 import functions, initializers, scopes
 from treadle.compat.v1.mirrored import graph_function
+from treadle.compat.v1.recording import in_graphs, recorded
 from treadle.compat.v1.values import element
 from treadle.compat.v1.variables import Variable
+from treadle.core.origin import at, user_origin
 from treadle.names import missing_in
 
 LSTMStateTuple = namedtuple("LSTMStateTuple", ("c", "h"))
@@ -19,6 +21,7 @@ _concat, _split, _matmul, _add = map(
     graph_function, (td.concat, td.split, td.matmul, td.nn.bias_add)
 )
 _sigmoid, _tanh = graph_function(td.sigmoid), graph_function(td.tanh)
+_uniform = graph_function(td.random.uniform)
 
 
 class RNNCell:
@@ -206,23 +209,39 @@ class BasicLSTMCell(LSTMCell):
 
 
 class MultiRNNCell(RNNCell):
-    """Cells one behind the other; the state is a tuple of theirs."""
+    """Cells one behind the other.
+
+    Args:
+        state_is_tuple: whether the state is a tuple of theirs; else all side by side.
+
+    Raises:
+        ValueError: there is no cell, or one has a tuple of states where all are to be one tensor.
+    """
 
     def __init__(self, cells: Any, state_is_tuple: bool = True) -> None:
         super().__init__()
         if not cells:
-            raise ValueError("Must specify at least one cell for MultiRNNCell.")
-        self._cells = list(cells)
-        self.state_size = tuple(c.state_size for c in self._cells)
+            raise ValueError(
+                f"Must specify at least one cell for MultiRNNCell.{at(user_origin())}"
+            )
+        self._cells, self._is_tuple = list(cells), state_is_tuple
+        self._sizes = tuple(c.state_size for c in self._cells)
+        if not state_is_tuple and any(td.nest.is_nested(size) for size in self._sizes):
+            raise ValueError(
+                "Some cells return tuples of states, but the flag state_is_tuple is not set. "
+                f"State sizes are: {list(self._sizes)}{at(user_origin())}"
+            )
+        self.state_size = self._sizes if state_is_tuple else sum(self._sizes)
         self.output_size = self._cells[-1].output_size
 
     def call(self, inputs: Any, state: Any) -> Any:
         states = []
-        for index, (cell, before) in enumerate(zip(self._cells, state, strict=True)):
+        given = state if self._is_tuple else _split(state, list(self._sizes), 1)
+        for index, (cell, before) in enumerate(zip(self._cells, given, strict=True)):
             with scopes.variable_scope(f"cell_{index}"):
                 inputs, new = cell(inputs, before)
             states.append(new)
-        return inputs, tuple(states)
+        return inputs, tuple(states) if self._is_tuple else _concat(states, 1)
 
 
 class _Wrapper(RNNCell):
@@ -247,7 +266,21 @@ class _Wrapper(RNNCell):
 
 
 class DropoutWrapper(_Wrapper):
-    """A cell whose inputs, outputs and state are dropped at random."""
+    """A cell whose inputs, outputs and state are dropped at random.
+
+    Args:
+        input_keep_prob, output_keep_prob, state_keep_prob: the part that is kept.
+        variational_recurrent: whether the same elements are dropped in all steps, and for all
+            examples of a batch.
+        input_size: of the inputs, of which some are dropped in all steps.
+        dtype: of the numbers that say which elements these are.
+        dropout_state_filter_visitor: says for a part of the state, with True, False or a structure
+            of them, whether it is dropped. By default all is but the ``c`` of `LSTMStateTuple`.
+
+    Raises:
+        ValueError: `variational_recurrent` without `dtype`, or without the `input_size` that it
+            needs.
+    """
 
     def __init__(self, cell: RNNCell, input_keep_prob: Any = 1.0, output_keep_prob: Any = 1.0,
                  state_keep_prob: Any = 1.0, variational_recurrent: bool = False,
@@ -255,25 +288,92 @@ class DropoutWrapper(_Wrapper):
                  dropout_state_filter_visitor: Any = None) -> None:  # fmt: skip
         super().__init__(cell)
         self._keep, self._seed = (input_keep_prob, output_keep_prob, state_keep_prob), seed
+        self._chosen = dropout_state_filter_visitor or _all_but_c
+        self._noise: tuple[Any, Any, Any] = (None, None, None)
+        if variational_recurrent:
+            self._noise = self._noise_of_all_steps(input_size, dtype)
+
+    def _noise_of_all_steps(self, input_size: Any, dtype: Any) -> tuple[Any, Any, Any]:
+        """Numbers from 0 to 1, which say for all steps what is kept: of inputs, outputs, state."""
+        if dtype is None:
+            raise ValueError(
+                f"When variational_recurrent=True, dtype must be provided{at(user_origin())}"
+            )
+
+        def drawn(sizes: Any) -> Any:
+            return td.nest.map_structure(
+                lambda size: _uniform([1, *_axes(size)], dtype=dtype, seed=self._seed), sizes
+            )
+
+        into = None
+        if not _is_one(self._keep[0]):
+            if input_size is None:
+                raise ValueError(
+                    "When variational_recurrent=True and input_keep_prob < 1.0 or is unknown, "
+                    f"input_size must be provided{at(user_origin())}"
+                )
+            into = drawn(input_size)
+        return into, drawn(self._cell.output_size), drawn(self._cell.state_size)
 
     def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:
-        into, out, of_state = self._keep
-        output, new = self._cell(self._dropped(inputs, into), state, scope)
-        if isinstance(new, LSTMStateTuple):
-            new = LSTMStateTuple(new.c, self._dropped(new.h, of_state))
-        else:
-            new = td.nest.map_structure(lambda s: self._dropped(s, of_state), new)
-        return self._dropped(output, out), new
+        (into, out, of_state), noise = self._keep, self._noise
+        inputs = self._dropped(inputs, into, noise[0])
+        output, new = self._cell(inputs, state, scope)
+        if not _is_one(of_state):
+            new = self._dropped_state(new, of_state, noise[2])
+        return self._dropped(output, out, noise[1]), new
 
-    def _dropped(self, x: Any, keep: Any) -> Any:
-        if isinstance(keep, int | float) and keep == 1.0:
+    def _dropped_state(self, state: Any, keep: Any, noise: Any, chosen: Any = None) -> Any:
+        """The state, of which the parts are dropped that the filter says."""
+        chosen = self._chosen(state) if chosen is None else chosen
+        if chosen is False:
+            return state
+        if not td.nest.is_nested(state):
+            return self._dropped(state, keep, noise)
+        parts = [
+            self._dropped_state(part, keep, one, said)
+            for part, one, said in zip(
+                state,
+                [None] * len(state) if noise is None else noise,
+                chosen if td.nest.is_nested(chosen) else [None] * len(state),
+                strict=True,
+            )
+        ]
+        return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
+
+    def _dropped(self, x: Any, keep: Any, noise: Any) -> Any:
+        if _is_one(keep):
             return x
-        return _drop(x, keep, self._seed)
+        if noise is None:
+            return td.nest.map_structure(lambda part: _drop(part, keep, self._seed), x)
+        return td.nest.map_structure(lambda part, one: _masked(part, one, keep), x, noise)
+
+
+def _all_but_c(state: Any) -> Any:
+    """What of a state is dropped where nobody says it."""
+    return LSTMStateTuple(c=False, h=True) if isinstance(state, LSTMStateTuple) else True
+
+
+def _is_one(keep: Any) -> bool:
+    return isinstance(keep, int | float) and keep >= 1.0
+
+
+def _axes(size: Any) -> list[int]:
+    shape = td.TensorShape(size if hasattr(size, "__iter__") else [size])
+    return [int(n) for n in shape.as_list() if n is not None]
 
 
 def _drop(x: Any, keep: Any, seed: Any) -> Any:
     rate = 1.0 - keep if isinstance(keep, int | float) else 1.0 - functions.cast(keep, td.float32)
     return graph_function(td.nn.dropout)(x, rate, None, seed)
+
+
+def _kept(x: Any, noise: Any, keep: Any) -> Any:
+    keep = td.cast(keep, x.dtype)
+    return x / keep * td.floor(keep + td.cast(noise, x.dtype))
+
+
+_masked = recorded(_kept, "dropout", "Mul")
 
 
 class ResidualWrapper(_Wrapper):
@@ -298,5 +398,7 @@ class DeviceWrapper(_Wrapper):
     def call(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         with functions.device(self._device):
             return self._cell(inputs, state, scope)
+
+in_graphs(_kept)
 
 __getattr__ = missing_in(__name__)

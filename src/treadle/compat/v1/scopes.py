@@ -31,10 +31,13 @@ class _Store:
 
     Attributes:
         counts: how often scopes were opened by names that are made unique.
+        kept: the variables of the template that is called at once, by their names; None outside of
+            templates, where no variable that is made at once is given again.
     """
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}
+        self.kept: dict[str, Any] | None = None
         self.counts: dict[str, int] = {}
         self.scope = VariableScope(False)
 
@@ -173,6 +176,9 @@ def get_variable(
 ) -> Any:  # fmt: skip
     """The variable of a name in the scope, made where the scope allows it.
 
+    Where operations compute at once, as in programs of TensorFlow 2, each call makes a new one, as
+    there: a program keeps its variables itself, or calls a `make_template`.
+
     Args:
         initializer: a function ``f(shape, dtype=...)``, or the initial value itself; Glorot's
             uniform numbers for floats, zeros for integers where omitted.
@@ -222,10 +228,12 @@ def _get(name: str, shape: Any = None, dtype: Any = td.float32, initializer: Any
     store = _store()
     dtype, sizes = td.as_dtype(dtype), plain(shape)
     sizes = [sizes] if isinstance(sizes, int) else sizes
-    found = store.variables.get(name)
+    at_once = writes_into() is None and not td.inside_function()
+    known = store.kept if at_once else store.variables
+    found = None if known is None else known.get(name)
     if found is not None:
         return _again(found, name, sizes, dtype, reuse)
-    if reuse is True:
+    if reuse is True and known is not None:
         raise ValueError(
             f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you "
             f"mean to set reuse=tf.AUTO_REUSE in VarScope?{at(user_origin())}"
@@ -258,7 +266,8 @@ def _get(name: str, shape: Any = None, dtype: Any = td.float32, initializer: Any
     try:
         if eager:
             variable: Any = td.Variable(
-                value, trainable, name=name, dtype=dtype, constraint=constraint,
+                value, trainable, name=name, dtype=dtype if callable(initializer) else None,
+                constraint=constraint,
                 synchronization=synchronization, aggregation=aggregation,
             )  # fmt: skip
         else:
@@ -269,7 +278,8 @@ def _get(name: str, shape: Any = None, dtype: Any = td.float32, initializer: Any
             )  # fmt: skip
     finally:
         graph._scope = scope
-    store.variables[name] = variable
+    if known is not None:
+        known[name] = variable
     if regularizer is not None and not eager:
         with graph.at_root(), graph.name_scope(name + "/Regularizer/"):
             loss = regularizer(variable.read_value())
@@ -433,6 +443,7 @@ class make_template:
         self._function = functools.partial(func_, **kwargs) if kwargs else func_
         self._scope: VariableScope | None = None
         self._was_called = False
+        self._kept: dict[str, Any] = {}  # the variables that are made at once
         self.__name__ = getattr(func_, "__name__", name_)
         if create_scope_now_:
             self._open()
@@ -444,12 +455,14 @@ class make_template:
         return self._scope
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        scope = self._open()
-        if self._was_called:
-            with variable_scope(scope, reuse=True):
-                return self._function(*args, **kwargs)
-        with variable_scope(scope, reuse=AUTO_REUSE if writes_into() is None else None):
-            result = self._function(*args, **kwargs)
+        scope, store = self._open(), _store()
+        first = AUTO_REUSE if writes_into() is None else None
+        before, store.kept = store.kept, self._kept
+        try:
+            with variable_scope(scope, reuse=True if self._was_called else first):
+                result = self._function(*args, **kwargs)
+        finally:
+            store.kept = before
         self._was_called = True
         return result
 
@@ -472,11 +485,12 @@ class make_template:
 
     @property
     def global_variables(self) -> list[Any]:
-        return self._open().global_variables()
+        return [*self._kept.values()] or self._open().global_variables()
 
     @property
     def trainable_variables(self) -> list[Any]:
-        return self._open().trainable_variables()
+        kept = [v for v in self._kept.values() if v.trainable]
+        return kept or self._open().trainable_variables()
 
     weights, trainable_weights = variables, trainable_variables
 

@@ -97,6 +97,7 @@ class BatchNormalization(_Normalization):
 
     moving_mean_initializer: Any
     moving_variance_initializer: Any
+    keeps_unbiased: ClassVar[bool] = False  # of images: in Keras 2
     in_float32 = True
     _settings: ClassVar[tuple[str, ...]] = (
         "momentum", "renorm", "renorm_clipping", "renorm_momentum", "synchronized",
@@ -183,9 +184,23 @@ class BatchNormalization(_Normalization):
             mean, variance = _of_all_replicas(mean, variance)
         if self.renorm:
             return self._renormalized(inputs, mean, variance)
-        for moving, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
+        kept = variance
+        if self.keeps_unbiased and mask is None and not self.synchronized:
+            kept = self._unbiased(inputs, variance)
+        for moving, value in ((self.moving_mean, mean), (self.moving_variance, kept)):
             self._move(moving, value)
         return self._normalized(inputs, mean, variance)
+
+    def _unbiased(self, x: td.Tensor, variance: td.Tensor) -> td.Tensor:
+        """The unbiased variance of images and volumes: TensorFlow's fused kernel, which Keras 2
+        takes for them, keeps that one."""
+        rank = len(x.shape)
+        if rank not in (4, 5) or self._axes(rank) not in ([1], [rank - 1]):
+            return variance
+        if x.dtype is td.float64:  # which the fused kernel does not take
+            return variance
+        count = td.cast(td.size(x) // td.size(variance), variance.dtype)
+        return variance * count / td.maximum(count - 1.0, 1.0)
 
     def _renormalized(self, x: td.Tensor, mean: td.Tensor, variance: td.Tensor) -> td.Tensor:
         """The inputs normalized by the batch, with corrections, which have no gradients, towards

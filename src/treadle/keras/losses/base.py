@@ -147,7 +147,9 @@ class LossFunctionWrapper(Loss):
         self, fn: Callable[..., td.Tensor], reduction: str | None = "sum_over_batch_size",
         name: str | None = None, dtype: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(name or getattr(fn, "__name__", None), reduction, dtype)
+        super().__init__(
+            name=name or getattr(fn, "__name__", None), reduction=reduction, dtype=dtype
+        )
         self.fn, self._settings = fn, kwargs
 
     def call(self, y_true: Any, y_pred: Any) -> td.Tensor:

@@ -18,5 +18,6 @@ NEXTAFTER = binary_op(
 
 
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
-    """The float after x1 in the direction of x2."""
+    """The float after x1 in the direction of x2. Python's ints are float32, as in TensorFlow."""
+    x1, x2 = (float(x) if type(x) is int else x for x in (x1, x2))
     return run(NEXTAFTER, *common_dtype("nextafter", x1, x2))  # type: ignore[no-any-return]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from treadle.compat.v1.feature_column import numeric_column as real_valued_colum
 from treadle.compat.v1.graph import get_default_graph
 from treadle.compat.v1.mirrored import graph_function
 from treadle.compat.v1.recording import in_graphs, recorded
+from treadle.core.origin import at, user_origin
 from treadle.names import missing_in
 
 _relu = graph_function(td.nn.relu)
@@ -105,11 +106,40 @@ def _finished(outputs: Any, normalizer_fn: Any, normalizer_params: Any, activati
     return outputs if activation_fn is None else activation_fn(outputs)
 
 
-def _named(layer: Any) -> None:
-    """The variables of a layer by the names that this module gives them, in collections."""
+def _named(layer: Any, collections: Any = None) -> None:
+    """Put the variables of a layer into collections.
+
+    Args:
+        collections: names of them, or a dict of these by the variables' own names.
+    """
     graph = get_default_graph()
     for variable in layer.variables:
+        own = variable.op.name.rpartition("/")[2]
+        chosen = collections.get(own) if isinstance(collections, Mapping) else collections
         graph.add_to_collection(GraphKeys.MODEL_VARIABLES, variable)
+        graph.add_to_collections(chosen or (), variable)
+
+
+def _collected(outputs: Any, collections: Any) -> Any:
+    """The outputs, which are in collections."""
+    get_default_graph().add_to_collections(collections or (), outputs)
+    return outputs
+
+
+def _is_first(data_format: str | None) -> bool:
+    """Whether the channels come before the positions.
+
+    Raises:
+        ValueError: it is no format.
+    """
+    if data_format not in (None, "NHWC", "NCHW"):
+        raise ValueError(f"data_format has to be either NCHW or NHWC.{at(user_origin())}")
+    return data_format == "NCHW"
+
+
+def _order(data_format: str | None) -> str:
+    """The format by the name that layers have for it."""
+    return "channels_first" if _is_first(data_format) else "channels_last"
 
 
 def _renaming(getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -136,8 +166,9 @@ def fully_connected(
             biases_regularizer, trainable=trainable, _scope=opened,
         )  # fmt: skip
         outputs = layer(inputs)
-        _named(layer)
-        return _finished(outputs, normalizer_fn, normalizer_params, activation_fn)
+        _named(layer, variables_collections)
+        outputs = _finished(outputs, normalizer_fn, normalizer_params, activation_fn)
+        return _collected(outputs, outputs_collections)
 
 
 linear = functools.partial(fully_connected, activation_fn=None)
@@ -157,14 +188,15 @@ def conv2d(
     with scopes.variable_scope(scope, "Conv", reuse=reuse, custom_getter=_renaming) as opened:
         layer = layers.Conv2D(
             num_outputs, kernel_size, stride, padding.lower(),
-            "channels_first" if data_format == "NCHW" else "channels_last", rate, None,
+            _order(data_format), rate, None,
             biases_initializer is not None and normalizer_fn is None,
             weights_initializer or xavier_initializer(), biases_initializer, weights_regularizer,
             biases_regularizer, trainable=trainable, _scope=opened,
         )  # fmt: skip
         outputs = layer(inputs)
-        _named(layer)
-        return _finished(outputs, normalizer_fn, normalizer_params, activation_fn)
+        _named(layer, variables_collections)
+        outputs = _finished(outputs, normalizer_fn, normalizer_params, activation_fn)
+        return _collected(outputs, outputs_collections)
 
 
 convolution2d = convolution = conv2d
@@ -185,15 +217,16 @@ def conv2d_transpose(
     ) as opened:
         layer = layers.Conv2DTranspose(
             num_outputs, kernel_size, stride, padding.lower(),
-            "channels_first" if data_format == "NCHW" else "channels_last",
+            _order(data_format),
             use_bias=biases_initializer is not None and normalizer_fn is None,
             kernel_initializer=weights_initializer or xavier_initializer(),
             bias_initializer=biases_initializer, kernel_regularizer=weights_regularizer,
             bias_regularizer=biases_regularizer, trainable=trainable, _scope=opened,
         )  # fmt: skip
         outputs = layer(inputs)
-        _named(layer)
-        return _finished(outputs, normalizer_fn, normalizer_params, activation_fn)
+        _named(layer, variables_collections)
+        outputs = _finished(outputs, normalizer_fn, normalizer_params, activation_fn)
+        return _collected(outputs, outputs_collections)
 
 
 convolution2d_transpose = conv2d_transpose
@@ -244,12 +277,14 @@ def layer_norm(
         for variable in made:
             if variable is not None:
                 get_default_graph().add_to_collection(GraphKeys.MODEL_VARIABLES, variable)
+                get_default_graph().add_to_collections(variables_collections or (), variable)
         axes = list(range(begin_norm_axis, inputs.shape.rank))
         mean, variance = graph_function(td.nn.moments)(inputs, axes, keepdims=True)
         outputs = graph_function(td.nn.batch_normalization)(
             inputs, mean, variance, made[0], made[1], 1e-12
         )
-        return outputs if activation_fn is None else activation_fn(outputs)
+        outputs = outputs if activation_fn is None else activation_fn(outputs)
+        return _collected(outputs, outputs_collections)
 
 
 @add_arg_scope
@@ -257,7 +292,9 @@ def max_pool2d(inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "V
                data_format: Any = None, outputs_collections: Any = None, scope: Any = None) -> Any:
     """The greatest elements of windows."""
     with functions.name_scope(scope, "MaxPool2D", [inputs]):
-        return layers.max_pooling2d(inputs, kernel_size, stride, padding.lower())
+        order = _order(data_format)
+        outputs = layers.max_pooling2d(inputs, kernel_size, stride, padding.lower(), order)
+        return _collected(outputs, outputs_collections)
 
 
 @add_arg_scope
@@ -265,14 +302,16 @@ def avg_pool2d(inputs: Any, kernel_size: Any, stride: Any = 2, padding: str = "V
                data_format: Any = None, outputs_collections: Any = None, scope: Any = None) -> Any:
     """The means of windows."""
     with functions.name_scope(scope, "AvgPool2D", [inputs]):
-        return layers.average_pooling2d(inputs, kernel_size, stride, padding.lower())
+        order = _order(data_format)
+        outputs = layers.average_pooling2d(inputs, kernel_size, stride, padding.lower(), order)
+        return _collected(outputs, outputs_collections)
 
 
 @add_arg_scope
 def flatten(inputs: Any, outputs_collections: Any = None, scope: Any = None) -> Any:
     """All axes but the first as one."""
     with functions.name_scope(scope, "Flatten", [inputs]):
-        return layers.flatten(inputs)
+        return _collected(layers.flatten(inputs), outputs_collections)
 
 
 @add_arg_scope
@@ -280,24 +319,69 @@ def dropout(inputs: Any, keep_prob: Any = 0.5, noise_shape: Any = None, is_train
             outputs_collections: Any = None, scope: Any = None, seed: Any = None) -> Any:
     """Sets elements to zero at random where `is_training`."""
     with functions.name_scope(scope, "Dropout", [inputs]):
-        rate = 1.0 - keep_prob
-        return layers.dropout(inputs, rate, noise_shape, seed, training=is_training)
+        outputs = layers.dropout(
+            inputs, 1.0 - keep_prob, noise_shape, seed, training=is_training
+        )
+        return _collected(outputs, outputs_collections)
+
+
+class _BatchNorm(layers.BatchNormalization):
+    """Puts the operations that change the means into collections of the caller's, or into none."""
+
+    _fused_axes = {2: (1,)} | layers.BatchNormalization._fused_axes
+
+    def __init__(self, collections: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._collections = collections
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        for update in updates if isinstance(updates, list | tuple) else [updates]:
+            self._updates.append(update)
+            get_default_graph().add_to_collections(self._collections or (), update)
 
 
 @add_arg_scope
 def batch_norm(inputs: Any, decay: float = 0.999, center: bool = True, scale: bool = False,
                epsilon: float = 0.001, activation_fn: Any = None, param_initializers: Any = None,
+               param_regularizers: Any = None,
                updates_collections: Any = GraphKeys.UPDATE_OPS, is_training: Any = True,
-               reuse: Any = None, trainable: bool = True, scope: Any = None, **more: Any) -> Any:
-    """Normalizes by batches, or by the means kept."""
+               reuse: Any = None, variables_collections: Any = None,
+               outputs_collections: Any = None, trainable: bool = True, batch_weights: Any = None,
+               fused: Any = None, data_format: str = "NHWC", zero_debias_moving_mean: bool = False,
+               scope: Any = None, renorm: bool = False, renorm_clipping: Any = None,
+               renorm_decay: float = 0.99, adjustment: Any = None) -> Any:  # fmt: skip
+    """Normalizes by batches, or by the means kept.
+
+    Args:
+        param_initializers, param_regularizers: dicts for ``beta``, ``gamma``, ``moving_mean`` and
+            ``moving_variance``.
+        updates_collections: of the operations that change the means. None: they run before the
+            outputs are there.
+        variables_collections: that the variables are put into, or a dict of them by their names.
+
+    Raises:
+        NotImplementedError: `batch_weights`, `zero_debias_moving_mean`, `renorm` or `adjustment`.
+    """
+    if batch_weights is not None or zero_debias_moving_mean or renorm or adjustment:
+        raise NotImplementedError(
+            "batch_norm: batch_weights, zero_debias_moving_mean, renorm and adjustment are not "
+            f"provided{at(user_origin())}"
+        )
+    first, penalties = param_initializers or {}, param_regularizers or {}
+    kinds = ("beta", "gamma", "moving_mean", "moving_variance")
     with scopes.variable_scope(scope, "BatchNorm", reuse=reuse) as opened:
-        layer = layers.BatchNormalization(
-            momentum=decay, epsilon=epsilon, center=center, scale=scale, trainable=trainable,
-            _scope=opened,
+        layer = _BatchNorm(
+            updates_collections, axis=1 if _is_first(data_format) else -1, momentum=decay,
+            epsilon=epsilon, center=center, scale=scale, trainable=trainable, fused=fused,
+            beta_regularizer=penalties.get("beta"), gamma_regularizer=penalties.get("gamma"),
+            _scope=opened, **{f"{kind}_initializer": first.get(kind) for kind in kinds},
         )  # fmt: skip
         outputs = layer(inputs, training=is_training)
-        _named(layer)
-        return outputs if activation_fn is None else activation_fn(outputs)
+        if updates_collections is None and layer.updates:
+            outputs = functions.with_dependencies(layer.updates, outputs)
+        _named(layer, variables_collections)
+        outputs = outputs if activation_fn is None else activation_fn(outputs)
+        return _collected(outputs, outputs_collections)
 
 
 def embed_sequence(ids: Any, vocab_size: int, embed_dim: int, unique: bool = False,
@@ -315,33 +399,75 @@ def embed_sequence(ids: Any, vocab_size: int, embed_dim: int, unique: bool = Fal
 def one_hot_encoding(labels: Any, num_classes: int, on_value: float = 1.0, off_value: float = 0.0,
                      outputs_collections: Any = None, scope: Any = None) -> Any:  # fmt: skip
     """Ones at the labels."""
-    return graph_function(td.one_hot)(labels, num_classes, on_value, off_value)
+    with functions.name_scope(scope, "OneHotEncoding", [labels]):
+        labels = functions.cast(labels, td.int64)  # as of a file, where they are int32
+        outputs = graph_function(td.one_hot)(labels, num_classes, on_value, off_value)
+        return _collected(outputs, outputs_collections)
 
 
 def optimize_loss(loss: Any, global_step: Any, learning_rate: Any, optimizer: Any,
-                  clip_gradients: Any = None, variables: Any = None, name: Any = None,
-                  **more: Any) -> Any:
+                  gradient_noise_scale: float | None = None, gradient_multipliers: Any = None,
+                  clip_gradients: Any = None, learning_rate_decay_fn: Any = None,
+                  update_ops: Any = None, variables: Any = None, name: Any = None,
+                  summaries: Any = None, colocate_gradients_with_ops: bool = False,
+                  increment_global_step: bool = True) -> Any:  # fmt: skip
     """An operation that makes a loss smaller and gives it.
 
     Args:
-        optimizer: an optimizer, its class, or its name.
-        clip_gradients: the greatest norm of all gradients together.
+        optimizer: an optimizer, its class, a function of the rate, or its name.
+        gradient_multipliers: numbers by the variables, or their names, whose gradients are
+            multiplied by them.
+        clip_gradients: the greatest norm of all gradients together, or a function of the pairs of
+            gradients and variables.
+        learning_rate_decay_fn: a function of the rate and the step that gives the rate.
+        update_ops: operations that run before the loss is there; by default those that layers put
+            into the collection UPDATE_OPS.
+        summaries: what is written, which is nothing here: say it with `tf.summary`.
+
+    Raises:
+        NotImplementedError: `gradient_noise_scale`.
     """
+    if gradient_noise_scale is not None:
+        raise NotImplementedError(
+            f"optimize_loss: gradient_noise_scale is not provided{at(user_origin())}"
+        )
     kinds: dict[str, Any] = {
         "Adagrad": train.AdagradOptimizer, "Adam": train.AdamOptimizer, "Ftrl": train.FtrlOptimizer,
         "RMSProp": train.RMSPropOptimizer, "SGD": train.GradientDescentOptimizer,
         "Momentum": lambda rate: train.MomentumOptimizer(rate, 0.9),
     }  # fmt: skip
+    graph = get_default_graph()
+    step = train.get_global_step() if global_step is None else global_step
+    first = graph.get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else list(update_ops)
+    if first:
+        loss = functions.with_dependencies(first, loss)
+    if learning_rate is not None and learning_rate_decay_fn is not None:
+        if step is None:
+            raise ValueError(
+                f"global_step is required for learning_rate_decay_fn.{at(user_origin())}"
+            )
+        learning_rate = learning_rate_decay_fn(learning_rate, step)
     made = kinds[optimizer] if isinstance(optimizer, str) else optimizer
     if not isinstance(made, train.Optimizer):
-        made = made(learning_rate)
+        made = made() if learning_rate is None else made(learning_rate)
     pairs = made.compute_gradients(loss, variables)
-    if clip_gradients is not None:
+    if gradient_multipliers is not None:
+        pairs = [(_multiplied(g, v, gradient_multipliers), v) for g, v in pairs]
+    if callable(clip_gradients):
+        pairs = clip_gradients(pairs)
+    elif clip_gradients is not None:
         chosen = [(g, v) for g, v in pairs if g is not None]
         clipped, _ = graph_function(td.clip_by_global_norm)([g for g, _ in chosen], clip_gradients)
         pairs = list(zip(clipped, [v for _, v in chosen], strict=True))
-    step = made.apply_gradients(pairs, global_step or train.get_global_step())
-    return functions.with_dependencies([step], loss)
+    done = made.apply_gradients(pairs, step if increment_global_step else None)
+    return functions.with_dependencies([done], loss)
+
+
+def _multiplied(gradient: Any, variable: Any, numbers: Mapping[Any, Any]) -> Any:
+    for key in (variable, variable.op.name):
+        if gradient is not None and key in numbers:
+            return gradient * numbers[key]
+    return gradient
 
 
 def count_params(variables: Any) -> int:

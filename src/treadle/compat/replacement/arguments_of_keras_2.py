@@ -1,0 +1,178 @@
+"""Keras 2's arguments: by position they stand in other orders than Keras 3's, and some are gone."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import treadle as td
+from treadle.core.origin import at, user_origin
+from treadle.keras.layers import MultiHeadAttention
+from treadle.keras.models import Model
+
+_WEIGHTS = "kernel recurrent bias"
+_INITIALIZERS = " ".join(f"{w}_initializer" for w in _WEIGHTS.split())
+_REGULARIZERS = " ".join(f"{w}_regularizer" for w in _WEIGHTS.split())
+_CONSTRAINTS = " ".join(f"{w}_constraint" for w in _WEIGHTS.split())
+_WALK = "return_sequences return_state go_backwards stateful"
+_CELL = f"{_REGULARIZERS} {_CONSTRAINTS} dropout recurrent_dropout"
+_LAYER = (
+    f"{_REGULARIZERS} activity_regularizer {_CONSTRAINTS} dropout recurrent_dropout {_WALK}"
+)
+
+# The orders of constructors that are not those of Keras 3, by the class.
+_CONSTRUCTORS = {
+    "losses.Loss": "reduction name",
+    "layers.Embedding": "input_dim output_dim embeddings_initializer embeddings_regularizer "
+    "activity_regularizer embeddings_constraint mask_zero input_length sparse",
+    "layers.BatchNormalization": "axis momentum epsilon center scale beta_initializer "
+    "gamma_initializer moving_mean_initializer moving_variance_initializer beta_regularizer "
+    "gamma_regularizer beta_constraint gamma_constraint synchronized",
+    "layers.EinsumDense": "equation output_shape activation bias_axes kernel_initializer "
+    "bias_initializer kernel_regularizer bias_regularizer activity_regularizer "
+    "kernel_constraint bias_constraint",
+    "layers.InputLayer": "input_shape batch_size dtype input_tensor sparse name ragged type_spec",
+    "layers.LSTM": f"units activation recurrent_activation use_bias {_INITIALIZERS} "
+    f"unit_forget_bias {_LAYER} time_major unroll",
+    "layers.GRU": f"units activation recurrent_activation use_bias {_INITIALIZERS} "
+    f"{_LAYER} unroll time_major reset_after",
+    "layers.SimpleRNN": f"units activation use_bias {_INITIALIZERS} {_LAYER} unroll",
+    "layers.LSTMCell": f"units activation recurrent_activation use_bias {_INITIALIZERS} "
+    f"unit_forget_bias {_CELL}",
+    "layers.GRUCell": f"units activation recurrent_activation use_bias {_INITIALIZERS} "
+    f"{_CELL} reset_after",
+    "layers.RandomContrast": "factor seed",
+    "callbacks.LambdaCallback": "on_epoch_begin on_epoch_end on_batch_begin on_batch_end "
+    "on_train_begin on_train_end",
+}
+_SOURCES = "max_queue_size workers use_multiprocessing"
+# The orders of methods of models, and what is said to the threads of a generator, which here is
+# asked by the process itself.
+_METHODS = {
+    "compile": "optimizer loss metrics loss_weights weighted_metrics run_eagerly "
+    "steps_per_execution jit_compile",
+    "fit": "x y batch_size epochs verbose callbacks validation_split validation_data shuffle "
+    "class_weight sample_weight initial_epoch steps_per_epoch validation_steps "
+    f"validation_batch_size validation_freq {_SOURCES}",
+    "evaluate": f"x y batch_size verbose sample_weight steps callbacks {_SOURCES} return_dict",
+    "predict": f"x batch_size verbose steps callbacks {_SOURCES}",
+    "train_on_batch": "x y sample_weight class_weight reset_metrics return_dict",
+    "test_on_batch": "x y sample_weight reset_metrics return_dict",
+}
+_FUNCTIONS = {
+    "losses.sparse_categorical_crossentropy": "y_true y_pred from_logits axis ignore_class",
+    "Input": "shape batch_size name dtype sparse tensor ragged type_spec",
+}
+
+
+def in_order(init: Callable[..., None], names: tuple[str, ...]) -> Callable[..., None]:
+    """A constructor that takes arguments by position in the order of the names."""
+
+    @functools.wraps(init)
+    def ordered(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = dict(zip(names, args, strict=False))
+        if len(args) > len(names) or given.keys() & kwargs.keys():
+            init(self, *args, **kwargs)  # it refuses them as Python does
+        else:
+            init(self, **given, **kwargs)
+
+    return ordered
+
+
+def _given(
+    function: Callable[..., Any], names: tuple[str, ...], args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """All arguments by their names.
+
+    Raises:
+        TypeError: there are too many, or one is given twice.
+    """
+    given = dict(zip(names, args, strict=False))
+    if len(args) > len(names):
+        raise TypeError(
+            f"{function.__name__} takes {len(names)} arguments by position, but {len(args)} were "
+            f"given{at(user_origin())}"
+        )
+    twice = given.keys() & kwargs.keys()
+    if twice:
+        raise TypeError(
+            f"{function.__name__} got multiple values for {', '.join(sorted(twice))}"
+            f"{at(user_origin())}"
+        )
+    return given | kwargs
+
+
+def _signature(function: Callable[..., Any], names: tuple[str, ...]) -> inspect.Signature:
+    """What programs are told that ask for the arguments."""
+    known, kind = inspect.signature(function).parameters, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    found = [inspect.Parameter("self", kind)] if "self" in known else []
+    for name in names:
+        default = known[name].default if name in known else None
+        found.append(inspect.Parameter(name, kind, default=default))
+    return inspect.Signature([*found, inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)])
+
+
+def _method(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+    """A method of models that takes Keras 2's arguments."""
+
+    @functools.wraps(function)
+    def ordered(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = _given(function, names, args, kwargs)
+        for name in _SOURCES.split():
+            given.pop(name, None)
+        if not given.pop("reset_metrics", True):
+            raise NotImplementedError(
+                f"{function.__name__}: reset_metrics=False is not provided: update the metrics "
+                f"yourself, or use fit{at(user_origin())}"
+            )
+        for name in ("run_eagerly", "steps_per_execution", "jit_compile"):
+            if given.get(name, False) is None:  # as if it was left out
+                del given[name]
+        return function(self, **given)
+
+    ordered.__signature__ = _signature(function, names)  # type: ignore[attr-defined]
+    return ordered
+
+
+def _function(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def ordered(*args: Any, **kwargs: Any) -> Any:
+        return function(**_given(function, names, args, kwargs))
+
+    ordered.__signature__ = _signature(function, names)  # type: ignore[attr-defined]
+    return ordered
+
+
+def _attention(
+    self: MultiHeadAttention, query: Any, value: Any, key: Any = None, attention_mask: Any = None,
+    return_attention_scores: bool = False, training: Any = None, use_causal_mask: bool = False,
+    query_mask: Any = None, value_mask: Any = None, key_mask: Any = None,
+) -> Any:  # fmt: skip
+    """The call of `MultiHeadAttention`: in Keras 2 the mask stands behind the key."""
+    return _call_attention(
+        self, query, value, key, query_mask, value_mask, key_mask, attention_mask,
+        return_attention_scores, training, use_causal_mask,
+    )  # fmt: skip
+
+
+_call_attention = MultiHeadAttention.call
+
+
+def take_arguments_of_keras_2() -> None:
+    """Let classes, methods of models and functions take them."""
+    keras: Any = td.keras
+    for path, order in _CONSTRUCTORS.items():
+        kind = functools.reduce(getattr, path.split("."), keras)
+        kind.__init__ = in_order(kind.__init__, tuple(order.split()))
+    for name, order in _METHODS.items():
+        setattr(Model, name, _method(getattr(Model, name), tuple(order.split())))
+    MultiHeadAttention.call = _attention  # type: ignore[method-assign,assignment]
+    for path, order in _FUNCTIONS.items():
+        function = functools.reduce(getattr, path.split("."), keras)
+        ordered = _function(function, tuple(order.split()))
+        for module in (keras, keras.layers, keras.losses, keras.metrics):
+            if vars(module).get(function.__name__) is function:
+                setattr(module, function.__name__, ordered)

@@ -1,0 +1,106 @@
+"""The orders of arguments that TensorFlow 1 has and TensorFlow 2 has changed.
+
+``tf.pad(x, paddings, "CONSTANT", "padded")`` gives a name in TensorFlow 1, and a value in 2: a call
+by position must not mean something else.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from treadle.core.origin import at, user_origin
+
+_COMPARED = "x y data summarize message name"
+_SEGMENTS = "data indices segment_ids name num_segments sparse_gradient"
+_BLOCKS = "input block_size name data_format"
+_EXAMPLES = "serialized features name example_names"
+
+# By the name of a function, with that of its module where another one has the same name, its
+# arguments in TensorFlow 1's order: ``old=new`` are those that are called otherwise now, ``old=``
+# those that say nothing here.
+_ORDERS = {
+    **dict.fromkeys(
+        (
+            "assert_equal", "assert_none_equal", "assert_less", "assert_less_equal",
+            "assert_greater", "assert_greater_equal",
+        ),
+        _COMPARED,
+    ),
+    "assert_near": "x y rtol atol data summarize message name",
+    **dict.fromkeys(
+        ("assert_negative", "assert_non_negative", "assert_non_positive", "assert_positive"),
+        "x data summarize message name",
+    ),
+    **dict.fromkeys(("assert_rank", "assert_rank_at_least"), "x rank data summarize= message name"),
+    "assert_rank_in": "x ranks data summarize= message name",
+    "assert_scalar": "tensor name message",
+    "assert_all_finite": "t=x msg=message name x message",
+    "avg_pool2d": "value=input ksize strides padding data_format name input",
+    "batch_norm_with_global_normalization": "t=input m=mean v=variance beta gamma "
+    "variance_epsilon scale_after_normalization name input mean variance",
+    "boolean_mask": "tensor mask name axis",
+    "confusion_matrix": "labels predictions num_classes dtype name weights",
+    "conv3d_transpose": "value=input filter=filters output_shape strides padding data_format name "
+    "input filters dilations",
+    "crelu": "features name axis",
+    "crop_and_resize": "image boxes box_ind=box_indices crop_size method extrapolation_value name "
+    "box_indices",
+    "decode_csv": "records record_defaults field_delim use_quote_delim name na_value select_cols",
+    "decode_raw": "input_bytes out_type little_endian name bytes=input_bytes",
+    **dict.fromkeys(("depth_to_space", "space_to_depth"), _BLOCKS),
+    "draw_bounding_boxes": "images boxes name colors",
+    "embedding_lookup_sparse": "params sp_ids sp_weights partition_strategy= name combiner "
+    "max_norm allow_fast_lookup",
+    "extract_image_patches": "images ksizes=sizes strides rates padding name sizes",
+    "gather": "params indices validate_indices name axis batch_dims",
+    "gather_nd": "params indices name batch_dims bad_indices_policy",
+    "max_pool_with_argmax": "input ksize strides padding data_format Targmax=output_dtype name "
+    "output_dtype include_batch_in_index",
+    "pad": "tensor paddings mode name constant_values",
+    **dict.fromkeys(("parse_example", "parse_single_example"), _EXAMPLES),
+    "safe_embedding_lookup_sparse": "embedding_weights sparse_ids sparse_weights combiner "
+    "default_id name partition_strategy= max_norm allow_fast_lookup",
+    **dict.fromkeys(("serialize_sparse", "serialize_many_sparse"), "sp_input name out_type"),
+    **dict.fromkeys(
+        ("sparse.segment_mean", "sparse.segment_sqrt_n", "sparse.segment_sum"),
+        _SEGMENTS,
+    ),
+    **dict.fromkeys(
+        ("string_to_hash_bucket", "to_hash_bucket"), "string_tensor=input num_buckets name input"
+    ),
+    **dict.fromkeys(
+        ("string_to_number", "to_number"), "string_tensor=input out_type name input"
+    ),
+    "sufficient_statistics": "x axes shift keep_dims=keepdims name keepdims",
+}  # fmt: skip
+
+
+def in_order_of_1(name: str, call: Callable[..., Any], module: str = "") -> Callable[..., Any]:
+    """A function that takes its arguments as TensorFlow 1 does; itself where that is the same."""
+    order = _ORDERS.get(f"{module.rpartition('.')[2]}.{name}", _ORDERS.get(name))
+    if order is None or not callable(call):
+        return call
+    entries = [entry.partition("=") for entry in order.split()]
+    names = [old for old, _, _ in entries]
+    renamed = {old: new if sign else old for old, sign, new in entries}
+
+    @functools.wraps(call)
+    def ordered(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > len(names):
+            raise TypeError(
+                f"{name} takes {len(names)} arguments, but {len(args)} were given"
+                f"{at(user_origin())}"
+            )
+        given: dict[str, Any] = {}
+        for old, value in [*zip(names, args, strict=False), *kwargs.items()]:
+            new = renamed.get(old, old)
+            if not new or (new != old and value is None):
+                continue  # the older of two names is None where the newer one is given
+            if new in given and given[new] is not None:
+                raise TypeError(f"{name} got multiple values for {new!r}{at(user_origin())}")
+            given[new] = value
+        return call(**given)
+
+    return ordered
