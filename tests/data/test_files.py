@@ -377,3 +377,11 @@ def test_a_table_without_the_header_that_it_should_have(tmp_path: Path) -> None:
     assert list(table(str(tmp_path / "empty.csv"), [td.int32])) == []
     with pytest.raises(td.errors.InvalidArgumentError, match="no header"):
         list(table(str(tmp_path / "empty.csv"), [td.int32], header=True))
+
+
+def test_texts_are_values_of_empty_fields_also_where_numpy_has_a_dtype_of_that_name(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("1,,x\n2,a,\n")
+    rows = td.data.experimental.CsvDataset(str(file), ["int32", "d", "missing"])
+    found = [[v.numpy() for v in row] for row in rows]
+    assert found == [[1, b"d", b"x"], [2, b"a", b"missing"]]

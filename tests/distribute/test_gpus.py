@@ -179,6 +179,39 @@ def test_outside_of_functions() -> None:
         assert strategy.gather(values, 0).numpy().tolist() == [2.5, 4.5] * 2
 
 
+def test_weights_of_mixed_precision_are_on_all_devices() -> None:
+    losses = {}
+    for policy in ("float32", "mixed_bfloat16"):
+        with strategy_of(2) as strategy:
+            with strategy.scope():
+                dense = td.keras.layers.Dense(1, use_bias=False, dtype=policy)
+                dense.build((None, 6))
+                free = td.Variable([1.0])  # without an aggregation: a copy on each device
+                optimizer = td.keras.optimizers.SGD(0.05)
+            dense.kernel.assign(WEIGHTS[0][:, :1])
+            assert [v.device[-5:] for v in dense.kernel.values] == ["GPU:0", "GPU:1"]
+
+            def step(
+                x: Any, y: Any, dense: Any = dense, own: Any = free, by: Any = optimizer
+            ) -> Any:
+                with td.GradientTape() as tape:
+                    error = td.cast(dense(x), td.float32) - y
+                    loss = td.reduce_sum(error**2) / len(X)
+                by.apply_gradients([(tape.gradient(loss, dense.kernel), dense.kernel)])
+                own.assign_add(td.reduce_sum(x)[None])
+                return loss
+
+            run = td.function(step)
+            found = [strategy.run(run, shares(strategy, X, Y)) for _ in range(4)]
+            losses[policy] = [float(strategy.reduce("SUM", loss, None)) for loss in found]
+            one, two = (v.numpy() for v in dense.kernel.values)
+            np.testing.assert_array_equal(one, two)
+            sums = [4 * part.sum() + 1.0 for part in np.split(X, 2)]
+            np.testing.assert_allclose([v.numpy()[0] for v in free.values], sums, rtol=1e-5)
+    np.testing.assert_allclose(losses["mixed_bfloat16"], losses["float32"], rtol=2e-2)
+    assert losses["float32"][-1] < losses["float32"][0]
+
+
 def test_branches_and_loops_of_all_replicas() -> None:
     with strategy_of(2) as strategy:
         with strategy.scope():

@@ -290,3 +290,18 @@ def test_several_messages_are_one_and_metadata_may_be_a_tensor(tmp_path, writer)
     first, second = events(tmp_path)[1:]
     assert first.summary.value[0].metadata.plugin_data.plugin_name == "foo"
     assert [value.tag for value in second.summary.value] == ["a", "b"] and second.step == 3
+
+
+def test_a_writer_that_fails_is_not_the_default_one_any_more(tmp_path, monkeypatch):
+    writer = td.summary.create_file_writer(str(tmp_path))
+
+    def full(*args):
+        raise td.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+    monkeypatch.setattr(writer.file, "flush", full)
+    with pytest.raises(td.errors.ResourceExhaustedError), writer.as_default(step=3):
+        pass
+    assert not td.summary.scalar("a", 1.0, step=0)
+    assert td.summary.experimental.get_step() is None
+    monkeypatch.undo()
+    writer.close()

@@ -22,14 +22,17 @@ from treadle.io.tables import column_type, records, rows, values
 from treadle.iteration import at, user_origin
 
 _KINDS = (td.int32, td.int64, td.float32, td.float64, td.string)
+_NAMES = ("int32", "int64", "float32", "float64", "string", "float", "double")
 
 
 def _columns(defaults: Any) -> list[tuple[Any, Any]]:
     """The dtypes of columns, and the values of empty fields; a dtype stands for a column whose
-    fields must be there."""
+    fields must be there. A string is a dtype where it is the name of one that columns have."""
     found = []
     for default in defaults:
-        if isinstance(default, td.DType | str) or default in _KINDS:
+        if isinstance(default, td.DType) or (
+            default in _NAMES if isinstance(default, str) else default in _KINDS
+        ):
             default = td.constant([], td.as_dtype(default))
         found.append(column_type(default))
     return found

@@ -409,7 +409,7 @@ def get(identifier: Any) -> DTypePolicy:
 
 def computed_in(dtype: Any) -> str:
     """The dtype that losses and metrics compute in: that of a policy, or `floatx` for None."""
-    if isinstance(dtype, DTypePolicy) or dtype in _MIXED:
+    if isinstance(dtype, DTypePolicy | Mapping) or (isinstance(dtype, str) and dtype in _MIXED):
         return get(dtype).compute_dtype
     return td.as_dtype(dtype or config.floatx()).name
 

@@ -7,6 +7,7 @@ import itertools
 import os
 import socket
 import time
+import warnings
 import weakref
 from typing import Any
 
@@ -177,4 +178,7 @@ _open: weakref.WeakSet[EventFile] = weakref.WeakSet()
 @atexit.register
 def _close_all() -> None:
     for file in list(_open):
-        file.close()
+        try:
+            file.close()
+        except errors.OpError as error:  # the program has ended: a line, no traceback
+            warnings.warn(f"Summaries are lost: {error.message}", stacklevel=1)

@@ -118,11 +118,12 @@ class _Default:
         return self._writer
 
     def __exit__(self, *error: object) -> None:
-        if state.writer is not None:
-            state.writer.flush()
+        writer = state.writer
         state.writer, step = self._before
         if self._step is not None:
             state.step = step
+        if writer is not None:
+            writer.flush()  # which fails where the disk is full
 
 
 class NoopWriter(SummaryWriter):

@@ -296,3 +296,30 @@ def mixed_precision_is_fitted(tf):
 
 # Sums of 16 bits depend on the order of the products.
 mixed_precision_is_fitted.rounding = 3e-2
+
+
+@alone
+def what_is_kept_of_keras_2(tf):
+    """Sums of what replicas add to a weight, and statistics read outside of replicas."""
+    strategy = two(tf)
+
+    class Sum(tf.keras.layers.Layer):
+        def build(self, shape):
+            self.total = self.add_weight(
+                shape=(), initializer="ones", trainable=False, aggregation="sum"
+            )
+
+        def call(self, x):
+            self.total.assign_add(tf.reduce_sum(x))
+            return x
+
+    with strategy.scope():
+        total, norm = Sum(), tf.keras.layers.BatchNormalization(momentum=0.0)
+        total.build((1, 3))
+        norm.build((None, 1))
+    batches = strategy.experimental_distribute_values_from_function(
+        lambda c: tf.fill([4, 1], float(c.replica_id_in_sync_group + 1))
+    )
+    strategy.run(total, (batches,))
+    strategy.run(lambda x: norm(x, training=True), (batches,))
+    return {"sum": total.total.numpy(), "mean": norm.moving_mean.numpy()}

@@ -114,6 +114,10 @@ def save_img(
     try:
         img.save(new.file, format=file_format, **kwargs)
         new.close()
+    except OSError as error:
+        if error.errno is None:
+            raise  # what Pillow says of the picture
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     finally:
         new.discard()
 
