@@ -95,7 +95,8 @@ LEVELS = {
     "compat": (
         "corner_sampling graph_messages operation_forms python_values salted_seeds v2",
         "tensorflow_ops tensorflow_state",
-        "graph_nodes operation_calls tensorflow_gradients tensorflow_kernels tensorflow_recurrence",
+        "graph_nodes operation_calls tensorflow_gradients tensorflow_kernels tensorflow_lists"
+        " tensorflow_recurrence tensorflow_sparse",
         "tensorflow_types",
         "v1",
         "replacement",

@@ -93,3 +93,65 @@ def test_branches_and_loops_of_a_graph() -> None:
         loop = v1.while_loop(lambda i: raw.Less(x=i, y=10), lambda i: raw.AddV2(x=i, y=1), [i])
         either = v1.cond(i > 0, lambda: raw.Mul(x=i, y=10), lambda: raw.Sub(x=2, y=i))
         assert session.run([loop, either, raw.AddV2(x=2, y=i)], {i: 3}) == [10, 30, 5]
+
+
+def test_lists_are_values() -> None:
+    """What TensorFlow 2.21 gives."""
+
+    def check() -> None:
+        r = td.raw_ops
+        new = r.TensorListReserve(element_shape=[2], num_elements=3, element_dtype=td.float32)
+        one = r.TensorListSetItem(input_handle=new, index=1, item=[1.0, 2.0])
+        of = {"element_shape": [2], "element_dtype": td.float32}
+        stacked = r.TensorListStack(input_handle=one, num_elements=3, **of)
+        assert stacked.numpy().tolist() == [[0, 0], [1, 2], [0, 0]]
+        assert not r.TensorListStack(input_handle=new, **of).numpy().any()
+        assert r.TensorListGetItem(input_handle=one, index=1, **of).numpy().tolist() == [1, 2]
+        assert r.TensorListLength(input_handle=one).numpy() == 3
+        assert r.TensorListElementShape(input_handle=one, shape_type=td.int32).numpy() == [2]
+
+        vectors = {"element_shape": [-1], "element_dtype": td.float32}
+        items = r.EmptyTensorList(max_num_elements=4, **vectors)
+        assert r.TensorListLength(input_handle=items).numpy() == 0
+        items = r.TensorListPushBack(input_handle=items, tensor=[1.0, 2.0])
+        items = r.TensorListPushBack(input_handle=items, tensor=[3.0])
+        joined, lengths = r.TensorListConcat(
+            input_handle=items, element_dtype=td.float32, element_shape=[None]
+        )
+        assert joined.numpy().tolist() == [1, 2, 3] and lengths.numpy().tolist() == [2, 1]
+        assert lengths.dtype is td.int64
+        popped = r.TensorListPopBack(input_handle=items, **vectors)
+        assert popped.tensor.numpy().tolist() == [3]
+        assert r.TensorListLength(input_handle=popped.output_handle).numpy() == 1
+        assert r.TensorListLength(input_handle=items).numpy() == 2
+
+        rows = r.TensorListFromTensor(tensor=[[1.0, 2.0], [3.0, 4.0]], element_shape=[2])
+        found = r.TensorListGather(input_handle=rows, indices=[1, 0], **of)
+        assert found.numpy().tolist() == [[3, 4], [1, 2]]
+        single = {"element_shape": [1], "element_dtype": td.float32}
+        spread = r.TensorListScatter(tensor=[[1.0], [2.0]], indices=[2, 0], element_shape=[1])
+        assert r.TensorListStack(input_handle=spread, **single).numpy().tolist() == [[2], [0], [1]]
+        spread = r.TensorListScatterV2(
+            tensor=[[1.0], [2.0]], indices=[2, 0], element_shape=[1], num_elements=4
+        )
+        assert r.TensorListLength(input_handle=spread).numpy() == 4
+        parts = r.TensorListSplit(tensor=[1.0, 2.0, 3.0], element_shape=[-1], lengths=[2, 1])
+        assert r.TensorListGetItem(input_handle=parts, index=1, **vectors).numpy().tolist() == [3]
+        for size in (1, 5):
+            resized = r.TensorListResize(input_handle=rows, size=size)
+            assert r.TensorListLength(input_handle=resized).numpy() == size
+
+    alone(check)
+
+
+def test_fractional_pools_say_their_windows() -> None:
+    def check() -> None:
+        images = td.reshape(td.range(36.0), [1, 6, 6, 1])
+        for name in ("FractionalMaxPool", "FractionalAvgPool"):
+            given = {"pooling_ratio": [1.0, 1.5, 2.0, 1.0], "seed": 3}
+            found = getattr(td.raw_ops, name)(value=images, **given)
+            assert found.output.shape == [1, 4, 3, 1]
+            assert found.row_pooling_sequence.numpy()[[0, -1]].tolist() == [0, 6]
+            assert found.col_pooling_sequence.numpy().tolist() == [0, 2, 4, 6]
+
+    alone(check)

@@ -81,18 +81,78 @@ def test_the_program_decides(function):
         np.testing.assert_array_equal(own, x)
 
 
-def test_handlers_that_look_at_the_exception_are_refused():
-    @td.jit
-    def told(x):
+def told(x):
+    said = "fine"
+    for v in x:
+        try:
+            if v < 0:
+                raise ValueError("negative", 3)
+            if v > 20:
+                raise KeyError("large")
+        except (ValueError, KeyError) as error:
+            said = str(error)
+    return said
+
+
+def counted_by_arguments(x):
+    total = 0
+    for v in x:
+        try:
+            if v < 0:
+                raise ValueError(3)
+            if v > 20:
+                raise ValueError(5)
+        except ValueError as error:
+            total += error.args[0]
+    return total
+
+
+def said_of_numbers(x):
+    said = ""
+    for v in x:
+        divisor = v * 1
+        try:
+            7 // divisor
+            math.sqrt(float(v))
+        except ZeroDivisionError as error:
+            said = str(error)
+        except ValueError as error:
+            said = str(error)
+    return said
+
+
+@pytest.mark.parametrize("function", [told, counted_by_arguments, said_of_numbers])
+def test_handlers_that_look_at_the_exception(function):
+    jitted = td.jit(function)
+    for values in ([1, 2], [1, -2, 3], [30], [-1, 30, 3], [0, 1], [2, 0]):
+        given = [int(v) for v in values]
+        assert jitted(list(given)) == function(given)
+        if function is not said_of_numbers:  # of arrays it is NumPy that divides
+            assert jitted(np.array(values)) == function(np.array(values))
+
+
+def test_an_exception_that_is_raised_again_and_one_from_it():
+    def again(x):
+        try:
+            if x[0] < 0:
+                raise ValueError("negative")
+        except ValueError:
+            raise
+        return 1
+
+    def other(x):
         try:
             if x[0] < 0:
                 raise ValueError("negative")
         except ValueError as error:
-            return str(error)
-        return ""
+            raise RuntimeError("no number") from error
+        return 1
 
-    with pytest.raises(TypeError, match="in a try statement that would catch it"):
-        told(np.ones(2))
+    for function, kind in ((again, ValueError), (other, RuntimeError)):
+        jitted = td.jit(function)
+        assert jitted(np.ones(2)) == 1
+        with pytest.raises(kind):
+            jitted(-np.ones(2))
 
 
 def test_errors_of_the_compiler_are_not_caught():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -286,3 +288,82 @@ def test_a_variable_that_only_the_first_iteration_gives_a_value():
 
     for a in (X, SHORT, np.tile(X, 10)):
         np.testing.assert_allclose(td.jit(recurrence)(a), recurrence(a), rtol=1e-12)
+
+
+# -- lists and dicts as elements -------------------------------------------------------------------
+
+
+def rows(x: Any) -> Any:
+    found = []
+    for v in x:
+        if v > 0:
+            found.append([int(v), 0])
+    return found
+
+
+def item_by_item(x: Any) -> Any:
+    found = rows(x)
+    found[0][1] = 7
+    for i in range(len(found)):
+        found[i][1] += i
+    return found
+
+
+def in_a_dict(x: Any) -> Any:
+    found: dict[int, list[int]] = {}
+    for v in x:
+        found[int(v)] = [int(v), 0]
+    found[3][1] = 9
+    for v in x:
+        found[int(v)][0] += 1
+    return found
+
+
+def popped_and_changed(x: Any) -> Any:
+    found = rows(x)
+    last = found.pop()
+    last[0] = 50
+    return found, last
+
+
+@pytest.mark.parametrize("function", [item_by_item, in_a_dict, popped_and_changed])
+def test_items_of_elements_change(function):
+    x = np.array([3, 1, 2, 5, 1])
+    assert td.jit(function)(x) == function(x)
+
+
+def appended_to(x: Any) -> Any:
+    found = rows(x)
+    found[0].append(4)
+    return found
+
+
+def by_another_name(x: Any) -> Any:
+    found = rows(x)
+    row = found[1]
+    row[0] = 50
+    return found
+
+
+def after_it_was_added(x: Any) -> Any:
+    found, row = [], [0, 0]
+    for v in x:
+        if v > 0:
+            found.append(row)
+    row[0] = 50
+    return found
+
+
+def of_dicts(x: Any) -> Any:
+    found = [{"a": 1}]
+    for v in x:
+        if v > 0:
+            found.append({"a": int(v)})
+    found[1]["a"] = 5
+    return found
+
+
+@pytest.mark.parametrize("function", [appended_to, by_another_name, after_it_was_added, of_dicts])
+def test_changes_of_an_element_by_another_name_are_refused(function):
+    with pytest.raises(TypeError, match="under a name of its own"):
+        td.jit(function)(np.array([3, 1, 2, 5, 1]))

@@ -187,3 +187,55 @@ def test_lists_that_a_loop_swaps_or_reads_stay_fast() -> None:
 
     x = np.array([1.0, 4.0, 3.0] * 40)
     assert td.jit(last)(x) == last(x)
+
+
+# -- one list at two places of another one ---------------------------------------------------------
+
+
+def at_a_position_of_the_run(x: Any) -> Any:
+    row = [0] * 3
+    table = [row, row]
+    table[x[0]][1] += 5
+    return row, table
+
+
+def appended_at_a_position(x: Any) -> Any:
+    table: list[list[int]] = [[]] * 3
+    for i in range(3):
+        table[i].append(int(x[i]))
+    return table
+
+
+def only_read(x: Any) -> Any:
+    table = [[1] * 20] * 20
+    total = 0
+    for k in x:
+        total += table[k][k]
+    return total
+
+
+@pytest.mark.parametrize("function", [at_a_position_of_the_run, appended_at_a_position, only_read])
+def test_a_list_at_two_places_is_one(function):
+    x = np.array([1, 0, 1])
+    assert td.jit(function)(x) == function(x)
+
+
+def test_changes_of_a_list_at_two_places_in_a_loop_are_refused():
+    @td.jit
+    def changed(x):
+        table = [[0] * 3] * 2
+        for k in x:
+            table[k][1] += 1
+        return table
+
+    with pytest.raises(TypeError, match="at two places"):
+        changed(np.arange(40) % 2)
+
+
+def test_a_scalar_is_no_text():
+    @td.jit
+    def joined(x):
+        return ",".join(str(v) for v in x)
+
+    with pytest.raises(TypeError, match="written as text"):
+        joined(np.array([1, 2, 3]))

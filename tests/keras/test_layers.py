@@ -1,15 +1,18 @@
 """Layers: weights, tracking, names, training flag, input checks, shapes, tracing."""
 
+import functools
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import treadle as td
+from tests.keras.positions import positions_of
 from treadle import keras
 from treadle.keras import layers
-from treadle.keras.layers.argument_order import order_of
 from treadle.keras.layers.input_spec import check_inputs
 
 RNG = np.random.default_rng(6)
@@ -73,6 +76,31 @@ def test_configs_make_equal_layers(name):
     assert twin.get_config() == layer.get_config() and twin.name == layer.name
 
 
+class Plain(layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.scales = [td.Variable(2.0, name="scale")]
+
+    def build(self, input_shape):
+        self.shift = self.add_weight((), "ones", name="shift")
+
+    def call(self, x):
+        return x * self.scales[0] + self.shift
+
+
+def test_plain_variables_in_attributes_are_told_of(tmp_path):
+    model = keras.Sequential([keras.Input((1,)), Plain()])
+    model.compile("sgd", "mse")
+    with pytest.warns(UserWarning, match="fit does not change 'scale"):
+        model.fit(np.ones((2, 1), "f"), np.zeros((2, 1), "f"), verbose=0)
+    layer = model.layers[-1]
+    assert float(layer.scales[0]) == 2.0 and float(layer.shift) != 1.0
+    with pytest.warns(UserWarning, match="the file has no 'scale"):
+        model.save_weights(tmp_path / "a.weights.h5")
+    td.train.Checkpoint(model=model).write(tmp_path / "b")
+    assert any("scales" in name for name, _ in td.train.list_variables(tmp_path / "b"))
+
+
 def test_names_are_numbered():
     keras.utils.clear_session()
     made = [layers.Dense(1), layers.Dense(1), layers.Conv2D(1, 1), layers.MaxPooling2D()]
@@ -85,8 +113,8 @@ class Block(layers.Layer):
         super().__init__()
         self.stack = [layers.Dense(3), layers.Dense(2)]
         self.by_name = {"norm": layers.BatchNormalization()}
-        self.scale = td.Variable(2.0, name="scale")
-        self.step = td.Variable(0, trainable=False)
+        self.scale = keras.Variable(2.0, name="scale")
+        self.step = keras.Variable(0, trainable=False, dtype="int32")
 
     def build(self, input_shape):
         self.shift = self.add_weight((2,), "ones", name="shift")
@@ -464,7 +492,7 @@ def test_arguments_by_position_are_in_keras_order():
     }
     for name, values in calls.items():
         kind = getattr(layers, name)
-        names = order_of(kind)[: len(values)]
+        names = positions_of(kind)[: len(values)]
         by_name = kind(**dict(zip(names, values, strict=True))).get_config()
         assert kind(*values).get_config() | {"name": ""} == by_name | {"name": ""}, name
     norm = layers.LayerNormalization(-1, 1e-3, True, True, "ones")
@@ -472,6 +500,36 @@ def test_arguments_by_position_are_in_keras_order():
     assert found.tolist() == pytest.approx([0.0, 2.0], abs=1e-2)
     with pytest.raises(TypeError):
         layers.Dense(3, units=3)
+
+
+POSITIONS = json.loads((Path(__file__).parent / "positions.json").read_text())
+WITHOUT = {"callbacks.OrbaxCheckpoint", "optimizers.Lamb"}  # Lamb leaves out one of its base's
+
+
+@pytest.mark.parametrize("name", sorted(POSITIONS.keys() - WITHOUT))
+def test_constructors_take_arguments_in_keras_order(name):
+    kind = functools.reduce(getattr, name.split("."), keras)
+    expected = POSITIONS[name]
+    assert positions_of(kind)[: len(expected)] == expected
+
+
+def test_arguments_of_optimizers_and_metrics_by_position():
+    lamb = keras.optimizers.Lamb(0.1, 0.8, 0.9, 1e-6, 0.5, 1.0).get_config()
+    assert (lamb["epsilon"], lamb["weight_decay"], lamb["clipnorm"]) == (1e-6, 0.5, 1.0)
+    adam = keras.optimizers.AdamW(0.1, 0.5, 0.8, 0.9, 1e-6, True, None, 2.0).get_config()
+    assert (adam["weight_decay"], adam["amsgrad"], adam["clipvalue"]) == (0.5, True, 2.0)
+    assert keras.metrics.BinaryAccuracy("a", None, 0.7).get_config()["threshold"] == 0.7
+    with pytest.raises(TypeError, match="threshold"):
+        keras.metrics.BinaryAccuracy("a", None, 0.7, threshold=0.5)
+
+    class Own(keras.metrics.Metric):
+        def __init__(self, *args):
+            super().__init__(*args)
+
+    for args in (("float16", "own"), ("own", "float16")):  # the second one as in Keras 2
+        assert (Own(*args).name, Own(*args).dtype) == ("own", "float16")
+    assert (Own("own").name, Own("own").dtype) == ("own", "float32")
+    assert Own("mixed_bfloat16", "own").dtype == "bfloat16"
 
 
 class Twice(layers.Dense):

@@ -155,3 +155,21 @@ def test_layers_of_programs_see_masks_when_a_model_is_made():
     assert all(seen) and model.output._keras_mask is not None
     found = keras.Model(inputs, outputs)(np.array([[1, 0, 2]]))
     np.testing.assert_array_equal(found, [[[1] * 3, [0] * 3, [1] * 3]])
+
+
+def test_masks_are_outputs_of_models(tmp_path):
+    inputs = keras.Input((3,), dtype="int32")
+    embedding = layers.Embedding(5, 2, mask_zero=True)
+    outputs = embedding(inputs)
+    lstm = layers.LSTM(2, return_sequences=True)(outputs)
+    masks = {"computed": embedding.compute_mask(inputs), "carried": lstm._keras_mask}
+    model = keras.Model(inputs, {"y": outputs, **masks})
+    x = np.array([[1, 2, 0], [0, 3, 0]], np.int32)
+    model.save(tmp_path / "a.keras")
+    for one in (model, keras.models.load_model(tmp_path / "a.keras")):
+        found = one.predict(x, verbose=0)
+        assert found["computed"].tolist() == found["carried"].tolist() == (x != 0).tolist()
+    steps = keras.Input((2, 2))
+    masking = layers.Masking(-1.0)
+    model = keras.Model(steps, masking.compute_mask(steps))
+    assert model(np.array([[[-1.0, -1.0], [-1.0, 2.0]]], "f")).numpy().tolist() == [[False, True]]

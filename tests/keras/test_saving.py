@@ -539,7 +539,7 @@ class Flexible(keras.layers.Layer):
         self.units = units
 
     def build(self, shape):
-        self.w = td.Variable(td.random.normal([shape[-1], self.units]), name="w")
+        self.w = keras.Variable(td.random.normal([shape[-1], self.units]), name="w")
 
     def call(self, x):
         return td.matmul(x, self.w)

@@ -483,3 +483,37 @@ def test_a_variable_that_is_given_and_captured(tmp_path: Any) -> None:
     module = td.saved_model.load(tmp_path)
     assert [float(module.add(module.w)), float(module.u)] == [36.0, 20.0]
     assert [float(module.add(module.u)), float(module.w)] == [92.0, 16.0]
+
+
+class Scaling(td.Module):
+    def __init__(self):
+        super().__init__()
+        self.v = td.Variable(2.0)
+
+    @td.function
+    def scaled(self, x):
+        return x * self.v
+
+
+def test_functions_are_found_by_their_aliases(tmp_path):
+    model = Scaling()
+    one = model.scaled.get_concrete_function(td.TensorSpec([]))
+    model.scaled(td.constant([1.0, 2.0]))
+    aliases = {"all": model.scaled, "one": one, "listed": [one]}
+    td.saved_model.save(
+        model, tmp_path, options=td.saved_model.SaveOptions(function_aliases=aliases)
+    )
+    ask = td.saved_model.LoadOptions(experimental_load_function_aliases=True)
+    found = td.saved_model.load(tmp_path, options=ask)
+    assert sorted(found.function_aliases) == ["all", "listed", "one"]
+    assert found.function_aliases["all"] is found.scaled
+    (alone,) = found.function_aliases["one"]
+    assert float(alone(td.constant(3.0))) == 6.0 and len(found.function_aliases["listed"]) == 1
+    assert not hasattr(td.saved_model.load(tmp_path), "function_aliases")
+    wrong = td.saved_model.SaveOptions(function_aliases={"a": lambda x: x})
+    with pytest.raises(TypeError, match="Functions in `function_aliases` should be created by"):
+        td.saved_model.save(model, tmp_path, options=wrong)
+    model.function_aliases = [model.v]
+    td.saved_model.save(model, tmp_path / "b")
+    with pytest.raises(ValueError, match="already has an attribute with name 'function_aliases'"):
+        td.saved_model.load(tmp_path / "b", options=ask)

@@ -17,6 +17,7 @@ NEVER_CONVERTED = {
 _PROGRAMS = (
     "treadle.examples.", "treadle.io.checksums", "treadle.jitted.array_functions",
     "treadle.jitted.list_functions", "treadle.jitted.math_functions",
+    "treadle.jitted.pool_functions",
     "treadle.jitted.ordered_functions", "treadle.jitted.pcg",
     "treadle.jitted.table_functions", "treadle.jitted.twister",
 )  # fmt: skip

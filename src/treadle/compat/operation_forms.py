@@ -165,6 +165,7 @@ DecodeImage | contents:string | channels=0 dtype=uint8 expand_animations=True | 
 DecodeJpeg | contents:string | channels=0 ratio=1 fancy_upscaling=True try_recover_truncated=False acceptable_fraction=1.0 dct_method='' | image
 DecodePng | contents:string | channels=0 dtype=uint8 | image
 DecodeRaw | bytes:string | out_type little_endian=True | output
+DeepCopy | x:T |  | y
 DenseBincount | input:Tidx size:Tidx weights:T | binary_output=False | output
 DepthToSpace | input:T | block_size data_format='NHWC' | output
 DepthwiseConv2dNative | input:T filter:T | strides padding explicit_paddings=[] data_format='NHWC' dilations=[1,1,1,1] | output
@@ -186,6 +187,7 @@ Eig | input:T | compute_v=True Tout | e v
 Einsum | *inputs:T | equation | output
 Elu | features:T |  | activations
 EluGrad | gradients:T outputs:T |  | backprops
+EmptyTensorList | element_shape:shape_type max_num_elements:int32 | element_dtype | handle
 EncodeJpeg | image:uint8 | format='' quality=95 progressive=False optimize_size=False chroma_downsampling=True density_unit='in' x_density=300 y_density=300 xmp_metadata='' | contents
 EncodePng | image:T | compression=-1 | contents
 EnsureShape | input:T | shape | output
@@ -210,6 +212,8 @@ Fill | dims:index_type value:T |  | output
 Floor | x:T |  | y
 FloorDiv | x:T y:T |  | z
 FloorMod | x:T y:T |  | z
+FractionalAvgPool | value:T | pooling_ratio pseudo_random=False overlapping=False deterministic=False seed=0 seed2=0 | output row_pooling_sequence col_pooling_sequence
+FractionalMaxPool | value:T | pooling_ratio pseudo_random=False overlapping=False deterministic=False seed=0 seed2=0 | output row_pooling_sequence col_pooling_sequence
 FresnelCos | x:T |  | y
 FresnelSin | x:T |  | y
 FusedBatchNorm | x:T scale:T offset:T mean:T variance:T | epsilon=9.999999747378752e-05 exponential_avg_factor=1.0 data_format='NHWC' is_training=True | y batch_mean batch_variance reserve_space_1 reserve_space_2
@@ -238,6 +242,9 @@ ImageProjectiveTransformV2 | images:dtype transforms:float32 output_shape:int32 
 ImageProjectiveTransformV3 | images:dtype transforms:float32 output_shape:int32 fill_value:float32 | interpolation fill_mode='CONSTANT' | transformed_images
 InTopK | predictions:float32 targets:T | k | precision
 InTopKV2 | predictions:float32 targets:T k:T |  | precision
+InplaceAdd | x:T i:int32 v:T |  | y
+InplaceSub | x:T i:int32 v:T |  | y
+InplaceUpdate | x:T i:int32 v:T |  | y
 Inv | x:T |  | y
 Invert | x:T |  | y
 InvertPermutation | x:T |  | y
@@ -390,6 +397,12 @@ SpaceToBatchND | input:T block_shape:Tblock_shape paddings:Tpaddings |  | output
 SpaceToDepth | input:T | block_size data_format='NHWC' | output
 SparseAdd | a_indices:int64 a_values:T a_shape:int64 b_indices:int64 b_values:T b_shape:int64 thresh:Treal |  | sum_indices sum_values sum_shape
 SparseBincount | indices:int64 values:Tidx dense_shape:int64 size:Tidx weights:T | binary_output=False | output
+SparseFillEmptyRows | indices:int64 values:T dense_shape:int64 default_value:T |  | output_indices output_values empty_row_indicator reverse_index_map
+SparseFillEmptyRowsGrad | reverse_index_map:int64 grad_values:T |  | d_values d_default_value
+SparseReduceMax | input_indices:int64 input_values:T input_shape:int64 reduction_axes:int32 | keep_dims=False | output
+SparseReduceMaxSparse | input_indices:int64 input_values:T input_shape:int64 reduction_axes:int32 | keep_dims=False | output_indices output_values output_shape
+SparseReduceSum | input_indices:int64 input_values:T input_shape:int64 reduction_axes:int32 | keep_dims=False | output
+SparseReduceSumSparse | input_indices:int64 input_values:T input_shape:int64 reduction_axes:int32 | keep_dims=False | output_indices output_values output_shape
 SparseReorder | input_indices:int64 input_values:T input_shape:int64 |  | output_indices output_values
 SparseSegmentMean | data:T indices:Tidx segment_ids:Tsegmentids | sparse_gradient=False | output
 SparseSegmentMeanGrad | grad:T indices:Tidx segment_ids:Tsegmentids output_dim0:int32 |  | output
@@ -445,6 +458,22 @@ Svd | input:T | compute_uv=True full_matrices=False | s u v
 Tan | x:T |  | y
 Tanh | x:T |  | y
 TanhGrad | y:T dy:T |  | z
+TensorListConcat | input_handle | element_dtype element_shape=None | tensor lengths
+TensorListConcatV2 | input_handle element_shape:shape_type leading_dims:int64 | element_dtype | tensor lengths
+TensorListElementShape | input_handle | shape_type | element_shape
+TensorListFromTensor | tensor:element_dtype element_shape:shape_type |  | output_handle
+TensorListGather | input_handle indices:int32 element_shape:int32 | element_dtype | values
+TensorListGetItem | input_handle index:int32 element_shape:int32 | element_dtype | item
+TensorListLength | input_handle |  | length
+TensorListPopBack | input_handle element_shape:int32 | element_dtype | output_handle tensor
+TensorListPushBack | input_handle tensor:element_dtype |  | output_handle
+TensorListReserve | element_shape:shape_type num_elements:int32 | element_dtype | handle
+TensorListResize | input_handle size:int32 |  | output_handle
+TensorListScatter | tensor:element_dtype indices:int32 element_shape:shape_type |  | output_handle
+TensorListScatterV2 | tensor:element_dtype indices:int32 element_shape:shape_type num_elements:int32 |  | output_handle
+TensorListSetItem | input_handle index:int32 item:element_dtype | resize_if_index_out_of_bounds=False | output_handle
+TensorListSplit | tensor:element_dtype element_shape:shape_type lengths:int64 |  | output_handle
+TensorListStack | input_handle element_shape:int32 | element_dtype num_elements=-1 | tensor
 TensorScatterAdd | tensor:T indices:Tindices updates:T | bad_indices_policy='' | output
 TensorScatterMax | tensor:T indices:Tindices updates:T | bad_indices_policy='' | output
 TensorScatterMin | tensor:T indices:Tindices updates:T | bad_indices_policy='' | output

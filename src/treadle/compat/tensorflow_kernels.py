@@ -469,70 +469,40 @@ def _quantize_and_dequantize(inputs: Sequence[Any], attrs: Attrs) -> Any:
     return run_operation("QuantizeAndDequantizeV2", values, *given)
 
 
-# -- sparse tensors --------------------------------------------------------------------------------
+def _fractional(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Pooling by windows of two sizes, which are drawn."""
+
+    def pooled(inputs: Sequence[Any], attrs: Attrs) -> Any:
+        ways = attrs.get("pseudo_random", False), attrs.get("overlapping", False)
+        seed = attrs.get("seed") or attrs.get("seed2") or 0
+        return tuple(function(inputs[0], attrs["pooling_ratio"], *ways, seed))
+
+    return pooled
 
 
-def _parts(sparse: Any) -> tuple[Any, Any, Any]:
-    return sparse.indices, sparse.values, sparse.dense_shape
+_WINDOWS = "output row_pooling_sequence col_pooling_sequence"
+rule("FractionalMaxPool", results=_WINDOWS)(_fractional(td.nn.fractional_max_pool))
+rule("FractionalAvgPool", results=_WINDOWS)(_fractional(td.nn.fractional_avg_pool))
 
 
-@rule("SparseToDense")
-def _to_dense(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    """The places may be one number, or a vector of them, of a vector's elements."""
-    places, shape, values, default = inputs
-    places = td.cast(td.reshape(places, [-1, td.size(shape)]), td.int64)
-    values = td.broadcast_to(values, [td.shape(places)[0]])
-    sparse = td.SparseTensor(places, values, td.cast(shape, td.int64))
-    return td.sparse.to_dense(sparse, default, attrs.get("validate_indices", True))
+# -- rows of a tensor --------------------------------------------------------------------------
 
 
-@rule("SparseReorder", results="output_indices output_values")
-def _reorder(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return _parts(td.sparse.reorder(td.SparseTensor(*inputs)))[:2]
+def _in_rows(combine: Callable[..., Any]) -> Callable[..., Any]:
+    """Rows combined with those of a tensor, of which another one is made."""
+
+    def changed(inputs: Sequence[Any], attrs: Attrs) -> Any:
+        x, rows, values = inputs
+        return combine(x, td.reshape(rows, [-1, 1]), td.reshape(values, [-1, *x.shape[1:]]))
+
+    return changed
 
 
-@rule("SparseSlice", results="output_indices output_values output_shape")
-def _sparse_slice(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return _parts(td.sparse.slice(td.SparseTensor(*inputs[:3]), *inputs[3:]))
+rule("InplaceUpdate")(_in_rows(td.tensor_scatter_nd_update))
+rule("InplaceAdd")(_in_rows(td.tensor_scatter_nd_add))
+rule("InplaceSub")(_in_rows(td.tensor_scatter_nd_sub))
 
 
-@rule("SparseAdd", results="sum_indices sum_values sum_shape")
-def _sparse_add(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    a, b = td.SparseTensor(*inputs[:3]), td.SparseTensor(*inputs[3:6])
-    return _parts(td.sparse.add(a, b, inputs[6]))
-
-
-@rule("SparseSoftmax")
-def _sparse_softmax(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return td.sparse.softmax(td.SparseTensor(*inputs)).values
-
-
-@rule("SparseSparseMaximum", results="output_indices output_values")
-def _sparse_maximum(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    a, b = td.SparseTensor(*inputs[:3]), td.SparseTensor(*inputs[3:])
-    return _parts(td.sparse.maximum(a, b))[:2]
-
-
-@rule("SparseSparseMinimum", results="output_indices output_values")
-def _sparse_minimum(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    a, b = td.SparseTensor(*inputs[:3]), td.SparseTensor(*inputs[3:])
-    return _parts(td.sparse.minimum(a, b))[:2]
-
-
-@rule("SparseTensorDenseMatMul")
-def _sparse_product(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    indices, values, shape, b = inputs
-    sparse = td.SparseTensor(td.cast(indices, td.int64), values, shape)
-    given = {key: attrs[key] for key in ("adjoint_a", "adjoint_b") if key in attrs}
-    return td.sparse.sparse_dense_matmul(sparse, b, **given)
-
-
-@rule("SetSize")
-def _set_size(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return td.sets.size(td.SparseTensor(*inputs), attrs.get("validate_indices", True))
-
-
-@rule("EditDistance")
-def _edit_distance(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    hypothesis, truth = td.SparseTensor(*inputs[:3]), td.SparseTensor(*inputs[3:])
-    return td.edit_distance(hypothesis, truth, attrs.get("normalize", True))
+@rule("DeepCopy")
+def _copied(inputs: Sequence[Any], attrs: Attrs) -> Any:
+    return td.identity(inputs[0])

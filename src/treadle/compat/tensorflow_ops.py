@@ -14,10 +14,8 @@ import numpy as np
 import treadle as td
 from treadle.compat import corner_sampling
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import ANY
 from treadle.core.spec import ListSpec
 from treadle.keras.layers.preprocessing.projections import projected
-from treadle.ops.collections import lists
 from treadle.ops.registry import run
 from treadle.ops.special import gamma
 from treadle.ops.statistics.uniques import unique_along
@@ -739,60 +737,3 @@ def _decode_raw(inputs: Sequence[Any], attrs: Attrs) -> Any:
 def _decode_image(inputs: Sequence[Any], attrs: Attrs) -> Any:
     channels, dtype = attrs.get("channels", 0), attrs.get("dtype", td.uint8)
     return td.image.decode_image(inputs[0], channels, dtype, expand_animations=False)
-
-
-# -- lists -----------------------------------------------------------------------------------------
-
-
-def _element(shape: Any, dtype: Any) -> Any:
-    """The spec of a list's elements, from a shape of which -1 is not known."""
-    dims = constant(shape, "the shape of a list's elements")
-    unknown = dims == -1
-    return td.TensorSpec(None if unknown else [None if d < 0 else d for d in dims], dtype)
-
-
-def _element_dims(shapes: Sequence[Any]) -> Any:
-    """The dims of a list's elements, where an operation is told them as a constant."""
-    dims = td.get_static_value(shapes[0]) if shapes else None
-    if dims is None or np.ndim(dims) == 0:
-        return None
-    return tuple(ANY if d < 0 else int(d) for d in dims)
-
-
-@rule("TensorListReserve", "EmptyTensorList")
-def _list_new(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    spec = _element(inputs[0], attrs["element_dtype"])
-    return lists.list_new(spec, *inputs[1:])
-
-
-@rule("TensorListFromTensor")
-def _list_unstack(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return lists.list_unstack(inputs[0])
-
-
-@rule("TensorListStack")
-def _list_stack(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return lists.list_stack(inputs[0], _element_dims(inputs[1:2]))
-
-
-@rule("TensorListGetItem")
-def _list_get(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    items, index = inputs[:2]
-    return lists.list_get(items, index, _element_dims(inputs[2:3]))
-
-
-@rule("TensorListSetItem")
-def _list_set(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    items, index, value = inputs
-    grows = bool(attrs.get("resize_if_index_out_of_bounds"))
-    return lists.list_set(items, index, value, grow=grows)
-
-
-@rule("TensorListPushBack")
-def _list_push(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return lists.list_push(*inputs)
-
-
-@rule("TensorListLength")
-def _list_length(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return lists.list_length(inputs[0])

@@ -1,6 +1,12 @@
 """All types of TensorFlow's operations that are read."""
 
-from treadle.compat import tensorflow_gradients, tensorflow_kernels, tensorflow_recurrence
+from treadle.compat import (
+    tensorflow_gradients,
+    tensorflow_kernels,
+    tensorflow_lists,
+    tensorflow_recurrence,
+    tensorflow_sparse,
+)
 from treadle.compat.tensorflow_ops import is_known, run_operation
 
 __all__ = [
@@ -8,5 +14,7 @@ __all__ = [
     "run_operation",
     "tensorflow_gradients",
     "tensorflow_kernels",
+    "tensorflow_lists",
     "tensorflow_recurrence",
+    "tensorflow_sparse",
 ]

@@ -48,7 +48,7 @@ from treadle.distribute.values import (
     reduce_op,
     selected,
 )
-from treadle.distribute.variables import SyncOnReadVariable, made_for
+from treadle.distribute.variables import DistributedVariable, SyncOnReadVariable, made_for
 from treadle.ops.control.replicas import REDUCE_REPLICAS, STACK_REPLICAS
 from treadle.ops.registry import Op, run
 from treadle.ops.state import Variable, VariableAggregation
@@ -128,7 +128,8 @@ class Strategy:
         with self._working(0):
             made = next_creator(**kwargs)
         self._agree(made)
-        return made_for(self, made) if "_is_plain" in vars(type(made)) else made
+        replaceable = "_is_plain" in vars(type(made)) or type(made)._is_layer
+        return made_for(self, made) if replaceable else made
 
     def _agree(self, made: Variable) -> None:
         """Let a new variable begin with the same value everywhere."""
@@ -209,6 +210,8 @@ class Strategy:
                 several.
         """
         op = _op(reduce_op)
+        if isinstance(value, SyncOnReadVariable):
+            value = PerReplica([Variable.value(v) for v in value.values])
         with self.scope():
             if axis is None:
                 return local_values(self._reduced([value], op)[0])[0]
@@ -294,9 +297,9 @@ class Strategy:
         """The values of the replicas of this process.
 
         Args:
-            value: what `run` returned.
+            value: what `run` returned, or a variable made in the scope.
         """
-        return local_values(value)
+        return value.values if isinstance(value, DistributedVariable) else local_values(value)
 
     def experimental_distribute_values_from_function(
         self, value_fn: Callable[[ValueContext], Any]

@@ -9,6 +9,7 @@ aggregation, has a variable for each replica.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +29,11 @@ from treadle.ops.state import Variable, VariableAggregation, VariableSynchroniza
 if TYPE_CHECKING:
     from treadle.distribute.strategy import Strategy
 
-_UNDECIDED = (
-    "You must specify an aggregation method to update a {kind} in Replica Context. You can do so "
-    "by passing an explicit value for argument `aggregation` to td.Variable(..), e.g. "
-    "`td.Variable(..., aggregation=td.VariableAggregation.SUM)`, or trainable=False for a variable "
-    "of which each replica has its own: variable {name!r}"
+_DIFFERENT = (
+    "The replicas assign different values to variable {name!r}, which all of them see alike: give "
+    "it an aggregation that makes them one, td.Variable(..., "
+    "aggregation=td.VariableAggregation.MEAN), or trainable=False, with which each replica has its "
+    "own{place}"
 )
 
 
@@ -77,7 +78,7 @@ def _changing(name: str) -> Any:
 
     def method(self: MirroredVariable, value: Any, *args: Any, **kwargs: Any) -> Any:
         replica = self._replica()
-        if replica is not None and self.strategy.num_replicas_in_sync > 1:
+        if replica is not None and self.strategy.num_replicas_in_sync > 1 and not self._apart:
             return self._merged(replica, plain, value, args, kwargs)
         if isinstance(value, DistributedValues):
             value = _aggregated(self.strategy, self, value)
@@ -90,7 +91,8 @@ def _changing(name: str) -> Any:
 class MirroredVariable(DistributedVariable):
     """A variable that all replicas see alike.
 
-    What replicas assign, add or scatter is made one as `aggregation` says before it is done once.
+    What replicas assign, add or scatter is made one as `aggregation` says before it is done once;
+    without an aggregation they all have to give the same.
     """
 
     __slots__ = ()
@@ -106,21 +108,40 @@ class MirroredVariable(DistributedVariable):
     scatter_max = _changing("scatter_max")
     scatter_update = _changing("scatter_update")
 
+    @property
+    def _apart(self) -> bool:
+        """Whether a replica that assigns it changes a copy of its own: as TensorFlow does without
+        an aggregation, where no other replica has the copy."""
+        return (
+            self.aggregation is VariableAggregation.NONE and self.strategy._local_replicas == 1
+        )
+
     def _merged(
         self, replica: ReplicaContext, plain: Any, value: Any, args: Any, kwargs: Any
     ) -> Any:
-        if self.aggregation is VariableAggregation.NONE:
-            raise ValueError(
-                _UNDECIDED.format(kind="MirroredVariable", name=self.name) + at(user_origin())
-            )
+        place = at(user_origin())
 
         def update(strategy: Strategy, given: Any) -> Any:
-            self._changed_to(plain, _aggregated(strategy, self, given), args, kwargs)
+            if self.aggregation is VariableAggregation.NONE:
+                new = self._agreed(given, place)
+            else:
+                new = _aggregated(strategy, self, given)
+            self._changed_to(plain, new, args, kwargs)
             return self
 
         if not isinstance(value, td.IndexedSlices):
             value = td.convert_to_tensor(value, dtype_hint=self.dtype)
         return replica.merge_call(update, (replica.own(value),))
+
+    def _agreed(self, given: Any, place: str) -> Any:
+        """What the replicas assign to a variable without an aggregation. TensorFlow has a copy for
+        each replica; the replicas of one memory share it, so all have to assign the same."""
+        first, *others = local_values(given)
+        for other in others:
+            for one, two in zip(_parts(first), _parts(other), strict=True):
+                message = _DIFFERENT.format(name=self.name.removesuffix(":0"), place=place)
+                td.debugging.Assert(_are_alike(one, two), [message])
+        return first
 
     def _changed_to(self, plain: Any, value: Any, args: Any, kwargs: Any) -> Any:
         """Change it by a method of `Variable`, where all replicas have met."""
@@ -158,6 +179,10 @@ class VariableOfDevices(_PartedVariable, MirroredVariable):
 
     __slots__ = ()
 
+    @property
+    def _apart(self) -> bool:
+        return self.aggregation is VariableAggregation.NONE
+
     def read_value(self) -> Tensor:
         """The value on the device that works, on the first one where none does."""
         return self.here.read_value()
@@ -189,6 +214,23 @@ class PartOfVariable(Variable):
 
     def identity(self) -> Variable:
         return self.whole() or self
+
+
+def _parts(value: Any) -> list[Any]:
+    return [value.values, value.indices] if isinstance(value, td.IndexedSlices) else [value]
+
+
+def _are_alike(one: Tensor, two: Tensor) -> Any:
+    """Whether replicas computed one value, up to the last bits, which may depend on what a value is
+    computed together with."""
+    if tuple(one.shape) != tuple(two.shape) and one.shape.is_fully_defined():
+        return False
+    same = td.equal(one, two)
+    if one.dtype.is_floating:
+        scale = td.maximum(td.abs(one), td.abs(two))
+        near = td.abs(one - two) <= 16 * np.finfo(one.dtype.as_numpy_dtype).eps * scale
+        same = same | near | (td.math.is_nan(one) & td.math.is_nan(two))
+    return td.reduce_all(same)
 
 
 def _aggregated(strategy: Strategy, variable: Variable, given: Any) -> Any:
@@ -311,15 +353,24 @@ def made_for(strategy: Strategy, made: Variable) -> Variable:
         kind = SyncOnReadVariable
     elif made.aggregation is VariableAggregation.NONE and not made.trainable:
         kind = UnsyncedVariable
-    found = kind.of(made, strategy)
+    found: DistributedVariable = _laid_over(type(made), kind).of(made, strategy)
     if devices:
         assert isinstance(found, _PartedVariable)
         found._own = tuple(_part_on(made, device, found) for device in devices)
         found._let_go()
     elif isinstance(found, _OwnVariable):
-        others = range(strategy._local_replicas - 1)
-        found._own = made, *(made.copied_to(made.spec.device, Variable) for _ in others)
+        device, replicas = made.spec.device, range(strategy._local_replicas)
+        found._own = tuple(made.copied_to(device, Variable) for _ in replicas)
+        found._let_go()
     return found
+
+
+@functools.cache
+def _laid_over(upper: type[Variable], kind: type[DistributedVariable]) -> Any:
+    """The class of a strategy's variables that do besides what a class of layers does."""
+    if not upper._is_layer:
+        return kind
+    return type(f"{upper.__name__}Of{kind.__name__}", (upper, kind), {"__slots__": ()})
 
 
 def _part_on(made: Variable, device: Any, whole: DistributedVariable) -> Variable:

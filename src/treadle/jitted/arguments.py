@@ -116,7 +116,7 @@ class Bound:
         self.args, self.kwargs = args, kwargs
         self.given = args, kwargs
         self.has_tensors, self.is_known = False, True
-        simple = not kwargs and not any(isinstance(a, _NESTED) for a in args)
+        simple = not kwargs and not any(map(_is_nested, args))
         self.leaves = list(args) if simple else nest.flatten((args, kwargs))
         if any(map(are_records, self.leaves)):
             simple = False
@@ -139,7 +139,7 @@ class Bound:
             keys.append(float)
             return NUMBER + "d"
         if kind is int:
-            if self.parameters.is_constant(number, leaf):
+            if not -(2**63) <= leaf < 2**63 or self.parameters.is_constant(number, leaf):
                 keys.append(leaf)
                 return STATIC
             keys.append(int)
@@ -293,6 +293,16 @@ class Kinds:
 
 
 _NESTED = (list, tuple, dict)
+_LEAVES = (np.ndarray, np.generic, int, float, complex, str)
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, _NESTED) or not (isinstance(value, _LEAVES) or _is_leaf(value))
+
+
+def _is_leaf(value: Any) -> bool:
+    """Whether a value of a kind that is seldom an argument has no parts."""
+    return not hasattr(type(value), "__dataclass_fields__") or not nest.is_nested(value)
 
 
 def _structure(args: Any, kwargs: Any) -> Any:

@@ -106,10 +106,13 @@ class Traced:
         raise self.no_value("converted to a Python complex")
 
     def __format__(self, spec: str) -> str:
-        return mark(self, spec) or format(repr(self), "")
+        told = mark(self, spec)
+        if told is None:
+            raise self.no_value("written as text")
+        return told
 
     def __str__(self) -> str:
-        return mark(self) or repr(self)
+        return format(self)
 
     def no_value(self, use: str) -> TypeError:
         """The error for a use that needs the elements during the trace."""
@@ -722,7 +725,9 @@ def as_number(scalar: Any) -> Any:
             )
         tensor = reshaping.reshape_to(tensor, ())
     wide = {"f": dtypes.float64, "c": dtypes.complex128, "b": dtypes.bool}
-    return symbolic_number(cast(tensor, wide.get(tensor.dtype.kind, dtypes.int64)))
+    number = cast(tensor, wide.get(tensor.dtype.kind, dtypes.int64))
+    is_narrow = tensor.dtype.kind in "iu" and tensor.dtype.size < 8
+    return symbolic_number(number, (tensor.dtype.min, tensor.dtype.max) if is_narrow else None)
 
 
 def element_of(value: Any, dtype: Any) -> Tensor:

@@ -21,21 +21,24 @@ from treadle.jitted.arrays import (
     number_of,
 )
 from treadle.jitted.branches import raise_in_branch
+from treadle.jitted.chosen_texts import ChosenText
 from treadle.jitted.comprehensions import (
     Selected,
+    dict_comp,
     generator,
     known,
     list_comp,
     list_of,
     selected,
+    set_comp,
 )
 from treadle.jitted.conversion import call
-from treadle.jitted.forms import ARRAY, form_of, joined
+from treadle.jitted.forms import form_of, joined
 from treadle.jitted.iteration import Counted, as_counted, enumerate, range, reversed, zip
-from treadle.jitted.making import array
 from treadle.jitted.operations import call_function
 from treadle.jitted.records import Record, Records
 from treadle.jitted.refused_numbers import check
+from treadle.jitted.sorting import best, in_order, is_of_run
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.statements import (
     and_,
@@ -80,6 +83,8 @@ def len(value: Any) -> Any:
         return value.length
     if isinstance(value, Records) and not isinstance(value, Record):
         return number_of(value.dims[0])
+    if isinstance(value, ChosenText):
+        return value.of_each(builtins.len)
     if isinstance(value, Counted):
         return extreme(builtins.max, 0, value.length) if value.size is None else value.size
     return builtins.len(value)
@@ -102,14 +107,24 @@ def _extreme(python: Any, better: Any, args: Sequence[Any], options: dict[str, A
             return _extreme_selected(python.__name__, better, args[0])
         counted = _by_loop(args[0])
         if counted is not None:
-            return _best(better, counted)
-    values = builtins.list(iterable(args[0]) if builtins.len(args) == 1 else args)
-    if options or not is_traced(values):
-        return python(values, **options)
-    found = values[0]
-    for value in values[1:]:
-        found = _chosen(better(value, found), value, found)
-    return found
+            return best(python.__name__, counted, None)
+    source = args[0] if builtins.len(args) == 1 else args
+    if isinstance(source, Selected):
+        source = selected(source)
+    key = options.get("key")
+    key = None if key is None else call(key)
+    counted = as_counted(source)
+    values: Any = source
+    if counted is None or counted.size is not None:
+        values = builtins.list(iterable(source))
+        if not is_of_run(values, key):
+            return python(values, **(options if key is None else options | {"key": key}))
+    elif "default" in options:
+        raise ConcreteValueError(
+            f"{python.__name__}() with a default, of elements whose number only the run knows: ask "
+            f"for it in an if statement before{at(user_origin())}"
+        )
+    return best(python.__name__, values, key)
 
 
 def _extreme_selected(name: str, better: Any, source: Selected) -> Any:
@@ -136,15 +151,6 @@ def _extreme_selected(name: str, better: Any, source: Selected) -> Any:
         fail()
     form = taken.forms[0]
     return for_stmt(Counted(taken.length, lambda i: i), step, form.value(zeros((), form.dtype)))
-
-
-def _best(better: Any, counted: Counted) -> Any:
-    """The first of the elements that no other one is better than, by a loop of the graph."""
-
-    def step(one: Any, found: Any) -> Any:
-        return _chosen(better(one, found), one, found)
-
-    return for_stmt(counted.rest(), step, counted.item(0))
 
 
 def _by_loop(source: Any) -> Counted | None:
@@ -215,32 +221,21 @@ def all(source: Any, /) -> Any:
 
 
 def sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
-    iterable = iterable.listed() if isinstance(iterable, TracedSequence) else iterable
-    if isinstance(iterable, Array) and key is None:
+    key = None if key is None else call(key)
+    if isinstance(iterable, Array) and key is None and iterable.ndim == 1:
         made = iterable.copy()
         made.sort()
         return list_of(made[::-1] if reverse else made)
-    if isinstance(iterable, TracedSequence) and key is None:
-        return list_of(sorted(iterable.array(), reverse=reverse))
-    if is_traced(iterable) and key is None and _are_alike(iterable):
-        form: Any = form_of(iterable[0])
-        made = array(iterable)
-        made.sort()
-        return [form.value(one.tensor) for one in (made[::-1] if reverse else made)]
-    if is_traced(iterable):
-        raise ConcreteValueError(
-            f"sorted() of a list of traced values: use np.sort of an array{at(user_origin())}"
-        )
-    return builtins.sorted(iterable, key=key, reverse=reverse)
-
-
-def _are_alike(values: Any) -> Any:
-    """Whether a list has numbers of one type."""
-    forms = {form_of(value) for value in values} if type(values) in _SEQUENCES else set()
-    return builtins.len(forms) == 1 and all(f is not None and f.kind != ARRAY for f in forms)
-
-
-_SEQUENCES = (builtins.list, builtins.tuple)
+    if isinstance(iterable, Selected):
+        iterable = selected(iterable)
+    counted = as_counted(iterable)
+    values = iterable
+    if counted is None or counted.size is not None:
+        source = iterable if counted is None else counted.items()
+        values = builtins.list(source)
+        if not is_of_run(values, key):
+            return builtins.sorted(values, key=key, reverse=reverse)
+    return in_order(values, key, reverse).listed()
 
 
 def list(*iterable: Any) -> Any:
@@ -289,4 +284,6 @@ def python_iterable(value: Any, why: str) -> Any:
     return iterable(value)
 
 
-__all__ = ["enumerate", "generator", "list_comp", "range", "reversed", "zip"]
+__all__ = [
+    "dict_comp", "enumerate", "generator", "list_comp", "range", "reversed", "set_comp", "zip",
+]  # fmt: skip

@@ -13,11 +13,13 @@ from typing import Any
 from treadle.autograph import operators as python_operators
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.jitted.arrays import ConcreteValueError, TracedSequence
+from treadle.jitted import table_functions
+from treadle.jitted.arrays import ConcreteValueError, TracedSequence, is_traced
 from treadle.jitted.errors import NotStaged
-from treadle.jitted.iteration import Counted, as_counted, python_counted
+from treadle.jitted.iteration import Counted, as_counted, by_position, python_counted
 from treadle.jitted.stacking import collected, stacked_if
 from treadle.jitted.statements import UNSTAGED, and_, truth
+from treadle.jitted.written import traced
 
 Element = Callable[[Any], Any]
 
@@ -171,6 +173,42 @@ def list_comp(element: Element, source: Any, *conditions: Element, flat: bool = 
             made = element(one)
             found.extend(_iterable(made)) if flat else found.append(made)
     return found
+
+
+def dict_comp(key: Element, value: Element, source: Any, *conditions: Element) -> Any:
+    """``{key(x): value(x) for x in source if condition(x)}``."""
+    counted = _of_run(key, source, conditions)
+    if counted is not None:
+        return traced(table_functions.dict_of, counted, key, value, _holding(conditions))
+    items = (x for x in _iterable(source) if all(known(c(x)) for c in conditions))
+    return {key(x): value(x) for x in items}
+
+
+def set_comp(element: Element, source: Any, *conditions: Element) -> Any:
+    """``{element(x) for x in source if condition(x)}``."""
+    counted = _of_run(element, source, conditions)
+    if counted is not None:
+        return traced(table_functions.set_of, counted, element, _holding(conditions))
+    return {element(x) for x in _iterable(source) if all(known(c(x)) for c in conditions)}
+
+
+def _of_run(key: Element, source: Any, conditions: tuple[Element, ...]) -> Counted | None:
+    """A source by position, where only the run knows the keys, or which of them there are."""
+    counted = as_counted(source)
+    if counted is None:
+        if not isinstance(source, list | tuple) or not source or not is_traced(source):
+            return None
+        counted = by_position(source)
+    if counted is None or counted.size is None:
+        return counted
+    if not counted.size:
+        return None
+    first = counted.item(0)
+    return counted if is_traced([key(first), *(c(first) for c in conditions)]) else None
+
+
+def _holding(conditions: tuple[Element, ...]) -> Element:
+    return lambda item: and_(lambda: True, *(_asked(c, item) for c in conditions))
 
 
 def list_of(iterable: Any) -> Any:

@@ -1,8 +1,9 @@
-"""Lists, dicts and sets among the arguments: the function changes copies, and then the caller's
-hold what the copies hold."""
+"""Lists, dicts, sets and dataclasses among the arguments: the function changes copies, and then the
+caller's hold what the copies hold."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -33,7 +34,9 @@ class Contents:
 def _holders(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     """The lists, dicts and sets in a structure, what is inside first: a list that is changed may
     hold others."""
-    if type(value) is set:
+    if dataclasses.is_dataclass(value) and hasattr(value, "__dict__"):
+        yield from _holders(vars(value), (*path, _FIELDS))
+    elif type(value) is set:
         yield path, value
     elif type(value) in (list, tuple, dict):
         for key, part in items_of(value):
@@ -63,10 +66,18 @@ def put(arguments: Any, paths: Sequence[Sequence[Any]], contents: Sequence[Any])
             target.clear()
             target.update(content)
         else:
-            target[:] = content
+            target[:] = map(_kept, target, content) if len(target) == len(content) else content
+
+
+def _kept(old: Any, new: Any) -> Any:
+    """A list in a list, which has got its items already where it is the one that was there."""
+    return old if type(old) is list and type(new) is list and old == new else new
 
 
 def _at(value: Any, path: Sequence[Any]) -> Any:
     for key in path:
-        value = value[key]
+        value = vars(value) if key is _FIELDS else value[key]
     return value
+
+
+_FIELDS: Any = dataclasses  # in a path: the fields of a dataclass, by name

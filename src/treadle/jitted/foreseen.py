@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
 from treadle.jitted.arrays import Array, TracedSequence, as_number, direct, is_traced, number_of
-from treadle.jitted.refused_numbers import is_refused
+from treadle.jitted.refused_numbers import is_refused, text_of_refusal
 from treadle.jitted.statements import in_, not_, or_
 from treadle.jitted.tables import Table
 from treadle.ops.numbers.python_numbers import SymbolicNumber, kind_of
@@ -30,6 +31,33 @@ def refuses(function: str, error: str, *numbers: Any) -> Any:
     if any(kind_of(n) not in (bool, int, float) for n in numbers):
         return False
     return is_refused(int if function == "int" else getattr(math, function), error, numbers)
+
+
+def refusal_of(function: str, *told: Any) -> str:
+    """What Python says where a division, or a function of `math`, refuses its operands.
+
+    Args:
+        function: ``div``, ``floordiv``, ``mod``; or a name, which the class of the error follows.
+        told: the operands, which are no more than looked at.
+    """
+    if function in _DIVISIONS:
+        numbers = [n if kind_of(n) in _NUMBERS else 1.0 for n in map(as_number, map(direct, told))]
+        return text_of_refusal(_DIVISIONS[function], "ZeroDivisionError", numbers)
+    name = int if function == "int" else getattr(math, function)
+    return text_of_refusal(name, told[0], ())
+
+
+_DIVISIONS = {"div": operator.truediv, "floordiv": operator.floordiv, "mod": operator.mod}
+_NUMBERS = (bool, int, float, complex)
+
+
+def lacking_of(held: Any, is_read: bool) -> str:
+    """What Python says of a position where a list or tuple has no item."""
+    held = direct(held)
+    if isinstance(held, Array):
+        return f"index is out of bounds for axis 0 of an array of {held.ndim} dimensions"
+    name = "tuple" if isinstance(held, tuple) else "list"
+    return f"{name} index out of range" if is_read else f"{name} assignment index out of range"
 
 
 def lacks_position(held: Any, position: Any) -> Any:

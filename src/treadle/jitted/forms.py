@@ -15,10 +15,11 @@ import numpy as np
 from treadle.autograph.operators.undefined import Undefined
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, Indirect, Scalar
-from treadle.jitted.errors import NoForm
+from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.storage import Storage
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
@@ -61,8 +62,18 @@ class Form(NamedTuple):
         elif isinstance(value, ListPart):
             return value.tensor
         else:
-            return convert_to_tensor(np.asarray(value).astype(self.dtype.np_dtype))
+            return convert_to_tensor(self._array(value))
         return self.of(tensor)
+
+    def _array(self, value: Any) -> Any:
+        """A number that is known while tracing."""
+        try:
+            return np.asarray(value).astype(self.dtype.np_dtype)
+        except OverflowError:
+            raise NotStaged(
+                f"{value} has more than the 64 bits that ints have in a jitted function: use a "
+                f"float{at(user_origin())}"
+            ) from None
 
     def of(self, tensor: Tensor) -> Tensor:
         """A tensor in this form's dtype."""

@@ -35,6 +35,7 @@ from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.containers import Contents, received
 from treadle.jitted.conversion import call as converted
 from treadle.jitted.conversion import set_operators
+from treadle.jitted.handed_out import check_copies, copies
 from treadle.jitted.namespace import stand_in
 from treadle.jitted.nested import call_with_tensors
 from treadle.jitted.operations import call_ufunc
@@ -44,7 +45,7 @@ from treadle.jitted.random_numbers import GENERATORS
 from treadle.jitted.reports import CHANGED, advise, describe
 from treadle.jitted.results import Results, collect
 from treadle.jitted.storage import Storage, assign_states, own_trace, recursion
-from treadle.ops.control.marks import printed_marks
+from treadle.ops.control.marks import RaisesAlways, printed_marks
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import symbolic_number
 from treadle.ops.state import Variable
@@ -98,6 +99,8 @@ class Jitted:
                     return self(*args, **kwargs)
             plan.concrete.was_called = True
             return self._run(plan, bound)
+        except RaisesAlways:  # Python knows the text
+            return self.python_function(*args, **kwargs)
         except Exception as error:
             show_user_frames(error)
             raise
@@ -193,7 +196,7 @@ class Jitted:
         builder: Any = context.recorder
         if _traces.first is not None:
             return self._repeated(_traces.first, Kinds(kinds).flat, leaves)
-        with own_trace(call_ufunc), printed_marks():
+        with own_trace(call_ufunc), printed_marks(), copies():
             signature = Kinds(kinds)
             values, storages = _stand_ins(signature.flat, leaves)
             args, kwargs = signature.pack(values)
@@ -202,6 +205,7 @@ class Jitted:
                 result = converted(self.python_function)(*args, **kwargs)
             except RecursionError:
                 raise recursion(self.python_function.__name__) from None
+            check_copies()
             arrays = {s: i for i, (s, _) in storages.items()}
             results, tensors = collect(result, arrays, before.changed())
             written = {i: s.tensor for i, (s, before) in storages.items() if s.tensor is not before}

@@ -30,12 +30,13 @@ from treadle.jitted.arrays import (
 from treadle.jitted.chosen_lists import ChosenItems
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, ListPart, form_of, joined
+from treadle.jitted.handed_out import handed_out, put_in, taken
 from treadle.jitted.iteration import Counted
 from treadle.jitted.left import current
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.stacked_lists import StackedList, structure_key
 from treadle.jitted.storage import Storage, listed
-from treadle.jitted.written import traced
+from treadle.jitted.written import put_in_order, traced
 from treadle.ops.collections import lists
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
@@ -55,6 +56,8 @@ class Template:
     """
 
     def __init__(self, value: Any) -> None:
+        if _wants_row(value):
+            value = _rows[0].any_row()
         leaves = nest.flatten(value)
         forms = [form_of(leaf) for leaf in leaves]
         self.forms = tuple(f for f in forms if f is not None)
@@ -73,6 +76,17 @@ class Template:
                 f"that only the run knows{at(user_origin())}"
             )
 
+    @property
+    def pool(self) -> Any:
+        """What holds the elements, where they are rows (`pools`); else None."""
+        return getattr(self.element, "pool", None)
+
+    def settled(self) -> Template:
+        """The form, with a pool of its own where elements are to be rows of one."""
+        if self.pool is None or (self.pool is not _rows[0].ANY and self.pool.is_around()):
+            return self
+        return Template(_rows[0].Row(_rows[0].Pool(), 0))
+
     @classmethod
     def of_stacked(cls, values: StackedList) -> Template:
         """The form of the elements of a list that a comprehension made."""
@@ -87,15 +101,21 @@ class Template:
         Raises:
             NotStaged: it is not like the others.
         """
+        value = self.fitted(value)
         leaves = nest.flatten(value)
         wide = self.joined(Template(value))
         if any(f.dtype is not w.dtype for f, w in zip(self.forms, wide.forms, strict=True)):
             raise self.unlike(value)
         check_kept(leaves)
+        put_in(value)
         for leaf in leaves:
             if isinstance(leaf, Array):
                 listed.storages.update(leaf.storage.roots())
         return [form.tensor(leaf) for form, leaf in zip(self.forms, leaves, strict=True)]
+
+    def fitted(self, value: Any) -> Any:
+        """An element, which is a row where the others are (`pools`)."""
+        return value if self.pool is None else self.pool.row_of(value)
 
     def joined(self, other: Template) -> Template:
         """A form that fits the elements of both.
@@ -103,6 +123,11 @@ class Template:
         Raises:
             NotStaged: nothing is.
         """
+        if _rows and _rows[0].ANY in (self.pool, other.pool):
+            found = self if other.pool is _rows[0].ANY else other
+            if self.pool is None or other.pool is None:
+                raise self.unlike(other.element)
+            return found
         if structure_key(self.element) != structure_key(other.element) or self.dims != other.dims:
             raise self.unlike(other.element)
         made = copy.copy(self)
@@ -117,6 +142,33 @@ class Template:
             "The elements of a list that grows in a loop or branch differ in their structure, "
             f"dtypes or shapes: {value!r}{at(user_origin())}"
         )
+
+
+_rows: list[Any] = []  # the module `pools`
+
+
+def set_rows(module: Any) -> None:
+    """Set the module of lists that are elements of lists, which imports this one."""
+    _rows[:] = [module]
+
+
+def _wants_row(value: Any) -> bool:
+    """Whether an element is a list whose length may be another one than that of others: none of a
+    few numbers that make a record."""
+    if type(value) is list:
+        return len(value) <= 1
+    if isinstance(value, StackedList):
+        return type(value.length) is not int
+    return isinstance(value, GrownList)
+
+
+def templates(values: Sequence[Any], others: Sequence[Template] = ()) -> list[Template]:
+    """The forms of elements: lists of several lengths are rows."""
+    lengths = {len(v) for v in values if type(v) is list}
+    are_rows = len(lengths) > 1 or any(t.pool is not None for t in others)
+    if are_rows and all(type(v) is list for v in values):
+        return [Template([]) for _ in values]
+    return [Template(v) for v in values]
 
 
 class GrownList(TracedSequence):
@@ -165,6 +217,7 @@ class GrownList(TracedSequence):
     @classmethod
     def of(cls, values: Sequence[Any], template: Template) -> GrownList:
         """A list with these elements."""
+        template = template.settled()
         specs = zip(template.forms, template.dims, strict=True)
         parts = [ListPart(lists.list_new(TensorSpec(d, f.dtype))) for f, d in specs]
         made = cls(template, parts)
@@ -191,7 +244,7 @@ class GrownList(TracedSequence):
             _element(form, lists.list_get(part.tensor, position))
             for form, part in zip(self.template.forms, self.parts, strict=True)
         ]
-        return nest.pack(self.template.element, leaves)
+        return handed_out(nest.pack(self.template.element, leaves))
 
     def __getitem__(self, key: Any) -> Any:
         return self.stacked()[key] if isinstance(key, slice) else self.at(key)
@@ -234,8 +287,8 @@ class GrownList(TracedSequence):
 
     def pop(self, *index: Any) -> Any:
         if index and not (type(index[0]) is int and index[0] == -1):
-            return self._changed(list_functions.popped, *index)
-        last = self.at(-1)
+            return taken(self._changed(list_functions.popped, *index))
+        last = taken(self.at(-1))
         size = self.length - 1
         self.parts = [
             ListPart(lists.list_truncate(part.tensor, unwrapped_bound(size))) for part in self.parts
@@ -259,6 +312,9 @@ class GrownList(TracedSequence):
 
     def reverse(self) -> None:
         self._changed(list_functions.turned)
+
+    def sort(self, *, key: Any = None, reverse: Any = False) -> None:
+        put_in_order(self, key, reverse)
 
     def index(self, value: Any, start: Any = 0) -> Any:
         return traced(list_functions.index, self, value, start)
@@ -303,8 +359,9 @@ class GrownList(TracedSequence):
     def own_copy(self) -> GrownList:
         return GrownList(self.template, self.parts, self.origin)
 
-    def readable(self) -> StackedList:
-        return self.stacked()
+    def readable(self) -> Any:
+        pool = self.template.pool
+        return self.stacked() if pool is None else pool.read(self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(list, name):
@@ -342,7 +399,7 @@ def template_of(before: Any, after: Any) -> Template | None:
     if type(after) is not list or len(after) == len(before):
         return None
     longer = after if len(after) > len(before) else before
-    return functools.reduce(Template.joined, map(Template, longer))
+    return functools.reduce(Template.joined, templates(longer))
 
 
 def grown_like(value: Any, other: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,23 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.chosen_lists import ChosenItems
 from treadle.jitted.chosen_texts import ChosenText
+from treadle.jitted.handed_out import is_copy
+from treadle.jitted.left import leaving
 from treadle.jitted.list_positions import element_at, part_of, set_element
 from treadle.jitted.optional_values import MaybeNone
+from treadle.jitted.pools import NeedsPool, Row, is_ragged, needs_pool
 from treadle.jitted.rows import NeedsRows, check_rows
-from treadle.jitted.tables import Table, old_value, table_for, with_entry
+from treadle.jitted.statements import if_exp
+from treadle.jitted.storage import scopes
+from treadle.jitted.tables import (
+    NeedsTable,
+    Table,
+    default_of,
+    is_outermost,
+    old_value,
+    table_for,
+    with_entry,
+)
 from treadle.ops.elementwise.selection import where as select
 
 
@@ -43,6 +56,10 @@ def get_item(target: Any, key: Any) -> Any:
     if isinstance(target, ChosenItems) and not isinstance(key, slice):
         return target.item(key, get_item)
     target = direct(target)
+    if isinstance(target, dict) and is_traced(key) and _has_lists(target):
+        target = _became(NeedsTable(target, key, _list_in(target)))
+    if isinstance(target, Table) and type(target.default) is list:
+        return _row_of(target, key)
     if isinstance(target, dict) and isinstance(key, ChosenText):
         return element_at([target[option] for option in key.options], key.number)
     if isinstance(target, dict) and is_traced(key):
@@ -50,9 +67,54 @@ def get_item(target: Any, key: Any) -> Any:
             return old_value(target, key)
         return table_for(target, key)[key]
     if type(target) in (list, tuple) and is_traced(key):
-        check_rows(target)
+        if not (type(target) is list and is_ragged(target)):
+            check_rows(target)
+        elif needs_pool(target):
+            return get_item(_became(NeedsPool(target)), key)
         return part_of(target, key) if isinstance(key, slice) else element_at(target, key)
     return target[key]
+
+
+def _became(problem: NeedsTable | NeedsPool) -> Any:
+    """What a list or dict is now that has to be one of the graph.
+
+    Raises:
+        BecomesOther: it has to be that before the branch or loop around.
+    """
+    owner = problem.owner
+    if not is_outermost(owner):
+        raise problem
+    made = problem.made()
+    if scopes.open:  # found by name, to be read
+        template = made.values_.template if isinstance(made, Table) else made.template
+        if template.pool is not None:
+            template.pool.is_read_only = True
+        return made
+    with leaving(owner, made):
+        return made
+
+
+def _has_lists(target: dict[Any, Any]) -> bool:
+    """Whether the lists of a dict are to be rows of a pool (`pools`)."""
+    return default_of(target) == [] or any(type(v) is list for v in target.values())
+
+
+def _list_in(target: dict[Any, Any]) -> Any:
+    values = list(target.values())
+    return [] if not values or is_ragged(values) else values[0]
+
+
+def _row_of(table: Table, key: Any) -> Any:
+    """The list of a key of a ``defaultdict(list)``, which has one from now on."""
+    pool = table.values_.template.pool
+    found = table.get(key, Row(pool, -1))
+    number = if_exp(found.number < 0, lambda: pool.new().number, lambda: found.number)
+    row = Row(pool, number)
+    if table.scope is scopes.innermost:
+        table[key] = row
+    else:
+        table.note_missed()
+    return row
 
 
 def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
@@ -62,7 +124,7 @@ def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
         return target
     if isinstance(key, Path):
         try:
-            set_item(functools.reduce(get_item, key[:-1], target), key[-1], value)
+            _set_inner(target, key, value)
         except NeedsRows as problem:
             raise problem.wants(value) from None
         return target
@@ -86,6 +148,20 @@ def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
         return python_operators.set_item(target, key, value)
     target[key] = value
     return target
+
+
+def _set_inner(target: Any, path: Sequence[Any], value: Any) -> None:
+    """``target[i][j] = value``; a copy of an element of a list of the graph is put back."""
+    holders = [target]
+    for key in path[:-1]:
+        holders.append(get_item(holders[-1], key))
+    for holder, key in zip(reversed(holders), reversed(path), strict=True):
+        if not is_copy(holder):
+            set_item(holder, key, value)
+            return
+        changed = holder.copy()
+        set_item(changed, key, value)
+        value = changed
 
 
 def _check_container(target: Any, key: Any, value: Any) -> None:
@@ -114,6 +190,7 @@ def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Any = Non
             number = _first(problem.owner)
             raise problem.wants(_UPDATES[symbol](number, value)) from None
         last = key[-1]
+    inner = is_copy(holder)
     is_number = not getattr(value, "ndim", 0)
     if isinstance(holder, Array) and _is_mask(last) and symbol in _MASKED and is_number:
         # Nothing needs to be brought together: elements that are false keep their value.
@@ -127,6 +204,8 @@ def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Any = Non
         old = old_value(holder, last) if keyed else get_item(holder, last)
     except NeedsRows as problem:
         raise problem.wants(_UPDATES[symbol](_first(problem.owner), value)) from None
+    if inner:
+        return set_item(target, key, _UPDATES[symbol](old, value))
     made = set_item(holder, last, _UPDATES[symbol](old, value))
     return made if holder is target else target
 

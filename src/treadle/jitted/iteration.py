@@ -119,6 +119,11 @@ def _counted(items: Items) -> Counted | None:
     return Counted(items.size, lambda i: tuple(p.item(i) for p in known))
 
 
+def by_position(values: Sequence[Any]) -> Counted | None:
+    """Values by position, however few; None where they are unlike each other."""
+    return _of_values(values) if len(values) else Counted(0, lambda i: values[i])
+
+
 def _of_values(values: Sequence[Any]) -> Counted | None:
     """Values of one structure with numbers and arrays in it, each read from a table."""
     structure, leaves = values[0], [nest.flatten(v) for v in values]
@@ -145,8 +150,13 @@ def _table(values: Sequence[Any]) -> Callable[[Any], Any] | None:
     kind = type(values[0])
     if isinstance(values[0], Array | np.ndarray):
         return _array_table(values)
-    if form is None or is_traced(values[0]):
+    if form is None:
         return None
+    if is_traced(values):
+        if any(form_of(v) != form for v in values):
+            return None
+        known_form, whole = form, stack([form.tensor(v) for v in values])
+        return lambda i: known_form.value(whole[unwrapped_bound(i)])
     if any(type(v) is not kind for v in values):
         return None
     try:

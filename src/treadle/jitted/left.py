@@ -70,6 +70,11 @@ def _counterparts(values: Any, other: Any) -> Iterator[tuple[Any, Any]]:
             for i, inner in enumerate(values):
                 if type(inner) is list:
                     yield from _counterparts(inner, other.at(i))
+        elif not isinstance(values, set):
+            for key, inner in values.items() if isinstance(values, dict) else enumerate(values):
+                if type(inner) is list:
+                    is_row = isinstance(values, list) and other.template.pool is not None
+                    yield inner, other.at(key) if is_row else None
 
 
 class leaving:
@@ -137,9 +142,16 @@ def current(values: Any) -> Any:
     mark = mark_of(values)
     if mark is None:
         return values
-    if mark.other is None or scopes.open:
+    if mark.other is None or (scopes.open and not _has_rows(mark.other)):
         mark.fail()
     return getattr(mark.other, "latest", mark.other)
+
+
+def _has_rows(other: Any) -> bool:
+    """Whether what a list or dict became has lists in it (`pools`), of which all names mean one: a
+    branch or loop may read them by another name."""
+    template = getattr(getattr(other, "values_", other), "template", None)
+    return template is not None and template.pool is not None
 
 
 def origin_of(value: Any) -> Any:

@@ -25,7 +25,7 @@ from treadle.jitted.errors import NoForm
 from treadle.jitted.forms import ARRAY, Form, form_of, joined
 from treadle.jitted.grown_lists import GrownList, Template
 from treadle.jitted.statements import and_, not_, truth
-from treadle.jitted.storage import Storage
+from treadle.jitted.storage import Storage, scopes
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import equal
 from treadle.ops.elementwise.logic import logical_or
@@ -44,10 +44,16 @@ def element_at(values: Sequence[Any], index: Any) -> Any:
         IndexError: there is no such element, when the program runs.
     """
     first = values[0] if len(values) else None
+    if not len(values) and scopes.open:  # where the program may never come
+        raise_in_branch(convert_to_tensor(np.True_), _fail)
+        return 0
     if first is None:
         raise IndexError(f"list index out of range: the list is empty{at(user_origin())}")
-    if type(first) in KINDS and any(v is not first for v in values):
-        return _one_of(values, index)
+    if type(first) in KINDS:
+        if any(v is not first for v in values):
+            return _one_of(values, index)
+        _check_position(index, len(values), "list index out of range")
+        return first  # itself: what is changed through it shows in all its places
     for value in values:
         try:
             nest.assert_same_structure(first, value)
@@ -55,6 +61,10 @@ def element_at(values: Sequence[Any], index: Any) -> Any:
             raise _unlike("they differ in their structure") from None
     columns = zip(*map(nest.flatten, values), strict=True)
     return nest.pack(first, [_leaf_at(column, index) for column in columns])
+
+
+def _fail() -> None:
+    raise IndexError("list index out of range")
 
 
 def _one_of(values: Sequence[Any], index: Any) -> Any:

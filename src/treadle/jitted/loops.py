@@ -9,12 +9,15 @@ that it writes, and the body is traced once, which loops inside of loops need mo
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from treadle.autograph.operators.journal import changes
 from treadle.autograph.operators.undefined import PartlyDefined, Undefined
-from treadle.core import nest
+from treadle.core import dtypes, nest
 from treadle.core.context import context, recording
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
@@ -32,7 +35,8 @@ from treadle.jitted.chosen_lists import (
 )
 from treadle.jitted.chosen_texts import is_text, number_of, options_of, text_like, text_of
 from treadle.jitted.errors import NoForm, NotStaged
-from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
+from treadle.jitted.forms import ARRAY, NUMBER, Form, form_of, joined, same
+from treadle.jitted.growing_ints import Exact, exactness, overflow
 from treadle.jitted.grown_lists import (
     GrownList,
     Template,
@@ -44,6 +48,10 @@ from treadle.jitted.optional_values import MaybeNone, like, maybe_none
 from treadle.jitted.replaced import Replaced
 from treadle.jitted.storage import Scope, Storage, listed, scope, scopes, states
 from treadle.ops.control import control_flow
+from treadle.ops.control.raising import raise_unless
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.elementwise.logic import logical_and
+from treadle.ops.numbers.python_numbers import number_from
 
 State = tuple[Any, ...]
 
@@ -91,6 +99,8 @@ class Loop:
         self.rebound: set[int] = set()  # variables that become other lists or dicts
         self.forms = _forms_of_numbers(self.leaves)
         self.blanks: dict[int, Any] = {}  # for variables that have no value before the loop
+        self.exact: list[int] = []  # Python ints that the body multiplies,
+        self.grows_at = ""  # and where
         self.outside: Any = context.recorder
         self.home = scopes.innermost
         self.storages: list[Storage] = _assigned(state) if expects else []
@@ -152,13 +162,15 @@ class Loop:
         arrays = [i for i in numbers if self.forms[i].kind == ARRAY]
         self.replaced.begin({i: self.blanks.get(i, self.leaves[i]) for i in arrays})
         start = [self.start(i) for i in numbers] + [s.held for s in self.storages]
-        start += self.replaced.start()
+        start += self.replaced.start() + [convert_to_tensor(np.True_)] * len(self.exact)
         results = control_flow.staged_loop(
             lambda *flat: self.traced_test(numbers, flat),
             lambda *flat: self.traced_body(numbers, flat),
             tuple(start),
             widen=True,
         )
+        size = len(results) - len(self.exact)
+        results, exact = results[:size], dict(zip(self.exact, results[size:], strict=True))
         values = dict(zip(numbers, results, strict=False))
         rest = results[len(numbers) :]
         for storage, tensor in zip(self.storages, rest, strict=False):
@@ -166,6 +178,8 @@ class Loop:
         leaves = list(self.leaves)
         for i, tensor in values.items():
             leaves[i] = self.forms[i].value(tensor)
+            if i in exact:
+                leaves[i] = number_from(Exact(tensor, exact[i], self.grows_at), int)
         leaves = self.replaced.end(leaves, rest[len(self.storages) :])
         state = list(self.packed(leaves))
         for i, sources in self.shared.items():
@@ -207,11 +221,12 @@ class Loop:
     def traced_test(self, numbers: list[int], flat: Sequence[Any]) -> Any:
         with changes(self.state), scope():
             self.note_changes()
-            return self.test(self.inside(numbers, flat))
+            return self.test(self.inside(numbers, flat[: len(flat) - len(self.exact)]))
 
     def traced_body(self, numbers: list[int], flat: Sequence[Any]) -> Any:
         with changes(self.state), scope() as found:
             self.note_changes()
+            flat = self.still_exact(flat)
             before = self.inside(numbers, flat)
             begun = nest.flatten(before)
             held = [(h, items_of(h)) for h in holders_in(before)]
@@ -224,7 +239,38 @@ class Loop:
             leaves = nest.flatten(after)
             check_kept(leaves)
             given = [self.forms[i].tensor(leaves[i]) for i in numbers]
-            return (*given, *(s.tensor for s in self.storages), *self.replaced.leave(leaves))
+            told = self.exact_ints(numbers, flat, given)
+            rest = self.replaced.leave(leaves)
+            return (*given, *(s.tensor for s in self.storages), *rest, *told)
+
+    def still_exact(self, flat: Sequence[Any]) -> Sequence[Any]:
+        """What an iteration begins with, which raises where an int is not exact any more."""
+        size = len(flat) - len(self.exact)
+        if self.exact:
+            raise_unless(functools.reduce(logical_and, flat[size:]), overflow(self.grows_at))
+        return flat[:size]
+
+    def exact_ints(
+        self, numbers: list[int], flat: Sequence[Any], given: Sequence[Any]
+    ) -> list[Tensor]:
+        """For each Python int that grows in the body whether it is exact behind the iteration.
+
+        Raises:
+            _Again: there are others than the loop carries such a bool for.
+        """
+        builder: Any = context.recorder
+        ints = [
+            (i, begun.value, ended.value)
+            for i, begun, ended in zip(numbers, flat, given, strict=False)
+            if self.forms[i] == _INT and getattr(ended, "recorder", None) is builder
+        ]
+        found = exactness([b for _, b, _ in ints], [e for _, _, e in ints])
+        exact = {ints[k][0]: builder.tensor_of(value) for k, value in found.items()}
+        if list(exact) != self.exact:
+            self.exact = list(exact)
+            self.grows_at = at(next(v.node.origin for v in found.values() if v.node))
+            raise _Again
+        return list(exact.values())
 
     def unshared(self, before: State, after: State, changed: set[int]) -> State:
         """The variables after an iteration, with a copy of a list or dict for each that has one
@@ -440,16 +486,16 @@ def _poured(old: Any, new: Any) -> Any:
     """`new` in the lists and dicts of `old`, which now hold the new values."""
     if isinstance(old, MaybeNone) and isinstance(new, MaybeNone):
         return MaybeNone(new.present, _poured(old.value, new.value))
-    if type(old) is not type(new) or type(old) not in (list, dict, tuple):
+    if type(old) is not type(new) or not isinstance(old, list | dict | tuple):
         return new
-    if type(old) is dict:
+    if isinstance(old, dict):
         for key, value in new.items():
             old[key] = _poured(old[key], value)
         return old
-    if len(old) != len(new):
+    if len(old) != len(new) or type(old) not in (list, tuple):
         return new
     parts = [_poured(x, y) for x, y in zip(old, new, strict=True)]
-    if type(old) is tuple:
+    if isinstance(old, tuple):
         return tuple(parts)
     old[:] = parts
     return old
@@ -493,3 +539,4 @@ _CHANGED = (
     "a loop that depends on array values changes, which gives its variable others: give that a copy"
 )
 _MOST_TRACES = 12
+_INT = Form(NUMBER, dtypes.int64)

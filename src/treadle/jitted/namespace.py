@@ -44,7 +44,6 @@ from treadle.jitted.printing import printed
 from treadle.jitted.random_numbers import CONSTRUCTORS, GENERATORS, Drawing, drawing
 from treadle.jitted.refused_numbers import check
 from treadle.jitted.storage import captured_storage
-from treadle.jitted.tables import Table, set_of
 from treadle.jitted.written import traced
 from treadle.numpy_staging import ufuncs
 from treadle.numpy_staging.dtypes import as_array
@@ -112,7 +111,7 @@ def add_stand_in(value: Any, made: Any) -> None:
 
 
 _MODULES = {
-    "bisect", "cmath", "functools", "heapq", "itertools", "math", "random",
+    "bisect", "cmath", "collections", "functools", "heapq", "itertools", "math", "random",
     "numpy", "numpy.fft", "numpy.lib", "numpy.lib.stride_tricks", "numpy.linalg", "numpy.random",
 }  # fmt: skip
 
@@ -262,19 +261,6 @@ class _TypeType(type):
         return isinstance(value, type)
 
 
-class _SetType(type):
-    """``set``: called with values of the run it makes one of the graph."""
-
-    def __call__(cls, *iterable: Any) -> Any:
-        source = iterable[0] if iterable else ()
-        if isinstance(source, iteration.Counted):
-            source = list(source.items())
-        return set_of(source) if is_traced(source) else set(source)
-
-    def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, set) or (isinstance(value, Table) and value.is_set)
-
-
 def _round(number: Any, ndigits: Any = None) -> Any:
     """``round``; of Python's floats to decimals that are known while tracing."""
     plain = as_number(number) if type(number) is SymbolicNumber else number
@@ -295,9 +281,13 @@ _BUILTINS: dict[str, Any] = {
     "round": _round,
     "complex": type.__new__(_ComplexType, "complex", (), {"dtype": np.dtype(complex)}),
     "print": printed,
-    "set": type.__new__(_SetType, "set", (), {}),
     "type": type.__new__(_TypeType, "type", (), {}),
 }
+
+
+def add_builtin(name: str, made: Any) -> None:
+    """Have jitted functions find `made` by the name of one of Python's own."""
+    _BUILTINS[name] = made
 
 
 class _TypedDict(dict[Any, Any]):
@@ -418,4 +408,7 @@ def real(value: Any) -> Any:
     return value.type if isinstance(value, ScalarType) else value
 
 
-__all__ = ["Globals", "Namespace", "ScalarType", "Ufunc", "add_stand_in", "function_of", "stand_in"]
+__all__ = [
+    "Globals", "Namespace", "ScalarType", "Ufunc", "add_builtin", "add_stand_in", "function_of",
+    "stand_in",
+]  # fmt: skip

@@ -15,6 +15,7 @@ from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound
 from treadle.jitted.arrays import Array, Scalar, Traced
 from treadle.jitted.containers import Contents, put, received
 from treadle.jitted.conversion import call as converted
+from treadle.jitted.handed_out import check_copies, copies
 from treadle.jitted.namespace import stand_in
 from treadle.jitted.operations import call_ufunc
 from treadle.jitted.optional_values import MaybeNone
@@ -29,8 +30,10 @@ def call_with_tensors(jitted: Any, bound: Bound) -> Any:
     """The result of a call, with tensors in place of arrays and scalars."""
     if context.recorder is None:
         return _call_traced(jitted, bound)
-    with own_trace(call_ufunc):
-        return _spliced(jitted, bound)
+    with own_trace(call_ufunc), copies():
+        result = _spliced(jitted, bound)
+        check_copies()
+    return result
 
 
 def _call_traced(jitted: Any, bound: Bound) -> Any:

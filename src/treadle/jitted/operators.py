@@ -16,11 +16,13 @@ from treadle.autograph.operators.outer import outer
 from treadle.autograph.operators.paths import path
 from treadle.autograph.operators.places import item
 from treadle.autograph.operators.undefined import defined, undefined
+from treadle.jitted import keyed_types
 from treadle.jitted.builtin_functions import (
     abs,
     all,
     any,
     bool,
+    dict_comp,
     enumerate,
     filter,
     float,
@@ -38,6 +40,7 @@ from treadle.jitted.builtin_functions import (
     python_iterable,
     range,
     reversed,
+    set_comp,
     sorted,
     sum,
     tuple,
@@ -45,7 +48,14 @@ from treadle.jitted.builtin_functions import (
 )
 from treadle.jitted.conversion import call
 from treadle.jitted.deques import method
-from treadle.jitted.foreseen import divides_by_zero, lacks_key, lacks_position, refuses
+from treadle.jitted.foreseen import (
+    divides_by_zero,
+    lacking_of,
+    lacks_key,
+    lacks_position,
+    refusal_of,
+    refuses,
+)
 from treadle.jitted.items import (
     attribute,
     get_item,
@@ -73,6 +83,7 @@ from treadle.jitted.statements import (
 )
 
 add_stand_in(operator.getitem, get_item)
+assert keyed_types  # registers what it has
 
 
 def __getattr__(name: str) -> Any:
@@ -81,12 +92,12 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined",
-    "divides_by_zero", "enumerate",
-    "equal", "filter", "float", "for_stmt", "generator", "get_item", "if_exp", "if_stmt", "in_",
-    "int", "is_none", "is_truth", "item", "iter", "iterable", "lacks_key",
-    "lacks_position", "len", "list", "list_comp", "map", "max", "method", "min",
-    "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range", "refuses",
-    "reversed", "set_attribute_item", "set_item", "sorted", "sum", "trying", "tuple", "undefined",
-    "update_attribute_item", "update_item", "while_stmt", "zip",
+    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined", "dict_comp",
+    "divides_by_zero", "enumerate", "equal", "filter", "float", "for_stmt", "generator", "get_item",
+    "if_exp", "if_stmt", "in_", "int", "is_none", "is_truth", "item", "iter", "iterable",
+    "lacking_of", "lacks_key", "lacks_position", "len", "list", "list_comp", "map", "max", "method",
+    "min", "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range",
+    "refusal_of", "refuses", "reversed", "set_attribute_item", "set_comp", "set_item", "sorted",
+    "sum", "trying", "tuple", "undefined", "update_attribute_item", "update_item", "while_stmt",
+    "zip",
 ]  # fmt: skip

@@ -10,8 +10,10 @@ from treadle.jitted.arrays import Array, TracedSequence, direct, is_traced
 from treadle.jitted.becoming import NeedsList
 from treadle.jitted.grown_lists import GrownList, Template
 from treadle.jitted.left import current, leave
+from treadle.jitted.sorting import is_of_run, sort
 from treadle.jitted.storage import scopes
 from treadle.jitted.tables import is_outermost
+from treadle.jitted.written import converted
 
 _POSITIONS = {"insert": 1, "pop": 1}  # methods -> how many arguments are positions
 _SEARCHING = frozenset({"count", "index", "remove"})
@@ -24,6 +26,11 @@ def list_method(owner: list[Any], name: str, python: Callable[..., Any]) -> Call
         now = current(owner)
         if now is not owner:
             return getattr(now, name)(*args, **options)
+        if name == "sort":
+            key = converted(options.get("key"))
+            if is_of_run(owner, key):
+                return sort(owner, key, options.get("reverse", False))
+            return python(*args, **(options if key is None else options | {"key": key}))
         added = _added(name, args)
         positions = is_traced(list(args[: _POSITIONS.get(name, 0)]))
         searched = name in _SEARCHING and is_traced([*args, *owner])

@@ -20,12 +20,15 @@ from typing import Any, NamedTuple
 from treadle.core.interrupts import during, is_mode
 from treadle.core.tensor import Tensor
 from treadle.jitted.known_signs import is_never_negative
+from treadle.jitted.storage import scopes
 from treadle.ops.control.raising import Raised, raise_unless
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.logic import logical_not, logical_or
+from treadle.ops.numbers.number_tables import PRODUCT
 from treadle.ops.numbers.python_numbers import (
     SymbolicNumber,
     apply,
+    computed,
     kind_of,
     set_number_check,
     symbolic_number,
@@ -90,6 +93,11 @@ def check(function: Any, numbers: Any) -> None:
         return
     if complex in map(kind_of, numbers) and function not in _DIVISIONS:
         return
+    if function is operator.mul:
+        _check_product(*numbers)
+        return
+    if function is operator.pow:
+        _check_power(*numbers)
     for when, sample, text in REFUSED.get(function, ()):
         error = _error(function, sample or _divided_by_zero(numbers))
         caught = _is_caught(type(error))
@@ -101,6 +109,47 @@ def check(function: Any, numbers: Any) -> None:
             raise_unless(logical_not(_truth(refused)), Raised(type(error)(text), []))
 
 
+def _check_power(x: Any, y: Any) -> None:
+    """A power of ints is an int of 64 bits. Squares and cubes are products like others, which wrap
+    around."""
+    if kind_of(x) not in (bool, int) or kind_of(y) not in (bool, int):
+        return
+    most: Any
+    if type(y) is SymbolicNumber:
+        wrong = apply(math.pow, abs(apply(float, x)), apply(float, y)) > _MOST_INT
+    elif y <= _CUBE:
+        return
+    else:
+        most = int(_MOST_INT ** (1.0 / y))
+        while (most + 1) ** y < 2**63:
+            most += 1
+        wrong = abs(x) > most
+    if wrong is not False:
+        text = "a power of ints leaves the 64 bits that ints have in a jitted function: use floats"
+        raise_unless(logical_not(_truth(wrong)), Raised(OverflowError(text), []))
+
+
+def _check_product(x: Any, y: Any) -> None:
+    """A product of ints is an int of 64 bits. In loops products wrap around: those that grow from
+    one iteration to the next have checks of their own (`growing_ints`)."""
+    if scopes.open or not all(map(_is_open, (x, y))):
+        return
+    x, y = apply(int, x), apply(int, y)
+    apart = apply(float, computed(PRODUCT, (x, y))) - apply(float, x) * apply(float, y)
+    text = "a product of ints leaves the 64 bits that ints have in a jitted function: use floats"
+    refused = abs(apart) > 2.0**62  # one that wrapped around is 2**64 away
+    raise_unless(logical_not(_truth(refused)), Raised(OverflowError(text), []))
+
+
+def _is_open(number: Any) -> bool:
+    """Whether an int may have any size, as those among the arguments: sizes of arrays have not."""
+    return kind_of(number) is int and type(number) is SymbolicNumber and number.interval is None
+
+
+_CUBE = 3
+_MOST_INT = 2.0**63 - 1024.0
+
+
 def is_refused(function: Any, error: str, numbers: Any) -> Any:
     """Whether Python's function refuses its arguments with an error of a class."""
     found: Any = False
@@ -108,6 +157,15 @@ def is_refused(function: Any, error: str, numbers: Any) -> Any:
         if sample is not None and type(_error(function, sample)).__name__ == error:
             found = _either(found, when(*numbers))
     return symbolic_number(found) if isinstance(found, Tensor) else found
+
+
+def text_of_refusal(function: Any, error: str, numbers: Any) -> str:
+    """What Python's function says where it refuses numbers with an error of a class."""
+    for _, sample, text in REFUSED.get(function, ()):
+        found = _error(function, sample or _divided_by_zero(numbers))
+        if type(found).__name__ == error:
+            return text or str(found)
+    return f"{function.__name__}() refuses the number"
 
 
 def _truth(value: Any) -> Any:

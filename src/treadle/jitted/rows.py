@@ -94,6 +94,7 @@ def stacked(values: list[Any], value: Template | None) -> StackedList | None:
     (form,) = wide.forms
     if form.kind == ARRAY:
         return None
+    is_shared = _have_two_places(values)
     shape, inner = [], values
     for _ in range(depth):
         shape.append(len(inner))
@@ -102,12 +103,20 @@ def stacked(values: list[Any], value: Template | None) -> StackedList | None:
         tensor = stack([form.tensor(leaf) for leaf in leaves])
     else:
         tensor = convert_to_tensor(np.array(leaves, form.dtype.np_dtype))
-    return _of(depth, form, Array(Storage(reshape_to(tensor, tuple(shape)))))
+    made = _of(depth, form, Array(Storage(reshape_to(tensor, tuple(shape)))), is_shared)
+    made.is_shared = is_shared
+    return made
 
 
-def _of(depth: int, form: Form, column: Any) -> StackedList:
+def _have_two_places(values: list[Any]) -> bool:
+    """Whether a list is in another one at two places, as in ``[[0] * 3] * 2``."""
+    inner = [v for v in values if type(v) is list]
+    return len({id(v) for v in inner}) < len(inner) or any(map(_have_two_places, inner))
+
+
+def _of(depth: int, form: Form, column: Any, is_shared: bool) -> StackedList:
     if depth == 1:
         return StackedList(None, [form], [column])
-    element = _of(depth - 1, form, None)
-    element.is_part = True
+    element = _of(depth - 1, form, None, is_shared)
+    element.is_part, element.is_shared = True, is_shared
     return StackedList(element, [Form(ARRAY, form.dtype, depth - 1)], [column])

@@ -26,8 +26,10 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.errors import ChangesLength, NotStaged
 from treadle.jitted.forms import ARRAY, NUMBER, Form, form_of
+from treadle.jitted.handed_out import handed_out, taken
 from treadle.jitted.iteration import Counted
 from treadle.jitted.storage import Storage, scopes
+from treadle.jitted.written import put_in_order
 from treadle.numpy_staging.dtypes import promoted
 from treadle.ops.shaping.joining import concat, stack
 
@@ -43,15 +45,19 @@ class StackedList(TracedSequence):
         columns: for each leaf the array of all elements'.
         scope: the branch or loop body in which it was made.
         is_part: whether its columns are parts of another list's, which has it as an element.
+        is_shared: whether it has, or is one of, lists of which one has two places (``[[0] * 3] *
+            2``): each place has elements of its own here, so they are only read.
         origin: the list that it is, for the one that a variable is in an iteration of a loop.
     """
 
-    __slots__ = ("columns", "element", "forms", "is_part", "items", "origin", "scope")
+    __slots__ = (
+        "columns", "element", "forms", "is_part", "is_shared", "items", "origin", "scope",
+    )  # fmt: skip
 
     def __init__(self, element: Any, forms: Sequence[Form], columns: Sequence[Array]) -> None:
         self.element, self.forms, self.columns = element, tuple(forms), list(columns)
         self.items: list[Any] | None = None  # once it is a list of Python's again
-        self.is_part = False
+        self.is_part = self.is_shared = False
         self.scope = scopes.innermost
         self.origin: StackedList = self
 
@@ -75,7 +81,7 @@ class StackedList(TracedSequence):
             column[index] if form.kind == ARRAY else form.value(column[index].tensor)
             for form, column in zip(self.forms, self.columns, strict=True)
         ]
-        return nest.pack(self.element, leaves)
+        return handed_out(nest.pack(self.element, leaves))
 
     def __getitem__(self, key: Any) -> Any:
         if self.items is not None:
@@ -114,6 +120,12 @@ class StackedList(TracedSequence):
     # -- changes -----------------------------------------------------------------------------
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if self.is_shared:
+            raise ConcreteValueError(
+                "a list that is in another one at two places, as in [[0] * 3] * 2, changes at a "
+                "position that only the run knows: make the rows one by one, or use an array"
+                f"{at(user_origin())}"
+            )
         simple = self.items is None and not isinstance(index, slice)
         if simple and self._fits(value):
             for column, leaf in zip(self.columns, nest.flatten(value), strict=True):
@@ -162,8 +174,11 @@ class StackedList(TracedSequence):
                     "a list that a comprehension made changes in a branch or loop that depends on "
                     f"array values: make it an array{at(user_origin())}",
                 )
-            found = self.items = list(self.counted().items())
+            found = self.items = [taken(element) for element in self.counted().items()]
         return found
+
+    def sort(self, *, key: Any = None, reverse: Any = False) -> None:
+        put_in_order(self, key, reverse)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(list, name):
@@ -251,6 +266,7 @@ def _built(like: StackedList, columns: list[Any]) -> Any:
         return _rows(like.element, rows)
     made = StackedList(like.element, like.forms, columns)
     made.scope, made.origin, made.is_part = like.scope, like.origin, like.is_part
+    made.is_shared = like.is_shared
     return made
 
 
@@ -273,7 +289,8 @@ def structure_key(element: Any) -> Any:
     if isinstance(element, StackedList):
         return "stacked", structure_key(element.element), element.forms
     inner = nest.children(element)
-    return inner and (type(element), tuple((key, structure_key(part)) for key, part in inner))
+    own = type(element), id(getattr(element, "pool", None))  # rows of one pool are alike
+    return inner and (own, tuple((key, structure_key(part)) for key, part in inner))
 
 
 nest.register_node(

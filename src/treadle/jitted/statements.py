@@ -48,6 +48,7 @@ from treadle.jitted.left import (
 )
 from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
+from treadle.jitted.pools import NeedsPool, needs_pool
 from treadle.jitted.storage import scopes
 from treadle.jitted.tables import (
     Table,
@@ -57,6 +58,7 @@ from treadle.jitted.tables import (
     is_outermost,
     opened,
 )
+from treadle.ops.control.marks import RaisesAlways
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.logic import logical_not
@@ -73,7 +75,8 @@ State = tuple[Any, ...]
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 # A body that needs a value which only the run has raises one of these: the loop stays Python's.
 UNSTAGED = (
-    ConcreteValueError, ValueNeededError, NotStaged, errors.OperatorNotAllowedInGraphError,
+    ConcreteValueError, ValueNeededError, NotStaged, RaisesAlways,
+    errors.OperatorNotAllowedInGraphError,
 )  # fmt: skip
 # What a variable is that only the first iteration gives a value, as far as a trace of any iteration
 # can tell.
@@ -328,6 +331,9 @@ def if_stmt(
     except Grows as problem:
         owner, template = problem.owner, problem.template
         if not any(value is owner for value in state):
+            for holder in state:
+                if type(holder) is list and any(v is owner for v in holder) and needs_pool(holder):
+                    raise NeedsPool(holder) from None
             raise
     check_names(state, owner)
     grown = GrownList.of(owner, template)

@@ -171,3 +171,34 @@ def difference(first: Any, second: Any) -> Any:
     for key in second:
         made.discard(key)
     return made
+
+
+def dict_of(source: Any, key: Any, value: Any, holds: Any) -> Any:
+    """The entries of the items of a source that hold."""
+    made: dict[Any, Any] = {}
+    for item in source:
+        if holds(item):
+            made[key(item)] = value(item)
+    return made
+
+
+def set_of(source: Any, element: Any, holds: Any) -> Any:
+    made = set()
+    for item in source:
+        if holds(item):
+            made.add(element(item))
+    return made
+
+
+def counts_of(source: Any) -> Any:
+    """How often each item comes."""
+    made: dict[Any, Any] = {}
+    for item in source:
+        made[item] = made.get(item, 0) + 1
+    return made
+
+
+def most_common(counts: Any, n: Any) -> Any:
+    """The entries with the most counts, those that came first before others."""
+    found = sorted(counts.items(), key=lambda entry: -entry[1])
+    return found if n is None else found[:n]

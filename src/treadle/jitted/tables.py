@@ -23,7 +23,7 @@ from treadle.jitted.arrays import Array, TracedSequence, is_traced
 from treadle.jitted.becoming import BecomesOther
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import Form, ListPart
-from treadle.jitted.grown_lists import GrownList, Template
+from treadle.jitted.grown_lists import GrownList, Template, templates
 from treadle.jitted.iteration import Counted
 from treadle.jitted.key_hashes import hash_of, hashes_of
 from treadle.jitted.left import current, leave
@@ -48,18 +48,23 @@ class Table(TracedSequence):
         count: the number of entries that are there.
         is_set: whether it is a set.
         default: the value that a key begins with, of a `defaultdict` or `Counter`; else None.
+        is_counter: whether it is a `Counter`, which has 0 for a key that is not there.
         origin: the table that it is, for the one that a variable is in an iteration of a loop.
         latest: of an origin, what branches and loops have made of it (`left`).
+        scope: the branch or body in which this object was made, and may change.
+        missed: of an origin, says where a key may have been missed.
     """
 
     __slots__ = (
-        "alive", "count", "default", "hashes", "is_set", "keys_", "latest", "origin", "slots",
-        "values_",
+        "alive", "count", "default", "hashes", "is_counter", "is_set", "keys_", "latest",
+        "missed", "origin", "scope", "slots", "values_",
     )  # fmt: skip
 
     def __init__(self, is_set: bool, parts: Sequence[Any], origin: Table | None = None) -> None:
         self.is_set, self.origin, self.latest = is_set, origin or self, self
+        self.scope, self.missed = scopes.innermost, ""
         self.default: Any = None if origin is None else origin.default
+        self.is_counter: bool = origin is not None and origin.is_counter
         self._take(parts)
 
     @classmethod
@@ -108,7 +113,21 @@ class Table(TracedSequence):
 
     @property
     def length(self) -> Any:
+        self._check_missed()
         return self.count
+
+    def note_missed(self) -> None:
+        """A ``defaultdict(list)`` was read where it cannot get the key, as Python's would: asking
+        which keys it has would be wrong from now on."""
+        self.origin.missed = at(user_origin())
+
+    def _check_missed(self) -> None:
+        if self.origin.missed:
+            raise NotStaged(
+                "The keys of a defaultdict(list) are asked for, which may have got one where it "
+                f"was read, in a branch or loop that does not change it{self.origin.missed}: read "
+                f"it with .get(key, []) there{at(user_origin())}"
+            )
 
     def copy(self) -> Table:
         return Table(self.is_set, self._copies())
@@ -150,6 +169,7 @@ class Table(TracedSequence):
 
     def holds(self, key: Any) -> Any:
         """``key in table``."""
+        self._check_missed()
         own, hashed = self._key(key)
         return traced(table_functions.found, self.keys_, self.alive, self.slots, own, hashed) >= 0
 
@@ -158,17 +178,21 @@ class Table(TracedSequence):
         return self[key] if self.default is None else self.get(key, self.default)
 
     def __getitem__(self, key: Any) -> Any:
+        if self.is_counter:
+            return self.get(key, 0)
         own, hashed = self._key(key)
         parts = self.keys_, self.values_, self.alive, self.slots
         return traced(table_functions.value_of, *parts, own, hashed)
 
     def get(self, key: Any, default: Any = None) -> Any:
         own, hashed = self._key(key)
+        default = self.values_.template.fitted(default)
         parts = self.keys_, self.values_, self.alive, self.slots
         return traced(table_functions.value_or, *parts, own, hashed, default)
 
     def _living(self, values: GrownList) -> Any:
         """The entries of a list that are there."""
+        self._check_missed()
         empty = GrownList.of([], values.template)
         return traced(table_functions.living, values, self.alive, empty)
 
@@ -180,7 +204,7 @@ class Table(TracedSequence):
 
     def readable(self) -> Any:
         keys = self.keys().stacked()
-        return DictOf([keys] if self.is_set else [keys, self.values().stacked()])
+        return DictOf([keys] if self.is_set else [keys, self.values().readable()])
 
     def array(self) -> Array:
         made: Array = self.keys().array()
@@ -200,6 +224,7 @@ class Table(TracedSequence):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         own, hashed = self._key(key)
+        value = self.values_.template.fitted(value)
         held = _as_elements(self.values_.template, value)
         if held is None:
             raise NeedsTable(self, key, value)
@@ -295,6 +320,13 @@ class Table(TracedSequence):
     def isdisjoint(self, other: Any) -> Any:
         return traced(table_functions.are_disjoint, self, _as_set(other))
 
+    def most_common(self, n: Any = None) -> Any:
+        """Of a `Counter`."""
+        return traced(table_functions.most_common, self, n)
+
+    def total(self) -> Any:
+        return traced(sum, self.values())
+
     def __getattr__(self, name: str) -> Any:
         kind = set if self.is_set else dict
         if name.startswith("__") or not hasattr(kind, name):
@@ -387,17 +419,18 @@ class NeedsTable(BecomesOther):
             filled: Table = traced(
                 table_functions.filled, made, self.owner.keys(), self.owner.values()
             )
-            filled.default = self.owner.default
+            filled.default, filled.is_counter = self.owner.default, self.owner.is_counter
             return filled
         is_set = isinstance(self.owner, set | frozenset)
         pairs = [(k, True) for k in self.owner] if is_set else list(self.owner.items())
         key = functools.reduce(Template.joined, (Template(k) for k, _ in pairs), self.key)
-        held = [Template(v) for _, v in pairs] + ([] if self.value is None else [self.value])
+        held = [] if self.value is None else [self.value]
         default = default_of(self.owner)
         held += [] if default is None else [Template(default)]
-        value = functools.reduce(Template.joined, held)
-        made = Table.of(pairs, key, value, is_set)
-        made.default = default
+        held += templates([v for _, v in pairs], held)
+        value = functools.reduce(Template.joined, held).settled()
+        made = Table.of([(k, value.fitted(v)) for k, v in pairs], key, value, is_set)
+        made.default, made.is_counter = default, isinstance(self.owner, collections.Counter)
         return made
 
 
@@ -473,9 +506,17 @@ def set_of(keys: Any) -> Table:
     """``set(keys)`` of an array or list of which only the run knows the elements."""
     if isinstance(keys, Table):
         keys = keys.listed()
-    elements = keys if isinstance(keys, Array) else as_elements(keys)
-    table = Table.of([], Template(elements.dtype.type(0)), Template(True), True)
-    collected: Table = traced(table_functions.collected, table, elements)
+    if isinstance(keys, Array):
+        template = Template(keys.dtype.type(0))
+    elif isinstance(keys, GrownList):
+        template = keys.template
+    elif isinstance(keys, StackedList) and keys.items is None:
+        template = Template.of_stacked(keys)
+    else:
+        template = functools.reduce(Template.joined, map(Template, keys))
+        keys = GrownList.of(list(keys), template)
+    table = Table.of([], template, Template(True), True)
+    collected: Table = traced(table_functions.collected, table, keys)
     return collected
 
 

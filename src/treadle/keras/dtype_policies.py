@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
 import treadle as td
@@ -408,9 +409,18 @@ def get(identifier: Any) -> DTypePolicy:
 
 def computed_in(dtype: Any) -> str:
     """The dtype that losses and metrics compute in: that of a policy, or `floatx` for None."""
-    if isinstance(dtype, DTypePolicy):
-        return dtype.compute_dtype
+    if isinstance(dtype, DTypePolicy) or dtype in _MIXED:
+        return get(dtype).compute_dtype
     return td.as_dtype(dtype or config.floatx()).name
+
+
+def is_known(name: str) -> bool:
+    """Whether a string names a dtype or a policy."""
+    try:
+        get(name)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def serialize(policy: DTypePolicy) -> Any:
@@ -428,14 +438,27 @@ class _Casting(threading.local):
 
     dtype: str | None = None
 
+    @contextmanager
+    def nothing(self) -> Iterator[None]:
+        """A block in which weights are read in their own dtypes."""
+        before, self.dtype = self.dtype, None
+        try:
+            yield
+        finally:
+            self.dtype = before
+
 
 casting = _Casting()
 
 
 class CastVariable(td.Variable):
-    """A weight that a layer's `call` reads in the dtype that the layer computes in."""
+    """A weight that a layer's `call` reads in the dtype that the layer computes in.
+
+    Sums are in the weight's own dtype; a value of the computation's dtype may be added.
+    """
 
     __slots__ = ()
+    _is_layer = True
 
     def read_value(self) -> td.Tensor:
         """The current value; in the dtype of the computation while a layer is called."""
@@ -444,13 +467,15 @@ class CastVariable(td.Variable):
 
     def assign_add(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Add a value, which may have the dtype of the computation."""
-        return super().assign(super().read_value() + self._own(delta), *args, **kwargs)
+        with casting.nothing():
+            return super().assign_add(self._in_own_dtype(delta), *args, **kwargs)
 
     def assign_sub(self, delta: Any, *args: Any, **kwargs: Any) -> td.Variable:
         """Subtract a value, which may have the dtype of the computation."""
-        return super().assign(super().read_value() - self._own(delta), *args, **kwargs)
+        with casting.nothing():
+            return super().assign_sub(self._in_own_dtype(delta), *args, **kwargs)
 
-    def _own(self, value: Any) -> td.Tensor:
+    def _in_own_dtype(self, value: Any) -> td.Tensor:
         return td.cast(td.convert_to_tensor(value), self.dtype)
 
 

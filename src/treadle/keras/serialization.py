@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -158,6 +158,49 @@ def takes(kind: type, name: str) -> bool:
         if other is not None and takes(other, name):
             return True
     return False
+
+
+def describes_itself(kind: type) -> bool:
+    """Whether a program says by `get_config` what makes an equal object of its class."""
+    return not kind.get_config.__module__.startswith("treadle.")  # type: ignore[attr-defined]
+
+
+def _named_by_program(kind: type) -> set[str]:
+    """The arguments that the constructors of a program's classes name."""
+    own = [vars(b)["__init__"] for b in kind.__mro__ if "__init__" in vars(b) and is_own(b)]
+    return {name for init in own for name in inspect.signature(init).parameters}
+
+
+def is_own(kind: type) -> bool:
+    """Whether a class is a program's."""
+    return kind is not object and not kind.__module__.startswith("treadle.")
+
+
+def arguments_from(
+    kind: type, config: Mapping[str, Any], objects: Collection[str] = (), custom_objects: Any = None
+) -> dict[str, Any]:
+    """What `from_config` gives the constructor of a class for a configuration.
+
+    A program's class that has a `get_config` is given what that wrote, as Keras does: its
+    constructor makes objects of the data in it. Others, and constructors of this package that it
+    passes arguments on to, are given the objects.
+
+    Args:
+        objects: arguments that are objects for all classes.
+    """
+    own = _named_by_program(kind) if describes_itself(kind) else set()
+    found = {}
+    for key, value in config.items():
+        if key in own and key not in objects:
+            found[key] = value
+            continue
+        try:
+            found[key] = deserialize_keras_object(value, custom_objects)
+        except UnknownClassError:
+            if kind.__module__.startswith("treadle."):
+                raise
+            found[key] = value  # the program's constructor may know the class
+    return found
 
 
 def serialize_keras_object(value: Any) -> Any:

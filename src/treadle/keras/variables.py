@@ -31,7 +31,8 @@ def with_path(variable: td.Variable, path: str) -> td.Variable:
     """Give a variable the path and name by which programs of Keras know it. Variables of TensorFlow
     1's graphs keep the names that these have."""
     if isinstance(variable, td.Variable):
-        variable.path, variable.name = path, path.rpartition("/")[2]
+        for known in (variable, *getattr(variable, "values", ())):  # and those of replicas
+            known.path, known.name = path, path.rpartition("/")[2]
     return variable
 
 
@@ -123,6 +124,7 @@ class OverwrittenVariable(td.Variable):
     gradients are (`keras.float8`)."""
 
     __slots__ = ()
+    _is_layer = True
 
     overwrite_with_gradient = True
 

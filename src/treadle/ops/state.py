@@ -296,6 +296,9 @@ class Variable(metaclass=_CreatedVariable):
     # In a class itself: its objects are read and assigned as those of `Variable`, so that a
     # strategy may put variables of its own in their place.
     _is_plain: ClassVar[bool] = True
+    # Whether the class only adds to what the next class does, by `super()`: a strategy lays it over
+    # a variable of its own, so that the variable is both.
+    _is_layer: ClassVar[bool] = False
     # Operators of variables of Keras, which have a path, with operands of other dtypes: `keras.ops`
     # puts its functions here, which know Keras's common dtypes.
     _promoted: ClassVar[dict[str, Callable[[Any, Any], Any]]] = {}

@@ -30,9 +30,12 @@ class LoadedObject(Module):
 
     Attributes:
         signatures: of the model's first object, the functions that it is served by.
+        function_aliases: of the first object, where `LoadOptions` asks for it, functions by the
+            names that `SaveOptions` gave them.
     """
 
     signatures: SignatureMap
+    function_aliases: dict[str, Any]
 
     def hold(self, name: str, value: Any) -> None:
         """Give the object an attribute that it had.
@@ -64,3 +67,17 @@ class LoadedCallable(LoadedObject):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the saved object gives."""
         return vars(self)["__call__"](*args, **kwargs)
+
+
+def set_aliases(root: LoadedObject, aliases: dict[str, Any]) -> None:
+    """Let a loaded object have its functions by the aliases that they were saved under.
+
+    Raises:
+        ValueError: it has an attribute of that name.
+    """
+    if hasattr(root, "function_aliases"):
+        raise ValueError(
+            "Could not load with experimental_load_function_aliases option because the top-level "
+            "object already has an attribute with name 'function_aliases'"
+        )
+    root.function_aliases = aliases

@@ -28,7 +28,7 @@ from treadle.saved_model.functions import (
     restored_function,
     restored_signature_function,
 )
-from treadle.saved_model.loaded import LoadedCallable, LoadedObject
+from treadle.saved_model.loaded import LoadedCallable, LoadedObject, set_aliases
 from treadle.saved_model.options import LoadOptions
 from treadle.saved_model.signatures import SignatureMap
 from treadle.train.own_files import OwnReader
@@ -77,13 +77,18 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
             from treadle.saved_model.tensorflow import loading
 
             with recording(None):
-                return loading.load(folder, asked, options)
-        content = files.read_index(folder)
-        _check_tags(folder, content["tags"], asked)
-        with recording(None):
-            return _Loader(folder, content, options).root()
+                root, aliases = loading.load(folder, asked, options)
+        else:
+            content = files.read_index(folder)
+            _check_tags(folder, content["tags"], asked)
+            with recording(None):
+                loader = _Loader(folder, content, options)
+                root, aliases = loader.root(), loader.functions_by_alias()
     except _FAULTS as fault:
         raise files.damaged(folder, fault) from None
+    if options.experimental_load_function_aliases:
+        set_aliases(root, aliases)
+    return root
 
 
 def _check_tags(folder: Path, known: Sequence[str], asked: set[str]) -> None:
@@ -121,6 +126,7 @@ class _Loader:
         self.records: list[Record] = content["objects"]
         self.functions: list[Record] = content["functions"]
         self.signatures: dict[str, list[int]] = content["signatures"]
+        self.aliases: dict[str, list[int]] = content.get("aliases", {})
         self.constants = OwnReader(folder / (files.CONSTANTS + SUFFIX))
         self.variables = OwnReader(folder / (files.VARIABLES + SUFFIX))
         self.texts = _GRAPH.split((folder / files.GRAPHS).read_text())[1:]
@@ -144,6 +150,17 @@ class _Loader:
             {str(name): self.concrete(numbers) for name, numbers in self.signatures.items()}
         )
         return root
+
+    def functions_by_alias(self) -> dict[str, Any]:
+        """The functions by the names that `SaveOptions` gave them."""
+        return {str(alias): self._aliased(numbers) for alias, numbers in self.aliases.items()}
+
+    def _aliased(self, numbers: list[int]) -> Any:
+        """The function that has just these concrete functions, or else a list of them."""
+        for number, record in enumerate(self.records):
+            if record["kind"] == "function" and set(record["concrete"]) == set(numbers):
+                return self.objects[number]
+        return [self.concrete([number]) for number in numbers]
 
     # -- objects ---------------------------------------------------------------------------------
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from types import MethodType
 from typing import Any
 
+from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.saved_model.assets import Asset
 from treadle.tracing.any_rank import AnyRankFunction
@@ -19,6 +21,28 @@ def function_of(value: Any) -> Any:
     if isinstance(value, MethodType):
         value = value.__func__
     return value if isinstance(value, Function | ConcreteFunction | AnyRankFunction) else None
+
+
+def concrete_functions(value: Any) -> list[ConcreteFunction]:
+    """The concrete functions that an alias of `SaveOptions.function_aliases` stands for.
+
+    Raises:
+        TypeError: the value is no compiled function, no concrete one and no collection of those.
+    """
+    function = function_of(value)
+    if isinstance(function, ConcreteFunction):
+        return [function]
+    if isinstance(function, AnyRankFunction):
+        return list(function.traces)
+    if isinstance(function, Function):
+        return list(function.concrete_functions)
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [concrete for one in value for concrete in concrete_functions(one)]
+    raise TypeError(
+        f"Unsupported type {value!r} {type(value)}. Functions in `function_aliases` should be "
+        "created by td.function, or concrete functions, or collections of concrete functions"
+        f"{at(user_origin())}"
+    )
 
 
 def is_part(value: Any) -> bool:

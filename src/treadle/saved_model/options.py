@@ -14,7 +14,9 @@ class SaveOptions:
             name; else the names of the files only.
         extra_tags: further tags that `load` may ask for.
         experimental_image_format: False only.
-        namespace_whitelist, function_aliases, experimental_debug_stripper, experimental_io_device,
+        function_aliases: names for compiled functions, or for collections of concrete ones, by
+            which `load` can find them.
+        namespace_whitelist, experimental_debug_stripper, experimental_io_device,
         experimental_variable_policy, experimental_skip_saver, experimental_sharding_callback,
         experimental_custom_gradients: taken for TensorFlow's programs. Gradients of
             `custom_gradient` are always kept.
@@ -59,8 +61,10 @@ class LoadOptions:
 
     Args:
         experimental_skip_checkpoint: leave the variables zero.
-        allow_partial_checkpoint, experimental_io_device, experimental_variable_policy,
-        experimental_load_function_aliases: taken for TensorFlow's programs.
+        experimental_load_function_aliases: give the loaded object a dict `function_aliases` of the
+            functions that were saved under aliases.
+        allow_partial_checkpoint, experimental_io_device, experimental_variable_policy: taken for
+            TensorFlow's programs.
     """
 
     def __init__(

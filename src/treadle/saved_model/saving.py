@@ -30,7 +30,7 @@ from treadle.saved_model.functions import (
     parameters_of,
     record_of,
 )
-from treadle.saved_model.objects import children, function_of
+from treadle.saved_model.objects import children, concrete_functions, function_of
 from treadle.saved_model.options import SaveOptions
 from treadle.saved_model.signatures import SignatureMap, signatures_of
 from treadle.tracing.any_rank import AnyRankFunction
@@ -153,6 +153,10 @@ class _Model:
                     raise
                 _warn(f"the signature {name!r}: {problem}")
         self.objects = [self.described(number) for number in range(len(self.walk.objects))]
+        self.aliases = {
+            name: [self.number_of(concrete) for concrete in concrete_functions(value)]
+            for name, value in options.function_aliases.items()
+        }
 
     def _without_values(self, saved: Walk) -> list[Variable]:
         """The variables among the objects whose values a checkpoint of the root has not."""
@@ -165,7 +169,7 @@ class _Model:
         """Write the files into a folder."""
         (folder / files.GRAPHS).write_text("\n".join(self.texts))
         (folder / files.VARIABLES).parent.mkdir()
-        self.checkpoint._write(str(folder / files.VARIABLES), None)
+        self.checkpoint.write(str(folder / files.VARIABLES))
         own_files.write(str(folder / files.CONSTANTS), (), self.values(), {})
         for name, path in self.assets.items():
             (folder / files.ASSETS).mkdir(exist_ok=True)
@@ -174,6 +178,7 @@ class _Model:
             "producer": f"treadle {__version__}",
             "tags": ["serve", *self.options.extra_tags],
             "signatures": self.signatures,
+            "aliases": self.aliases,
             "objects": self.objects,
             "functions": self.records,
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.context import context, recording
 from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.ops.python_functions import numpy_function
 from treadle.ops.state import Variable
 from treadle.train import nodes, own_files, state_file, states, trackable
 from treadle.train.nodes import PYTHON_STATE, VALUE, Node, Slot
@@ -282,39 +284,71 @@ class Checkpoint:
             ResourceExhaustedError: the disk is full.
             PermissionDeniedError: the directory cannot be written.
         """
-        self._refuse_tracing("save")
+        self.refuse_tracing("Checkpoint.save")
         counter = self.save_counter
         counter.assign_add(1)
         try:
-            path = self._write(f"{os.fspath(file_prefix)}-{int(counter.numpy())}", options)
+            prefix = f"{os.fspath(file_prefix)}-{int(counter.numpy())}"
+            path = self._write(prefix, self._walk(), options)
             state_file.update_checkpoint_state(os.path.dirname(path), path)
         except BaseException:
             counter.assign_sub(1)  # it was not saved
             raise
         return path
 
-    def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
+    def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> Any:
         """Write a checkpoint named by the prefix: without a number, and not noted as the latest.
 
+        In a function that is traced it is written whenever the function comes there, with what the
+        variables are at that moment: of the objects that were there when it was traced.
+
+        Args:
+            file_prefix: a path; in a function that is traced also a tensor.
+            options: a `CheckpointOptions`.
+
         Returns:
-            The prefix, for `read`.
+            The prefix, for `read`; a string tensor in a function that is traced.
 
-        Raises: as `save`.
+        Raises:
+            ResourceExhaustedError, PermissionDeniedError: as `save`.
         """
-        self._refuse_tracing("write")
-        return self._write(os.fspath(file_prefix), options)
+        if context.recorder is not None:
+            return self._write_traced(file_prefix, options)
+        return self._write(os.fspath(file_prefix), self._walk(), options)
 
-    def _refuse_tracing(self, what: str) -> None:
+    def _write_traced(self, file_prefix: Any, options: CheckpointOptions | None) -> Any:
+        """A step of a graph that writes the file, and gives the prefix."""
+        walk = self._walk()
+        variables = [v for v in walk.objects if trackable.attribute_of(v) == VALUE]
+        prefix = file_prefix if isinstance(file_prefix, Tensor) else os.fspath(file_prefix)
+
+        def write(name: Any, *arrays: Array) -> Any:
+            given = {id(v): array for v, array in zip(variables, arrays, strict=True)}
+            self._write(os.fsdecode(name), walk, options, given=given)
+            return name
+
+        values = [v.read_value() for v in variables]
+        return numpy_function(write, [prefix, *values], dtypes.string, shape=())
+
+    def refuse_tracing(self, what: str) -> None:
+        """Refuse a method that needs numbers, which are not known while a function is traced."""
         if context.recorder is not None:
             raise NotImplementedError(
-                f"Calling td.train.Checkpoint.{what}() from a function is not supported: call it "
+                f"Calling td.train.{what}() from a function is not supported: call it "
                 f"between calls of functions{at(user_origin())}"
             )
 
     def _write(
-        self, prefix: str, options: CheckpointOptions | None, texts: dict[str, str] | None = None
-    ) -> str:
-        walk = self._walk()
+        self, prefix: str, walk: Walk, options: CheckpointOptions | None,
+        texts: dict[str, str] | None = None, given: Mapping[int, Array] | None = None,
+    ) -> str:  # fmt: skip
+        """Write a file.
+
+        Args:
+            walk: the objects.
+            texts: further texts for it.
+            given: values of variables, by their ids, in place of what they are now.
+        """
         values: dict[str, Array] = {}
         described = [Node(edges) for edges in walk.edges]
         for number, (path, value) in enumerate(zip(walk.paths, walk.objects, strict=True)):
@@ -324,7 +358,8 @@ class Checkpoint:
                 described[number].values[attribute] = name
                 if attribute == VALUE:
                     described[number].name = value.name.rpartition(":")[0]
-                    values[name] = np.asarray(value.numpy(), value.dtype.np_dtype)
+                    array = value.numpy() if given is None else given[id(value)]
+                    values[name] = np.asarray(array, value.dtype.np_dtype)
                 elif attribute == PYTHON_STATE:
                     values[name] = np.array(_text_of(value, path), object)
                 else:

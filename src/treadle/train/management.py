@@ -116,6 +116,7 @@ class CheckpointManager:
 
         Raises: as `Checkpoint.save`; then no checkpoint is deleted.
         """
+        self._checkpoint.refuse_tracing("CheckpointManager.save")
         if self._checkpoint_interval is not None:
             step, last = int(np.asarray(self._step_counter)), self._last_checkpoint_step
             if last is not None and (
@@ -130,7 +131,7 @@ class CheckpointManager:
             *(options.experimental_write_callbacks or ()), self._written
         ]  # fmt: skip
         try:
-            path = self._checkpoint.write(f"{self._prefix}-{number}", options)
+            path: str = self._checkpoint.write(f"{self._prefix}-{number}", options)
         except BaseException:
             counter.assign_sub(1)  # it was not saved
             raise

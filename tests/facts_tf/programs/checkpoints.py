@@ -415,3 +415,45 @@ def views_of_checkpoints_and_programs(tf):
             sorted(float(v) for v in tf.train.TrackableView(net).descendants() if isinstance(v, V)),
             len(tf.train.TrackableView(net).descendants()),
         ]
+
+
+@program
+def checkpoints_written_in_functions(tf):
+    with Folder() as root:
+        v, w = tf.Variable(3.0), tf.Variable([1, 2])
+        words = tf.Variable(["a", "b"])
+        checkpoint = tf.train.Checkpoint(v=v, words=words, inner=[w])
+        where = str(root / "ck")
+
+        @tf.function
+        def step(name):
+            v.assign_add(1.0)
+            w.assign_sub([1, 1])
+            words.assign(["c", "d"])
+            path = checkpoint.write(name)
+            v.assign_add(10.0)
+            return path
+
+        @tf.function
+        def every_other(n):
+            for i in tf.range(n):
+                v.assign_add(1.0)
+                if i % 2 == 0:
+                    checkpoint.write(where + "-loop")
+
+        def restored(path):
+            found = [tf.train.load_checkpoint(path).get_tensor(n) for n in names]
+            checkpoint.read(path).assert_existing_objects_matched()
+            return [found, v.numpy(), w.numpy(), words.numpy()]
+
+        names = [f"{name}/.ATTRIBUTES/VARIABLE_VALUE" for name in ("v", "inner/0", "words")]
+        paths = [
+            stem(step(where).numpy().decode()),
+            stem(step(tf.constant(where)).numpy().decode()),
+        ]
+        found = [paths, v.numpy(), restored(where)]
+        every_other(4)
+        return [
+            *found, v.numpy(), restored(where + "-loop"),
+            raised(tf.function(lambda: checkpoint.save(where))),
+        ]  # fmt: skip

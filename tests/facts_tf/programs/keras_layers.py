@@ -262,3 +262,128 @@ def mistakes_with_sequential_models(tf):
         [hasattr(empty, name) for name in ("input_shape", "output_shape", "inputs", "outputs")],
         outer.built, len(outer.layers), tuple(outer.output_shape), outer(X),
     ]  # fmt: skip
+
+
+@program
+def plain_variables_in_layers(tf):
+    """What is a weight of a layer, of variables in its attributes."""
+    layers = seeded(tf)
+
+    class Scaled(layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.plain = tf.Variable(2.0)
+            self.several = [tf.Variable(1.0), tf.Variable(1.0, trainable=False)]
+            self.own = tf.keras.Variable(3.0)
+            self.kept = {"a": tf.keras.Variable(0.5, trainable=False)}
+
+        def build(self, shape):
+            self.late = tf.Variable(5.0)
+            self.added = self.add_weight(shape=(), initializer="ones")
+
+        def call(self, x):
+            return x * self.plain * self.late * self.added * self.own * self.several[0]
+
+    layer = Scaled()
+    model = tf.keras.Sequential([tf.keras.Input((3,)), layer])
+    found = [
+        [np.asarray(v) for v in listed]
+        for listed in (model.weights, model.trainable_weights, model.non_trainable_variables)
+    ]
+    model.compile("sgd", "mse")
+    model.fit(X, X, verbose=0)
+    layer.trainable = False
+    parts = (layer.plain, layer.late, layer.added, layer.own, *layer.several)
+    return [
+        found, layer.count_params(), [np.asarray(v) for v in parts],
+        layer.plain.trainable, len(layer.trainable_variables), len(model.get_weights()),
+    ]  # fmt: skip
+
+
+@program
+def what_constructors_are_given_from_configurations(tf):
+    k, seen = tf.keras, []
+    serialized = k.utils.serialize_keras_object
+
+    def note(*values):
+        seen.append([type(value).__name__ for value in values])
+
+    class Around(k.layers.Layer):
+        def __init__(self, inner, init="zeros", several=(), **kwargs):
+            super().__init__(**kwargs)
+            note(inner, init, *several)
+            self.inner = k.layers.deserialize(inner) if isinstance(inner, dict) else inner
+            self.init, self.several = k.initializers.get(init), several
+
+        def get_config(self):
+            several = [serialized(one) for one in self.several]
+            own = {"inner": serialized(self.inner), "init": serialized(self.init)}
+            return super().get_config() | own | {"several": several}
+
+        def call(self, x):
+            return self.inner(x)
+
+    class Wrapped(k.layers.Wrapper):
+        def __init__(self, layer, other=None, **kwargs):
+            super().__init__(layer, **kwargs)
+            note(layer, other)
+            self.other = other
+
+        def get_config(self):
+            return super().get_config() | {"other": serialized(self.other)}
+
+        def call(self, x):
+            return self.layer(x)
+
+    class Full(k.layers.Dense):
+        def __init__(self, units, kernel_initializer="ones", other=None, **kwargs):
+            super().__init__(units, kernel_initializer=kernel_initializer, **kwargs)
+            note(kernel_initializer, other)
+            self.other = other
+
+        def get_config(self):
+            return super().get_config() | {"other": serialized(self.other)}
+
+    class Loss(k.losses.Loss):
+        def __init__(self, inner, **kwargs):
+            super().__init__(**kwargs)
+            note(inner)
+            self.inner = k.losses.get(inner)
+
+        def get_config(self):
+            return super().get_config() | {"inner": serialized(self.inner)}
+
+    class Metric(k.metrics.Metric):
+        def __init__(self, inner, **kwargs):
+            super().__init__(**kwargs)
+            note(inner)
+            self.inner = k.metrics.get(inner)
+
+        def get_config(self):
+            return super().get_config() | {"inner": serialized(self.inner)}
+
+    class Descent(k.optimizers.SGD):
+        def __init__(self, learning_rate=0.1, penalty=None, **kwargs):
+            super().__init__(learning_rate, **kwargs)
+            note(learning_rate, penalty)
+            self.penalty = penalty
+
+        def get_config(self):
+            return super().get_config() | {"penalty": serialized(self.penalty)}
+
+    layers = k.layers
+    rate = k.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)
+    made = [
+        Around(layers.Dense(2), k.initializers.Ones(), [layers.ReLU()]),
+        Wrapped(layers.Dense(2), layers.ReLU()),
+        Full(2, k.initializers.Ones(), layers.ReLU(), bias_regularizer=k.regularizers.L2(0.1)),
+        Loss(k.losses.MeanSquaredError()), Metric(k.metrics.Mean()),
+        Descent(rate, k.regularizers.L2(0.1)),
+    ]  # fmt: skip
+    for one in made:
+        again = type(one).from_config(one.get_config())
+        with k.utils.custom_object_scope({type(one).__name__: type(one)}):
+            k.utils.deserialize_keras_object(serialized(one))
+        if isinstance(one, layers.Layer):
+            seen.append(again(X).shape)
+    return seen

@@ -153,3 +153,146 @@ def models_are_fitted(tf):
 
 # Training amplifies rounding: TensorFlow's own numbers differ by 1.5e-5 between two processors.
 models_are_fitted.rounding = 1e-4
+
+
+@alone
+def variables_without_aggregation(tf):
+    """Trained variables that replicas assign themselves after they made gradients one."""
+    strategy = two(tf)
+    with strategy.scope():
+        w = tf.Variable([[1.0], [-2.0]])
+        each = tf.Variable(1.0, trainable=False)
+        read = tf.Variable(
+            0.0, aggregation=tf.VariableAggregation.SUM,
+            synchronization=tf.VariableSynchronization.ON_READ,
+        )  # fmt: skip
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((x @ w) ** 2)
+        c = tf.distribute.get_replica_context()
+        w.assign_sub(0.05 * c.all_reduce("sum", tape.gradient(loss, w)))
+        number = tf.cast(c.replica_id_in_sync_group, tf.float32)
+        each.assign_add(number)
+        read.assign_add(number + 1.0)
+        return loss
+
+    batches = strategy.experimental_distribute_values_from_function(
+        lambda c: tf.fill([2, 2], float(c.replica_id_in_sync_group + 1) / 2)
+    )
+    losses = [values(strategy, strategy.run(step, (batches,)))]
+    losses.append(values(strategy, tf.function(lambda x: strategy.run(step, (x,)))(batches)))
+    return [
+        losses, [values(strategy, v) for v in (w, each, read)],
+        [v.numpy() for v in (w, each, read)], strategy.reduce("SUM", read, axis=None),
+    ]  # fmt: skip
+
+
+class _Sums:
+    """Layers whose weights replicas assign, in the dtypes of a policy."""
+
+    def __init__(self, tf):
+        class Sums(tf.keras.layers.Layer):
+            def __init__(self, method, **kwargs):
+                super().__init__(**kwargs)
+                self.method = method
+
+            def build(self, shape):
+                for name in ("mean", "only_first_replica", "none"):
+                    weight = self.add_weight(
+                        shape=(), initializer="ones", trainable=False, aggregation=name, name=name
+                    )
+                    setattr(self, name, weight)
+
+            def call(self, x):
+                for name in ("mean", "only_first_replica", "none"):
+                    getattr(getattr(self, name), self.method)(tf.reduce_sum(x))
+                return x
+
+        self.made = Sums
+
+
+@alone
+def weights_in_mixed_precision(tf):
+    strategy = two(tf)
+    made = _Sums(tf).made
+    batches = strategy.experimental_distribute_values_from_function(
+        lambda c: tf.constant([[1.0, 2.0, 3.0]]) * (c.replica_id_in_sync_group + 1)
+    )
+    seen = []
+    for policy in ("float32", "mixed_bfloat16", "mixed_float16"):
+        for method in ("assign", "assign_add", "assign_sub"):
+            with strategy.scope():
+                layer = made(method, dtype=policy)
+                layer.build((2, 3))
+            for wrap in (lambda f: f, tf.function):
+                wrap(lambda x, layer=layer: strategy.run(layer, (x,)))(batches)
+            seen.append(
+                [
+                    [policy, method, w.numpy(), str(w.dtype).replace("<dtype: '", "").rstrip("'>")]
+                    + values(strategy, getattr(w, "_value", w))
+                    for w in layer.weights
+                ]
+            )
+    return seen
+
+
+@alone
+def mixed_precision_is_fitted(tf):
+    strategy = two(tf)
+    random = np.random.RandomState(0)
+    x, y = random.normal(size=(16, 4)).astype("f"), random.normal(size=(16, 2)).astype("f")
+    found = []
+    for policy in ("mixed_bfloat16", "mixed_float16"):
+        tf.keras.mixed_precision.set_global_policy(policy)
+        with strategy.scope():
+            model = tf.keras.Sequential(
+                [
+                    tf.keras.Input((4,)),
+                    tf.keras.layers.Dense(8, activation="relu"),
+                    tf.keras.layers.LayerNormalization(),
+                    tf.keras.layers.Dense(2, dtype="float32"),
+                ]
+            )
+            for number, w in enumerate(model.trainable_weights):
+                start = np.random.RandomState(number).normal(size=w.shape)
+                w.assign(0.5 * start.astype(np.float32))
+            optimizer = tf.keras.optimizers.SGD(0.05, momentum=0.9)
+            if policy == "mixed_float16":  # gradients stay finite
+                scaling = tf.keras.mixed_precision.LossScaleOptimizer
+                optimizer = scaling(optimizer, initial_scale=1024.0, dynamic_growth_steps=4)
+            model.compile(optimizer, "mse", metrics=["mae"])
+        data = tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
+        history = model.fit(data, epochs=3, shuffle=False, verbose=0).history
+        loss = tf.keras.losses.MeanSquaredError(reduction="sum")
+
+        def step(a, b, model=model, loss=loss):
+            with tf.GradientTape() as tape:
+                mean = loss(b, model(a, training=True)) / 16.0
+                scaled = model.optimizer.scale_loss(mean)
+            grads = tape.gradient(scaled, model.trainable_variables)
+            model.optimizer.apply_gradients(zip(grads, model.trainable_variables, strict=True))
+            return mean
+
+        shared = tf.function(lambda a, b, step=step: strategy.run(step, (a, b)))
+        own = [
+            strategy.reduce("SUM", shared(a, b), axis=None)
+            for a, b in strategy.experimental_distribute_dataset(data)
+        ]
+        found.append(
+            [
+                type(model.optimizer).__name__,
+                {k: [float(v) for v in history[k]] for k in sorted(history)},
+                own,
+                [np.asarray(w.numpy()) for w in model.weights],
+                int(model.optimizer.iterations.numpy()),
+                float(getattr(model.optimizer, "dynamic_scale", tf.constant(0.0)).numpy()),
+                [len(values(strategy, getattr(w, "_value", w))) for w in model.weights],
+            ]
+        )
+    tf.keras.mixed_precision.set_global_policy("float32")
+    return found
+
+
+# Sums of 16 bits depend on the order of the products.
+mixed_precision_is_fitted.rounding = 3e-2

@@ -22,8 +22,9 @@ After::
 
 So the program decides, where only it knows the condition. The ``try`` stays around the loop, for
 what else may be raised, unless its handlers read what the body assigns, which no branch of the
-graph may assign then. Left alone are bodies with ``break`` or ``continue`` for a loop around, and
-handlers that look at the exception.
+graph may assign then. A handler that looks at the exception is written once for each ``raise`` that
+it takes, and begins by making that exception; a ``raise`` in it that has none raises this one
+again. Left alone are bodies with ``break`` or ``continue`` for a loop around.
 """
 
 from __future__ import annotations
@@ -58,11 +59,16 @@ def _statement(node: Any, names: Names) -> list[Any]:
         return [node]
     raised = list(_raises(node.body))
     handlers = [_handler(node.handlers, r) for r in raised]
-    looks = any(map(_looks, node.handlers))
-    if not raised or None in handlers or looks or jumps(node.body) - {"return"}:
+    if not raised or None in handlers or jumps(node.body) - {"return"}:
         return [node]
     caught = names.fresh("caught")
-    numbers = {id(r): h for r, h in zip(raised, handlers, strict=True)}
+    taken: list[tuple[Any, Any]] = []  # handlers, with the exception of those that look at it
+    numbers: dict[int, int] = {}
+    for one, handler in zip(raised, handlers, strict=True):
+        way = handler, one.exc if _looks(handler) else None
+        if way not in taken:
+            taken.append(way)
+        numbers[id(one)] = taken.index(way) + 1
     once = gast.For(
         store(names.fresh("once")), gast.Tuple([constant(0)], gast.Load()),
         _jumping(node.body, numbers, caught), [], None,
@@ -71,10 +77,9 @@ def _statement(node: Any, names: Names) -> list[Any]:
     before = assign([caught], constant(0), first)
     before.leading, node.leading = getattr(node, "leading", []), []
     after: list[Any] = node.orelse
-    for number in sorted({h for h in handlers if h is not None}, reverse=True):
+    for number, (handler, error) in reversed(list(enumerate(taken, 1))):
         test = gast.Compare(load(caught), [gast.Eq()], [constant(number)])
-        body = copy.deepcopy(node.handlers[number - 1].body)
-        after = [place(gast.If(test, body, after), node.handlers[number - 1])]
+        after = [place(gast.If(test, _handling(handler, error, names), after), handler)]
     inner = [place(once, first), *after]
     assigned = writes(node.body) | set(_with_new_items(node.body))
     if any(assigned & reads(h.body) for h in node.handlers):
@@ -97,6 +102,19 @@ def _with_new_items(body: list[Any]) -> Iterator[str]:
                     yield base.id
 
 
+def _handling(handler: Any, error: Any, names: Names) -> list[Any]:
+    """What a handler does with the exception of a ``raise``; None where it does not look at it."""
+    body: list[Any] = copy.deepcopy(handler.body)
+    if error is None:
+        return body
+    name = names.fresh("error") if handler.name is None else handler.name.id
+    made = error if isinstance(error, gast.Call) else gast.Call(error, [], [])
+    for node in (n for part in body for n in walk(part)):
+        if isinstance(node, gast.Raise) and node.exc is None:
+            node.exc = load(name)
+    return [assign([name], copy.deepcopy(made), handler), *body]
+
+
 def _looks(handler: Any) -> bool:
     """Whether a handler looks at the exception, or raises it again."""
     named = handler.name is not None and handler.name.id in reads(handler.body)
@@ -116,16 +134,16 @@ def _raises(body: list[Any]) -> Iterator[Any]:
                     yield from _raises(block)
 
 
-def _handler(handlers: list[Any], raised: Any) -> int | None:
-    """The number of the handler that takes an exception, from 1; None where that is not evident."""
+def _handler(handlers: list[Any], raised: Any) -> Any:
+    """The handler that takes an exception; None where that is not evident."""
     error = raised.exc.func if isinstance(raised.exc, gast.Call) else raised.exc
     if not isinstance(error, gast.Name):
         return None
-    for number, handler in enumerate(handlers, 1):
+    for handler in handlers:
         kinds = handler.type.elts if isinstance(handler.type, gast.Tuple) else [handler.type]
         found = [takes(kind, error.id) for kind in kinds]
         if True in found:
-            return number
+            return handler
         if None in found:
             return None
     return None
@@ -146,7 +164,7 @@ def takes(kind: Any, raised: str) -> bool | None:
     return issubclass(*found)  # type: ignore[arg-type]
 
 
-def _jumping(body: list[Any], numbers: dict[int, int | None], caught: str) -> list[Any]:
+def _jumping(body: list[Any], numbers: dict[int, int], caught: str) -> list[Any]:
     """A block whose exceptions are jumps out of the loop around it."""
     out: list[Any] = []
     for node in body:

@@ -11,6 +11,10 @@ b]``                             flat=True)``
 ``{k: f(v) for k, v in ps}``     ``{k: f(v) for k, v in ag__.iterable(ps)}``
 ===============================  =================================================================
 
+In functions of ``td.jit``, whose dicts and sets may have keys that only the run knows, those over
+one iterable become ``ag__.set_comp(lambda x: f(x), xs)`` and ``ag__.dict_comp(lambda x: k,
+lambda x: v, xs)``.
+
 Expressions that evidently are Python's, or that no lambda can stand for, are left as they are.
 """
 
@@ -32,13 +36,29 @@ def convert(node: Any) -> Any:
     """The form of a comprehension that also takes tensors; `node` is converted inside already."""
     if any(g.is_async for g in node.generators):
         return node
-    if isinstance(node, gast.SetComp | gast.DictComp) or not _fits_lambdas(node):
+    is_keyed = isinstance(node, gast.SetComp | gast.DictComp)
+    if is_keyed and getattr(node, "keyed", False) and _fits_lambdas(node):
+        return gast.copy_location(_keyed(node), node)
+    if is_keyed or not _fits_lambdas(node):
         for generator in node.generators:
             if not is_python_iterable(generator.iter):
                 generator.iter = operator("iterable", generator.iter)
         return node
     kind = "list_comp" if isinstance(node, gast.ListComp) else "generator"
     return gast.copy_location(_nested(kind, node.elt, node.generators), node)
+
+
+def _keyed(node: Any) -> Any:
+    (source,) = node.generators
+    *made, rest = *_elements(node), source.ifs
+    functions = [_function(source.target, part) for part in made]
+    kind = "set_comp" if isinstance(node, gast.SetComp) else "dict_comp"
+    tests = [_function(source.target, part) for part in rest]
+    return operator(kind, *functions, source.iter, *tests)
+
+
+def _elements(node: Any) -> list[Any]:
+    return [node.key, node.value] if isinstance(node, gast.DictComp) else [node.elt]
 
 
 def _nested(kind: str, element: Any, generators: list[Any]) -> Any:
@@ -73,7 +93,7 @@ def _free_name(target: Any, body: Any) -> str:
 
 
 def _fits_lambdas(node: Any) -> bool:
-    parts = [node.elt, *(test for g in node.generators for test in g.ifs)]
+    parts = [*_elements(node), *(test for g in node.generators for test in g.ifs)]
     parts += [g.iter for g in node.generators[1:]]
     late = any(isinstance(n, _LATE) and not _is_made(n) for p in parts for n in walk(p))
     return not late and not writes([node]) and all(_is_simple(g.target) for g in node.generators)

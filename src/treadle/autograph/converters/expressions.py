@@ -111,7 +111,7 @@ class Expressions(gast.NodeTransformer):  # type: ignore[misc]
         return gast.copy_location(operator("get_item", node.value, build.key(node.slice)), node)
 
     def visit_ListComp(self, node: Any) -> Any:
-        evident = is_python_comprehension(node)
+        evident = is_python_comprehension(node) and not getattr(node, "keyed", False)
         node = self.generic_visit(node)
         return node if evident else comprehensions.convert(node)
 

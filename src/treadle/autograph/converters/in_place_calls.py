@@ -6,8 +6,8 @@ Methods that only deques have become operators: such a deque is a list there.
 A call that changes a variable's object is marked with the variable (`may_change`): in a branch or
 loop this is an assignment to it, as is ``x.append(v)`` (`items`); in an operand that may not be
 evaluated both become statements (`sequencing`). Calls of methods that take a key, items of dicts
-and items at positions that the text does not tell are marked as `keyed`: they become operators
-(`expressions`).
+items at positions that the text does not tell, and comprehensions of dicts and sets are marked as
+`keyed`: they become operators (`expressions`).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _METHODS = frozenset({
 _OF_DEQUES = frozenset({"appendleft", "popleft"})  # fmt: skip
 _KEYED = frozenset({
     "add", "clear", "count", "discard", "extend", "get", "index", "insert", "pop", "remove",
-    "setdefault", "update",
+    "setdefault", "sort", "update",
 })  # fmt: skip
 _VIEWS = frozenset({"items", "keys", "values"})
 _DICTS = frozenset({"Counter", "Dict", "OrderedDict", "defaultdict", "dict"})
 _FUNCTIONS = frozenset({
     "heapify", "heappop", "heappush", "heappushpop", "heapreplace",
-    "insort", "insort_left", "insort_right",
+    "insort", "insort_left", "insort_right", "shuffle",
 })  # fmt: skip
 
 
@@ -45,12 +45,16 @@ def mark_changes(root: Any) -> None:
     for node in walk(root):
         if isinstance(node, gast.Subscript):
             node.keyed = not _is_fixed(node.slice) or getattr(node.value, "id", None) in dicts
+        if isinstance(node, gast.SetComp | gast.DictComp) and len(node.generators) == 1:
+            node.keyed = True
         if isinstance(node, gast.Call):
             owner = _changed(node)
             if isinstance(owner, gast.Name):
                 node.may_change = owner
             elif isinstance(node.func, gast.Attribute) and node.func.attr in MUTATING:
                 owner = node.func.value
+                if isinstance(owner, gast.Subscript):  # rows[i].append(x) changes the rows
+                    owner = node.may_change = _base(owner)
             if isinstance(owner, gast.Name):
                 node.changed_name = owner.id
             node.keyed = isinstance(node.func, gast.Attribute) and (
@@ -75,6 +79,12 @@ class _Chosen(gast.NodeTransformer):  # type: ignore[misc]
             call.func.value = owner
             sides.append(call)
         return gast.copy_location(gast.IfExp(chosen.test, *sides), node)
+
+
+def _base(node: Any) -> Any:
+    while isinstance(node, gast.Subscript):
+        node = node.value
+    return node
 
 
 def _makes_dict(function: Any) -> bool:

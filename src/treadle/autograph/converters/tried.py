@@ -94,20 +94,34 @@ def _failures(node: Any) -> Iterator[tuple[Any, ...]]:
         divisor = node.right if isinstance(node, gast.BinOp) else node.value
         if _is_operand(divisor) and not isinstance(divisor, gast.Constant):
             test = operator("divides_by_zero", copy.deepcopy(divisor))
-            yield test, "ZeroDivisionError", constant("division by zero")
+            dividend = node.left if isinstance(node, gast.BinOp) else node.target
+            other = dividend if _is_operand(dividend) else divisor
+            pair = (_reading(copy.deepcopy(part)) for part in (other, divisor))
+            name = type(node.op).__name__.lower()
+            yield test, "ZeroDivisionError", operator("refusal_of", constant(name), *pair)
     elif isinstance(node, gast.Call) and not node.keywords and all(map(_is_operand, node.args)):
         name = _function(node.func)
         for error, names in _REFUSING.items():
             if name in names:
                 told = constant(name), constant(error), *copy.deepcopy(node.args)
-                yield operator("refuses", *told), error, constant(f"{name}() refuses the number")
+                text = operator("refusal_of", *copy.deepcopy(told))
+                yield operator("refuses", *told), error, text
     item = node.target if isinstance(node, gast.AugAssign) else node
     if isinstance(item, gast.Subscript) and (item is not node or isinstance(node.ctx, gast.Load)):
         parts = item.value, item.slice
         if all(map(_is_operand, parts)) and not isinstance(item.slice, gast.Constant):
             held, key = map(copy.deepcopy, parts)
-            yield operator("lacks_position", held, key), "IndexError", constant("out of range")
+            is_read = item is node and not isinstance(node, gast.AugAssign)
+            text = operator("lacking_of", copy.deepcopy(held), constant(is_read))
+            yield operator("lacks_position", held, key), "IndexError", text
             yield operator("lacks_key", held, key), "KeyError", copy.deepcopy(key)
+
+
+def _reading(node: Any) -> Any:
+    """An expression that may be one that is assigned, to read it."""
+    if hasattr(node, "ctx"):
+        node.ctx = gast.Load()
+    return node
 
 
 def _function(node: Any) -> str:

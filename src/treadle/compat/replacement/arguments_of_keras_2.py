@@ -10,7 +10,6 @@ from typing import Any
 import treadle as td
 from treadle.core.origin import at, user_origin
 from treadle.keras.layers import MultiHeadAttention
-from treadle.keras.layers.argument_order import in_order
 from treadle.keras.models import Model
 
 _WEIGHTS = "kernel recurrent bias"
@@ -66,6 +65,20 @@ _FUNCTIONS = {
     "losses.sparse_categorical_crossentropy": "y_true y_pred from_logits axis ignore_class",
     "Input": "shape batch_size name dtype sparse tensor ragged type_spec",
 }
+
+
+def in_order(init: Callable[..., None], names: tuple[str, ...]) -> Callable[..., None]:
+    """A constructor that takes arguments by position in the order of the names."""
+
+    @functools.wraps(init)
+    def ordered(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = dict(zip(names, args, strict=False))
+        if len(args) > len(names) or given.keys() & kwargs.keys():
+            init(self, *args, **kwargs)  # it refuses them as Python does
+        else:
+            init(self, **given, **kwargs)
+
+    return ordered
 
 
 def _given(

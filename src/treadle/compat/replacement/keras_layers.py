@@ -14,6 +14,7 @@ from treadle.core.context import naming
 from treadle.core.origin import at, user_origin
 from treadle.keras import variables
 from treadle.keras.layers import BatchNormalization, Layer
+from treadle.keras.layers.holdings import Holdings
 from treadle.keras.layers.symbolic import KerasTensor
 from treadle.keras.metrics import Metric
 from treadle.keras.models import Model, saving
@@ -260,6 +261,7 @@ def be_keras_2() -> None:
     variables.with_path = _with_name_of_keras_2
     td.Variable.value = td.Variable.read_value
     saving.files_of_keras_2 = True
+    Holdings.as_keras_2 = True
     take_keras_tensors()
     take_arguments_of_keras_2()
     BatchNormalization.keeps_unbiased = True

@@ -283,11 +283,19 @@ class MultiHeadAttention(_Heads):
         self, num_heads: int, key_dim: int, value_dim: int | None = None, dropout: float = 0.0,
         use_bias: bool = True, output_shape: Any = None, attention_axes: Any = None,
         sliding_window: int | None = None, flash_attention: bool | None = None,
-        use_gate: bool = False, seed: int | None = None, **kwargs: Any,
+        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None, bias_regularizer: Any = None,
+        activity_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, use_gate: bool = False, seed: int | None = None,
+        **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(
-            dropout, use_bias, sliding_window, flash_attention, use_gate, seed, **kwargs
-        )
+            dropout, use_bias, sliding_window, flash_attention, use_gate, seed,
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint, **kwargs,
+        )  # fmt: skip
         for name, value in (("num_heads", num_heads), ("key_dim", key_dim)):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(
@@ -405,12 +413,20 @@ class GroupQueryAttention(_Heads):
     def __init__(
         self, head_dim: int, num_query_heads: int, num_key_value_heads: int,
         dropout: float = 0.0, use_bias: bool = True, sliding_window: int | None = None,
-        flash_attention: bool | None = None, use_gate: bool = False, seed: int | None = None,
+        flash_attention: bool | None = None,
+        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None, bias_regularizer: Any = None,
+        activity_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, use_gate: bool = False, seed: int | None = None,
         **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(
-            dropout, use_bias, sliding_window, flash_attention, use_gate, seed, **kwargs
-        )
+            dropout, use_bias, sliding_window, flash_attention, use_gate, seed,
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint, **kwargs,
+        )  # fmt: skip
         if num_query_heads % num_key_value_heads:
             raise ValueError(
                 f"GroupQueryAttention: num_key_value_heads={num_key_value_heads} must divide "

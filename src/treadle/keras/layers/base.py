@@ -26,7 +26,6 @@ from treadle.keras import (
 )
 from treadle.keras.dtype_policies import casting
 from treadle.keras.layers import holdings, symbolic
-from treadle.keras.layers.argument_order import in_order, order_of
 from treadle.keras.layers.arguments import (
     as_lists,
     calls,
@@ -113,6 +112,8 @@ class Layer(td.Module):
     _no_settings: ClassVar[tuple[str, ...]] = ()  # which base classes have and Keras's has not
     _weights: ClassVar[Mapping[str, str]] = {}
     _keywords: ClassVar[tuple[str, ...]] = ()  # the arguments that `_weights` stands for
+    # Arguments that `from_config` makes objects of for all classes of programs.
+    _takes_objects: ClassVar[tuple[str, ...]] = ()
     # Whether `compute_output_shape` of a class of this package tells what `call` gives.
     has_shape_rule: ClassVar[bool] = True
     # The dtype of the inputs for which shapes are computed; None: that of the computation.
@@ -141,9 +142,6 @@ class Layer(td.Module):
             cls.build = _then_built(cls.build)  # type: ignore[method-assign]
         if "compute_mask" in cls.__dict__:
             cls.supports_masking = True
-        order = order_of(cls)
-        if order is not None:
-            cls.__init__ = in_order(cls.__init__, order)  # type: ignore[method-assign]
         if "_weights" in cls.__dict__:
             cls._keywords = tuple(f"{w}_{kind}" for w in cls._weights for kind in _KINDS)
 
@@ -885,14 +883,7 @@ class Layer(td.Module):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
         """A layer from what `get_config` gave."""
-        given = {}
-        for key, value in config.items():
-            try:
-                given[key] = serialization.deserialize_keras_object(value)
-            except serialization.UnknownClassError:
-                if cls.__module__.startswith("treadle."):
-                    raise
-                given[key] = value  # the program's constructor may know the class
+        given = serialization.arguments_from(cls, config, ("dtype", *cls._takes_objects))
         policy = given.get("dtype")
         if type(policy) is dtype_policies.DTypePolicy:
             given["dtype"] = policy.name  # classes of programs may know names only

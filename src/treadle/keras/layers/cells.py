@@ -161,6 +161,25 @@ class SimpleRNNCell(_Cell):
 
     _seeds_first = True
 
+    def __init__(
+        self, units: int, activation: Any = "tanh", use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform", recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
+        kernel_constraint: Any = None, recurrent_constraint: Any = None,
+        bias_constraint: Any = None, dropout: float = 0.0, recurrent_dropout: float = 0.0,
+        seed: int | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            units, activation, use_bias,
+            kernel_initializer=kernel_initializer, recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer, bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint, recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint, dropout=dropout, recurrent_dropout=recurrent_dropout,
+            seed=seed, **kwargs,
+        )  # fmt: skip
+
     def call(self, inputs: Any, states: Any, training: Any = False) -> Any:
         before = states[0] if isinstance(states, list | tuple) else states
         outputs = td.matmul(self._dropped(inputs, "dropout", training), self.kernel)
@@ -184,10 +203,24 @@ class GRUCell(_Cell):
 
     def __init__(
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
-        use_bias: bool = True, reset_after: bool = True, **kwargs: Any,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform", recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
+        kernel_constraint: Any = None, recurrent_constraint: Any = None,
+        bias_constraint: Any = None, dropout: float = 0.0, recurrent_dropout: float = 0.0,
+        reset_after: bool = True, seed: int | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         kwargs.pop("implementation", None)  # one of several equal ways to compute it
-        super().__init__(units, activation, use_bias, **kwargs)
+        super().__init__(
+            units, activation, use_bias,
+            kernel_initializer=kernel_initializer, recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer, bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint, recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint, dropout=dropout, recurrent_dropout=recurrent_dropout,
+            seed=seed, **kwargs,
+        )  # fmt: skip
         self.recurrent_activation = activations.get(recurrent_activation)
         self.reset_after = reset_after
 
@@ -234,10 +267,24 @@ class LSTMCell(_Cell):
 
     def __init__(
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
-        use_bias: bool = True, unit_forget_bias: bool = True, **kwargs: Any,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform", recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros", unit_forget_bias: bool = True,
+        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None, kernel_constraint: Any = None,
+        recurrent_constraint: Any = None, bias_constraint: Any = None, dropout: float = 0.0,
+        recurrent_dropout: float = 0.0, seed: int | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         kwargs.pop("implementation", None)  # one of several equal ways to compute it
-        super().__init__(units, activation, use_bias, **kwargs)
+        super().__init__(
+            units, activation, use_bias,
+            kernel_initializer=kernel_initializer, recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer, bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint, recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint, dropout=dropout, recurrent_dropout=recurrent_dropout,
+            seed=seed, **kwargs,
+        )  # fmt: skip
         self.recurrent_activation = activations.get(recurrent_activation)
         self.unit_forget_bias = unit_forget_bias
 
@@ -266,6 +313,7 @@ class StackedRNNCells(Layer):
     """
 
     _settings: ClassVar[tuple[str, ...]] = ("cells",)
+    _takes_objects: ClassVar[tuple[str, ...]] = ("cells",)
 
     def __init__(self, cells: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)

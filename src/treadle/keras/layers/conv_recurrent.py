@@ -136,8 +136,32 @@ class _ConvLSTM(OwnCell):
     _passes_on_to = ConvLSTMCell
     rank: ClassVar[int]
 
-    def __init__(self, filters: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(self.rank, filters, kernel_size, *args, **kwargs)
+    def __init__(
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        data_format: str | None = None, dilation_rate: Any = 1, activation: Any = "tanh",
+        recurrent_activation: Any = "sigmoid", use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform", recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros", unit_forget_bias: bool = True,
+        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None, activity_regularizer: Any = None,
+        kernel_constraint: Any = None, recurrent_constraint: Any = None,
+        bias_constraint: Any = None, dropout: float = 0.0, recurrent_dropout: float = 0.0,
+        seed: int | None = None, return_sequences: bool = False, return_state: bool = False,
+        go_backwards: bool = False, stateful: bool = False, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            rank=self.rank, filters=filters, kernel_size=kernel_size, strides=strides,
+            padding=padding, data_format=data_format, dilation_rate=dilation_rate,
+            activation=activation, recurrent_activation=recurrent_activation, use_bias=use_bias,
+            kernel_initializer=kernel_initializer, recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer, unit_forget_bias=unit_forget_bias,
+            kernel_regularizer=kernel_regularizer, recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint, recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint, dropout=dropout, recurrent_dropout=recurrent_dropout,
+            seed=seed, return_sequences=return_sequences, return_state=return_state,
+            go_backwards=go_backwards, stateful=stateful, **kwargs,
+        )  # fmt: skip
         self.input_spec = InputSpec(ndim=self.rank + 3)
 
     def compute_output_shape(self, sequences_shape: Any) -> Any:

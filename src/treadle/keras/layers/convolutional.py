@@ -106,11 +106,21 @@ class _Conv(_Convolution, Adaptable):
         groups: int = 1,
         activation: Any = None,
         use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
             kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-            **kwargs,
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint, **kwargs,
         )  # fmt: skip
         if not isinstance(filters, int | np.integer) or filters < 1 or filters % groups:
             raise ValueError(
@@ -210,11 +220,18 @@ class _DepthwiseConv(_OfChannels):
     def __init__(
         self, kernel_size: Any, strides: Any = 1, padding: str = "valid",
         depth_multiplier: int = 1, data_format: str | None = None, dilation_rate: Any = 1,
-        activation: Any = None, use_bias: bool = True, **kwargs: Any,
+        activation: Any = None, use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None, bias_regularizer: Any = None,
+        activity_regularizer: Any = None, depthwise_constraint: Any = None,
+        bias_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(
             kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-            **kwargs,
+            depthwise_initializer=depthwise_initializer, bias_initializer=bias_initializer,
+            depthwise_regularizer=depthwise_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, depthwise_constraint=depthwise_constraint,
+            bias_constraint=bias_constraint, **kwargs,
         )  # fmt: skip
         self._set_multiplier(depth_multiplier)
 
@@ -261,11 +278,22 @@ class _SeparableConv(_OfChannels):
     def __init__(
         self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
         data_format: str | None = None, dilation_rate: Any = 1, depth_multiplier: int = 1,
-        activation: Any = None, use_bias: bool = True, **kwargs: Any,
+        activation: Any = None, use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform",
+        pointwise_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None, pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None, activity_regularizer: Any = None,
+        depthwise_constraint: Any = None, pointwise_constraint: Any = None,
+        bias_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(
             kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-            **kwargs,
+            depthwise_initializer=depthwise_initializer,
+            pointwise_initializer=pointwise_initializer, bias_initializer=bias_initializer,
+            depthwise_regularizer=depthwise_regularizer,
+            pointwise_regularizer=pointwise_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, depthwise_constraint=depthwise_constraint,
+            pointwise_constraint=pointwise_constraint, bias_constraint=bias_constraint, **kwargs,
         )  # fmt: skip
         if not isinstance(filters, int | np.integer) or filters < 1:
             raise ValueError(
@@ -320,11 +348,18 @@ class _ConvTranspose(_Convolution):
     def __init__(
         self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
         output_padding: Any = None, data_format: str | None = None, dilation_rate: Any = 1,
-        activation: Any = None, use_bias: bool = True, **kwargs: Any,
+        activation: Any = None, use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None, bias_regularizer: Any = None,
+        activity_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(
             kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-            **kwargs,
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint, **kwargs,
         )  # fmt: skip
         if not isinstance(filters, int | np.integer) or filters < 1:
             raise ValueError(
@@ -376,6 +411,15 @@ class Conv2DTranspose(_ConvTranspose):
 class Conv3DTranspose(_ConvTranspose):
     __doc__ = _ConvTranspose.__doc__
     rank = 3
+
+    def __init__(
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        data_format: str | None = None, output_padding: Any = None, *args: Any, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        # Keras has these two in another order than for fewer axes.
+        super().__init__(
+            filters, kernel_size, strides, padding, output_padding, data_format, *args, **kwargs
+        )
 
 
 Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D

@@ -14,6 +14,7 @@ from treadle.keras.layers.input_spec import InputSpec
 from treadle.keras.layers.lora import Table
 from treadle.keras.layers.quantized import Quantizable
 from treadle.keras.layers.spatial import format_name
+from treadle.keras.layers.symbolic import KerasTensor
 from treadle.keras.layers.table_forms import Form, InBytes, InHalfBytes, Sharing
 from treadle.keras.masks import set_mask
 
@@ -42,11 +43,23 @@ class Dense(Quantizable):
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
+        quantization_config: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer, **kwargs
-        )
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint, lora_rank=lora_rank, lora_alpha=lora_alpha,
+            quantization_config=quantization_config, **kwargs,
+        )  # fmt: skip
         if not isinstance(units, int | np.integer) or units < 1:
             raise ValueError(f"Dense: units must be a positive int, got {units!r}")
         self.units = int(units)
@@ -127,6 +140,10 @@ class Embedding(Quantizable):
         embeddings_constraint: Any = None,
         mask_zero: bool = False,
         weights: Any = None,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
+        quantization_config: Any = None,
+        *,
         input_length: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -136,6 +153,9 @@ class Embedding(Quantizable):
             embeddings_initializer=embeddings_initializer,
             embeddings_regularizer=embeddings_regularizer,
             embeddings_constraint=embeddings_constraint,
+            lora_rank=lora_rank,
+            lora_alpha=lora_alpha,
+            quantization_config=quantization_config,
             **kwargs,
         )
         for label, size in (("input_dim", input_dim), ("output_dim", output_dim)):
@@ -169,7 +189,11 @@ class Embedding(Quantizable):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where the inputs are not 0, with `mask_zero`."""
-        return td.not_equal(inputs, td.zeros_like(inputs)) if self.mask_zero else None
+        if not self.mask_zero:
+            return None
+        if isinstance(inputs, KerasTensor):
+            return inputs._not_equal(0)  # type: ignore[attr-defined]
+        return td.not_equal(inputs, td.zeros_like(inputs))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape, self.output_dim)
@@ -309,6 +333,8 @@ class Masking(Layer):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where a feature differs from the value."""
+        if isinstance(inputs, KerasTensor):
+            return inputs._not_equal(self.mask_value)._any(axis=-1)  # type: ignore[attr-defined]
         return td.reduce_any(self._differs(inputs), -1)
 
     def _differs(self, inputs: Any) -> td.Tensor:

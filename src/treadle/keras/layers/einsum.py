@@ -74,9 +74,20 @@ class EinsumDense(Quantizable):
 
     def __init__(
         self, equation: str, output_shape: Any, activation: Any = None,
-        bias_axes: str | None = None, **kwargs: Any,
+        bias_axes: str | None = None,
+        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None, bias_regularizer: Any = None,
+        kernel_constraint: Any = None, bias_constraint: Any = None, lora_rank: int | None = None,
+        lora_alpha: float | None = None, gptq_unpacked_column_size: int | None = None,
+        quantization_config: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(**kwargs)
+        super().__init__(
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint, bias_constraint=bias_constraint,
+            lora_rank=lora_rank, lora_alpha=lora_alpha, quantization_config=quantization_config,
+            **kwargs,
+        )  # fmt: skip
         form = r"(\.\.\.)?([a-zA-Z]+)(\.\.\.)?,([a-zA-Z]+)->(\.\.\.)?([a-zA-Z]+)(\.\.\.)?"
         found = re.fullmatch(form, equation)
         if found is None or found[1] != found[5] or found[3] != found[7] or (found[1] and found[3]):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import treadle as td
 from treadle.keras import random
@@ -20,20 +20,35 @@ class Holdings:
     lists it. An object of a moment: attributes change.
 
     Attributes:
-        variables: those that `add_weight` made, and those in attributes.
-        modules: layers and other modules.
+        variables: those that `add_weight` made, and those of Keras in attributes.
+        modules: layers; in Keras 2 other modules, too.
+        plain: variables of `td.Variable` in attributes, and in modules that are no layers. They are
+            no weights in Keras 3, and were some in Keras 2.
     """
+
+    # Whether `plain` are weights, too.
+    as_keras_2: ClassVar[bool] = False
 
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
-        variables = {id(v): v for v in layer._added_weights}
+        variables: dict[int, td.Variable] = {}
         modules: dict[int, td.Module] = {}
+        plain: dict[int, td.Variable] = {}
+        added = {id(v): v for v in layer._added_weights}
         for leaf in leaves(layer):
+            while id(leaf) in added:  # those that were added before it, too
+                one = added.pop(next(iter(added)))
+                variables.setdefault(id(one), one)
             if isinstance(leaf, td.Variable):
-                variables.setdefault(id(leaf), leaf)
-            elif isinstance(leaf, td.Module):
+                weight = self.as_keras_2 or leaf.path is not None
+                (variables if weight else plain).setdefault(id(leaf), leaf)
+            elif self.as_keras_2 or is_layer(leaf):
                 modules.setdefault(id(leaf), leaf)
+            else:
+                plain |= {id(v): v for v in leaf.variables if id(v) not in plain}
+        variables |= added
         self.variables, self.modules = list(variables.values()), list(modules.values())
+        self.plain = [v for v in plain.values() if id(v) not in variables]
 
     @property
     def layers(self) -> list[Layer]:
@@ -100,10 +115,10 @@ def is_layer(module: td.Module) -> TypeGuard[Layer]:
     return hasattr(type(module), "_holdings")
 
 
-def leaves(layer: Layer) -> Iterable[Any]:
-    """What the attributes hold, and structures in them."""
+def leaves(layer: Layer) -> Iterator[Any]:
+    """The variables and modules that the attributes hold, and structures in them."""
     for _, value in layer._attribute_items():
-        if isinstance(value, td.Variable | td.Module):
-            yield value
-        elif isinstance(value, list | tuple | dict) and value:
-            yield from td.nest.flatten(value)
+        given = [value]
+        if isinstance(value, list | tuple | dict) and value:
+            given = td.nest.flatten(value)
+        yield from (leaf for leaf in given if isinstance(leaf, td.Variable | td.Module))

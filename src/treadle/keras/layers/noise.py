@@ -96,9 +96,10 @@ class _SpatialDropout(Dropout):
     _no_settings: ClassVar[tuple[str, ...]] = ("noise_shape", "trainable")
 
     def __init__(
-        self, rate: float, data_format: str | None = None, seed: int | None = None, **kwargs: Any
-    ) -> None:
-        super().__init__(rate, seed=seed, **kwargs)
+        self, rate: float, data_format: str | None = None, seed: int | None = None,
+        name: str | None = None, dtype: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(rate, seed=seed, name=name, dtype=dtype, **kwargs)
         self.data_format = format_name(data_format)
         space = (1,) * self.rank
         last = self.data_format == "channels_last"
@@ -113,8 +114,11 @@ class SpatialDropout1D(_SpatialDropout):
     rank = 1
     _no_settings: ClassVar[tuple[str, ...]] = ("noise_shape", "trainable", "data_format")
 
-    def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
-        super().__init__(rate, "channels_last", seed, **kwargs)
+    def __init__(
+        self, rate: float, seed: int | None = None, name: str | None = None, dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(rate, "channels_last", seed, name, dtype, **kwargs)
 
 
 class SpatialDropout2D(_SpatialDropout):

@@ -119,6 +119,12 @@ class BatchNormalization(_Normalization):
         scale: bool = True,
         beta_initializer: Any = "zeros",
         gamma_initializer: Any = "ones",
+        moving_mean_initializer: Any = "zeros",
+        moving_variance_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
         renorm: bool = False,
         renorm_clipping: dict[str, float] | None = None,
         renorm_momentum: float = 0.99,
@@ -126,8 +132,12 @@ class BatchNormalization(_Normalization):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            axis, epsilon, center, scale, beta_initializer=beta_initializer,
-            gamma_initializer=gamma_initializer, **kwargs,
+            axis, epsilon, center, scale,
+            beta_initializer=beta_initializer, gamma_initializer=gamma_initializer,
+            beta_regularizer=beta_regularizer, gamma_regularizer=gamma_regularizer,
+            beta_constraint=beta_constraint, gamma_constraint=gamma_constraint,
+            moving_mean_initializer=moving_mean_initializer,
+            moving_variance_initializer=moving_variance_initializer, **kwargs,
         )  # fmt: skip
         self.momentum, self.synchronized = momentum, synchronized
         self.renorm, self.renorm_momentum = renorm, renorm_momentum
@@ -305,6 +315,13 @@ class LayerNormalization(_Normalization):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        *,
         rms_scaling: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -315,7 +332,12 @@ class LayerNormalization(_Normalization):
                 "Normalization, please use `keras.layers.RMSNormalization` instead.",
                 stacklevel=2,
             )
-        super().__init__(axis, epsilon, center, scale, **kwargs)
+        super().__init__(
+            axis, epsilon, center, scale,
+            beta_initializer=beta_initializer, gamma_initializer=gamma_initializer,
+            beta_regularizer=beta_regularizer, gamma_regularizer=gamma_regularizer,
+            beta_constraint=beta_constraint, gamma_constraint=gamma_constraint, **kwargs,
+        )  # fmt: skip
         self.rms_scaling = rms_scaling
 
     def build(self, input_shape: Any) -> None:
@@ -354,9 +376,17 @@ class GroupNormalization(_Normalization):
 
     def __init__(
         self, groups: int = 32, axis: int = -1, epsilon: float = 1e-3, center: bool = True,
-        scale: bool = True, **kwargs: Any,
+        scale: bool = True,
+        beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None, gamma_regularizer: Any = None, beta_constraint: Any = None,
+        gamma_constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(axis, epsilon, center, scale, **kwargs)
+        super().__init__(
+            axis, epsilon, center, scale,
+            beta_initializer=beta_initializer, gamma_initializer=gamma_initializer,
+            beta_regularizer=beta_regularizer, gamma_regularizer=gamma_regularizer,
+            beta_constraint=beta_constraint, gamma_constraint=gamma_constraint, **kwargs,
+        )  # fmt: skip
         if not isinstance(groups, int) or (groups < 1 and groups != -1):
             raise ValueError(f"GroupNormalization: groups is a positive int or -1, got {groups!r}")
         self.groups = groups

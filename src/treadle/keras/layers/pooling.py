@@ -15,9 +15,9 @@ class _Pooling(Windowed):
 
     def __init__(
         self, pool_size: Any = 2, strides: Any = None, padding: str = "valid",
-        data_format: str | None = None, **kwargs: Any,
+        data_format: str | None = None, name: str | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(pool_size, strides, padding, data_format, **kwargs)
+        super().__init__(pool_size, strides, padding, data_format, name=name, **kwargs)
         self._build_at_init()
 
     @property

@@ -40,6 +40,7 @@ class RNN(Layer):
         "return_sequences", "return_state", "go_backwards", "stateful", "unroll",
         "zero_output_for_mask", "cell",
     )  # fmt: skip
+    _takes_objects: ClassVar[tuple[str, ...]] = ("cell",)
     _TF_MODULE_IGNORED_PROPERTIES = Layer._TF_MODULE_IGNORED_PROPERTIES | {"states"}
 
     def __init__(
@@ -50,8 +51,9 @@ class RNN(Layer):
         go_backwards: bool = False,
         stateful: bool = False,
         unroll: bool = False,
-        time_major: bool = False,
         zero_output_for_mask: bool = False,
+        *,
+        time_major: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -305,14 +307,88 @@ class SimpleRNN(OwnCell):
 
     _passes_on_to = SimpleRNNCell
 
+    def __init__(
+        self, units: int, activation: Any = "tanh", use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform", recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
+        activity_regularizer: Any = None, kernel_constraint: Any = None,
+        recurrent_constraint: Any = None, bias_constraint: Any = None, dropout: float = 0.0,
+        recurrent_dropout: float = 0.0, return_sequences: bool = False, return_state: bool = False,
+        go_backwards: bool = False, stateful: bool = False, unroll: bool = False,
+        seed: int | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            units=units, activation=activation, use_bias=use_bias,
+            kernel_initializer=kernel_initializer, recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint, bias_constraint=bias_constraint,
+            dropout=dropout, recurrent_dropout=recurrent_dropout,
+            return_sequences=return_sequences, return_state=return_state,
+            go_backwards=go_backwards, stateful=stateful, unroll=unroll, seed=seed, **kwargs,
+        )  # fmt: skip
+
 
 class GRU(OwnCell):
     """The cell of `GRUCell` along the time axis. Arguments as for it and for `RNN`."""
 
     _passes_on_to = GRUCell
 
+    def __init__(
+        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal", bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None, activity_regularizer: Any = None,
+        kernel_constraint: Any = None, recurrent_constraint: Any = None,
+        bias_constraint: Any = None, dropout: float = 0.0, recurrent_dropout: float = 0.0,
+        seed: int | None = None, return_sequences: bool = False, return_state: bool = False,
+        go_backwards: bool = False, stateful: bool = False, unroll: bool = False,
+        reset_after: bool = True, use_cudnn: Any = "auto", **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            units=units, activation=activation, recurrent_activation=recurrent_activation,
+            use_bias=use_bias, kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint, recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint, dropout=dropout, recurrent_dropout=recurrent_dropout,
+            seed=seed, return_sequences=return_sequences, return_state=return_state,
+            go_backwards=go_backwards, stateful=stateful, unroll=unroll, reset_after=reset_after,
+            use_cudnn=use_cudnn, **kwargs,
+        )  # fmt: skip
+
 
 class LSTM(OwnCell):
     """The cell of `LSTMCell` along the time axis. Arguments as for it and for `RNN`."""
 
     _passes_on_to = LSTMCell
+
+    def __init__(
+        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal", bias_initializer: Any = "zeros",
+        unit_forget_bias: bool = True, kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
+        activity_regularizer: Any = None, kernel_constraint: Any = None,
+        recurrent_constraint: Any = None, bias_constraint: Any = None, dropout: float = 0.0,
+        recurrent_dropout: float = 0.0, seed: int | None = None, return_sequences: bool = False,
+        return_state: bool = False, go_backwards: bool = False, stateful: bool = False,
+        unroll: bool = False, use_cudnn: Any = "auto", **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            units=units, activation=activation, recurrent_activation=recurrent_activation,
+            use_bias=use_bias, kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer, bias_initializer=bias_initializer,
+            unit_forget_bias=unit_forget_bias, kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint, bias_constraint=bias_constraint,
+            dropout=dropout, recurrent_dropout=recurrent_dropout, seed=seed,
+            return_sequences=return_sequences, return_state=return_state,
+            go_backwards=go_backwards, stateful=stateful, unroll=unroll, use_cudnn=use_cudnn,
+            **kwargs,
+        )  # fmt: skip

@@ -31,9 +31,10 @@ class TFSMLayer(Layer):
 
     def __init__(
         self, filepath: Any, call_endpoint: str = "serve",
-        call_training_endpoint: str | None = None, **kwargs: Any,
+        call_training_endpoint: str | None = None, trainable: bool = True,
+        name: str | None = None, dtype: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(**kwargs)
+        super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
         self.filepath = os.fspath(filepath)
         self.call_endpoint, self.call_training_endpoint = call_endpoint, call_training_endpoint
         self._reloaded = td.saved_model.load(filepath)

@@ -18,6 +18,7 @@ class Wrapper(Layer):
     """
 
     _settings: ClassVar[tuple[str, ...]] = ("layer",)
+    _takes_objects: ClassVar[tuple[str, ...]] = ("layer",)
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -91,6 +92,7 @@ class Bidirectional(Layer):
 
     has_shape_rule: ClassVar[bool] = False
     _settings: ClassVar[tuple[str, ...]] = ("layer", "backward_layer", "merge_mode")
+    _takes_objects: ClassVar[tuple[str, ...]] = ("layer", "backward_layer")
 
     def __init__(
         self, layer: Any, merge_mode: str | None = "concat", weights: Any = None,

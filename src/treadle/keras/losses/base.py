@@ -66,7 +66,7 @@ class Loss:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Loss:
         """A loss from what `get_config` gave."""
-        return cls(**{key: serialization.deserialize_keras_object(v) for key, v in config.items()})
+        return cls(**serialization.arguments_from(cls, config))
 
 
 def same_rank(

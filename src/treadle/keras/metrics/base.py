@@ -20,6 +20,11 @@ from treadle.keras.variables import copied, owned
 class Metric:
     """Base of metrics: `update_state` adds a batch, `result` gives the value, `reset_state`
     starts anew. Calling the metric updates it and gives the result.
+
+    Args:
+        dtype: what it computes in; a policy, or its name. A string that comes first and is no such
+            name is the metric's: Keras 2 had the name first.
+        name: the metric's name; numbered by class when omitted.
     """
 
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
@@ -30,7 +35,9 @@ class Metric:
         metric._arguments = args, kwargs  # for `get_config`
         return metric
 
-    def __init__(self, name: str | None = None, dtype: Any = None) -> None:
+    def __init__(self, dtype: Any = None, name: Any = None) -> None:
+        if isinstance(dtype, str) and not dtype_policies.is_known(dtype):
+            dtype, name = name, dtype
         self.name = name or naming.unique_name(type(self).__name__)
         self._dtype = dtype_policies.computed_in(dtype)
         self._variables: list[td.Variable] = []
@@ -146,7 +153,7 @@ class Metric:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Metric:
         """A metric from what `get_config` gave."""
-        return cls(**{key: serialization.deserialize_keras_object(v) for key, v in config.items()})
+        return cls(**serialization.arguments_from(cls, config))
 
     def __reduce__(self) -> Any:
         """Pickled are the arguments and the state."""

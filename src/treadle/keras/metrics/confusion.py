@@ -93,7 +93,7 @@ class Confusion(Metric):
         self, thresholds: Sequence[float], counted: Sequence[str], name: str | None, dtype: Any,
         top_k: int | None = None, class_id: int | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(name, dtype)
+        super().__init__(dtype, name)
         self._kept_in = config.floatx()  # as in Keras, whichever the dtype
         self.thresholds, self.counted = [float(t) for t in thresholds], tuple(counted)
         self.top_k, self.class_id = top_k, class_id

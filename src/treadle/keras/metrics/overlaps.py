@@ -30,7 +30,7 @@ class IoU(Metric):
         dtype: Any = None, ignore_class: int | None = None, sparse_y_true: bool = True,
         sparse_y_pred: bool = True, axis: int = -1,
     ) -> None:  # fmt: skip
-        super().__init__(name, dtype or "int64")
+        super().__init__(dtype or "int64", name)
         if max(target_class_ids) >= num_classes:
             raise ValueError(
                 f"{type(self).__name__}: class {max(target_class_ids)} is not among the "

@@ -40,7 +40,7 @@ class Sum(Metric):
     """The (weighted) sum of all values."""
 
     def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
-        super().__init__(name, dtype)
+        super().__init__(dtype, name)
         self.total = self.add_variable(name="total", dtype=self.dtype)
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
@@ -55,7 +55,7 @@ class Mean(Metric):
     """The (weighted) mean of all values."""
 
     def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
-        super().__init__(name, dtype)
+        super().__init__(dtype, name)
         self.total = self.add_variable(name="total", dtype=self.dtype)
         self.count = self.add_variable(name="count", dtype=self.dtype)
 
@@ -107,7 +107,16 @@ def mean_of(
     """
     settings_of = {p.name: p for p in list(inspect.signature(fn).parameters.values())[2:]}
 
-    def init(self: Any, name: str | None = label, dtype: Any = None, **settings: Any) -> None:
+    def init(
+        self: Any, name: str | None = label, dtype: Any = None, *values: Any, **settings: Any
+    ) -> None:
+        if len(values) > len(settings_of):
+            raise TypeError(f"{class_name} got more than {len(settings_of) + 2} arguments")
+        by_place = dict(zip(settings_of, values, strict=False))
+        if by_place.keys() & settings.keys():
+            twice = ", ".join(sorted(by_place.keys() & settings.keys()))
+            raise TypeError(f"{class_name} got several values for: {twice}")
+        settings |= by_place
         unknown = [key for key in settings if key not in settings_of]
         if unknown:
             raise TypeError(f"{class_name} got unsupported arguments: {', '.join(unknown)}")
@@ -118,8 +127,7 @@ def mean_of(
         return {k: v for k, v in found.items() if k not in own or v != settings_of[k].default}
 
     first = list(inspect.signature(init).parameters.values())[:3]
-    further = [p.replace(kind=p.KEYWORD_ONLY) for p in settings_of.values()]
-    init.__signature__ = inspect.Signature([*first, *further])  # type: ignore[attr-defined]
+    init.__signature__ = inspect.Signature([*first, *settings_of.values()])  # type: ignore[attr-defined]
     # The module where the class gets its name, where pickle looks for it.
     module = sys._getframe(1).f_globals["__name__"]
     members = {
@@ -139,7 +147,7 @@ class MeanTensor(Metric):
     def __init__(
         self, name: str | None = "mean_tensor", dtype: Any = None, shape: Any = None
     ) -> None:
-        super().__init__(name, dtype)
+        super().__init__(dtype, name)
         self.shape = None if shape is None else tuple(shape)
         self._total: td.Variable | None = None
         self._count: td.Variable | None = None

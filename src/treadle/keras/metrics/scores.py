@@ -39,7 +39,7 @@ class FBetaScore(Metric):
         self, average: str | None = None, beta: float = 1.0, threshold: float | None = None,
         name: str | None = "fbeta_score", dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(name, dtype)
+        super().__init__(dtype, name)
         if average not in (None, "micro", "macro", "weighted"):
             raise ValueError(f"average must be None, micro, macro or weighted, not {average!r}")
         if not isinstance(beta, float) or beta <= 0.0:
@@ -126,7 +126,7 @@ class R2Score(Metric):
         self, class_aggregation: str | None = "uniform_average", num_regressors: int = 0,
         name: str | None = "r2_score", dtype: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(name, dtype)
+        super().__init__(dtype, name)
         self._kept_in = config.floatx()  # as in Keras, whichever the dtype
         if class_aggregation not in (None, "uniform_average", "variance_weighted_average"):
             raise ValueError(

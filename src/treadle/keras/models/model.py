@@ -290,11 +290,11 @@ class Model(Trainer, Layer):
                 return super().from_config(config)
             inputs, outputs = described.restore(config)
             # What the constructor of a program's class takes beside them.
-            further = {
-                name: serialization.deserialize_keras_object(value)
-                for name, value in config.items()
+            kept = {
+                name: value for name, value in config.items()
                 if name not in _OF_MODELS and serialization.takes(cls, name)
-            }
+            }  # fmt: skip
+            further = serialization.arguments_from(cls, kept)
             model = cls(inputs, outputs, name=config.get("name"), **further)
             return _frozen(model, config)
 

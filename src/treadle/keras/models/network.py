@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.keras import serialization
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.functions import Operation
 from treadle.keras.layers.inputs import InputLayer
@@ -270,8 +271,10 @@ class Function(Operation):
         return td.nest.map_structure(lambda x: tuple(x.shape), found)
 
 
+@serialization.register_keras_serializable("treadle", "Mask")
 class _Mask(Operation):
-    """The mask of a value."""
+    """The mask of a value, for programs that read it. It is known when the model runs, so files
+    name this class, which Keras does not know."""
 
     def call(self, x: Any) -> Any:
         return mask_of(x)

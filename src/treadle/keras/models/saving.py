@@ -168,7 +168,9 @@ def _save_older(model: Model, path: Path, include_optimizer: bool) -> None:
         atomic.write(path, [content.getvalue()], "model")
         return
     prefix = str(path).removesuffix(SUFFIX)
-    Checkpoint(model)._write(prefix, None, {_CONFIG: json.dumps(to_config(model))})
+    checkpoint = Checkpoint(model)
+    config = {_CONFIG: json.dumps(to_config(model))}
+    checkpoint._write(prefix, checkpoint._walk(), None, config)
 
 
 def _archived(model: Model) -> dict[str, bytes]:

@@ -289,6 +289,8 @@ class Trainer:
             loss = self._loss_of(x, y, pred, weight, True)
             scaled = self.optimizer.scale_loss(loss)
         variables = self.trainable_variables  # type: ignore[attr-defined]
+        if td.inside_function():  # once for each trace
+            _tell_what_stays(self)
         if variables:
             grads = tape.gradient(scaled, variables)
             self.optimizer.apply_gradients(zip(grads, variables, strict=True))
@@ -605,6 +607,19 @@ class Trainer:
 
 
 _STOPS = {"train": "stop_training", "test": "stop_evaluating", "predict": "stop_predicting"}
+
+
+def _tell_what_stays(model: Any) -> None:
+    """Warn of variables in attributes of layers that a program may mean to train."""
+    for layer in model._flatten_layers():
+        names = [repr(v.name) for v in layer._holdings.plain if v.trainable]
+        if names:
+            warnings.warn(
+                f'Layer "{layer.name}": fit does not change {", ".join(names)}: a td.Variable in '
+                "an attribute is no weight of a layer. Make it with add_weight or as a "
+                "keras.Variable",
+                stacklevel=2,
+            )
 
 
 def _as_result(leaf: Any) -> Any:

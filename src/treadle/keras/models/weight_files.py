@@ -194,9 +194,22 @@ def write(model: Model, file: Any, without: Iterable[Any] = ()) -> None:
         store = Store(group)
         if isinstance(value, Layer):
             value.save_own_variables(store)
+            if type(value).save_own_variables is Layer.save_own_variables:
+                _tell_what_is_left_out(value)
             continue
         for number, variable in enumerate(_variables(value, model)):
             store[str(number)] = variable.numpy()
+
+
+def _tell_what_is_left_out(layer: Layer) -> None:
+    names = ", ".join(repr(variable.name) for variable in layer._holdings.plain)
+    if names:
+        warnings.warn(
+            f'Layer "{layer.name}": the file has no {names}: a td.Variable in an attribute is no '
+            "weight of a layer. Make it with add_weight or as a keras.Variable, or save the model "
+            "with td.train.Checkpoint",
+            stacklevel=6,
+        )
 
 
 def read(

@@ -7,7 +7,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras.layers.symbolic import KerasTensor
-from treadle.keras.ops import activations, arrays, elementwise, products
+from treadle.keras.ops import activations, arrays, elementwise, products, reductions
 
 _BINARY: dict[str, Callable[..., Any]] = {
     "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply,
@@ -56,6 +56,8 @@ def add_operators() -> None:
     of objects, by which they are found in lists and dicts."""
     methods = {f"__{name}__": function for name, function in (_BINARY | _ONE_WAY | _UNARY).items()}
     methods |= {"reshape": arrays.reshape, "squeeze": arrays.squeeze}
+    # What masks of layers are made of.
+    methods |= {"_not_equal": elementwise.not_equal, "_any": reductions.any}
     for name, function in methods.items():
         setattr(KerasTensor, name, _method(function))
     for name, function in _BINARY.items():

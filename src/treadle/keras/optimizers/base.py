@@ -53,6 +53,8 @@ class Optimizer:
         name: the optimizer's name.
         lr: Keras 2's name of the learning rate.
 
+    Those after the rate are the last arguments of each optimizer, in this order.
+
     Subclasses say which slot variables a weight needs (`slots`) and how it changes (`update`).
     Those of programs may do as in Keras 3: make variables in `build` and define `update_step`.
     """
@@ -650,11 +652,8 @@ class Optimizer:
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Optimizer:
         """An optimizer from what `get_config` gave."""
-        found = {
-            key: serialization.deserialize_keras_object(v, custom_objects)
-            for key, v in config.items()
-        }
-        return cls(**found)
+        rate = ("learning_rate",)
+        return cls(**serialization.arguments_from(cls, config, rate, custom_objects))
 
 
 def _schedule(rate: Any) -> Callable[[Any], Any] | None:

@@ -33,12 +33,21 @@ class Muon(Optimizer):
     def __init__(
         self, learning_rate: Any = 0.001, adam_beta_1: float = 0.9, adam_beta_2: float = 0.999,
         adam_weight_decay: float | None = 0.004, epsilon: float = 1e-7,
-        weight_decay: float | None = 0.004, *, exclude_layers: Sequence[str] | None = None,
-        exclude_embeddings: bool = True, muon_a: float = 3.4445, muon_b: float = -4.775,
-        muon_c: float = 2.0315, adam_lr_ratio: float = 1, momentum: float = 0.95, ns_steps: int = 5,
-        nesterov: bool = True, rms_rate: float | None = 0.2, **kwargs: Any,
+        weight_decay: float | None = 0.004, clipnorm: float | None = None,
+        clipvalue: float | None = None, global_clipnorm: float | None = None,
+        use_ema: bool = False, ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None, loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None, name: str | None = None,
+        exclude_layers: Sequence[str] | None = None, exclude_embeddings: bool = True,
+        muon_a: float = 3.4445, muon_b: float = -4.775, muon_c: float = 2.0315,
+        adam_lr_ratio: float = 1, momentum: float = 0.95, ns_steps: int = 5, nesterov: bool = True,
+        rms_rate: float | None = 0.2, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(learning_rate, weight_decay=weight_decay, **kwargs)
+        super().__init__(
+            learning_rate, weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema,
+            ema_momentum, ema_overwrite_frequency, loss_scale_factor, gradient_accumulation_steps,
+            name, **kwargs,
+        )  # fmt: skip
         self.adam_beta_1, self.adam_beta_2, self.epsilon = adam_beta_1, adam_beta_2, epsilon
         self.adam_weight_decay = adam_weight_decay
         self.exclude_layers = list(exclude_layers or [])

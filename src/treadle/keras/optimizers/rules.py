@@ -26,12 +26,12 @@ class SGD(Optimizer):
 
     def __init__(
         self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False,
-        **kwargs: Any,
+        *general: Any, **kwargs: Any,
     ) -> None:  # fmt: skip
         if not 0.0 <= momentum <= 1.0:
             raise ValueError(f"SGD: momentum must be in [0, 1], got {momentum}")
         self.slots = ("momentum",) if momentum else ()
-        super().__init__(learning_rate, **kwargs)
+        super().__init__(learning_rate, *general, **kwargs)
         self.momentum, self.nesterov = momentum, nesterov
 
     def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
@@ -66,11 +66,12 @@ class Adam(Optimizer):
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
         amsgrad: bool = False,
+        *general: Any,
         **kwargs: Any,
     ) -> None:
         if amsgrad:
             self.slots = (*type(self).slots, "velocity_hat")
-        super().__init__(learning_rate, **kwargs)
+        super().__init__(learning_rate, *general, **kwargs)
         self.beta_1, self.beta_2, self.epsilon, self.amsgrad = beta_1, beta_2, epsilon, amsgrad
 
     def _groups(self) -> list[tuple[str, ...]]:
@@ -102,13 +103,17 @@ class AdamW(Adam):
     """Adam with decoupled weight decay."""
 
     def __init__(
-        self, learning_rate: Any = 0.001, weight_decay: float = 0.004, **kwargs: Any
-    ) -> None:
+        self, learning_rate: Any = 0.001, weight_decay: float = 0.004, beta_1: float = 0.9,
+        beta_2: float = 0.999, epsilon: float = 1e-7, amsgrad: bool = False, *general: Any,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
         if weight_decay is None:
             raise ValueError(
                 "Argument `weight_decay` must be a float. Received: weight_decay=None"
             )
-        super().__init__(learning_rate, weight_decay=weight_decay, **kwargs)
+        super().__init__(
+            learning_rate, beta_1, beta_2, epsilon, amsgrad, weight_decay, *general, **kwargs
+        )
 
 
 class RMSprop(Optimizer):
@@ -125,11 +130,12 @@ class RMSprop(Optimizer):
         momentum: float = 0.0,
         epsilon: float = 1e-7,
         centered: bool = False,
+        *general: Any,
         **kwargs: Any,
     ) -> None:
         momentum_slot = ("momentum",) if momentum > 0 else ()
         self.slots = ("velocity", *momentum_slot, *(("average_gradient",) if centered else ()))
-        super().__init__(learning_rate, **kwargs)
+        super().__init__(learning_rate, *general, **kwargs)
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
 
     def _groups(self) -> list[tuple[str, ...]]:
@@ -179,9 +185,10 @@ class Adagrad(Optimizer):
         learning_rate: Any = 0.001,
         initial_accumulator_value: float = 0.1,
         epsilon: float = 1e-7,
+        *general: Any,
         **kwargs: Any,
     ) -> None:
-        super().__init__(learning_rate, **kwargs)
+        super().__init__(learning_rate, *general, **kwargs)
         self.initial_accumulator_value, self.epsilon = initial_accumulator_value, epsilon
 
     def slot_start(self, name: str) -> float:
@@ -210,9 +217,10 @@ class Adadelta(Optimizer):
     slots: tuple[str, ...] = ("accumulated_grad", "accumulated_delta_var")
 
     def __init__(
-        self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: float = 1e-7, **kwargs: Any
-    ) -> None:
-        super().__init__(learning_rate, **kwargs)
+        self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: float = 1e-7, *general: Any,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(learning_rate, *general, **kwargs)
         self.rho, self.epsilon = rho, epsilon
 
     def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
@@ -241,9 +249,9 @@ class Adamax(Optimizer):
 
     def __init__(
         self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
-        epsilon: float = 1e-7, **kwargs: Any,
+        epsilon: float = 1e-7, *general: Any, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(learning_rate, **kwargs)
+        super().__init__(learning_rate, *general, **kwargs)
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
 
     def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
@@ -325,9 +333,9 @@ class Ftrl(Optimizer):
         self, learning_rate: Any = 0.001, learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1, l1_regularization_strength: float = 0.0,
         l2_regularization_strength: float = 0.0, l2_shrinkage_regularization_strength: float = 0.0,
-        beta: float = 0.0, **kwargs: Any,
+        beta: float = 0.0, *general: Any, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(learning_rate, **kwargs)
+        super().__init__(learning_rate, *general, **kwargs)
         least = {
             "initial_accumulator_value": initial_accumulator_value,
             "l1_regularization_strength": l1_regularization_strength,
@@ -381,9 +389,10 @@ class Lion(Optimizer):
     slots: tuple[str, ...] = ("momentum",)
 
     def __init__(
-        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.99, **kwargs: Any
-    ) -> None:
-        super().__init__(learning_rate, **kwargs)
+        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.99, *general: Any,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(learning_rate, *general, **kwargs)
         if not 0 < beta_1 <= 1:
             raise ValueError(f"Lion: beta_1 must be in (0, 1], got {beta_1}")
         self.beta_1, self.beta_2 = beta_1, beta_2
@@ -407,9 +416,9 @@ class Lamb(Adam):
 
     def __init__(
         self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
-        epsilon: float = 1e-7, **kwargs: Any,
+        epsilon: float = 1e-7, *general: Any, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(learning_rate, beta_1, beta_2, epsilon, **kwargs)
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, False, *general, **kwargs)
 
     def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
         first = 1.0 - td.pow(td.cast(self.beta_1, step.dtype), step)
@@ -445,9 +454,9 @@ class Adafactor(Optimizer):
     def __init__(
         self, learning_rate: Any = 0.001, beta_2_decay: float = -0.8, epsilon_1: float = 1e-30,
         epsilon_2: float = 1e-3, clip_threshold: float = 1.0, relative_step: bool = True,
-        **kwargs: Any,
+        *general: Any, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(learning_rate, **kwargs)
+        super().__init__(learning_rate, *general, **kwargs)
         self.beta_2_decay, self.epsilon_1, self.epsilon_2 = beta_2_decay, epsilon_1, epsilon_2
         self.clip_threshold, self.relative_step = clip_threshold, relative_step
 

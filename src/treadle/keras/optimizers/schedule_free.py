@@ -24,9 +24,9 @@ class ScheduleFreeAdamW(Optimizer):
 
     def __init__(
         self, learning_rate: Any = 0.0025, beta_1: float = 0.9, beta_2: float = 0.999,
-        epsilon: float = 1e-8, warmup_steps: int = 0, **kwargs: Any,
+        epsilon: float = 1e-8, warmup_steps: int = 0, *general: Any, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(learning_rate, **kwargs)
+        super().__init__(learning_rate, *general, **kwargs)
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
         self.warmup_steps = warmup_steps
 

@@ -24,6 +24,10 @@ _MARK = r"<value (\d+)(?::([^<>]*))?>"
 _RAISE, _PRINT = "raise", "print"
 
 
+class RaisesAlways(TypeError):
+    """A text of an exception needs a value of the run, and nothing decides whether it is raised."""
+
+
 class _Shown(local):
     """The values that texts have marks for.
 
@@ -60,10 +64,12 @@ def values_printed() -> list[Any]:
 def mark(value: Any, spec: str = "") -> str | None:
     """What stands for a value in a text; None outside of ``raise`` and ``print``."""
     if _shown.raised is None and _shown.printed is None:
-        return None
+        return None  # of `td.function`
     kind = _kind_of_statement(sys._getframe(1))
     values = {_RAISE: _shown.raised, _PRINT: _shown.printed}.get(kind or "")
     if values is None:
+        if kind == _RAISE and _shown.printed is not None:
+            raise RaisesAlways("a function raises an exception whatever its arguments are")
         return None
     values.append(value)
     return f"<value {len(values) - 1}{':' if spec else ''}{spec}>"

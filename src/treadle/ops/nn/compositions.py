@@ -43,7 +43,7 @@ from treadle.ops.indexing.gather import gather
 from treadle.ops.nn.activations import relu, softplus
 from treadle.ops.random.algorithms import check_algorithm
 from treadle.ops.random.distributions import random_dims, stateless_uniform, uniform
-from treadle.ops.reductions.reduction import reduce_mean, reduce_sum
+from treadle.ops.reductions.reduction import reduce_all, reduce_mean, reduce_sum
 from treadle.ops.shaping.creation import ones_like
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.padding import pad
@@ -415,7 +415,8 @@ def l2_normalize(
 
 @composed
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
-    """Whether each target is among the `k` highest predictions of its row, ties included.
+    """Whether each target is among the `k` highest predictions of its row, ties included. It is
+    not where one of these is not finite.
 
     Args:
         targets: [batch] class numbers; one that no class has is not among them.
@@ -434,7 +435,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     known = (t >= 0) & (t < classes)
     own = gather(p, where(known, t, 0)[:, None], axis=1, batch_dims=1)
     higher = reduce_sum(cast(p > own, dtypes.int32), -1)
-    inside: Tensor = known & (higher < k) & is_finite(own[:, 0])
+    inside: Tensor = known & (higher < k) & reduce_all(is_finite(p), -1)
     return inside
 
 

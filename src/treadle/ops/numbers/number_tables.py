@@ -266,7 +266,7 @@ def _staged_ufunc(ufunc: Any) -> Callable[..., Tensor]:
 
 def _shift(left: bool) -> Callable[..., Tensor]:
     """By a number of bits that is known: a product or quotient with a power of two. By another one:
-    all bits go where it is 64 or more, and Python refuses one below 0."""
+    all bits go to the right where it is 64 or more, and Python refuses one below 0."""
 
     def build(x: Any, by: Any) -> Tensor:
         value, count = _wide(x, by)
@@ -277,7 +277,11 @@ def _shift(left: bool) -> Callable[..., Tensor]:
         most = arithmetic.minimum(count, convert_to_tensor(63, dtypes.int64))
         if not left:
             return logic.right_shift(value, most)
-        return where(most == count, logic.left_shift(value, most), _cast(0, dtypes.int64))
+        found = where(most == count, logic.left_shift(value, most), _cast(0, dtypes.int64))
+        is_whole = comparison.equal(logic.right_shift(found, most), value)
+        text = "an int shifted to the left leaves the 64 bits that ints have in a program"
+        raise_unless(is_whole, Raised(OverflowError(text), []))
+        return found
 
     return build
 
@@ -361,7 +365,7 @@ _RECORDS = [
     Operation("conjugate", operator.methodcaller("conjugate"), lambda a: _complex("conj", a)),
 ]  # fmt: skip
 SELECT = next(r for r in _RECORDS if r.python is _chosen)
-SUM = _RECORDS[0]
+SUM, PRODUCT = _RECORDS[0], _RECORDS[2]
 REAL, IMAG, CONJUGATE = _RECORDS[-3:]
 
 

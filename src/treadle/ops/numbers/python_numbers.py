@@ -683,7 +683,9 @@ _UFUNCS: dict[Any, np.ufunc] = {
 }  # fmt: skip
 
 
-_REFUSING = frozenset({operator.truediv, operator.floordiv, operator.mod, operator.pow})
+_REFUSING = frozenset({
+    operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow
+})  # fmt: skip
 _number_checks: list[Callable[[Any, tuple[Any, ...]], None]] = []
 
 

@@ -180,7 +180,7 @@ def _invalid(text: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
 
 
-class AccidentalHits(NamedTuple):
+class ComputeAccidentalHits(NamedTuple):
     """Where a class that was drawn is a true one: the example, int32, the place among those that
     were drawn, int64, and the lowest float32 number, each [hits]."""
 
@@ -192,7 +192,7 @@ class AccidentalHits(NamedTuple):
 def compute_accidental_hits(
     true_classes: Any, sampled_candidates: Any, num_true: int, seed: int | None = None,
     name: str | None = None,
-) -> AccidentalHits:  # fmt: skip
+) -> ComputeAccidentalHits:  # fmt: skip
     """Where classes that were drawn are true ones of an example.
 
     Args:
@@ -200,9 +200,10 @@ def compute_accidental_hits(
         sampled_candidates: [num_sampled] int64.
     """
     labels = _labels(true_classes, num_true)
-    places = where(accidental(labels, convert_to_tensor(sampled_candidates)))
+    drawn = cast(convert_to_tensor(sampled_candidates), dtypes.int64)
+    places = where(accidental(labels, drawn))
     lowest = constant(np.finfo(np.float32).min, dtypes.float32)
-    return AccidentalHits(
+    return ComputeAccidentalHits(
         cast(places[:, 0], dtypes.int32), places[:, 2], fill(shape_of(places)[:1], lowest)
     )
 

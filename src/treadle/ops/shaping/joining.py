@@ -141,12 +141,17 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
         raise errors.InvalidArgumentError(
             None, None, f"concat: there are no tensors to join{at(user_origin())}"
         )
+    if len(tensors) == 1:  # of any rank, whatever the axis is
+        of_axis = convert_to_tensor(axis).shape
+        if of_axis.rank:
+            raise ValueError(f"Shape {of_axis} must have rank 0{at(user_origin())}")
+        return tensors[0]
     if tensors[0].ndim == 0:
         raise errors.InvalidArgumentError(
             None, None, f"concat: scalars have no axis to join; use stack{at(user_origin())}"
         )
     axis = normalize_axis(axis, tensors[0].ndim)
-    return tensors[0] if len(tensors) == 1 else run(CONCAT, *tensors, axis=axis)
+    return run(CONCAT, *tensors, axis=axis)  # type: ignore[no-any-return]
 
 
 # -- stack, unstack ------------------------------------------------------------------------------

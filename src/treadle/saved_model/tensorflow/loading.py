@@ -49,8 +49,8 @@ _CONTAINERS = {
 }  # fmt: skip
 
 
-def load(folder: Path, tags: set[str], options: LoadOptions) -> Any:
-    """The object that TensorFlow saved.
+def load(folder: Path, tags: set[str], options: LoadOptions) -> tuple[Any, dict[str, Any]]:
+    """The object that TensorFlow saved, and its functions by aliases.
 
     Args:
         tags: those of one of the graphs; all tags of the first one where there are none.
@@ -62,8 +62,9 @@ def load(folder: Path, tags: set[str], options: LoadOptions) -> Any:
     """
     graph = read_graph(folder, tags)
     if graph.HasField("object_graph_def"):
-        return _Objects(folder, graph, options).root()
-    return _OldGraph(folder, graph, options).root()
+        loader = _Objects(folder, graph, options)
+        return loader.root(), loader.functions_by_alias()
+    return _OldGraph(folder, graph, options).root(), {}
 
 
 def read_graph(folder: Path, tags: set[str]) -> Any:
@@ -144,6 +145,16 @@ class _Objects:
             {name: partial(self._alone, number) for name, number in named.items()}
         )
         return root
+
+    def functions_by_alias(self) -> dict[str, Any]:
+        """The functions by their aliases: those of which all traces have one."""
+        known = self._graph.meta_info_def.function_aliases
+        found = {}
+        for number, one in enumerate(self._messages):
+            names = list(one.function.concrete_functions)
+            if names and all(name in known for name in names):
+                found[known[names[0]]] = self._objects[number]
+        return found
 
     def _children(self, found: Any) -> dict[str, int]:
         children = {child.local_name: child.node_id for child in found.children}

@@ -61,9 +61,10 @@ class RandomFlip(_Random):
     }  # fmt: skip
 
     def __init__(
-        self, mode: str = "horizontal_and_vertical", seed: int | None = None, **kwargs: Any
-    ) -> None:
-        super().__init__(seed, **kwargs)
+        self, mode: str = "horizontal_and_vertical", seed: int | None = None,
+        data_format: str | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(seed, data_format=data_format, **kwargs)
         if mode not in self._modes:
             raise ValueError(f"RandomFlip: mode is one of {list(self._modes)}, got {mode!r}")
         self.mode = mode
@@ -108,9 +109,10 @@ class _Moving(_Random):
 
     def __init__(
         self, fill_mode: str = "reflect", interpolation: str = "bilinear",
-        seed: int | None = None, fill_value: float = 0.0, **kwargs: Any,
+        seed: int | None = None, fill_value: float = 0.0, data_format: str | None = None,
+        **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(seed, **kwargs)
+        super().__init__(seed, data_format=data_format, **kwargs)
         if fill_mode not in FILL_MODES or interpolation not in INTERPOLATIONS:
             raise ValueError(
                 f"{type(self).__name__}: fill_mode is one of {FILL_MODES} and interpolation one of "
@@ -345,9 +347,9 @@ class RandomCrop(_Random):
 
     def __init__(
         self, height: int, width: int, seed: int | None = None, data_format: str | None = None,
-        **kwargs: Any,
+        name: str | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(seed, data_format=data_format, **kwargs)
+        super().__init__(seed, data_format=data_format, name=name, **kwargs)
         self.height, self.width = height, width
 
     def _drawn(self, size: Size, draws: Draws) -> Any:

@@ -138,9 +138,10 @@ class Discretization(Layer):
 
     def __init__(
         self, bin_boundaries: Any = None, num_bins: int | None = None, epsilon: float = 0.01,
-        output_mode: str = "int", sparse: bool = False, **kwargs: Any,
+        output_mode: str = "int", sparse: bool = False, dtype: Any = None,
+        name: str | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(**kwargs)
+        super().__init__(dtype=dtype, name=name, **kwargs)
         check_sparse("Discretization", sparse, output_mode)
         if (bin_boundaries is None) == (num_bins is None):
             raise ValueError("Discretization: give bin_boundaries or num_bins")

@@ -372,13 +372,16 @@ class IntegerLookup(_Lookup):
     def __init__(
         self, max_tokens: int | None = None, num_oov_indices: int = 1, mask_token: Any = None,
         oov_token: Any = -1, vocabulary: Any = None, vocabulary_dtype: Any = "int64",
-        **kwargs: Any,
+        idf_weights: Any = None, invert: bool = False, output_mode: str = "int",
+        sparse: bool = False, pad_to_max_tokens: bool = False, oov_method: str = "floormod",
+        salt: Any = None, name: str | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         if td.as_dtype(vocabulary_dtype) != td.int64:
             raise ValueError(f"IntegerLookup: vocabulary_dtype is int64, not {vocabulary_dtype!r}")
         super().__init__(
-            max_tokens, num_oov_indices, mask_token, oov_token, vocabulary, **kwargs
-        )
+            max_tokens, num_oov_indices, mask_token, oov_token, vocabulary, idf_weights, invert,
+            output_mode, sparse, pad_to_max_tokens, oov_method, salt, name=name, **kwargs,
+        )  # fmt: skip
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"vocabulary_dtype": "int64"}
@@ -409,13 +412,16 @@ class StringLookup(_Lookup):
 
     def __init__(
         self, max_tokens: int | None = None, num_oov_indices: int = 1, mask_token: Any = None,
-        oov_token: Any = "[UNK]", vocabulary: Any = None, *, encoding: str = "utf-8",
+        oov_token: Any = "[UNK]", vocabulary: Any = None, idf_weights: Any = None,
+        invert: bool = False, output_mode: str = "int", pad_to_max_tokens: bool = False,
+        sparse: bool = False, encoding: str = "utf-8", name: str | None = None, salt: Any = None,
         **kwargs: Any,
     ) -> None:  # fmt: skip
         self.encoding = encoding
         super().__init__(
-            max_tokens, num_oov_indices, mask_token, oov_token, vocabulary, **kwargs
-        )
+            max_tokens, num_oov_indices, mask_token, oov_token, vocabulary, idf_weights, invert,
+            output_mode, sparse, pad_to_max_tokens, salt=salt, name=name, **kwargs,
+        )  # fmt: skip
 
     def _token(self, value: Any) -> bytes:
         return _as_bytes(value)
@@ -467,11 +473,11 @@ class TextVectorization(Layer):
         split: Any = "whitespace", ngrams: Any = None, output_mode: str = "int",
         output_sequence_length: int | None = None, pad_to_max_tokens: bool = False,
         vocabulary: Any = None, idf_weights: Any = None, sparse: bool = False,
-        ragged: bool = False, encoding: str = "utf-8", vocabulary_size: int | None = None,
-        **kwargs: Any,
+        ragged: bool = False, encoding: str = "utf-8", name: str | None = None, *,
+        vocabulary_size: int | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         kwargs.pop("has_input_vocabulary", None)
-        super().__init__(**kwargs)
+        super().__init__(name=name, **kwargs)
         if not callable(standardize) and standardize not in _STANDARDIZED:
             raise ValueError(
                 f"TextVectorization: standardize is one of {_STANDARDIZED} or a function, got "

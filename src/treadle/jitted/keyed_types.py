@@ -1,0 +1,105 @@
+"""``set``, ``frozenset``, ``dict`` and `collections.Counter` of what only the run knows."""
+
+from __future__ import annotations
+
+import collections
+import types
+from typing import Any
+
+from treadle.jitted import table_functions
+from treadle.jitted.arrays import Array, TracedSequence, is_traced
+from treadle.jitted.comprehensions import Selected, list_of, selected
+from treadle.jitted.iteration import as_counted
+from treadle.jitted.namespace import add_builtin, add_stand_in
+from treadle.jitted.tables import Table, set_of
+from treadle.jitted.written import traced
+
+
+class _SetType(type):
+    """``set`` and ``frozenset``: called with values of the run they make one of the graph."""
+
+    def __call__(cls, *iterable: Any) -> Any:
+        source = _listed(iterable[0]) if iterable else ()
+        kind: Any = frozenset if cls.__name__ == "frozenset" else set
+        return set_of(source) if is_traced(source) else kind(source)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        kind: Any = frozenset if cls.__name__ == "frozenset" else set
+        return isinstance(value, kind) or (isinstance(value, Table) and value.is_set)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(set, name)
+
+
+class _DictType(type):
+    """``dict``: called with pairs whose keys only the run knows it makes one of the graph."""
+
+    def __call__(cls, *pairs: Any, **entries: Any) -> Any:
+        if pairs and isinstance(pairs[0], Table):
+            return pairs[0].copy()
+        source = _listed(pairs[0]) if pairs and not isinstance(pairs[0], dict) else None
+        if source is not None and not entries and _have_traced_keys(source):
+            return traced(table_functions.dict_of, source, _first, _second, _always)
+        return dict(*pairs, **entries)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, dict) or (isinstance(value, Table) and not value.is_set)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(dict, name)
+
+    def __getitem__(cls, key: Any) -> Any:
+        return types.GenericAlias(dict, key)
+
+
+class _CounterType(type):
+    """``collections.Counter``, of what only the run knows."""
+
+    def __call__(cls, *iterable: Any, **counts: Any) -> Any:
+        source = _listed(iterable[0]) if iterable else None
+        if source is None or counts or isinstance(source, dict) or not is_traced(source):
+            return collections.Counter(*iterable, **counts)
+        made = traced(table_functions.counts_of, source)
+        if isinstance(made, Table):
+            made.default, made.is_counter = 0, True
+        return made
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, collections.Counter) or (
+            isinstance(value, Table) and value.is_counter
+        )
+
+
+def _listed(source: Any) -> Any:
+    """What an iterable gives, once: a list, or what the graph has by position."""
+    if isinstance(source, Selected):
+        return selected(source)
+    if isinstance(source, Array | TracedSequence | dict | str):
+        return source
+    counted = as_counted(source)
+    if counted is not None:
+        return list_of(counted)
+    return list(source)
+
+
+def _have_traced_keys(source: Any) -> bool:
+    if isinstance(source, TracedSequence):
+        return True
+    return isinstance(source, list) and any(is_traced(_first(pair)) for pair in source)
+
+
+def _first(pair: Any) -> Any:
+    return pair[0]
+
+
+def _second(pair: Any) -> Any:
+    return pair[1]
+
+
+def _always(pair: Any) -> bool:
+    return True
+
+
+for _name, _kind in (("set", _SetType), ("frozenset", _SetType), ("dict", _DictType)):
+    add_builtin(_name, type.__new__(_kind, _name, (), {}))
+add_stand_in(collections.Counter, type.__new__(_CounterType, "Counter", (), {}))
