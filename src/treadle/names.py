@@ -200,11 +200,6 @@ _INSTEAD = {
     "tensorrt": "Programs are compiled by treadle itself, for GPUs too",
     "dtensor": "Tensors are not split over devices: use td.distribute",
     "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",
-    **dict.fromkeys(
-        ("ragged.cross", "ragged.cross_hashed"),
-        "Use td.sparse.cross of sparse tensors, td.strings.join of the features and "
-        "td.strings.to_hash_bucket_fast, or td.keras.layers.HashedCrossing",
-    ),
 }
 
 

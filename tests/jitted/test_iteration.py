@@ -173,3 +173,16 @@ def test_assigned_globals_are_refused():
 
     with pytest.raises(TypeError, match=r"assigns the global variable 'X'(.|\n)*test_iteration.py"):
         td.jit(f)(X)
+
+
+def test_a_range_of_a_float_is_refused():
+    @td.jit
+    def added(n):
+        total = 0
+        for i in range(1, n):
+            total += i
+        return total
+
+    assert [added(n) for n in (5, 7)] == [10, 21]
+    with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
+        added(2.5)

@@ -190,3 +190,16 @@ def test_texts_that_are_made_before_they_are_raised() -> None:
     assert checked(np.ones(3)) == 3.0
     with pytest.raises(ValueError, match=r"^x\[1\] is -2.0$"):
         checked(np.array([1.0, -2.0]))
+
+
+def test_a_table_of_ints_takes_floats():
+    def filled(x):
+        n = len(x)
+        table = [[0] * n for _ in range(n)]
+        for i in range(1, n):
+            for j in range(1, n):
+                table[i][j] = table[i - 1][j] * 0.5 + x[i] * table[i][j - 1] + 1
+        return table[n - 1][n - 1]
+
+    x = np.linspace(0.0, 1.0, 20)
+    np.testing.assert_allclose(td.jit(filled)(x), filled(x), rtol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import heapq
 from collections import defaultdict
 from typing import Any
@@ -209,3 +210,32 @@ def test_rows_in_results():
         return found[1], found, len(found)
 
     assert td.jit(some)(X) == some(X)
+
+
+def test_copies():
+    def copied(x: Any) -> Any:
+        plain = [float(v) for v in x if v > 1]
+        rows: list[list[float]] = [[] for _ in range(5)]
+        for v in x:
+            rows[int(v)].append(float(v))
+        a, b, c, d = copy.copy(rows[1]), rows[1][:], list(rows[1]), copy.copy(plain)
+        a.append(9.0)
+        b.append(8.0)
+        c.append(7.0)
+        y = copy.copy(x)
+        y[0] = 77
+        return rows[1], a, b, c, copy.deepcopy(d), x[0] + y[0]
+
+    assert td.jit(copied)(X) == copied(X)
+
+
+def test_a_deep_copy_of_lists_in_a_list_is_refused():
+    @td.jit
+    def copied(x):
+        rows: list[list[int]] = [[] for _ in range(5)]
+        for v in x:
+            rows[v].append(1)
+        return copy.deepcopy(rows)
+
+    with pytest.raises(TypeError, match="one by one"):
+        copied(X)

@@ -239,3 +239,70 @@ def test_a_scalar_is_no_text():
 
     with pytest.raises(TypeError, match="written as text"):
         joined(np.array([1, 2, 3]))
+
+
+# -- lists of several lengths ----------------------------------------------------------------------
+
+
+def positions_of_a_sum(x: Any, total: int) -> Any:
+    seen: dict[Any, int] = {}
+    for i, v in enumerate(x):
+        if total - v in seen:
+            return [seen[total - v], i]
+        seen[v] = i
+    return []
+
+
+def one_or_three(x: Any, limit: int) -> Any:
+    if x[0] > limit:
+        found = [1, 2, 3]
+    else:
+        found = [int(x[1])]
+    return found, len(found), sum(found)
+
+
+@pytest.mark.parametrize("function", [positions_of_a_sum, one_or_three])
+def test_lists_of_several_lengths_after_a_branch(function):
+    jitted = td.jit(function)
+    for x, n in (([2, 7, 11, 15], 9), ([2, 7, 11, 15], 99), ([2, 7], 1)):
+        assert jitted(np.array(x), n) == function(np.array(x), n)
+
+
+def changed_by_the_name_of_both(x: Any) -> Any:
+    if x[0] > 2:
+        p = [1, 2]
+        r = p
+    else:
+        p = [3]
+        r = p
+    r.append(7)
+    return p, r
+
+
+def changed_before(x: Any) -> Any:
+    p, q = [1, 2, 3], [4]
+    r = p if x[0] > 2 else q
+    if x[0] > 2:
+        r = p
+    else:
+        r = q
+    p.append(5)
+    return len(r)
+
+
+def changed_by_one_name(x: Any) -> Any:
+    if x[0] > 2:
+        p = [1, 2]
+        r = p
+    else:
+        p, r = [3, 4], [5]
+    p.append(7)
+    return p, r
+
+
+@pytest.mark.parametrize(
+    "function", [changed_by_the_name_of_both, changed_before, changed_by_one_name]
+)
+def test_changes_of_such_lists_are_refused(function):
+    with pytest.raises(TypeError, match="several"):
+        td.jit(function)(np.array([2, 7]))

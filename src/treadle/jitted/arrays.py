@@ -146,6 +146,19 @@ class TracedSequence:
         """A list with the same elements."""
         raise NotImplementedError
 
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        """The elements are values, but for lists (`pools`)."""
+        holder = getattr(self, "values_", self)
+        if getattr(getattr(holder, "template", None), "pool", None) is not None:
+            raise NotStaged(
+                f"copy.deepcopy of a list or dict that has lists in it: copy them one by one, "
+                f"[row[:] for row in rows]{at(user_origin())}"
+            )
+        return self.copy()
+
     def own_copy(self) -> Any:
         """What a branch changes in place of it."""
         return self
@@ -418,6 +431,12 @@ class Array(Traced):
 
     def copy(self, order: str = "C") -> Array:
         return Array(Storage(identity(self.tensor)))
+
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return self.copy()
 
     def astype(self, dtype: Any, copy: bool = True, **options: Any) -> Array:
         wanted = dtypes.as_dtype(np.dtype(dtype))

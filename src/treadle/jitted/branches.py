@@ -7,6 +7,7 @@ The ``cond`` node gives all of these, merged.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
@@ -34,7 +35,9 @@ from treadle.jitted.chosen_texts import is_text, number_of, options_of, text_of
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
 from treadle.jitted.grown_lists import (
+    GrownList,
     Grows,
+    Template,
     grown_like,
     template_of,
 )
@@ -353,13 +356,47 @@ class Merge:
             return self.lists[id(a), id(b)]
         first, second = (s.items(v) for s, v in zip(self.sides, (a, b), strict=True))
         if not _are_items(first, second) or keys_of(first) != keys_of(second):
-            raise self.mismatch(a, b, "the structures differ")
+            grown = self.grown(a, b, first, second)
+            if grown is None:
+                raise self.mismatch(a, b, "the structures differ")
+            return grown
         found: list[tuple[Any, Made]] = []
         merged = _once(lambda out: _one_of(found, None if own is None else own(out), out))
         self.lists[id(a), id(b)] = merged
         is_known = [self.options(side, v, found, merged) for side, v in enumerate((a, b))]
         own = None if all(is_known) else self.contents(first, second)
         return merged
+
+    def grown(self, a: Any, b: Any, first: Any, second: Any) -> Made | None:
+        """A list that has another length after one branch than after the other, as one of the
+        graph: a copy, to be read. None where there is none."""
+        if type(first) is not list or type(second) is not list:
+            return None
+        contents = first, second
+        forms: list[Template] = []
+        try:
+            for side, content in zip(self.sides, contents, strict=True):
+                with recording(side.builder):
+                    forms += map(Template, content)
+        except NotStaged:
+            return None
+        template = functools.reduce(Template.joined, forms)
+        made = []
+        for side, content in zip(self.sides, contents, strict=True):
+            with recording(side.builder):
+                made.append(GrownList.of(content, template))
+        merged = self.structure(*made)
+        sources = [h for h in holders_in((a, b)) if id(h) in self.outside()]
+
+        def copied(out: list[Tensor]) -> Any:
+            found = merged(out)
+            others = [fresh[id(v)](out) for fresh, v in zip(self.fresh, (a, b), strict=True)
+                      if id(v) in fresh]  # fmt: skip
+            found.is_copy_of([*sources, *others])
+            return found
+
+        self.lists[id(a), id(b)] = made_once = _once(copied)
+        return made_once
 
     def options(self, side: int, value: Any, found: list[tuple[Any, Made]], merged: Made) -> bool:
         """Whether a list or dict of a branch is one from before the branches, or one that was

@@ -27,7 +27,7 @@ from treadle.jitted.arrays import (
     check_kept,
     unwrapped_bound,
 )
-from treadle.jitted.chosen_lists import ChosenItems
+from treadle.jitted.chosen_lists import ChosenItems, items_of, same_items
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, ListPart, form_of, joined
 from treadle.jitted.handed_out import handed_out, put_in, taken
@@ -182,9 +182,11 @@ class GrownList(TracedSequence):
         others: of an origin, lists that it may be in Python, and the parts that they had when a
             branch or loop made it one of them: a change of one would be missed by the others.
         missed: of an origin, says where such a change was.
+        copied: of an origin, lists of Python's that it may be, with their items: a copy, to be read
+            until one changes.
     """
 
-    __slots__ = ("_parts", "latest", "missed", "origin", "others", "template")
+    __slots__ = ("_parts", "copied", "latest", "missed", "origin", "others", "template")
 
     def __init__(
         self, template: Template, parts: Sequence[ListPart], origin: GrownList | None = None
@@ -193,10 +195,13 @@ class GrownList(TracedSequence):
         self.origin, self.latest = self if origin is None else origin, self
         self.others: list[tuple[GrownList, list[ListPart]]] = []
         self.missed = ""
+        self.copied: list[tuple[Any, list[Any]]] | None = None
 
     @property
     def parts(self) -> list[ListPart]:
         origin = self.origin
+        if not all(same_items(seen, items_of(held)) for held, seen in origin.copied or ()):
+            raise self._refused_copy()
         if origin.missed or any(o.latest._parts is not seen for o, seen in origin.others):
             raise NotStaged(
                 "A list that grows in a loop or branch is used after another one changed, which it "
@@ -206,9 +211,24 @@ class GrownList(TracedSequence):
 
     @parts.setter
     def parts(self, parts: list[ListPart]) -> None:
+        if self.origin.copied is not None:
+            raise self._refused_copy()
         self._parts = parts
         for other, _ in self.origin.others:
             other.missed = at(user_origin())
+
+    def is_copy_of(self, holders: Sequence[Any]) -> None:
+        """The list is a copy of one of some lists of Python's."""
+        self.origin = self.latest = self
+        own = [h for h in holders if isinstance(h, list | dict)]
+        self.copied = [(held, items_of(held)) for held in own]
+
+    def _refused_copy(self) -> NotStaged:
+        return NotStaged(
+            "A variable is one of several lists of several lengths, by a branch that depends on "
+            "array values, and it or one of them changes: give the variable a copy, list(x)"
+            f"{at(user_origin())}"
+        )
 
     def may_be(self, others: Sequence[GrownList]) -> None:
         """The list is one of some others in Python: reading it is right until one changes."""
@@ -403,9 +423,11 @@ def template_of(before: Any, after: Any) -> Template | None:
 
 
 def grown_like(value: Any, other: Any) -> Any:
-    """A list of Python's as one of the graph, where `other` is one."""
+    """A list of Python's as one of the graph, or as a row (`pools`), where `other` is one."""
     if type(value) is list and isinstance(other, GrownList):
         return GrownList.of(value, other.template)
+    if type(value) is list and _rows and isinstance(other, _rows[0].Row):
+        return other.pool.row_of(value)
     return value
 
 

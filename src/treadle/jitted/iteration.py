@@ -204,6 +204,12 @@ def range(*args: Any) -> Any:
     if not is_traced(args):
         return builtins.range(*args)
     bounds = [as_number(a) if isinstance(a, Traced) else a for a in args]
+    for bound in bounds:
+        kind = python_numbers.kind_of(bound)
+        if issubclass(kind, float | complex):
+            raise TypeError(
+                f"'{kind.__name__}' object cannot be interpreted as an integer{at(user_origin())}"
+            )
     start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     if type(step) is int and step == 1:
         length = stop - start if not (type(start) is int and start == 0) else stop

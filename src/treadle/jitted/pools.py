@@ -160,7 +160,7 @@ class Row(TracedSequence):
         return made
 
     def __getitem__(self, key: Any) -> Any:
-        return self.stacked()[key] if isinstance(key, slice) else self.at(key)
+        return GrownList.of_stacked(self.stacked()[key]) if isinstance(key, slice) else self.at(key)
 
     def __len__(self) -> int:
         raise ConcreteValueError(
@@ -250,9 +250,10 @@ class Row(TracedSequence):
 class _Elements(TracedSequence):
     """The elements that a row has when it is iterated."""
 
-    __slots__ = ("begin", "data", "size")
+    __slots__ = ("begin", "data", "row", "size")
 
     def __init__(self, row: Row) -> None:
+        self.row = row
         begins, sizes, _, self.data = row.pool.parts()
         self.begin, self.size = begins.at(row.number), sizes.at(row.number)
 
@@ -262,6 +263,12 @@ class _Elements(TracedSequence):
 
     def at(self, index: Any) -> Any:
         return self.data.at(self.begin + index)
+
+    def copy(self) -> Any:
+        return self.row.copy()
+
+    def array(self) -> Array:
+        return self.row.array()
 
 
 nest.register_node(

@@ -4,7 +4,7 @@ that only the run knows: they become arrays before the loop."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,24 @@ class NeedsRows(BecomesOther):
         self.value = Template(value)
         return self
 
+    def widen(self, value: Any) -> None:
+        """Called where the list that was made takes a number which it does not hold.
+
+        Raises:
+            WidensRows: it would hold it, made in another form.
+        """
+        try:
+            template = Template(value)
+        except NotStaged:
+            return
+        if type(value) not in _NUMBERS and any(f.kind == ARRAY for f in template.forms):
+            return
+        if self.value is not None:
+            template = template.joined(self.value)
+        problem = WidensRows(self.owner)
+        problem.value = template
+        raise problem
+
     def made(self) -> StackedList:
         found = stacked(self.owner, self.value)
         if found is None:
@@ -54,7 +72,22 @@ class NeedsRows(BecomesOther):
                 "A list has an item at a position that only the run knows, and its items are not "
                 f"all numbers, or lists of one length: use an array{at(user_origin())}"
             )
+        for part in _parts(found):
+            part.made_for = self
         return found
+
+
+class WidensRows(NeedsRows):
+    """A list that became arrays gets a number of another kind than it was made for."""
+
+
+def _parts(found: StackedList) -> Iterator[StackedList]:
+    yield found
+    if isinstance(found.element, StackedList):
+        yield from _parts(found.element)
+
+
+_NUMBERS = (bool, int, float, complex)
 
 
 def check_rows(values: Any) -> None:

@@ -48,16 +48,19 @@ class StackedList(TracedSequence):
         is_shared: whether it has, or is one of, lists of which one has two places (``[[0] * 3] *
             2``): each place has elements of its own here, so they are only read.
         origin: the list that it is, for the one that a variable is in an iteration of a loop.
+        made_for: why a list of Python's became this one (`rows.NeedsRows`); None for others.
     """
 
     __slots__ = (
-        "columns", "element", "forms", "is_part", "is_shared", "items", "origin", "scope",
+        "columns", "element", "forms", "is_part", "is_shared", "items", "made_for", "origin",
+        "scope",
     )  # fmt: skip
 
     def __init__(self, element: Any, forms: Sequence[Form], columns: Sequence[Array]) -> None:
         self.element, self.forms, self.columns = element, tuple(forms), list(columns)
         self.items: list[Any] | None = None  # once it is a list of Python's again
         self.is_part = self.is_shared = False
+        self.made_for: Any = None
         self.scope = scopes.innermost
         self.origin: StackedList = self
 
@@ -131,6 +134,8 @@ class StackedList(TracedSequence):
             for column, leaf in zip(self.columns, nest.flatten(value), strict=True):
                 column[unwrapped_bound(index)] = leaf
             return
+        if self.made_for is not None and self.items is None and not isinstance(index, slice):
+            self.made_for.widen(value)
         self.unstacked()[index] = value
 
     def _fits(self, value: Any) -> bool:
@@ -266,7 +271,7 @@ def _built(like: StackedList, columns: list[Any]) -> Any:
         return _rows(like.element, rows)
     made = StackedList(like.element, like.forms, columns)
     made.scope, made.origin, made.is_part = like.scope, like.origin, like.is_part
-    made.is_shared = like.is_shared
+    made.is_shared, made.made_for = like.is_shared, like.made_for
     return made
 
 

@@ -49,6 +49,7 @@ from treadle.jitted.left import (
 from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.pools import NeedsPool, needs_pool
+from treadle.jitted.rows import WidensRows
 from treadle.jitted.storage import scopes
 from treadle.jitted.tables import (
     Table,
@@ -291,14 +292,20 @@ def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
             owner = problem.owner
             if not any(is_it(a, owner) for a in args) or not is_outermost(owner):
                 raise
-            try:
-                check_names(args, owner)
-                made = problem.made()
-                with leaving(owner, made):
-                    return call(*(made if is_it(a, owner) else a for a in args), **options)
-            except (*UNSTAGED, UndefinedVariableError):
-                if not problem.may_stay or in_python.count != begun:
-                    raise
+            while True:
+                try:
+                    check_names(args, owner)
+                    made = problem.made()
+                    with leaving(owner, made):
+                        return call(*(made if is_it(a, owner) else a for a in args), **options)
+                except WidensRows as wider:
+                    if wider.owner is not owner or in_python.count != begun:
+                        raise
+                    problem = wider
+                except (*UNSTAGED, UndefinedVariableError):
+                    if not problem.may_stay or in_python.count != begun:
+                        raise
+                    break
             with keeping(owner):
                 return call(*args, **options)
         except ChangesLength as problem:
@@ -682,7 +689,8 @@ def _unless(stop: Tensor, loop: _Body, values: State, one: Any) -> State:
 def _check_owner(problem: Exception) -> None:
     """Raise a problem with a variable of this statement or one around, which has to be another list
     or dict before: iterations that Python runs first would change it."""
-    if isinstance(problem, BecomesOther) and not is_outermost(problem.owner):
+    inner = isinstance(problem, BecomesOther) and not is_outermost(problem.owner)
+    if inner or isinstance(problem, WidensRows):
         raise problem
 
 

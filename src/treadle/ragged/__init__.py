@@ -12,6 +12,7 @@ from treadle.ragged.creation import (
 from treadle.ragged.creation import (
     ragged_range as range,
 )
+from treadle.ragged.crossing import cross, cross_hashed
 from treadle.ragged.elementwise import (
     map_flat_values,
 )
@@ -31,6 +32,8 @@ __all__ = [
     "RaggedTensorSpec",
     "boolean_mask",
     "constant",
+    "cross",
+    "cross_hashed",
     "map_flat_values",
     "range",
     "row_splits_to_segment_ids",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def cross(inputs: Any, name: str | None = None, separator: Any = None) -> Sparse
     """
     given = "_X_" if separator is None else separator
     text = as_bytes("sparse.cross: separator", given)
-    return _crossed("sparse.cross", inputs, separator=text, key=0, buckets=0)
+    return SparseTensor(*crossed(_columns("sparse.cross", inputs), text))
 
 
 def cross_hashed(
@@ -66,18 +66,50 @@ def cross_hashed(
     Raises:
         TypeError, InvalidArgumentError: as for `cross`.
     """
-    key = _KEY if hash_key is None else integer("sparse.cross_hashed: hash_key", hash_key)
-    buckets = integer("sparse.cross_hashed: num_buckets", num_buckets)
-    return _crossed("sparse.cross_hashed", inputs, separator=None, key=key, buckets=buckets)
+    columns = _columns("sparse.cross_hashed", inputs)
+    return SparseTensor(*hashed_crosses("sparse.cross_hashed", columns, num_buckets, hash_key))
 
 
-def _crossed(what: str, inputs: Any, **attrs: Any) -> SparseTensor:
+# A column: the row of each value, the values, and the number of rows.
+Column: TypeAlias = "tuple[Tensor, Tensor, Tensor]"
+
+
+def crossed(
+    columns: Sequence[Column], separator: bytes | None, key: int = 0, buckets: int = 0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The places, values and shape of the crosses of columns: strings, or hashes without a
+    separator."""
+    found: tuple[Tensor, Tensor, Tensor] = run(
+        CROSS, *itertools.chain(*columns), separator=separator, key=key, buckets=buckets
+    )
+    return found
+
+
+def hashed_crosses(
+    what: str, columns: Sequence[Column], num_buckets: Any, hash_key: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The places, hashes and shape of the crosses of columns."""
+    key = _KEY if hash_key is None else integer(f"{what}: hash_key", hash_key)
+    return crossed(columns, None, key, integer(f"{what}: num_buckets", num_buckets))
+
+
+def column_of(what: str, x: Tensor | SparseTensor) -> Column:
+    """The column that a matrix is."""
+    return _of_sparse(what, x) if isinstance(x, SparseTensor) else _of_dense(what, x)
+
+
+def column_of_rows(what: str, rows: Tensor, values: Tensor, count: Any) -> Column:
+    """The column of values that are in some rows."""
+    return cast(rows, dtypes.int64), _texts_or_integers(what, values), cast(count, dtypes.int64)
+
+
+def _columns(what: str, inputs: Any) -> list[Column]:
     if not isinstance(inputs, list | tuple) or not inputs:
         raise TypeError(f"{what}: inputs must be a list of tensors{at(user_origin())}")
     given = [x if isinstance(x, SparseTensor) else convert_to_tensor(x) for x in inputs]
-    columns = [_of_sparse(what, x) for x in given if isinstance(x, SparseTensor)]
-    columns += [_of_dense(what, x) for x in given if not isinstance(x, SparseTensor)]
-    return SparseTensor(*run(CROSS, *itertools.chain(*columns), **attrs))
+    sparse = [x for x in given if isinstance(x, SparseTensor)]
+    dense = [x for x in given if not isinstance(x, SparseTensor)]
+    return [*(_of_sparse(what, x) for x in sparse), *(_of_dense(what, x) for x in dense)]
 
 
 def _of_sparse(what: str, x: SparseTensor) -> tuple[Tensor, Tensor, Tensor]:
