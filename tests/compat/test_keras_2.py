@@ -79,6 +79,39 @@ for wrong, words in (
     else:
         raise AssertionError(words)
 
+def batches():
+    while True:
+        yield a, y
+
+model.compile("sgd", "mse")
+assert len(model.fit_generator(batches(), 2, 2, 0, workers=1).history["loss"]) == 2
+assert isinstance(model.evaluate_generator(batches(), 1, workers=3), float)
+assert model.predict_generator(batches(), 2).shape == (6, 1)
+for fused, freedom in ((None, 1), (True, 1), (False, 0)):
+    norm = k.layers.BatchNormalization(momentum=0.5, fused=fused)
+    norm(image, training=True)
+    close(norm.moving_variance, 0.5 + 0.5 * image.var((0, 1, 2), ddof=freedom))
+
+# Losses that are functions, and tensors of a model: those see what the same call has drawn.
+class Penalized(k.layers.Layer):
+    def build(self, shape):
+        self.scale = self.add_weight("scale", shape=(2,), initializer="ones")
+        self.add_loss(lambda: tf.reduce_sum(self.scale))
+
+    def call(self, x):
+        return x * self.scale
+
+start = k.Input((2,))
+model = k.Sequential([start, Penalized()])
+assert [float(loss) for loss in model.losses] == [2.0]
+drawn = k.layers.Lambda(lambda t: t + tf.random.normal(tf.shape(t)))(start)
+model = k.Model(start, 2.0 * drawn)
+model.add_loss(tf.reduce_mean((2.0 * drawn - model.output) ** 2) + tf.reduce_mean(start) * 3.0)
+assert model(a).shape == (3, 2)
+close(model.losses, [3.0])
+assert start.ref() == start.ref() and len({start.ref(), drawn.ref()}) == 2
+assert k.backend.cast_to_floatx(k.Input((2,), dtype="int32")).dtype == tf.float32
+
 # Operators are TensorFlow's: NumPy's numbers take the dtype of the tensor.
 given, number, row = k.Input((3,)), np.sqrt(2.0), np.ones(3)
 values = np.array([[1.0, 2.0, 3.0]], "f")

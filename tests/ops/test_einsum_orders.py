@@ -74,3 +74,12 @@ def test_gradients_of_attention_scores_are_products_as_they_are() -> None:
             scores = np.einsum("bkhd,bqhd->bhqk", b, a)
             values.append((scores * np.sin(scores)).sum())
         np.testing.assert_allclose(grad.numpy()[at], (values[0] - values[1]) / step, rtol=1e-3)
+
+
+def test_arrays_take_the_dtype_of_the_first_tensor() -> None:
+    x, row = td.constant([1.0, 2.0, 3.0]), np.arange(3.0)
+    for found in (td.einsum("i,i->i", x, row), td.einsum("i,i->i", row, x)):
+        assert found.dtype == td.float32 and np.asarray(found).tolist() == [0.0, 2.0, 6.0]
+    assert td.einsum("i,i->", row, row).dtype == td.float64
+    with pytest.raises(td.errors.InvalidArgumentError, match="float32 and float64"):
+        td.einsum("i,i->i", x, td.constant(row))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import warnings
 from typing import Any
 
@@ -236,3 +238,24 @@ def test_gradients_of_numpy_on_variables() -> None:
         return tape.gradient(y, v)
 
     assert gradient().numpy().tolist() == [2.0, 12.0]
+
+
+@pytest.mark.parametrize("autograph", [True, False])
+def test_operators_that_python_applies_are_those_of_tensors(autograph: bool) -> None:
+    numbers, number = np.arange(3.0), np.float64(2.0)
+
+    def all_of_them(x: Any) -> list[Any]:
+        return [
+            number * x, operator.mul(number, x), operator.sub(numbers, x), sum([number, x]),
+            functools.reduce(operator.mul, [numbers, x, x]),
+        ]  # fmt: skip
+
+    def numpys(x: Any) -> Any:
+        return np.multiply(numbers, x)
+
+    x = td.constant([1.0, 2.0, 3.0])
+    of_tensors, at_once = td.function(all_of_them, autograph=autograph)(x), all_of_them(x)
+    for traced, eager in zip(of_tensors, at_once, strict=True):
+        assert traced.dtype == td.float32
+        np.testing.assert_allclose(traced, eager, rtol=1e-6)
+    assert td.function(numpys, autograph=autograph)(x).dtype == td.float64

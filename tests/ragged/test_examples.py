@@ -1,5 +1,7 @@
 """Features with any number of values, in examples: sparse and ragged tensors."""
 
+from typing import Any
+
 import pytest
 
 import treadle as td
@@ -52,3 +54,21 @@ def test_what_is_not_read():
         td.io.parse_example(EXAMPLES, {"a": feature})
     with pytest.raises(td.errors.InvalidArgumentError, match="Data types don't match"):
         td.io.parse_example(EXAMPLES, {"b": td.io.VarLenFeature(td.int64)})
+
+
+def test_strings_of_one_example_keep_their_zeros() -> None:
+    pixels = b"ab\0\0"
+    feature = td.train.Feature(bytes_list=td.train.BytesList(value=[pixels]))
+    example = td.train.Example(features=td.train.Features(feature={"image": feature}))
+    wanted = {
+        "image": td.io.FixedLenFeature([], td.string),
+        "none": td.io.FixedLenFeature([], td.string, b"x\0"),
+    }
+
+    def parse(record: Any) -> Any:
+        return td.io.parse_single_example(record, wanted)
+
+    record = example.SerializeToString()
+    for found in (parse(record), td.function(parse)(td.constant(record))):
+        assert found["image"].numpy() == pixels and found["none"].numpy() == b"x\0"
+        assert td.io.decode_raw(found["image"], td.uint8).shape == [4]

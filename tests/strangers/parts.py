@@ -164,7 +164,7 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
     main.__file__, sys.modules["__main__"], sys.argv = str(path), main, [str(path)]
     sys.path.insert(1, str(path.parent))
     warnings.simplefilter("ignore")
-    importlib.import_module("small_data").install(folder)
+    importlib.import_module("small_data").install(folder, path.read_text(errors="replace"))
     loops = importlib.import_module("short_loops")
     sys.path.remove(str(Path(__file__).parent))
     began = time.process_time()

@@ -92,7 +92,8 @@ def judged(found: dict[str, Any], there: dict[str, Any] | None) -> Outcome:
         refused = _errors(there)
         if found["limit"]:
             compared = {"treadle": progress(found), "tensorflow": progress(there)}
-        wrong = {i: error for i, error in wrong.items() if i not in refused}
+        untold = refused.keys() | (wrong.keys() - _reached(there) if there["limit"] else set())
+        wrong = {i: error for i, error in wrong.items() if i not in untold}
     stops_at = sorted({error.split("\n")[0][:120] for error in wrong.values()})
     missing = len(errors) - len(wrong)
     if wrong:
@@ -116,6 +117,11 @@ def progress(found: dict[str, Any]) -> dict[str, Any]:
 def _wrong(found: dict[str, Any]) -> dict[int | str, str]:
     """The errors that are not for want of data or packages."""
     return {i: error for i, error in _errors(found).items() if not NOT_HERE.match(error)}
+
+
+def _reached(found: dict[str, Any]) -> set[int | str]:
+    """The parts that a program came to, by their names or places: of others nothing is known."""
+    return {part.get("name", i) for i, part in enumerate(found["list"])}
 
 
 def _errors(found: dict[str, Any]) -> dict[int | str, str]:

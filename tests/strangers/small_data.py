@@ -17,16 +17,19 @@ WORDS = "the cat sat on a mat and then it went to see what was there and nobody 
 EPOCHS, BATCHES, ROWS = 2, 4, 1280  # how much of a training is run
 
 
-def install(folder: Path) -> None:
+def install(folder: Path, program: str = "") -> None:
     """Replace data sets, downloads and long training of the library that is imported as tensorflow.
 
     Args:
         folder: for files in place of downloads.
+        program: the text of what will run. Other libraries that it does not name are not imported.
     """
     import tensorflow as tf
 
     generator = np.random.default_rng(0)
     _datasets(tf, generator)
+    if "fetch_california_housing" in program:
+        _houses(generator)
     _training(tf)
     tf.keras.utils.get_file = lambda *args, **kwargs: stand_in(folder, *args, **kwargs)
     loader: Any = types.ModuleType("tensorflow_datasets")
@@ -73,6 +76,24 @@ def _datasets(tf: Any, generator: np.random.Generator) -> None:
     found.boston_housing.load_data = numbers
     index = {f"w{i}": i for i in range(1, 10_000)}
     found.imdb.get_word_index = found.reuters.get_word_index = lambda *args, **kwargs: index
+
+
+def _houses(generator: np.random.Generator) -> None:
+    """The table of houses of scikit-learn, which it downloads, where that is installed."""
+    try:
+        from sklearn import datasets, utils
+    except ImportError:
+        return
+    names = "MedInc HouseAge AveRooms AveBedrms Population AveOccup Latitude Longitude".split()
+    found = utils.Bunch(
+        data=generator.random((1280, 8)), target=generator.random(1280) * 5, feature_names=names,
+        target_names=["MedHouseVal"], DESCR="",
+    )  # fmt: skip
+
+    def fetch(*args: Any, return_X_y: bool = False, **kwargs: Any) -> Any:
+        return (found.data, found.target) if return_X_y else found
+
+    datasets.fetch_california_housing = fetch
 
 
 def _training(tf: Any) -> None:

@@ -224,6 +224,15 @@ def test_outcomes_are_put_into_the_results(tmp_path: Path) -> None:
         run.new_record(tmp_path / "mirrors", "owner/name:guide.ipynb", results["list"])
 
 
+def test_parts_that_tensorflow_did_not_come_to_do_not_count() -> None:
+    good, bad = {"seconds": 1.0}, {"seconds": 1.0, "error": "KeyError: 'lr'"}
+    here = {"parts": 3, "limit": False, "list": [good, bad, bad]}
+    there = {"parts": 3, "limit": True, "list": [good, good], "unfinished": 9.0, "printed": 0}
+    assert run.judged(here, there).stops_at == ["KeyError: 'lr'"]
+    there["list"] = [good]
+    assert run.judged(here, there).outcome == "cannot be told here"
+
+
 def test_outcomes_are_kept_of_a_run_that_is_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,10 @@ class StrategyExtended:
 
     parameter_devices = worker_devices
 
+    def _in_multi_worker_mode(self) -> bool:
+        """Whether there are several workers."""
+        return self._strategy._workers > 1
+
     @property
     def should_checkpoint(self) -> bool:
         """Whether this process writes checkpoints: the first worker."""

@@ -264,6 +264,8 @@ def cast_to_floatx(x: Any) -> Any:
     """A tensor or an array in the dtype that `floatx` says."""
     if isinstance(x, td.Tensor | td.Variable):
         return td.cast(x, floatx())
+    if is_keras_tensor(x):
+        return td.keras.ops.cast(x, floatx())
     return np.asarray(x, dtype=floatx())
 
 

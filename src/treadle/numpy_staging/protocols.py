@@ -138,7 +138,7 @@ def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
     from treadle.numpy_staging.staging import array_ufunc, is_operator
 
     frame = sys._getframe(1)
-    operator = is_operator(frame)
+    operator = is_operator(frame, ufunc)
     if operator and kwargs.get("out"):  # array += tensor
         in_place.note(inputs[0], frame)
     return array_ufunc(ufunc, method, inputs, kwargs, operator)
@@ -149,7 +149,7 @@ def _variable_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: 
     tape watches."""
     from treadle.numpy_staging.staging import any_watched, array_ufunc, is_operator, reflected
 
-    operator = is_operator(sys._getframe(1))
+    operator = is_operator(sys._getframe(1), ufunc)
     if context.recorder is not None or any_watched(inputs):
         return array_ufunc(ufunc, method, inputs, kwargs, operator)
     name = reflected(ufunc) if operator and method == "__call__" else None

@@ -40,6 +40,10 @@ REDUCTIONS: dict[Any, Callable[..., Any]] = {
 _IGNORED = frozenset({"order", "subok", "like", "device", "copy", "casting", "kind", "stable"})
 _REFUSED = frozenset({"out", "where", "initial"})
 _OPERATORS = frozenset(dis.opmap[name] for name in ("BINARY_OP", "COMPARE_OP") if name in dis.opmap)
+# What applies operators from within Python.
+_APPLYING = frozenset(
+    ("sum", "reduce", "accumulate", "operator", "mul", "sub", "truediv", "pow", "matmul", "iadd")
+)
 _REFLECTED = {
     np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__",
     np.true_divide: "__rtruediv__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
@@ -94,9 +98,17 @@ def reflected(ufunc: Any) -> str | None:
     return _REFLECTED.get(ufunc)
 
 
-def is_operator(frame: FrameType) -> bool:
-    """Whether the frame is about to apply an operator to an array, rather than to call NumPy."""
-    return frame.f_code.co_code[frame.f_lasti] in _OPERATORS
+def is_operator(frame: FrameType, ufunc: Any) -> bool:
+    """Whether the frame is about to apply an operator to an array, rather than to call NumPy.
+
+    `sum`, `reduce` and the functions of the module `operator` apply operators, too, and have no
+    frames of their own: who calls one of them, and never names the function of NumPy, does that.
+    """
+    code = frame.f_code
+    if code.co_code[frame.f_lasti] in _OPERATORS:
+        return True
+    names = {*code.co_names, *code.co_varnames, *code.co_freevars}
+    return not names.isdisjoint(_APPLYING) and ufunc.__name__ not in names
 
 
 def array_function(func: Any, args: Any, kwargs: Any) -> Any:

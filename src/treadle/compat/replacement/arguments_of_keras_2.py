@@ -161,6 +161,46 @@ def _attention(
 _call_attention = MultiHeadAttention.call
 
 
+_FIT_GENERATOR = (
+    "generator steps_per_epoch epochs verbose callbacks validation_data validation_steps "
+    "validation_freq class_weight max_queue_size workers use_multiprocessing shuffle initial_epoch"
+)
+# Methods that took generators, what does so now, and their arguments.
+_OF_GENERATORS = {
+    "fit_generator": ("fit", _FIT_GENERATOR),
+    "evaluate_generator": ("evaluate", f"generator steps callbacks {_SOURCES} verbose"),
+    "predict_generator": ("predict", f"generator steps callbacks {_SOURCES} verbose"),
+}
+
+
+def _of_generator(name: str, now: str, names: tuple[str, ...]) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = _given(method, names, args, kwargs)
+        given.setdefault("verbose", 1 if now == "fit" else 0)
+        return getattr(self, now)(given.pop("generator"), **given)
+
+    method.__name__, method.__doc__ = name, f"`{now}`, which takes generators, too."
+    return method
+
+
+def _with_kernels_of_keras_2(init: Callable[..., None]) -> Callable[..., None]:
+    """The constructor of `BatchNormalization`, which may be told how TensorFlow computes it."""
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        fused = kwargs.pop("fused", None)
+        for name in ("virtual_batch_size", "adjustment"):
+            if kwargs.pop(name, None) is not None:
+                raise NotImplementedError(
+                    f"BatchNormalization: {name} is not provided{at(user_origin())}"
+                )
+        init(self, *args, **kwargs)
+        if fused is False:
+            self.keeps_unbiased = False
+
+    return __init__
+
+
 def take_arguments_of_keras_2() -> None:
     """Let classes, methods of models and functions take them."""
     keras: Any = td.keras
@@ -169,6 +209,10 @@ def take_arguments_of_keras_2() -> None:
         kind.__init__ = in_order(kind.__init__, tuple(order.split()))
     for name, order in _METHODS.items():
         setattr(Model, name, _method(getattr(Model, name), tuple(order.split())))
+    for name, (now, order) in _OF_GENERATORS.items():
+        setattr(Model, name, _of_generator(name, now, tuple(order.split())))
+    normalization = keras.layers.BatchNormalization
+    normalization.__init__ = _with_kernels_of_keras_2(normalization.__init__)
     MultiHeadAttention.call = _attention  # type: ignore[method-assign,assignment]
     for path, order in _FUNCTIONS.items():
         function = functools.reduce(getattr, path.split("."), keras)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import treadle as td
 from treadle.core.refusals import Claimed
+from treadle.core.tensor import Reference
 from treadle.keras import naming, serialization
 from treadle.keras.layers import Layer
 from treadle.keras.layers.symbolic import KerasTensor
@@ -88,6 +89,7 @@ def _give_operators() -> None:
         setattr(KerasTensor, f"__{name}__", lambda x, y, of=function: of(x, y))
         if name not in ("lt", "le", "gt", "ge"):
             setattr(KerasTensor, f"__r{name}__", lambda x, y, of=function: of(y, x))
+    KerasTensor.ref = lambda self: Reference(self)  # type: ignore[attr-defined]
     # NumPy's arrays, and tensors, leave operators to what says that they are its own.
     KerasTensor.__array_ufunc__ = None  # type: ignore[attr-defined]
 

@@ -11,11 +11,14 @@ from treadle.compat.replacement.arguments_of_keras_2 import take_arguments_of_ke
 from treadle.compat.replacement.keras_functions import take_keras_tensors
 from treadle.compat.replacement.names_of_keras_2 import have_names_of_keras_2
 from treadle.core.context import naming
+from treadle.core.origin import at, user_origin
 from treadle.keras import variables
 from treadle.keras.layers import BatchNormalization, Layer
 from treadle.keras.layers.holdings import Holdings
+from treadle.keras.layers.symbolic import KerasTensor
 from treadle.keras.metrics import Metric
 from treadle.keras.models import Model, saving
+from treadle.keras.models.network import Network
 
 
 def _track_trackable(self: td.Module, trackable: Any, name: str, overwrite: bool = False) -> Any:
@@ -36,6 +39,61 @@ def _add_update(self: Layer, updates: Any) -> None:
 def _losses(self: Layer) -> list[td.Tensor]:
     """What `add_loss` was given during the last call, by this layer itself."""
     return self._call_losses
+
+
+def _add_loss(self: Layer, losses: Any, **kwargs: Any) -> None:
+    """Add to the loss of the current call: scalars, or functions of nothing that give one and are
+    called whenever `losses` is asked for."""
+    for loss in losses if isinstance(losses, list | tuple) else [losses]:
+        if isinstance(loss, KerasTensor):
+            _add_loss_of_model(self, loss)
+        elif callable(loss):
+            vars(self).setdefault("_loss_functions", []).append(loss)
+        else:
+            _add_loss_of_keras_3(self, loss)
+
+
+def _add_loss_of_model(self: Layer, loss: KerasTensor) -> None:
+    """Let a loss that was made of a model's tensors be computed with the outputs, in each call.
+
+    Raises:
+        ValueError: it is not a functional model.
+    """
+    network = getattr(self, "_network", None)
+    if network is None:
+        raise ValueError(
+            f"add_loss: {loss!r} has no value, and {type(self).__name__} {self.name!r} is no model "
+            f"that was made of inputs and outputs{at(user_origin())}"
+        )
+    losses = vars(self).setdefault("_symbolic_losses", [])
+    losses.append(loss)
+    vars(self)["_network_of_losses"] = Network(network.inputs, (network.outputs, list(losses)))
+
+
+def _call_of_model(self: Model, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+    """The outputs; the losses that `add_loss` was given as tensors of the model are noted."""
+    network = vars(self).get("_network_of_losses")
+    if network is None:
+        return _call_model(self, inputs, training, mask)
+    outputs, losses = network.run(inputs)
+    for loss in losses:
+        _add_loss_of_keras_3(self, loss)
+    return outputs
+
+
+_call_model = Model.call
+
+
+def _all_losses(self: Layer) -> list[td.Tensor]:
+    """Penalties of weights, what `add_loss` was given during the last call, and what its functions
+    give; inner layers too."""
+    own = [function() for function in vars(self).get("_loss_functions", ())]
+    found: list[td.Tensor] = _losses_of_keras_3(self) + own
+    return found
+
+
+_add_loss_of_keras_3 = Layer.add_loss
+_losses_of_keras_3: Any = Layer.losses.fget  # type: ignore[attr-defined]
 
 
 def _own_metrics(self: Layer) -> list[Any]:
@@ -193,6 +251,9 @@ def be_keras_2() -> None:
     Layer.__init__ = _init  # type: ignore[method-assign]
     Layer.__call__ = Layer._base_call = _call_in_scope  # type: ignore[method-assign]
     Layer.add_metric = _add_metric  # type: ignore[attr-defined]
+    Layer.add_loss = _add_loss  # type: ignore[assignment]
+    Model.call = _call_of_model  # type: ignore[method-assign]
+    Layer.losses = property(_all_losses)  # type: ignore[assignment]
     Metric.__call__ = _call_of_metric  # type: ignore[method-assign]
     Layer._metrics = property(_own_metrics)  # type: ignore[attr-defined]
     Layer._build_for = _build_eagerly  # type: ignore[method-assign]

@@ -13,7 +13,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.conversion import common_dtype, has_dtype
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.linalg.diagonals import diag_part
 from treadle.ops.linalg.matrices import matmul
@@ -41,9 +41,8 @@ def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None =
     Raises:
         InvalidArgumentError: the equation does not fit the inputs.
     """
-    tensors = list(map(convert_to_tensor, inputs))
-    for tensor in tensors[1:]:
-        common_dtype("einsum", tensors[0], tensor)
+    known = next((x for x in inputs if has_dtype(x)), inputs[0] if inputs else None)
+    tensors = [common_dtype("einsum", known, x)[1] for x in inputs]
     operands, result = _parse(equation, tensors)
     dims = _label_dims(tensors, operands)
     checked = [_checked(t, o, dims) for t, o in zip(tensors, operands, strict=True)]

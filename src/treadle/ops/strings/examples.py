@@ -415,7 +415,8 @@ def _column(values: list[Any], wanted: _Wanted, scalar: bool) -> NDArray:
     if wanted.many:
         parts = (max((len(v) // max(wanted.size, 1) for v in values), default=0),)
     array = _filled(values, wanted, (len(values), *parts, *wanted.dims))
-    return array[0] if scalar else array
+    # The first element of an array of strings is no array, and NumPy's strings end at zeros.
+    return array[0, ...] if scalar else array
 
 
 def _list_of(values: list[Any], wanted: _Wanted, scalar: bool) -> list[NDArray]:
@@ -473,7 +474,7 @@ def _parse(
         flat = [[x for step in row for x in step] for row in column]
         longest = (int(lengths.max(initial=0)),)
         array = _filled(flat, wanted, (len(flat), *longest, *wanted.dims))
-        results += [array[0], lengths[0]] if scalar else [array, lengths]
+        results += [array[0, ...], lengths[0]] if scalar else [array, lengths]
     return tuple(np.asarray(r) for r in results)
 
 
