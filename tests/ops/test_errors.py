@@ -46,7 +46,9 @@ CASES: dict[str, tuple[Any, Any, type[Exception], str]] = {
     "squeeze": (lambda x: td.squeeze(x, 0), F, Invalid, r"squeeze: dim 0 of \(2, 3\) is 2"),
     "concat": (lambda x: td.concat([x, x[:, :1]], 0), F, Invalid, "concat.*dim 1 differs: 3 and 1"),
     "concat_axis": (lambda x: td.concat([x, x], 5), F, Invalid, "axis 5 is out of range"),
-    "concat_scalars": (lambda x: td.concat([x[0, 0]], 0), F, Invalid, "concat.*stack"),
+    "concat_scalars": (
+        lambda x: td.concat([x[0, 0], x[0, 1]], 0), F, Invalid, "concat.*stack",
+    ),
     "concat_dtypes": (
         lambda x: td.concat([x, td.cast(x, td.int32)], 0), F, TypeError,
         "concat.*float32 and int32",

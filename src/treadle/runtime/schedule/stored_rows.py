@@ -113,15 +113,17 @@ def _joined(maker: Launch, user: Launch) -> tuple[Kernel, list[Operand]] | None:
     def renamed(
         kernel: Kernel, operands: Sequence[Operand], without: Buffer
     ) -> dict[Buffer, Buffer]:
+        """The buffers of the joined kernel; those that store rows keep their names."""
         names = {}
         for old, operand in zip(kernel.buffers, operands, strict=True):
             if old is not without:
-                new = Buffer(f"x{len(found)}", old.dtype, old.shape)
+                name = old.name if kernel is then else f"x{len(found)}"
+                new = Buffer(name, old.dtype, old.shape)
                 names[old] = found.setdefault(_key(old, operand), (new, operand))[0]
         return names
 
-    before = renamed(first, maker.operands, made.buffer)
     after = renamed(then, user.operands, rows)
+    before = renamed(first, maker.operands, made.buffer)
     axes = dict(zip(first.axes, then.axes, strict=True))
     value = Rewrite(lambda buffer, index: (before[buffer], index), axes)(made.value)
     rewrite = Rewrite(lambda buffer, index: (after.get(buffer, buffer), index))
