@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from treadle.core.caches import clears
+from treadle.core.living import Living
 from treadle.core.origin import LINE_MAPS
 
 _R = TypeVar("_R")
 _TWIN = "__treadle_twin__"
-_with_twins: weakref.WeakSet[types.FunctionType] = weakref.WeakSet()
+_with_twins: Living[types.FunctionType] = Living()
 _memories: list[weakref.WeakKeyDictionary[types.CodeType, Any]] = []
 
 
@@ -68,7 +69,7 @@ def _forget_file(filename: str) -> None:
 @clears
 def forget() -> None:
     """Forget all conversions; functions are converted again when they are traced again."""
-    for function in list(_with_twins):
+    for function in _with_twins:
         function.__dict__.pop(_TWIN, None)
     _with_twins.clear()
     for known in _memories:

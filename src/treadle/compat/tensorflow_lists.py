@@ -20,12 +20,18 @@ def _element(shape: Any, dtype: Any) -> Any:
     return td.TensorSpec(None if unknown else [None if d < 0 else d for d in dims], dtype)
 
 
-def _element_dims(shapes: Sequence[Any]) -> Any:
-    """The dims of a list's elements, where an operation is told them as a constant."""
-    dims = td.get_static_value(shapes[0]) if shapes else None
+def _element_dims(shape: Any) -> Any:
+    """The dims of a list's elements, where an operation is told them as a constant: as an input, or
+    as an attribute. None where it is not."""
+    dims = td.get_static_value(shape) if td.is_tensor(shape) else shape
     if dims is None or np.ndim(dims) == 0:
         return None
-    return tuple(ANY if d < 0 else int(d) for d in dims)
+    return tuple(ANY if d is None or d < 0 else int(d) for d in dims)
+
+
+def _input(inputs: Sequence[Any], number: int) -> Any:
+    """An input that only some versions of an operation have."""
+    return inputs[number] if len(inputs) > number else None
 
 
 @rule("TensorListReserve")
@@ -46,13 +52,13 @@ def _list_unstack(inputs: Sequence[Any], attrs: Attrs) -> Any:
 
 @rule("TensorListStack")
 def _list_stack(inputs: Sequence[Any], attrs: Attrs) -> Any:
-    return lists.list_stack(inputs[0], _element_dims(inputs[1:2]))
+    return lists.list_stack(inputs[0], _element_dims(_input(inputs, 1)))
 
 
 @rule("TensorListGetItem")
 def _list_get(inputs: Sequence[Any], attrs: Attrs) -> Any:
     items, index = inputs[:2]
-    return lists.list_get(items, index, _element_dims(inputs[2:3]))
+    return lists.list_get(items, index, _element_dims(_input(inputs, 2)))
 
 
 @rule("TensorListSetItem")
@@ -76,7 +82,7 @@ def _list_length(inputs: Sequence[Any], attrs: Attrs) -> Any:
 def _list_pop(inputs: Sequence[Any], attrs: Attrs) -> Any:
     items = inputs[0]
     last = lists.list_length(items) - 1
-    element = lists.list_get(items, last, _element_dims(inputs[1:2]))
+    element = lists.list_get(items, last, _element_dims(_input(inputs, 1)))
     return lists.list_truncate(items, last), element
 
 
@@ -84,23 +90,15 @@ def _list_pop(inputs: Sequence[Any], attrs: Attrs) -> Any:
 def _list_concat(inputs: Sequence[Any], attrs: Attrs) -> Any:
     """The shape of the elements is an input of the later version, of which only the first axis may
     differ from element to element."""
-    given = inputs[1:2] if len(inputs) > 1 else [attrs.get("element_shape")]
-    joined, lengths = lists.list_concat(inputs[0], None if given[0] is None else _joined(given[0]))
+    shape = attrs.get("element_shape") if len(inputs) == 1 else inputs[1]
+    joined, lengths = lists.list_concat(inputs[0], _element_dims(shape))
     return joined, td.cast(lengths, td.int64)
-
-
-def _joined(shape: Any) -> Any:
-    """The dims of elements that are joined along their first axis."""
-    dims = td.get_static_value(shape) if td.is_tensor(shape) else shape
-    if dims is None or np.ndim(dims) == 0:
-        return None
-    return tuple(ANY if d is None or d < 0 else int(d) for d in dims)
 
 
 @rule("TensorListGather")
 def _list_gather(inputs: Sequence[Any], attrs: Attrs) -> Any:
     items, indices = inputs[:2]
-    return td.gather(lists.list_stack(items, _element_dims(inputs[2:3])), indices)
+    return td.gather(lists.list_stack(items, _element_dims(_input(inputs, 2))), indices)
 
 
 @rule("TensorListScatter", "TensorListScatterV2")

@@ -62,8 +62,7 @@ def handed_out(element: Any) -> Any:
 
 def put_in(element: Any) -> None:
     """An element is added; notes the lists and dicts in it, too."""
-    if isinstance(element, list | dict | tuple):
-        handed_out(element)
+    handed_out(element)
 
 
 def taken(element: Any) -> Any:

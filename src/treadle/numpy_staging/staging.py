@@ -8,9 +8,10 @@ tensor's dtype rules.
 from __future__ import annotations
 
 import dis
+import functools
 from collections.abc import Callable
 from functools import partial
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -105,10 +106,14 @@ def is_operator(frame: FrameType, ufunc: Any) -> bool:
     frames of their own: who calls one of them, and never names the function of NumPy, does that.
     """
     code = frame.f_code
-    if code.co_code[frame.f_lasti] in _OPERATORS:
-        return True
+    return code.co_code[frame.f_lasti] in _OPERATORS or _applies(code, ufunc.__name__)
+
+
+@functools.lru_cache(maxsize=1024)
+def _applies(code: CodeType, name: str) -> bool:
+    """Whether code may have Python apply operators, and does not name a function of NumPy."""
     names = {*code.co_names, *code.co_varnames, *code.co_freevars}
-    return not names.isdisjoint(_APPLYING) and ufunc.__name__ not in names
+    return not names.isdisjoint(_APPLYING) and name not in names
 
 
 def array_function(func: Any, args: Any, kwargs: Any) -> Any:

@@ -18,6 +18,7 @@ from treadle.core.context import context, count_modes, naming, placed, recording
 from treadle.core.devices import Device
 from treadle.core.dtypes import DType
 from treadle.core.interrupts import during, is_mode
+from treadle.core.living import Living
 from treadle.core.nest import register_leaf
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
@@ -131,7 +132,7 @@ ASSIGN_OPEN = register(
 )  # fmt: skip
 
 
-_cells: weakref.WeakSet[Cell] = weakref.WeakSet()
+_cells: Living[Cell] = Living()
 
 
 def _after_fork() -> None:

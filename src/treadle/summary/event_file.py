@@ -8,7 +8,6 @@ import os
 import socket
 import time
 import warnings
-import weakref
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from treadle.core import errors, locks
 from treadle.core.context import recording, taping
 from treadle.core.dtypes import as_dtype
 from treadle.core.file_errors import file_error
+from treadle.core.living import Living
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import NDArray
 from treadle.io.records import pieces
@@ -172,12 +172,12 @@ def _parsed(kind: Any, text: NDArray) -> Any:
         ) from None  # fmt: skip
 
 
-_open: weakref.WeakSet[EventFile] = weakref.WeakSet()
+_open: Living[EventFile] = Living()
 
 
 @atexit.register
 def _close_all() -> None:
-    for file in list(_open):
+    for file in _open:
         try:
             file.close()
         except errors.OpError as error:  # the program has ended: a line, no traceback

@@ -16,6 +16,7 @@ from treadle.core.caches import clears
 from treadle.core.context import context, home, placed, placed_elsewhere, placing, watched
 from treadle.core.devices import HOST
 from treadle.core.interrupts import puts_modes_back
+from treadle.core.living import Living
 from treadle.core.origin import at, user_origin
 from treadle.core.refusals import Claimed, NotYetKnown
 from treadle.core.strategies import number_here
@@ -43,7 +44,7 @@ from treadle.tracing.static_values import ObjectKey
 from treadle.tracing.trace import Trace, trace
 from treadle.tracing.tracebacks import show_user_frames
 
-_functions: weakref.WeakSet[Function] = weakref.WeakSet()  # for clear_caches
+_functions: Living[Function] = Living()  # for clear_caches
 
 
 class Function:
@@ -601,7 +602,7 @@ class BoundFunction(Function):
 @clears
 def clear_all_traces() -> None:
     """Forget the traces of every function."""
-    for made in list(_functions):
+    for made in _functions:
         made.clear_traces()
 
 

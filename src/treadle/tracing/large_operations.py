@@ -47,9 +47,11 @@ MOST_ENTRIES = 4096  # that are kept: those made last
 
 
 class _WithinCall(threading.local):
-    """Attributes:
-    depth: how many calls around this one wait for programs of their own (`composed_calls`): no
-        thread compiles for their ops meanwhile.
+    """The calls around an operation that run op by op.
+
+    Attributes:
+        depth: how many of them wait for programs of their own (`composed_calls`): no thread
+            compiles for their ops meanwhile.
     """
 
     depth = 0

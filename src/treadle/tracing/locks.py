@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-import weakref
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from treadle.core.living import Living
+
 _guard = threading.Lock()  # protects _waiting
 _waiting: dict[int, TraceLock] = {}  # thread -> the lock that it waits for
-_all: weakref.WeakSet[TraceLock] = weakref.WeakSet()
+_all: Living[TraceLock] = Living()
 
 
 class TraceLock:
@@ -68,7 +69,7 @@ def _after_fork() -> None:
     global _guard
     _guard = threading.Lock()
     _waiting.clear()
-    for lock in list(_all):
+    for lock in _all:
         lock._fresh()
 
 

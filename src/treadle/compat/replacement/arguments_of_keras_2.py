@@ -74,7 +74,7 @@ def in_order(init: Callable[..., None], names: tuple[str, ...]) -> Callable[...,
     def ordered(self: Any, *args: Any, **kwargs: Any) -> None:
         given = dict(zip(names, args, strict=False))
         if len(args) > len(names) or given.keys() & kwargs.keys():
-            init(self, *args, **kwargs)  # it refuses them as Python does
+            init(self, *args, **kwargs)  # of this package itself, in Keras 3's order, or refused
         else:
             init(self, **given, **kwargs)
 

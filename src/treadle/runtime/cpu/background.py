@@ -10,11 +10,12 @@ import weakref
 from collections.abc import Callable
 
 from treadle.core import locks
+from treadle.core.living import Living
 from treadle.core.safe_thread import SafeThread
 
 Job = Callable[[], None]
 
-_all: weakref.WeakSet[Background] = weakref.WeakSet()
+_all: Living[Background] = Living()
 _SWITCH = 0.0002  # seconds: jobs are short stretches of Python around long calls without the GIL
 
 
@@ -102,7 +103,7 @@ class Background:
 
 def settle() -> None:
     """Drop all jobs that have not begun and wait for the others: what they read may change now."""
-    for background in list(_all):
+    for background in _all:
         background.drain()
 
 

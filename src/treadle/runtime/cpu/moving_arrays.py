@@ -18,7 +18,7 @@ from treadle.core.shapes import product
 from treadle.kernel.ir import Axis, Index, Kernel, Load, index_axes
 from treadle.kernel.rewrite import canonical
 from treadle.runtime.cpu.compiled_kernels import kernel_code
-from treadle.runtime.cpu.nest.shape import choose_shape, is_costly
+from treadle.runtime.cpu.nest.shape import choose_shape, operations_of
 from treadle.runtime.cpu.rows import memory
 from treadle.runtime.cpu.target import host
 from treadle.runtime.schedule.printer import all_steps
@@ -88,5 +88,5 @@ def _axes_of(index: Sequence[Index], parallel: Axis) -> frozenset[int]:
 
 def _cycles_of_a_line(kernel: Kernel, size: int, tuning: Tuning) -> int:
     """About how long a core computes on the elements of a cache line."""
-    operations = 1 + sum(map(is_costly, kernel.exprs))
-    return tuning.line // size * operations * tuning.meeting // tuning.task_elements
+    work = tuning.line // size * operations_of(kernel.exprs)
+    return work * tuning.meeting // tuning.task_elements

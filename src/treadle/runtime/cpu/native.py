@@ -13,6 +13,7 @@ import numpy as np
 
 from treadle.core import arrays as core_arrays
 from treadle.core import errors
+from treadle.core.living import Living
 from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.shapes import Dim, SymbolicDim, substitute
@@ -360,11 +361,11 @@ def _free_workspace(state: Any) -> None:
     kept_memory().drop(int(state.ctypes.data))
 
 
-_programs: weakref.WeakSet[NativeExecutable] = weakref.WeakSet()
+_programs: Living[NativeExecutable] = Living()
 
 
 @frees_idle_memory
 def _free_workspaces() -> None:
     """Free the workspaces of all programs that are not running."""
-    for program in list(_programs):
+    for program in _programs:
         _free_workspace(program._state)

@@ -7,8 +7,9 @@ where the steps between allow that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import TypeAlias
 
 from treadle.kernel.ir import Axis, Buffer, Expr, Kernel, Load, apply, postorder
@@ -33,6 +34,8 @@ from treadle.runtime.schedule.steps import (
 
 # A kernel that is not launched yet, and its operands.
 Pending: TypeAlias = tuple[Kernel, list[Operand]]
+# The buffers of a joined kernel and their operands, by what the arrays are.
+Shared: TypeAlias = dict[Hashable, tuple[Buffer, Operand]]
 
 _PLAIN = (
     Copy, Evaluate, Fetch, Guard, Launch, LibraryCall, LoadScalar, Measure, Note, SegmentedLaunch,
@@ -90,26 +93,39 @@ def _joined(step: Launch, kernel: Kernel, operands: Sequence[Operand]) -> Pendin
     stored = {_key(b, after[b]) for b in kernel.outputs}
     if stored & {_key(b, o) for b, o in before.items()}:
         return None
-    found: dict[Hashable, tuple[Buffer, Operand]] = {}
-
-    def renamed(given: dict[Buffer, Operand]) -> dict[Buffer, Buffer]:
-        names = {}
-        for old, operand in given.items():
-            new = Buffer(f"x{len(found)}", old.dtype, old.shape)
-            names[old] = found.setdefault(_key(old, operand), (new, operand))[0]
-        return names
-
+    found: Shared = {}
     axes = _axes(step.kernel, kernel)
-    first = Rewrite(_in(renamed(before)), axes)
-    then = Rewrite(_in(renamed(after)))
+    first = Rewrite(_in(shared_buffers(found, before)), axes)
+    then = Rewrite(_in(shared_buffers(found, after)))
     stores = [first.store(s) for s in step.kernel.stores]
     values = {s.buffer: s.value for s in stores}
     following = [then.store(s) for s in kernel.stores]
-    new = _with_values([s.value for s in following], values)
+    new = with_values([s.value for s in following], values)
     stores += [replace(s, value=v) for s, v in zip(following, new, strict=True)]
     every = dict.fromkeys([*kernel.axes, *axes.values()])
     buffers = tuple(b for b, _ in found.values())
     return Kernel(tuple(every), buffers, tuple(stores)), [o for _, o in found.values()]
+
+
+def shared_buffers(
+    found: Shared, given: Mapping[Buffer, Operand], keep: bool = False
+) -> dict[Buffer, Buffer]:
+    """The buffers of a joined kernel in place of those of one of its parts: one for each array,
+    whichever part has it.
+
+    Args:
+        found: the buffers so far, to which those are added that are new.
+        keep: whether new ones have their old names.
+    """
+    names = {}
+    for old, operand in given.items():
+        key = _key(old, operand)
+        if key not in found:
+            taken = {buffer.name for buffer, _ in found.values()}
+            free = (f"x{n}" for n in count(len(found)) if f"x{n}" not in taken)
+            found[key] = Buffer(old.name if keep else next(free), old.dtype, old.shape), operand
+        names[old] = found[key][0]
+    return names
 
 
 def _in(names: dict[Buffer, Buffer]) -> Callable[..., tuple[Buffer, object]]:
@@ -135,8 +151,9 @@ def _axes(first: Kernel, then: Kernel) -> dict[Axis, Axis]:
     return names
 
 
-def _with_values(roots: Sequence[Expr], values: dict[Buffer, Expr]) -> list[Expr]:
-    """Expressions with the values of buffers of rank 0 for their loads."""
+def with_values(roots: Sequence[Expr], values: Mapping[Buffer, Expr]) -> list[Expr]:
+    """Expressions with the values of buffers for their loads, each of the element that is
+    computed."""
     new: dict[Expr, Expr] = {}
     for expr in postorder(roots):
         made = rebuilt(expr, new.__getitem__)

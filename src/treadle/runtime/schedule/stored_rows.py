@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
-from treadle.kernel.ir import Affine, Buffer, Expr, Kernel, Load, Reduce, Scan, postorder
-from treadle.kernel.rewrite import Rewrite, rebuilt
+from treadle.kernel.ir import Affine, Kernel, Reduce, Scan, postorder
+from treadle.kernel.rewrite import Rewrite
 from treadle.runtime.fusion.kernels import with_extent
-from treadle.runtime.schedule.joining import is_plain
+from treadle.runtime.schedule.joining import Shared, is_plain, shared_buffers, with_values
 from treadle.runtime.schedule.steps import (
     Check,
     Launch,
@@ -108,42 +108,18 @@ def _joined(maker: Launch, user: Launch) -> tuple[Kernel, list[Operand]] | None:
         return None
     if any(isinstance(e, Reduce | Scan) for e in postorder([made.value])):
         return None
-    found: dict[Hashable, tuple[Buffer, Operand]] = {}
-
-    def renamed(
-        kernel: Kernel, operands: Sequence[Operand], without: Buffer
-    ) -> dict[Buffer, Buffer]:
-        """The buffers of the joined kernel; those that store rows keep their names."""
-        names = {}
-        for old, operand in zip(kernel.buffers, operands, strict=True):
-            if old is not without:
-                name = old.name if kernel is then else f"x{len(found)}"
-                new = Buffer(name, old.dtype, old.shape)
-                names[old] = found.setdefault(_key(old, operand), (new, operand))[0]
-        return names
-
-    after = renamed(then, user.operands, rows)
-    before = renamed(first, maker.operands, made.buffer)
+    found: Shared = {}
+    operands = dict(zip(then.buffers, user.operands, strict=True))
+    del operands[rows]
+    after = shared_buffers(found, operands, keep=True)
+    operands = dict(zip(first.buffers, maker.operands, strict=True))
+    del operands[made.buffer]
+    before = shared_buffers(found, operands)
     axes = dict(zip(first.axes, then.axes, strict=True))
     value = Rewrite(lambda buffer, index: (before[buffer], index), axes)(made.value)
     rewrite = Rewrite(lambda buffer, index: (after.get(buffer, buffer), index))
     store = rewrite.store(stored)
-    new = _with_value(store.value, rows, value)
+    (new,) = with_values([store.value], {rows: value})
     buffers = tuple(b for b, _ in found.values())
     kernel = Kernel(then.axes, buffers, (replace(store, value=new),))
     return kernel, [operand for _, operand in found.values()]
-
-
-def _with_value(expr: Expr, rows: Buffer, value: Expr) -> Expr:
-    """An expression with the value of an element for its load."""
-    new: dict[Expr, Expr] = {}
-    for part in postorder([expr]):
-        made = rebuilt(part, new.__getitem__)
-        new[part] = value if isinstance(made, Load) and made.buffer is rows else made
-    return new[expr]
-
-
-def _key(buffer: Buffer, operand: Operand) -> Hashable:
-    """Equal for two buffers that are the same array in the same dims."""
-    place = operand.place
-    return operand.value if place is None else memory(place), buffer.dtype, buffer.shape

@@ -9,11 +9,11 @@ results have memory that is kept (`cpu.kept_arrays`), and cost more than their o
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.caches import returns_memory
+from treadle.core.living import Living
 from treadle.core.switches import is_on
 from treadle.runtime.cpu.dispatch.layout import call_layout
 from treadle.runtime.cpu.kept_memory import default_budget
@@ -22,7 +22,7 @@ EACH = 2  # tensors that wait, for each result
 LARGEST = 64 << 10  # bytes of a result: what two spares of it may keep, whatever the caches
 SHARE = 8  # all plans together may keep this fraction of the budget
 
-_all: weakref.WeakSet[Spares] = weakref.WeakSet()
+_all: Living[Spares] = Living()
 
 
 class Spares:
@@ -54,7 +54,7 @@ def spares_for(sizes: Sequence[int]) -> Spares | None:
     """Room for results of these sizes; None where they are large or many wait already."""
     if not sizes or max(sizes) > LARGEST or not is_on("spares"):
         return None
-    waiting = sum(spares.bytes for spares in list(_all))
+    waiting = sum(spares.bytes for spares in _all)
     if waiting + EACH * sum(sizes) > default_budget() // SHARE:
         return None
     return Spares(sizes)
@@ -62,5 +62,5 @@ def spares_for(sizes: Sequence[int]) -> Spares | None:
 
 @returns_memory
 def _clear() -> None:
-    for spares in list(_all):
+    for spares in _all:
         spares.clear()

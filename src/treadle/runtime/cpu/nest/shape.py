@@ -428,11 +428,11 @@ def _grain(kernel: Kernel, exprs: Sequence[Expr], parallel: Axis | None, work: i
     if parallel is None:
         return 1
     others = product(a.extent for a in kernel.axes if a is not parallel)
-    per_unit = others * _operations(exprs)
+    per_unit = others * operations_of(exprs)
     return compound("max", compound("floordiv", work, compound("max", per_unit, 1)), 1)
 
 
-def _operations(exprs: Iterable[Expr]) -> int:
+def operations_of(exprs: Iterable[Expr]) -> int:
     """The work at a point of the axes: a costly function counts as much as all other operations
     together."""
     return 1 + sum(map(is_costly, exprs))
@@ -441,7 +441,7 @@ def _operations(exprs: Iterable[Expr]) -> int:
 def is_few(kernel: Kernel, points: int, tuning: Tuning) -> bool:
     """Whether so many points of the axes are not worth a second thread."""
     exprs = kernel.exprs
-    return points * _operations(exprs) < 2 * tuning.task_elements
+    return points * operations_of(exprs) < 2 * tuning.task_elements
 
 
 def is_costly(expr: Expr) -> bool:
