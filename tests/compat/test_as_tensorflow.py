@@ -280,7 +280,6 @@ assert naming.group(None, 1) == [] and hasattr(tf.tpu.experimental, "HardwareFea
 for call, name in [
     (tf.tpu.experimental.initialize_tpu_system, "tensorflow.tpu.experimental.initialize"),
     (naming.Table, "TPUEmbedding"),
-    (tf.CriticalSection, "threading.Lock"),
 ]:
     try:
         call()
