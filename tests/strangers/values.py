@@ -30,8 +30,10 @@ def install(tf: Any) -> None:
 
     def seed(shape: Any) -> list[int]:
         # Counted by shapes: the libraries' own draws between those of the program are others.
-        known = isinstance(shape, list | tuple) and all(isinstance(n, int) for n in shape)
-        key = tuple(shape) if known else (-1,)
+        try:
+            key = tuple(int(n) for n in shape)
+        except (TypeError, ValueError):  # a tensor of a graph, or a size that is open in one
+            key = (-1,)
         counted[key] += 1
         return [7 + sum(key), counted[key]]
 
