@@ -117,6 +117,6 @@ class CriticalSection:
 CRITICAL = register(
     Op(
         "critical", lambda *specs, **attrs: (), eager=lambda **attrs: (), effect="io",
-        tags=frozenset({"quiet"}), callback="a mark of programs that hold locks, which does nothing",
+        tags=frozenset({"quiet"}), callback="a mark of programs that hold locks",
     )
 )  # fmt: skip
