@@ -211,12 +211,30 @@ def _with_name_of_keras_2(variable: Any, path: str) -> Any:
     return variable
 
 
-def _init(self: Layer, *args: Any, dynamic: bool = False, **kwargs: Any) -> None:
-    """As of Keras 3. A layer that is `dynamic` is converted as others are."""
+def _init(
+    self: Layer, *args: Any, dynamic: bool = False, batch_input_shape: Any = None,
+    batch_size: int | None = None, **kwargs: Any,
+) -> None:  # fmt: skip
+    """As of Keras 3, with the batch that a Sequential's first layer may be told of. A layer that is
+    `dynamic` is converted as others are."""
+    if batch_input_shape is not None:
+        batch_size, *shape = batch_input_shape
+        kwargs["input_shape"] = tuple(shape)
     _init_of_keras_3(self, *args, **kwargs)
+    if batch_size is not None:
+        self._example_batch = batch_size
 
 
 _init_of_keras_3 = Layer.__init__
+
+
+def _has_rule(self: Layer) -> bool:
+    """Whether `compute_output_shape` speaks for the layer: Keras 2 calls layers of programs to find
+    out, which makes the weights of layers inside of them, and tells dtypes."""
+    return type(self).__module__.startswith("treadle.") and _has_rule_of_keras_3(self)
+
+
+_has_rule_of_keras_3 = Layer._has_rule
 
 
 def _build_eagerly(self: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -249,6 +267,7 @@ def be_keras_2() -> None:
     """Let layers take Keras 2's arguments and name their weights as that does, which libraries look
     them up by; let ``weight.value`` be a method, and files of weights be of Keras 2's kind."""
     Layer.__init__ = _init  # type: ignore[method-assign]
+    Layer._has_rule = _has_rule  # type: ignore[method-assign]
     Layer.__call__ = Layer._base_call = _call_in_scope  # type: ignore[method-assign]
     Layer.add_metric = _add_metric  # type: ignore[attr-defined]
     Layer.add_loss = _add_loss  # type: ignore[assignment]

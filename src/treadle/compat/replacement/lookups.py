@@ -100,8 +100,8 @@ class PrivateModule(ModuleType):
         self._inside = inside
 
     def __getattr__(self, name: str) -> Any:
-        if name == "__all__" and _exported(self._inside):
-            return _exported(self._inside)
+        if name == "__all__" and (exported := _exported(self._inside) or _of_1(self._inside)):
+            return exported
         if name.startswith("__"):
             raise AttributeError(name)
         found = _of_same_module(self._inside, name)
@@ -135,6 +135,23 @@ def _exported(inside: str) -> list[str]:
         return []
 
 
+def _of_1(inside: str) -> list[str]:
+    """What a module has for ``import *`` whose names are those of one of TensorFlow 1's."""
+    found: list[str] = []
+    for place in _places_of_1(inside):
+        module = _attribute(place)
+        found += getattr(module, "__all__", None) or dir(module)
+    return [name for name in found if not name.startswith("_")]
+
+
+def _places_of_1(inside: str) -> tuple[str, ...]:
+    return tuple(
+        f"treadle.compat.v1.{place}"
+        for start, place in _OF_TENSORFLOW_1.items()
+        if f"{inside}.".startswith(f"{start}.")
+    )
+
+
 def _submodule(name: str) -> ModuleType | None:
     try:
         return importlib.import_module(name)
@@ -143,11 +160,7 @@ def _submodule(name: str) -> ModuleType | None:
 
 
 def _public(name: str, inside: str) -> Any:
-    of_1 = tuple(
-        f"treadle.compat.v1.{place}"
-        for start, place in _OF_TENSORFLOW_1.items()
-        if f"{inside}.".startswith(f"{start}.")
-    )
+    of_1 = _places_of_1(inside)
     if name in _FUNCTIONS_OF_1 and inside.startswith("ops.") and inside.count(".") == 1:
         of_1 = tuple(f"treadle.compat.v1{module}" for module in (".nn", ".random", ""))
     for place in (*of_1, *_PLACES):

@@ -123,11 +123,12 @@ class Layer(td.Module):
     _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = frozenset({
         "_added_weights", "_held", "_trainable", "_name", "_penalties", "_call_losses",
         "_loss_layers",
-        "_example_shape", "_output_shape", "_nodes", "built", "_policy", "autocast",
+        "_example_batch", "_example_shape", "_output_shape", "_nodes", "built", "_policy", "autocast",
         "_arguments",
         "_build_shapes", "_parent_path", "_path", "_remat",
     })  # fmt: skip
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+    _example_batch: int | None = None  # how many examples there are, where it was said
     _build_shapes: Mapping[str, Any] = MappingProxyType({})  # what `build` was given, by name
     _remat: rematerialization.RematScope | None = None
 

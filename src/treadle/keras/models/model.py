@@ -495,7 +495,7 @@ class Sequential(Model):
             self._start = layer.output
             return
         if layer._example_shape is not None and self._start is None and not self._layers:
-            self._start = Input(layer._example_shape, dtype=layer.dtype)
+            self._start = Input(layer._example_shape, layer._example_batch, dtype=layer.dtype)
         elif self._start is None and not self._layers:
             self._start = _start_of(layer)
         self._layers.append(layer)
