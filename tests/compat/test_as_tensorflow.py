@@ -616,6 +616,30 @@ except ImportError:
     pass
 else:
     raise AssertionError("a layer that Keras does not have")
+from tensorflow.python.ops.rnn_cell import *
+
+assert LSTMCell is tf.compat.v1.nn.rnn_cell.LSTMCell
+
+
+class Inner(tf.keras.layers.Layer):
+    """Says its shape, but neither its dtype nor what the layer in it keeps."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.dense = tf.keras.layers.Dense(2)
+
+    def call(self, x):
+        return tf.cast(self.dense(x), tf.int64)
+
+    def compute_output_shape(self, shape):
+        return shape
+
+
+model = tf.keras.Sequential([Inner(batch_input_shape=(5, 2))])
+assert model.output.dtype == tf.int64 and tuple(model.input.shape) == (5, 2)
+assert len(model.get_weights()) == 2
+with tf.keras.backend.name_scope("SGD/gradients"):
+    assert tf.Variable(1.0, name="v").name == "SGD/gradients/v:0"
 print("all is as with Keras 2")
 '''
 

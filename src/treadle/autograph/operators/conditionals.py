@@ -153,7 +153,8 @@ class _Merge:
 
     def results(self) -> Any:
         a, b = self.then.result, self.otherwise.result
-        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+        # One variable that is a named tuple is no tuple of several variables.
+        if type(a) is type(b) is tuple and len(a) == len(b):
             parts = [self.value(x, y, i) for i, (x, y) in enumerate(zip(a, b, strict=True))]
             return lambda out: tuple(p(out) for p in parts)
         return self.value(a, b, 0)

@@ -284,6 +284,7 @@ def be_keras_2() -> None:
     take_keras_tensors()
     take_arguments_of_keras_2()
     BatchNormalization.keeps_unbiased = True
+    vars(td.keras.backend)["name_scope"] = td.name_scope  # whose names may have slashes
     # Where Keras 2 had its newer optimizers, which are those that Keras 3 has.
     vars(td.keras.optimizers)["experimental"] = td.keras.optimizers
     for name, kind in optimizers_of_keras_2.OWN.items():
