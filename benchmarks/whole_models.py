@@ -1,4 +1,4 @@
-"""`python -m benchmarks.whole_models`: whole Keras models, beside Keras on TensorFlow, JAX, PyTorch.
+"""`python -m benchmarks.whole_models`: whole Keras models, beside Keras on TensorFlow, JAX, Torch.
 
 Every model is one text that all libraries run: treadle's `keras`, and Keras 3 with each of its
 backends. A library has a new process and an empty compile cache for each model and round; it is
@@ -291,7 +291,7 @@ def main() -> None:
         rows[name] = row(found, errors)
         print(name)
         for library, figures in rows[name]["libraries"].items():
-            print(f"  {library:15}", {k: v for k, v in figures.items()}, flush=True)
+            print(f"  {library:15}", figures, flush=True)
         print("  treadle / best", rows[name]["treadle / best"], errors or "", flush=True)
         if options.out:
             report = {"what": " ".join(__doc__.split("\n\n", 1)[1].split()), "machine": machine()}
