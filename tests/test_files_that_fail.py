@@ -140,7 +140,7 @@ def test_writing_that_fails_loses_nothing(
         assert kind in errors, (name, kind, text)
         assert str(root / name) in text, (name, text)
     shutil.rmtree(root / "warm")
-    for file in set(files_below(root / "events")) - set(before):  # one that is new has what is whole
+    for file in set(files_below(root / "events")) - set(before):  # new: has what is whole
         assert len(list(td.compat.v1.train.summary_iterator(str(file)))) == 1
         file.unlink()
     after = {p: p.read_bytes() for p in files_below(root)}

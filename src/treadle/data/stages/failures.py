@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from treadle.core.errors import OpError
+import treadle as td
 from treadle.data.stages.stage import Stage, name_stage
 
 
@@ -62,7 +62,7 @@ def released(items: Iterable[Any], stage: Stage) -> Iterator[Any]:
 
     def raised(item: Any) -> Any:
         if type(item) is Failure:
-            if isinstance(item.error, OpError):
+            if isinstance(item.error, td.errors.OpError):
                 name_stage(item.error, stage)
             raise item.error
         return item
