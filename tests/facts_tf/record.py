@@ -30,7 +30,11 @@ def main(names: list[str]) -> None:
     from tests.facts_tf.calls import TABLES, facts_of
     from tests.facts_tf.names import names_of
     from tests.facts_tf.parameters import (
-        names_by_signature, names_of_1, names_of_keras, parameters_of, public_names,
+        names_by_signature,
+        names_of_1,
+        names_of_keras,
+        parameters_of,
+        public_names,
     )
     from tests.facts_tf.registry import GROUPS, programs, run
 

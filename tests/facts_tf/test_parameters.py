@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 import treadle as td
-import treadle.compat.v1  # noqa: F401
+import treadle.compat.v1
 from tests.facts_tf.comparison import deviating
 from tests.facts_tf.parameters import calls_refused, parameters_of, recorded_parameters
 

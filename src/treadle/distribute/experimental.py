@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from treadle.distribute import workers
+from treadle.distribute.cluster_resolver import ClusterResolver
 from treadle.distribute.options import (
     CommunicationImplementation,
     CommunicationOptions,
@@ -12,8 +14,6 @@ from treadle.distribute.strategy import (
     ParameterServerStrategy,
     TPUStrategy,
 )
-from treadle.distribute import workers
-from treadle.distribute.cluster_resolver import ClusterResolver
 from treadle.names import missing_in
 
 

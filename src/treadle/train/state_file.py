@@ -130,7 +130,8 @@ def update_checkpoint_state(
     lines += [
         f"all_model_checkpoint_paths: {_quoted(os.path.relpath(p, save_dir))}" for p in paths
     ]
-    lines += [f"all_model_checkpoint_timestamps: {t!r}" for t in all_model_checkpoint_timestamps or ()]
+    times = all_model_checkpoint_timestamps or ()
+    lines += [f"all_model_checkpoint_timestamps: {t!r}" for t in times]
     if last_preserved_timestamp is not None:
         lines.append(f"last_preserved_timestamp: {last_preserved_timestamp!r}")
     text = "".join(f"{line}\n" for line in lines)
