@@ -130,8 +130,7 @@ def resize_image_with_pad(
     image: Any, target_height: Any, target_width: Any, method: Any = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Any:  # fmt: skip
-    """Images resized in their ratio of height to width until they fit, with zeros around them,
-    sampled as TensorFlow 1 does (`resize_images`)."""
+    """`td.image.resize_with_pad`, sampled as TensorFlow 1 does (`resize_images`)."""
     method = getattr(method, "value", method)
     if method not in _METHODS:
         raise ValueError("Resize method is not implemented.")
