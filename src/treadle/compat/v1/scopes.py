@@ -424,7 +424,17 @@ def _unique(store: _Store, prefix: str, name: Any) -> str:
     return f"{name}_{number}"
 
 
-variable_op_scope = variable_scope
+def variable_op_scope(
+    values: Any, name_or_scope: Any, default_name: str | None = None, initializer: Any = None,
+    regularizer: Any = None, caching_device: Any = None, partitioner: Any = None,
+    custom_getter: Any = None, reuse: Any = None, dtype: Any = None, use_resource: Any = None,
+    constraint: Any = None,
+) -> variable_scope:  # fmt: skip
+    """`variable_scope`, whose values come first."""
+    return variable_scope(
+        name_or_scope, default_name, values, initializer, regularizer, caching_device, partitioner,
+        custom_getter, reuse, dtype, use_resource, constraint,
+    )  # fmt: skip
 
 
 class make_template:

@@ -657,9 +657,9 @@ class Layer(td.Module):
         stated = own or kind.compute_output_shape is not Layer.compute_output_shape
         return kind.has_shape_rule and stated
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """The mask of the results; that of the first argument unless a layer says otherwise."""
-        return mask
+        return previous_mask
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if symbolic.among(args, kwargs):
@@ -886,9 +886,11 @@ class Layer(td.Module):
         return [name for name in names if name not in self._no_settings]
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Layer:
-        """A layer from what `get_config` gave."""
-        given = serialization.arguments_from(cls, config, ("dtype", *cls._takes_objects))
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Layer:
+        """A layer from what `get_config` gave; `custom_objects` are classes of programs by their
+        names."""
+        objects = ("dtype", *cls._takes_objects)
+        given = serialization.arguments_from(cls, config, objects, custom_objects)
         policy = given.get("dtype")
         if type(policy) is dtype_policies.DTypePolicy:
             given["dtype"] = policy.name  # classes of programs may know names only
