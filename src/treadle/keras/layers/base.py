@@ -123,8 +123,8 @@ class Layer(td.Module):
     _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = frozenset({
         "_added_weights", "_held", "_trainable", "_name", "_penalties", "_call_losses",
         "_loss_layers",
-        "_example_batch", "_example_shape", "_output_shape", "_nodes", "built", "_policy", "autocast",
-        "_arguments",
+        "_example_batch", "_example_shape", "_output_shape", "_nodes", "built", "_policy",
+        "autocast", "_arguments",
         "_build_shapes", "_parent_path", "_path", "_remat",
     })  # fmt: skip
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
