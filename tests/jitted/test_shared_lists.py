@@ -232,6 +232,30 @@ def test_changes_of_a_list_at_two_places_in_a_loop_are_refused():
         changed(np.arange(40) % 2)
 
 
+def test_a_list_that_is_two_arguments_changes_as_one():
+    def moved(a: Any, b: Any, d: Any) -> Any:
+        a.append(a[0])
+        b[0] = len(a)
+        d["of"][0] += 1
+        return b, len(a)
+
+    found = []
+    for function in (moved, td.jit(moved)):
+        for shares in (True, False, True):
+            x, y = [5, 6], [7, 8]
+            arguments = (x, x, {"of": x}) if shares else (x, y, {"of": [1]})
+            found.append((function(*arguments), arguments))
+    assert found[:3] == found[3:]
+
+    @td.function
+    def inside(v):
+        x = [v, v]
+        return td.jit(moved)(x, x, {"of": [1]})
+
+    with pytest.raises(TypeError, match="at two places"):
+        inside(td.constant(3))
+
+
 def test_a_scalar_is_no_text():
     @td.jit
     def joined(x):

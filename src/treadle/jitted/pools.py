@@ -122,7 +122,7 @@ class Pool:
 
 
 def _ints(storage: Storage) -> GrownList:
-    return GrownList(Template(0), [ListPart(storage.tensor)])
+    return GrownList(Template.of_positions(), [ListPart(storage.tensor)])
 
 
 class Row(TracedSequence):
