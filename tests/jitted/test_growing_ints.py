@@ -122,7 +122,8 @@ def in_an_inner_loop(n: int) -> int:
 @pytest.mark.parametrize(
     ("function", "most"),
     [
-        (numbers_of_trees, 35), (binomial, 66), (in_an_inner_loop, 39), (remembered, 92), (ways, 61),
+        (numbers_of_trees, 35), (binomial, 66), (in_an_inner_loop, 39), (remembered, 92),
+        (ways, 61),
     ],
 )  # fmt: skip
 def test_a_list_or_an_inner_loop_through_which_ints_multiply(function, most):

@@ -186,7 +186,7 @@ def _add(region: Region, like: Node | None, name: str, *inputs: Value, **attrs: 
 
 
 def exact_result(node: Node) -> Value:
-    """A bool that tells whether the result of an addition, a subtraction or a product of ints is the
+    """A bool that tells whether the result of an addition, subtraction or product of ints is the
     true one; of arrays, whether all numbers are. It is computed at the end of the node's region."""
     found = _Check(node).is_exact()
     return found if found.spec.rank == 0 else _add(_region_of(node), node, "reduce_all", found)

@@ -67,9 +67,10 @@ def check_growth(graph: Graph) -> None:
             continue
         for value in group:
             node = value.node
-            if node is not None and node.op.name in ("add", "subtract", "multiply"):
-                if multiplies(node, node.inputs, [v in own for v in node.inputs]):
-                    _check(node)
+            if node is None or node.op.name not in ("add", "subtract", "multiply"):
+                continue
+            if multiplies(node, node.inputs, [v in own for v in node.inputs]):
+                _check(node)
 
 
 def _is_long(group: Sequence[Value]) -> bool:

@@ -31,7 +31,7 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.becoming import BecomesOther, keeping
 from treadle.jitted.branches import branch, raise_in_branch
-from treadle.jitted.chosen_lists import ChosenItems, alone, holders_in
+from treadle.jitted.chosen_lists import ChosenItems, alone, holders_in, is_chosen
 from treadle.jitted.chosen_texts import ChosenText
 from treadle.jitted.effects import ChangesOutside, found_by_name, left_alone
 from treadle.jitted.errors import ChangesLength, NotStaged
@@ -50,6 +50,7 @@ from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.pools import NeedsPool, needs_pool
 from treadle.jitted.rows import WidensRows
+from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
 from treadle.jitted.tables import (
     Table,
@@ -223,6 +224,26 @@ def in_(item: Any, container: Any) -> Any:
     if isinstance(container, list | tuple | range) and is_traced([item, *container]):
         return or_(lambda: False, *(_equal_to(item, e) for e in container))
     return item in container
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """``a is b``, of which both may have become one list or dict of the graph.
+
+    Raises:
+        NotStaged: only the run knows.
+    """
+    if a is b:
+        return True
+    a, b = current(a), current(b)
+    origin = origin_of(a)
+    if is_chosen(a) or is_chosen(b) or (isinstance(origin, GrownList) and origin.others):
+        raise NotStaged(
+            "A variable is one of several lists, by a branch or loop that depends on array values, "
+            f"and is asked which one it is{at(user_origin())}"
+        )
+    if isinstance(a, StackedList) and isinstance(b, StackedList):
+        return a.origin is b.origin
+    return a is b or (origin is not None and origin is origin_of(b))
 
 
 def is_truth(value: Any, truth: bool) -> Any:
