@@ -67,11 +67,14 @@ class left_alone:
             raise ChangesOutside(self._what, changed, self._attributes)
 
 
-def found_by_name(*functions: Any) -> list[Any]:
-    """The containers that functions find by name."""
+def found_by_name(*values: Any) -> list[Any]:
+    """The containers that functions find by name, and those in attributes of other values."""
     search = _Search()
-    for function in functions:
-        search.function(function)
+    for value in values:
+        if isinstance(value, types.FunctionType):
+            search.function(value)
+        else:
+            search.value(value, 1)
     return list(search.found.values())
 
 

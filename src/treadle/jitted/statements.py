@@ -48,7 +48,7 @@ from treadle.jitted.left import (
 )
 from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
-from treadle.jitted.pools import NeedsPool, needs_pool
+from treadle.jitted.pools import NeedsPool, NeedsRow, needs_pool
 from treadle.jitted.rows import WidensRows
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
@@ -309,6 +309,11 @@ def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
                 result = statement(*args, **options)
             follow(_several(result))
             return result
+        except NeedsRow as problem:
+            if scopes.open or in_python.count != begun or not _finds(args, problem.owner):
+                raise
+            with leaving(problem.owner, problem.made()):
+                return call(*args, **options)
         except BecomesOther as problem:
             owner = problem.owner
             if not any(is_it(a, owner) for a in args) or not is_outermost(owner):
@@ -341,6 +346,11 @@ def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _finds(args: Sequence[Any], owner: list[Any]) -> bool:
+    """Whether a statement, with these arguments, finds a list by name that was there before it."""
+    return any(found is owner for found in found_by_name(*args))
+
+
 # -- branches ------------------------------------------------------------------------------------
 
 
@@ -362,7 +372,7 @@ def if_stmt(
             for holder in state:
                 if type(holder) is list and any(v is owner for v in holder) and needs_pool(holder):
                     raise NeedsPool(holder) from None
-            raise
+            raise NeedsRow(owner, template, str(problem)) from None
     check_names(state, owner)
     grown = GrownList.of(owner, template)
     changed = tuple(grown if value is owner else value for value in state)
@@ -465,6 +475,7 @@ class _Body:
         self.places = [p for p in places if p is not None]
         self.count = code.co_argcount - skip
         self.depth, self.rebound = len(scopes.open), set[int]()
+        self.holders: State = ()  # lists that the body may change, which it finds by name
 
     def begin(self, state: State) -> State:
         self.begun = state
@@ -472,9 +483,12 @@ class _Body:
 
     def step(self, state: State, *item: Any) -> State:
         self.set_places(state)
-        result = self.body(*item, *state[: self.count])
+        is_traced = len(scopes.open) > self.depth
+        # Of each trace it is known before the loop writes its arrays, which nothing takes back.
+        with left_alone(self.body, self.holders) if is_traced else contextlib.nullcontext():
+            result = self.body(*item, *state[: self.count])
         values = (result,) if self.count == 1 else tuple(result) if self.count else ()
-        if len(scopes.open) > self.depth:
+        if is_traced:
             pairs = zip(values, state, strict=False)
             self.rebound = {  # as the last trace of the body found
                 i for i, (v, s) in enumerate(pairs) if origin_of(v) is not origin_of(s)
@@ -488,9 +502,9 @@ class _Body:
         holders = _chosen_holders(values)
         try:
             while True:
-                added: list[Any] = [content_place(h) for h in holders]
+                added: list[Any] = [_HeldContent(h) for h in holders]
                 begun = [p.get() for p in added]
-                self.places = [*places, *added]
+                self.places, self.holders = [*places, *added], holders
                 try:
                     with left_alone(self.body, holders):
                         return run((*values, *begun))
@@ -522,6 +536,26 @@ class _Body:
         if not self.count:
             return None
         return state[0] if self.count == 1 else tuple(state[: self.count])
+
+
+class _HeldContent:
+    """What a list holds that a loop's body finds by name, as a variable of the loop."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner, self.place = owner, content_place(owner)
+
+    def get(self) -> Any:
+        return self.place.get()
+
+    def set(self, value: Any) -> None:
+        """
+        Raises:
+            NeedsRow: it grows, as only a list does that all names mean.
+        """
+        if isinstance(value, GrownList) and type(self.owner) is list:
+            why = "A list grows in a loop that depends on array values and finds it by name"
+            raise NeedsRow(self.owner, value.template, why + at(user_origin()))
+        self.place.set(value)
 
 
 def _chosen_holders(values: State) -> State:
@@ -711,7 +745,7 @@ def _check_owner(problem: Exception) -> None:
     """Raise a problem with a variable of this statement or one around, which has to be another list
     or dict before: iterations that Python runs first would change it."""
     inner = isinstance(problem, BecomesOther) and not is_outermost(problem.owner)
-    if inner or isinstance(problem, WidensRows):
+    if inner or isinstance(problem, WidensRows | NeedsRow):
         raise problem
 
 
