@@ -47,14 +47,21 @@ class left_alone:
         function: the body.
         known: objects that it may change.
         what: what users call it.
+        others: its variables, of which it may change no attributes.
 
     Raises:
         ChangesOutside: it changes one; all of them have their earlier content again.
     """
 
-    def __init__(self, function: Any, known: Iterable[Any] = (), what: str = "loop") -> None:
+    def __init__(
+        self, function: Any, known: Iterable[Any] = (), what: str = "loop",
+        others: Iterable[Any] = (),
+    ) -> None:  # fmt: skip
         self._what = what
         search, may = _Search(), {id(k) for k in known}
+        for value in others:
+            if not isinstance(value, _CONTAINERS):
+                search.value(value, 1)
         found = [f for f in search.objects(function) if id(f) not in may]
         self._kept, self._attributes = [(f, _content(f)) for f in found], search.attributes
 

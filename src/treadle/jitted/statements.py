@@ -415,7 +415,7 @@ def _merged(
 
     def side(run: Callable[..., Any]) -> Callable[[], Any]:
         def traced() -> Any:
-            with left_alone(run, (*holders, *holders_in(state)), "branch"):
+            with left_alone(run, (*holders, *holders_in(state)), "branch", state):
                 try:
                     result = run(*map(own_copy, state))
                     origins.append([origin_of(v) for v in _several(result)])
@@ -485,15 +485,21 @@ class _Body:
         self.set_places(state)
         is_traced = len(scopes.open) > self.depth
         # Of each trace it is known before the loop writes its arrays, which nothing takes back.
-        with left_alone(self.body, self.holders) if is_traced else contextlib.nullcontext():
+        kept: Any = contextlib.nullcontext()
+        if is_traced:
+            kept = left_alone(self.body, self.holders, others=state[: self.count])
+        with kept:
             result = self.body(*item, *state[: self.count])
+            placed = [p.get() for p in self.places]
+            if is_traced:
+                self.set_places(state)
         values = (result,) if self.count == 1 else tuple(result) if self.count else ()
         if is_traced:
             pairs = zip(values, state, strict=False)
             self.rebound = {  # as the last trace of the body found
                 i for i, (v, s) in enumerate(pairs) if origin_of(v) is not origin_of(s)
             }
-        return (*values, *(p.get() for p in self.places))
+        return (*values, *placed)
 
     def staged(self, values: State, run: Callable[[State], State]) -> State:
         """The loop in the graph: ``run(values)``. Lists that the body changes and finds by name are
@@ -507,7 +513,9 @@ class _Body:
                 self.places, self.holders = [*places, *added], holders
                 try:
                     with left_alone(self.body, holders):
-                        return run((*values, *begun))
+                        ended = run((*values, *begun))
+                        self.set_places((*values, *begun))
+                    return ended
                 except ChangesOutside as problem:
                     new = [h for h in problem.holders if type(h) is list]
                     if not new or len(new) < len(problem.changed):

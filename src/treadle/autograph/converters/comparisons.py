@@ -50,8 +50,19 @@ class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
             return found
         return gast.copy_location(gast.UnaryOp(gast.Not(), found), node)
 
+    def visit_Attribute(self, node: Any) -> Any:
+        return self._of_item(node)
+
+    def _of_item(self, node: Any) -> Any:
+        """A part of ``a[0]``, which may be changed there: ``a[0][1] = x``, ``a[0].append(x)``."""
+        if isinstance(node.value, gast.Subscript):
+            node.value.is_owner = True
+        return self.generic_visit(node)
+
     def visit_Subscript(self, node: Any) -> Any:
-        node = self.generic_visit(node)
+        node = self._of_item(node)
+        if getattr(node, "is_owner", False):
+            return node
         of_variable = isinstance(node.value, gast.Name) and isinstance(node.ctx, gast.Load)
         if not of_variable or not _is_position(node.slice):
             return node
