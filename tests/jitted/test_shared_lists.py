@@ -238,7 +238,8 @@ def grown_under_another_name(x: Any) -> Any:
     for v in x:
         if v > 1:
             b.append(int(v))
-    return b is a, a is not b, a is other, a[0], a[-1], a[1:], len(a)
+    is_empty = not a
+    return b is a, a is not b, a is other, a[0], a[-1], a[1:], len(a), is_empty, 1 if a else 0
 
 
 def counted_under_another_name(x: Any) -> Any:
@@ -253,6 +254,18 @@ def counted_under_another_name(x: Any) -> Any:
 def test_other_names_know_what_became_of_a_list(function):
     x = np.array([1, 5, 2, 3, 0, 5])
     assert td.jit(function)(x) == function(x)
+
+
+def test_another_name_of_a_list_that_stayed_empty_is_false():
+    def found(x: Any) -> Any:
+        a: list[int] = []
+        b = a
+        for v in x:
+            if v > 9:
+                b.append(int(v))
+        return 1 if a else 0
+
+    assert [td.jit(found)(x) for x in (np.arange(5), np.arange(20))] == [0, 1]
 
 
 def test_which_list_a_branch_chose_is_refused():

@@ -103,7 +103,8 @@ def truth(value: Any) -> Any:
     elif isinstance(value, Traced):
         tensor = value.tensor
     else:
-        return bool(value)
+        now = current(value)
+        return bool(value) if now is value else truth(now)
     if tensor.ndim:
         if any(d != 1 for d in tensor.dims):
             raise ValueError(
@@ -309,10 +310,10 @@ def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
                 result = statement(*args, **options)
             follow(_several(result))
             return result
-        except NeedsRow as problem:
-            if scopes.open or in_python.count != begun or not _finds(args, problem.owner):
+        except NeedsRow as needed:
+            if scopes.open or in_python.count != begun or not _finds(args, needed.owner):
                 raise
-            with leaving(problem.owner, problem.made()):
+            with leaving(needed.owner, needed.made()):
                 return call(*args, **options)
         except BecomesOther as problem:
             owner = problem.owner
@@ -550,7 +551,8 @@ class _HeldContent:
     """What a list holds that a loop's body finds by name, as a variable of the loop."""
 
     def __init__(self, owner: Any) -> None:
-        self.owner, self.place = owner, content_place(owner)
+        self.owner = owner
+        self.place: Any = content_place(owner)
 
     def get(self) -> Any:
         return self.place.get()
