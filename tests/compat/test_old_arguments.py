@@ -290,3 +290,53 @@ def test_what_is_dropped_of_states():
         cells.DropoutWrapper(
             Ones(), input_keep_prob=0.5, variational_recurrent=True, dtype=tf.float32
         )
+
+
+def test_arguments_by_position_in_the_order_of_tensorflow_1():
+    """The values and names are TensorFlow's."""
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    moved, size = tf.transpose(x, [2, 0, 1], "moved"), tf.size(x, "size", tf.int64)
+    with tf.op_scope([x], "scope"):
+        inner = tf.identity(x, "inner")
+    with tf.variable_op_scope([x], None, "variables"):
+        held = tf.get_variable("held", [])
+    assert [t.name for t in (moved, size, tf.shape(x, "dims"), inner, held)] == [
+        "moved:0", "size:0", "dims:0", "scope/inner:0", "variables/held:0",
+    ]  # fmt: skip
+    along = tf.math.softmax(x, None, "along", 1)
+    places = tf.arg_max(x, 1, tf.int32, "places")
+    draws = tf.random.stateless_multinomial(np.ones((2, 3), "f"), 5, [1, 2], tf.int32, "draws")
+    glimpse = tf.image.extract_glimpse(x[None, ..., None][0], [1, 1], [[0.0, 0.0]] * 2, True, True,
+                                       False, "glimpse")  # fmt: skip
+    found = run(moved, size, along, places, draws, glimpse, tf.div(x, 2.0, "halves"))
+    assert found[0].shape == (4, 2, 3) and found[1] == 24 and found[1].dtype == np.int64
+    np.testing.assert_allclose(found[2].sum(1), np.ones((2, 4)), rtol=1e-6)
+    assert found[3].tolist() == [[2] * 4] * 2 and found[3].dtype == np.int32
+    assert found[4].shape == (2, 5) and found[4].dtype == np.int32
+    np.testing.assert_array_equal(found[5].ravel(), [5, 17])
+    np.testing.assert_array_equal(found[6], x / 2)
+
+
+def test_images_that_are_fitted_are_sampled_as_in_tensorflow_1():
+    images = np.arange(70, dtype=np.float32).reshape(2, 5, 7, 1)
+    fitted = [tf.image.resize_image_with_pad(images, 8, 9, method) for method in (0, 1, 2)]
+    corners = tf.image.resize_image_with_pad(images, 8, 9, 0, True)
+    single = tf.image.resize_image_with_pad(images[0], 3, 9)
+    found = run(*fitted, corners, single)
+    wanted = [3777.33350, 3438.0, 3788.47070, 3726.0, 171.5]  # TensorFlow's
+    np.testing.assert_allclose([image.sum() for image in found], wanted, rtol=1e-6)
+    np.testing.assert_allclose(found[0].ravel()[:4], [0.0, 0.7778, 1.5556, 2.3333], rtol=1e-4)
+    assert found[4].shape == (3, 9, 1)
+    with pytest.raises(ValueError, match="not implemented"):
+        tf.image.resize_image_with_pad(images, 8, 9, 7)
+
+
+def test_times_of_hooks_by_position():
+    timer = tf.train.SecondOrStepTimer(None, 3)
+    assert timer.should_trigger_for_step(0) and timer.last_triggered_step() is None
+    assert timer.update_last_triggered_step(0) == (None, None)
+    assert [timer.should_trigger_for_step(step) for step in (0, 2, 3)] == [False, False, True]
+    seconds, steps = timer.update_last_triggered_step(3)
+    assert steps == 3 and seconds >= 0
+    timer.reset()
+    assert timer.should_trigger_for_step(3)

@@ -29,7 +29,13 @@ def main(names: list[str]) -> None:
 
     from tests.facts_tf.calls import TABLES, facts_of
     from tests.facts_tf.names import names_of
-    from tests.facts_tf.parameters import parameters_of, public_names
+    from tests.facts_tf.parameters import (
+        names_by_signature,
+        names_of_1,
+        names_of_keras,
+        parameters_of,
+        public_names,
+    )
     from tests.facts_tf.registry import GROUPS, programs, run
 
     tf.get_logger().setLevel("ERROR")
@@ -46,7 +52,16 @@ def main(names: list[str]) -> None:
         if name in wanted:
             write(f"calls/{name}.json", facts_of(tf, name))
     if "parameters" in wanted:
-        write("parameters.json", parameters_of(tf, public_names()))
+        import keras
+
+        facts = parameters_of(tf, public_names())
+        write("parameters.json", facts)
+        tf.keras = keras  # a module, where TensorFlow has an object that loads it
+        of_keras = parameters_of(tf, names_of_keras(keras))
+        write("parameters_keras.json", names_by_signature(of_keras))
+        of_1 = parameters_of(tf, names_of_1(tf.compat.v1))
+        different = {k: v for k, v in of_1.items() if facts.get(k.partition(".v1.")[2]) != v}
+        write("parameters_1.json", names_by_signature(different))
     if "names" in wanted:
         write("names.json", names_of(tf))
 

@@ -307,3 +307,30 @@ def test_objects_of_a_library_by_name():
     assert read({"class_name": "Scale", "config": {"by": 3.0}}, **arguments).by == 3.0
     assert read("half", custom_objects={"half": abs}, **arguments) is abs
     assert read("another", **arguments) == "another"
+
+
+def test_orders_of_keras_3_and_of_keras_2() -> None:
+    """Arguments by position mean what they mean in Keras 3; metrics in the place that they had in
+    Keras 2 are known by what they are."""
+    y, weights = np.zeros((4, 1), np.float32), np.array([1.0, 2.0, 0.0, 1.0], np.float32)
+    results = []
+    for third in ([["mae"], [2.0]], [[2.0], ["mae"]]):
+        model = keras.Sequential(
+            [keras.Input((2,)), layers.Dense(1, kernel_initializer="ones")], False, "named"
+        )
+        assert model.name == "named" and not model.trainable
+        model.compile("sgd", "mse", *third)
+        fitted = model.fit(X, y, 4, 1, 0, None, 0.0, None, False, None, weights)
+        results.append(fitted.history)
+    assert results[0] == results[1] == {"loss": [8.0], "mae": [2.0]}
+    model.fit(X, y, 4, 1, 0, None, 0.0, None, False, {0: 0.5})
+    model.add(layers.Dense(3), False)
+    assert len(model.layers) == 2 and not model.layers[1].built
+    assert model.pop(False).units == 3
+
+    class Own(layers.Dense):
+        def call(self, inputs: Any, training: Any = None) -> Any:
+            return super().call(inputs, training=training)
+
+    assert Own(3)(X).shape == (4, 3)
+    assert keras.regularizers.l1_l2().get_config() == {"l1": 0.0, "l2": 0.0}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from treadle.distribute import workers
+from treadle.distribute.cluster_resolver import ClusterResolver
 from treadle.distribute.options import (
     CommunicationImplementation,
     CommunicationOptions,
@@ -12,8 +14,22 @@ from treadle.distribute.strategy import (
     ParameterServerStrategy,
     TPUStrategy,
 )
-from treadle.distribute.workers import MultiWorkerMirroredStrategy
 from treadle.names import missing_in
+
+
+class MultiWorkerMirroredStrategy(workers.MultiWorkerMirroredStrategy):
+    """`td.distribute.MultiWorkerMirroredStrategy` with the arguments that it had in `experimental`.
+
+    Args:
+        communication: how workers talk to each other; MPI does it here.
+    """
+
+    def __init__(
+        self, communication: CommunicationImplementation = CommunicationImplementation.AUTO,
+        cluster_resolver: ClusterResolver | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(cluster_resolver, CommunicationOptions(implementation=communication))
+
 
 CollectiveCommunication = CommunicationImplementation
 CollectiveHints = CommunicationOptions

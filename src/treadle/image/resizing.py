@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -165,13 +166,24 @@ def resize_with_pad(
     Raises:
         ValueError: a size that is not positive, another rank.
     """
+
+    def resized(x: Tensor, size: list[Dim]) -> Tensor:
+        return resize(x, size, method, antialias=antialias)
+
+    return padded_around(image, target_height, target_width, resized)
+
+
+def padded_around(
+    image: Any, target_height: Any, target_width: Any,
+    resized: Callable[[Tensor, list[Dim]], Tensor],
+) -> Tensor:  # fmt: skip
+    """`resize_with_pad` with another way to resize, which gets the images and their size."""
     x = image_tensor("resize_with_pad", image)
     high = _positive("resize_with_pad: target_height", target_height)
     wide = _positive("resize_with_pad: target_width", target_width)
     *_, height, width, _ = x.dims
-    resized, (top, left) = _fitted(height, width, high, wide)
-    smaller = resize(x, resized, method, antialias=antialias)
-    return pad_to_bounding_box(smaller, top, left, high, wide)
+    size, (top, left) = _fitted(height, width, high, wide)
+    return pad_to_bounding_box(resized(x, size), top, left, high, wide)
 
 
 def _positive(what: str, value: Any) -> Dim:

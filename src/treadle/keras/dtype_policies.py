@@ -13,6 +13,7 @@ from treadle.keras import config, quantizers, serialization
 from treadle.keras.promotion import standardize_dtype
 from treadle.names import missing_in
 
+_MISSING: Any = object()  # no default is given
 _MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
 
 
@@ -304,9 +305,11 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
     def __delitem__(self, key: str) -> None:
         del self._policies[key]
 
-    def pop(self, key: str, *default: Any) -> Any:
+    def pop(self, key: str, default: Any = _MISSING) -> Any:
         """Take the policy of a key out; only of the key itself, no other one that matches."""
-        return self._policies.pop(key, *default)
+        if default is _MISSING:
+            return self._policies.pop(key)
+        return self._policies.pop(key, default)
 
     def __contains__(self, key: object) -> bool:
         return key in self._policies
@@ -344,9 +347,12 @@ class DTypePolicyMap(DTypePolicy, MutableMapping[str, DTypePolicy]):
         return {"default_policy": default, "policy_map": found}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> DTypePolicyMap:
-        policies = {key: deserialize(policy) for key, policy in config["policy_map"].items()}
-        return cls(serialization.deserialize_keras_object(config["default_policy"]), policies)
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None
+    ) -> DTypePolicyMap:
+        policies = {k: deserialize(p, custom_objects) for k, p in config["policy_map"].items()}
+        default = serialization.deserialize_keras_object(config["default_policy"], custom_objects)
+        return cls(default, policies)
 
 
 def policy_at(policy: DTypePolicy, path: str | None) -> DTypePolicy:
@@ -423,9 +429,9 @@ def is_known(name: str) -> bool:
     return True
 
 
-def serialize(policy: DTypePolicy) -> Any:
+def serialize(dtype_policy: DTypePolicy) -> Any:
     """A policy as data."""
-    return serialization.serialize_keras_object(policy)
+    return serialization.serialize_keras_object(dtype_policy)
 
 
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> DTypePolicy:

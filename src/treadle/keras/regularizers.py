@@ -106,7 +106,7 @@ class OrthogonalRegularizer(Regularizer):
 l1, l2, orthogonal_regularizer = L1, L2, OrthogonalRegularizer
 
 
-def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
+def l1_l2(l1: float = 0.0, l2: float = 0.0) -> L1L2:
     """Both penalties."""
     return L1L2(l1, l2)
 

@@ -18,9 +18,12 @@ from treadle.names import missing_in
 CustomObjectScope = custom_object_scope
 
 
-def save_weights(model: Any, filepath: Any, overwrite: bool = True, **kwargs: Any) -> None:
+def save_weights(
+    model: Any, filepath: Any, overwrite: bool = True, max_shard_size: float | None = None,
+    **kwargs: Any,
+) -> None:  # fmt: skip
     """``model.save_weights``."""
-    model.save_weights(filepath, overwrite=overwrite, **kwargs)
+    model.save_weights(filepath, overwrite, max_shard_size, **kwargs)
 
 
 def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> None:

@@ -100,9 +100,9 @@ def get_custom_objects() -> dict[str, Any]:
     return _registered
 
 
-def get_registered_name(item: Any) -> str:
+def get_registered_name(obj: Any) -> str:
     """The name that a class or function was registered by, or else its own."""
-    return next((key for key, other in _registered.items() if other is item), item.__name__)
+    return next((key for key, other in _registered.items() if other is obj), obj.__name__)
 
 
 def get_registered_object(
@@ -203,13 +203,14 @@ def arguments_from(
     return found
 
 
-def serialize_keras_object(value: Any) -> Any:
+def serialize_keras_object(obj: Any) -> Any:
     """A value as plain data; objects by their class and ``get_config()``; lambdas, with a warning,
     by their code, which is not run where they are read unless that is asked for.
 
     Raises:
         TypeError: it has no config.
     """
+    value = obj
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):

@@ -107,8 +107,12 @@ def _up_to(shallow: Any, structure: Any) -> list[Any]:
     return [leaf for (_, s), (_, o) in zip(own, others, strict=True) for leaf in _up_to(s, o)]
 
 
-def assert_same_structure(a: Any, b: Any) -> None:
-    """Raise ValueError where two structures differ in their kinds, keys, lengths or depth."""
+def assert_same_structure(a: Any, b: Any, check_types: Any = None) -> None:
+    """Raise ValueError where two structures differ in their kinds, keys, lengths or depth.
+
+    Args:
+        check_types: changes nothing, as in Keras 3.
+    """
     same = is_nested(a) == is_nested(b)
     if same and is_nested(a):
         first, second = _parts(a), _parts(b)

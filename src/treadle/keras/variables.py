@@ -74,6 +74,7 @@ class Variable(td.Variable, metaclass=_OfKeras):
         autocast: accepted for Keras programs.
         aggregation, synchronization: as for `Layer.add_weight`.
         name: of the variable.
+        layout: where other backends of Keras keep the parts of a variable; has no effect.
         constraint: what optimizers apply to the updated value.
 
     Raises:
@@ -86,7 +87,7 @@ class Variable(td.Variable, metaclass=_OfKeras):
     def __init__(
         self, initializer: Any, shape: Any = None, dtype: Any = None, trainable: bool = True,
         autocast: bool = True, aggregation: Any = "none", synchronization: Any = "auto",
-        name: str | None = None, constraint: Any = None, **kwargs: Any,
+        name: str | None = None, layout: Any = None, constraint: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         given = getattr(initializer, "dtype", None) if dtype is None else dtype
         kind = standardize_dtype(given)

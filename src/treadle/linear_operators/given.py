@@ -98,9 +98,9 @@ class _Diagonal(LinearOperator):
     def _to_dense(self) -> Tensor:
         return diag(self._diagonal())
 
-    def add_to_tensor(self, x: Any, name: str | None = None) -> Tensor:
-        """The matrices plus x, which broadcasts."""
-        dense = convert_to_tensor(x, self.dtype)
+    def add_to_tensor(self, mat: Any, name: str | None = None) -> Tensor:
+        """The matrices plus `mat`, which broadcasts."""
+        dense = convert_to_tensor(mat, self.dtype)
         batch = batch_of(self.batch_shape, dense.shape[:-2])
         whole = broadcast_dims(dense, (*batch, *self._size()))
         return set_diag(whole, diag_part(whole) + self._diagonal())

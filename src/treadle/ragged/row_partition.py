@@ -47,8 +47,9 @@ class RowPartition:
 
     @classmethod
     def from_row_splits(
-        cls, row_splits: Any, validate: bool = True, dtype: Any = None
-    ) -> RowPartition:
+        cls, row_splits: Any, validate: bool = True, dtype: Any = None,
+        dtype_hint: Any = None,
+    ) -> RowPartition:  # fmt: skip
         """By offsets, which begin with 0 and never decrease.
 
         Raises:
@@ -61,8 +62,9 @@ class RowPartition:
 
     @classmethod
     def from_row_lengths(
-        cls, row_lengths: Any, validate: bool = True, dtype: Any = None
-    ) -> RowPartition:
+        cls, row_lengths: Any, validate: bool = True, dtype: Any = None,
+        dtype_hint: Any = None,
+    ) -> RowPartition:  # fmt: skip
         """By the lengths of the rows."""
         lengths = as_offsets(row_lengths, dtype, "row_lengths")
         splits = partitions.splits_of_lengths(lengths)
@@ -72,8 +74,9 @@ class RowPartition:
 
     @classmethod
     def from_value_rowids(
-        cls, value_rowids: Any, nrows: Any = None, validate: bool = True, dtype: Any = None
-    ) -> RowPartition:
+        cls, value_rowids: Any, nrows: Any = None, validate: bool = True, dtype: Any = None,
+        dtype_hint: Any = None,
+    ) -> RowPartition:  # fmt: skip
         """By the row of each value, in order. Without `nrows` the last row is one with values."""
         ids = as_offsets(value_rowids, dtype, "value_rowids")
         if nrows is None:
@@ -82,8 +85,9 @@ class RowPartition:
 
     @classmethod
     def from_row_starts(
-        cls, row_starts: Any, nvals: Any, validate: bool = True, dtype: Any = None
-    ) -> RowPartition:
+        cls, row_starts: Any, nvals: Any, validate: bool = True, dtype: Any = None,
+        dtype_hint: Any = None,
+    ) -> RowPartition:  # fmt: skip
         """By the offsets of the first values of rows, and the number of values."""
         starts = as_offsets(row_starts, dtype, "row_starts")
         end = reshape(cast(convert_to_tensor(nvals), starts.dtype), [1])
@@ -91,8 +95,9 @@ class RowPartition:
 
     @classmethod
     def from_row_limits(
-        cls, row_limits: Any, validate: bool = True, dtype: Any = None
-    ) -> RowPartition:
+        cls, row_limits: Any, validate: bool = True, dtype: Any = None,
+        dtype_hint: Any = None,
+    ) -> RowPartition:  # fmt: skip
         """By the offsets behind the last values of rows."""
         limits = as_offsets(row_limits, dtype, "row_limits")
         return cls.from_row_splits(concat([fill([1], cast(0, limits.dtype)), limits], 0), validate)

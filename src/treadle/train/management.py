@@ -158,8 +158,9 @@ class CheckpointManager:
     def _record(self) -> None:
         assert self._latest is not None
         update_checkpoint_state(
-            self._directory, self._latest, list(self._times), list(self._times.values()),
-            self._last_preserved,
+            self._directory, self._latest, list(self._times),
+            all_model_checkpoint_timestamps=list(self._times.values()),
+            last_preserved_timestamp=self._last_preserved,
         )  # fmt: skip
 
     def restore_or_initialize(self) -> str | None:

@@ -100,24 +100,24 @@ def _quoted(text: str) -> str:
 
 def update_checkpoint_state(
     save_dir: str,
-    latest: str,
-    paths: Sequence[str] = (),
-    timestamps: Sequence[float] = (),
-    last_preserved: float | None = None,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
     latest_filename: str | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
 ) -> None:
     """Write the file ``checkpoint`` of a directory.
 
     Args:
-        latest: the prefix of the latest checkpoint.
-        paths: all prefixes, the latest last.
-        timestamps: when they were made.
-        last_preserved: when the last one was made that is kept for good.
+        model_checkpoint_path: the prefix of the latest checkpoint.
+        all_model_checkpoint_paths: all prefixes, the latest last.
+        all_model_checkpoint_timestamps: when they were made.
+        last_preserved_timestamp: when the last one was made that is kept for good.
 
     Raises:
         RuntimeError: a checkpoint has the name of the file.
     """
-    paths = list(paths)
+    latest, paths = model_checkpoint_path, list(all_model_checkpoint_paths or ())
     if not paths or paths[-1] != latest:
         paths.append(latest)
     file = os.path.join(save_dir, latest_filename or _FILE)
@@ -130,16 +130,17 @@ def update_checkpoint_state(
     lines += [
         f"all_model_checkpoint_paths: {_quoted(os.path.relpath(p, save_dir))}" for p in paths
     ]
-    lines += [f"all_model_checkpoint_timestamps: {t!r}" for t in timestamps]
-    if last_preserved is not None:
-        lines.append(f"last_preserved_timestamp: {last_preserved!r}")
+    times = all_model_checkpoint_timestamps or ()
+    lines += [f"all_model_checkpoint_timestamps: {t!r}" for t in times]
+    if last_preserved_timestamp is not None:
+        lines.append(f"last_preserved_timestamp: {last_preserved_timestamp!r}")
     text = "".join(f"{line}\n" for line in lines)
     atomic.write(Path(file), [text.encode()], "the list of checkpoints")
 
 
-def exists(prefix: str) -> bool:
+def exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint of that prefix, treadle's or TensorFlow's."""
-    return any(os.path.exists(prefix + suffix) for suffix in (SUFFIX, ".index"))
+    return any(os.path.exists(checkpoint_prefix + suffix) for suffix in (SUFFIX, ".index"))
 
 
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:

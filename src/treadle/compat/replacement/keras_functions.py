@@ -47,7 +47,7 @@ class TFOpLambda(Layer):
         return {"name": self.name, "function": self._public_name}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> TFOpLambda:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> TFOpLambda:
         """A step from what `get_config` gave; Keras 2 has `trainable` and `dtype` there, too."""
         return cls(config["function"], config["name"])
 

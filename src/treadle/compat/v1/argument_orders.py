@@ -7,6 +7,7 @@ by position must not mean something else.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +38,8 @@ _ORDERS = {
     "assert_rank_in": "x ranks data summarize= message name",
     "assert_scalar": "tensor name message",
     "assert_all_finite": "t=x msg=message name x message",
+    **dict.fromkeys(("v1.shape", "v1.size"), "input name out_type"),
+    **dict.fromkeys(("math.softmax", "math.log_softmax"), "logits axis name dim=axis"),
     "avg_pool2d": "value=input ksize strides padding data_format name input",
     "batch_norm_with_global_normalization": "t=input m=mean v=variance beta gamma "
     "variance_epsilon scale_after_normalization name input mean variance",
@@ -54,6 +57,10 @@ _ORDERS = {
     "embedding_lookup_sparse": "params sp_ids sp_weights partition_strategy= name combiner "
     "max_norm allow_fast_lookup",
     "extract_image_patches": "images ksizes=sizes strides rates padding name sizes",
+    **dict.fromkeys(
+        ("fractional_avg_pool", "fractional_max_pool"),
+        "value pooling_ratio pseudo_random overlapping deterministic= seed seed2= name",
+    ),
     "gather": "params indices validate_indices name axis batch_dims",
     "gather_nd": "params indices name batch_dims bad_indices_policy",
     "max_pool_with_argmax": "input ksize strides padding data_format Targmax=output_dtype name "
@@ -62,6 +69,8 @@ _ORDERS = {
     **dict.fromkeys(("parse_example", "parse_single_example"), _EXAMPLES),
     "safe_embedding_lookup_sparse": "embedding_weights sparse_ids sparse_weights combiner "
     "default_id name partition_strategy= max_norm allow_fast_lookup",
+    "sample_distorted_bounding_box": "image_size bounding_boxes seed seed2= min_object_covered "
+    "aspect_ratio_range area_range max_attempts use_image_if_no_bounding_boxes name",
     **dict.fromkeys(("serialize_sparse", "serialize_many_sparse"), "sp_input name out_type"),
     **dict.fromkeys(
         ("sparse.segment_mean", "sparse.segment_sqrt_n", "sparse.segment_sum"),
@@ -73,7 +82,9 @@ _ORDERS = {
     **dict.fromkeys(
         ("string_to_number", "to_number"), "string_tensor=input out_type name input"
     ),
+    "stateless_multinomial": "logits num_samples seed output_dtype=dtype name",
     "sufficient_statistics": "x axes shift keep_dims=keepdims name keepdims",
+    "v1.transpose": "a perm name conjugate",
 }  # fmt: skip
 
 
@@ -103,4 +114,23 @@ def in_order_of_1(name: str, call: Callable[..., Any], module: str = "") -> Call
             given[new] = value
         return call(**given)
 
+    ordered.__signature__ = _signature(call, names, renamed)  # type: ignore[attr-defined]
     return ordered
+
+
+def _signature(
+    call: Callable[..., Any], names: list[str], renamed: dict[str, str]
+) -> inspect.Signature:
+    """The parameters in TensorFlow 1's order. Of two names for one argument either is given."""
+    known = inspect.signature(call).parameters
+    twice = [new for new in renamed.values() if list(renamed.values()).count(new) > 1]
+    found: list[inspect.Parameter] = []
+    for old in names:
+        default = known[renamed[old]].default if renamed[old] in known else None
+        required = inspect.Parameter.empty
+        follows = any(p.default is not required for p in found)
+        if renamed[old] in twice or (default is required and follows):
+            default = None
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        found.append(inspect.Parameter(old, kind, default=default))
+    return inspect.Signature(found)

@@ -72,7 +72,20 @@ def _chosen(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 argmax, argmin = _chosen("argmax", td.argmax), _chosen("argmin", td.argmin)
-arg_max, arg_min = argmax, argmin
+
+
+def _of_dimension(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def choose(
+        input: Any, dimension: Any, output_type: Any = td.int64, name: str | None = None
+    ) -> Any:
+        return function(input, dimension, name, output_type=output_type)
+
+    choose.__name__ = name
+    choose.__doc__ = f"`{function.__name__}` with the arguments that `{name}` had."
+    return choose
+
+
+arg_max, arg_min = _of_dimension("arg_max", argmax), _of_dimension("arg_min", argmin)
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
@@ -154,7 +167,7 @@ to_float, to_double, to_int32, to_int64, to_bfloat16, to_complex64, to_complex12
 )  # fmt: skip
 
 
-def _div(x: Any, y: Any) -> Any:
+def _div(x: Any, y: Any, name: str | None = None) -> Any:
     x = td.convert_to_tensor(x)
     y = td.convert_to_tensor(y, x.dtype)
     return x / y if x.dtype.is_floating or x.dtype.is_complex else x // y
@@ -568,7 +581,9 @@ class name_scope:
         self._open.pop().__exit__(*error)
 
 
-op_scope = name_scope
+def op_scope(values: Any, name: str | None, default_name: str | None = None) -> name_scope:
+    """`name_scope`, whose values come first."""
+    return name_scope(name, default_name, values)
 
 
 def control_dependencies(control_inputs: Any) -> Any:

@@ -461,7 +461,7 @@ class Graph:
         found = self.as_graph_element(tensor)
         return not getattr(found, "not_feedable", False)
 
-    def is_fetchable(self, obj: Any) -> bool:
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
         """Whether a run may give its value."""
         return True
 

@@ -10,6 +10,7 @@ from treadle.compat.v1.functions import convert_to_tensor
 from treadle.compat.v1.mirrored import fallback, graph_function
 from treadle.compat.v1.recording import in_graphs, recorded
 from treadle.core.origin import at, user_origin
+from treadle.image.resizing import padded_around
 
 
 class ResizeMethod:
@@ -113,9 +114,43 @@ def resize_nearest_neighbor(
     return _resized(images, size, "nearest", align_corners, half_pixel_centers, name=name)
 
 
-resize_image_with_crop_or_pad = graph_function(td.image.resize_with_crop_or_pad)
-resize_image_with_pad = graph_function(td.image.resize_with_pad)
+def _resize_with_pad(
+    image: Any, target_height: Any, target_width: Any, method: str, align_corners: bool
+) -> Any:
+    def resized(x: Any, size: Any) -> Any:
+        return _resize(x, td.stack(size), method, align_corners, False)
 
-in_graphs(_resize)
+    return padded_around(image, target_height, target_width, resized)
+
+
+_padded = recorded(_resize_with_pad, "resize_image_with_pad")
+
+
+def resize_image_with_pad(
+    image: Any, target_height: Any, target_width: Any, method: Any = ResizeMethod.BILINEAR,
+    align_corners: bool = False,
+) -> Any:  # fmt: skip
+    """`td.image.resize_with_pad`, sampled as TensorFlow 1 does (`resize_images`)."""
+    method = getattr(method, "value", method)
+    if method not in _METHODS:
+        raise ValueError("Resize method is not implemented.")
+    return _padded(image, target_height, target_width, _METHODS[method], align_corners)
+
+
+_glimpse = graph_function(td.image.extract_glimpse)
+
+
+def extract_glimpse(
+    input: Any, size: Any, offsets: Any, centered: bool = True, normalized: bool = True,
+    uniform_noise: bool = True, name: str | None = None,
+) -> Any:  # fmt: skip
+    """`td.image.extract_glimpse`, whose noise is uniform or normal here."""
+    noise = "uniform" if uniform_noise else "gaussian"
+    return _glimpse(input, size, offsets, centered, normalized, noise, name=name)
+
+
+resize_image_with_crop_or_pad = graph_function(td.image.resize_with_crop_or_pad)
+
+in_graphs(_resize, _resize_with_pad)
 
 __getattr__ = fallback(__name__, "treadle.image")

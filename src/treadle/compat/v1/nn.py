@@ -334,14 +334,14 @@ def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: str,
     return call(value, kernel, strides, padding, "NHWC", rates, name=name)
 
 
-def _affine(x: Any, weights: Any, biases: Any) -> Any:
+def _affine(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
     return td.nn.bias_add(td.matmul(x, weights), biases)
 
 
 xw_plus_b = recorded(_affine, "xw_plus_b", "BiasAdd")
 
 
-def _affine_relu(x: Any, weights: Any, biases: Any) -> Any:
+def _affine_relu(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
     return td.nn.relu(_affine(x, weights, biases))
 
 

@@ -154,10 +154,9 @@ class Builder:
 
     def add_meta_graph_and_variables(
         self, sess: Any, tags: Sequence[str],
-        signature_def_map: Mapping[str, SignatureDef] | None = None, assets_list: Any = None,
-        clear_devices: bool = False, init_op: Any = None, train_op: Any = None,
-        strip_default_attrs: bool = False, saver: Any = None, main_op: Any = None,
-        legacy_init_op: Any = None,
+        signature_def_map: Mapping[str, SignatureDef] | None = None, assets_collection: Any = None,
+        legacy_init_op: Any = None, clear_devices: bool = False, main_op: Any = None,
+        strip_default_attrs: bool = False, saver: Any = None,
     ) -> None:  # fmt: skip
         """Take the graph of a session, and the values that its variables have now.
 

@@ -265,11 +265,12 @@ def _get(name: str, shape: Any = None, dtype: Any = td.float32, initializer: Any
     graph._scope = ""
     try:
         if eager:
-            variable: Any = td.Variable(
-                value, trainable, name=name, dtype=dtype if callable(initializer) else None,
-                constraint=constraint,
-                synchronization=synchronization, aggregation=aggregation,
-            )  # fmt: skip
+            with td.name_scope(""):  # the name has the scope of variables in front
+                variable: Any = td.Variable(
+                    value, trainable, name=name, dtype=dtype if callable(initializer) else None,
+                    constraint=constraint,
+                    synchronization=synchronization, aggregation=aggregation,
+                )  # fmt: skip
         else:
             variable = Variable(
                 value, trainable, collections, validate_shape,
@@ -392,7 +393,8 @@ class variable_scope:
             )
         names = None
         if self._has_names and label:
-            names = graph.name_scope(label)
+            # Where operations compute at once, or are traced, scopes of names are td's.
+            names = td.name_scope(label) if writes_into() is None else graph.name_scope(label)
             opened = names.__enter__()
             if not isinstance(given, VariableScope):
                 scope.original_name_scope = opened
@@ -422,7 +424,17 @@ def _unique(store: _Store, prefix: str, name: Any) -> str:
     return f"{name}_{number}"
 
 
-variable_op_scope = variable_scope
+def variable_op_scope(
+    values: Any, name_or_scope: Any, default_name: str | None = None, initializer: Any = None,
+    regularizer: Any = None, caching_device: Any = None, partitioner: Any = None,
+    custom_getter: Any = None, reuse: Any = None, dtype: Any = None, use_resource: Any = None,
+    constraint: Any = None,
+) -> variable_scope:  # fmt: skip
+    """`variable_scope`, whose values come first."""
+    return variable_scope(
+        name_or_scope, default_name, values, initializer, regularizer, caching_device, partitioner,
+        custom_getter, reuse, dtype, use_resource, constraint,
+    )  # fmt: skip
 
 
 class make_template:

@@ -550,7 +550,7 @@ _scatters = {
 
 
 def _scatter(name: str) -> Callable[..., Any]:
-    def scatter(ref: Any, indices: Any, updates: Any, use_locking: bool = True,
+    def scatter(ref: Any, indices: Any, updates: Any, use_locking: bool = False,
                 name: str | None = None) -> Any:  # fmt: skip
         return _scatters[kind](ref, indices, updates, name=name)
 

@@ -315,7 +315,7 @@ class Layer(td.Module):
 
         def made(**given: Any) -> td.Variable:
             variable = (dtype_policies.CastVariable if mixed else own)(
-                lambda: make(dims, dtype=kind), trainable=trainable, name=path,
+                lambda: make(dims, dtype=kind), dtype=kind, trainable=trainable, name=path,
                 constraint=constraints.get(constraint),
                 **variables.replication(synchronization, aggregation),
             )  # fmt: skip
@@ -637,8 +637,12 @@ class Layer(td.Module):
         return not type(self).compute_output_spec.__module__.startswith("treadle.")
 
     def _has_own_build(self) -> bool:
-        """Whether a program says by `build` what the layer keeps."""
-        return not type(self).build.__module__.startswith("treadle.")
+        """Whether a program says by `build` what the layer keeps, or a layer that it wraps and
+        builds with itself."""
+        if not type(self).build.__module__.startswith("treadle."):
+            return True
+        wrapped = td.nest.flatten([getattr(self, n, None) for n in self._takes_objects])
+        return any(isinstance(layer, Layer) and layer._has_own_build() for layer in wrapped)
 
     def _makes_masks(self) -> bool:
         """Whether results have another mask than the inputs."""
@@ -652,9 +656,9 @@ class Layer(td.Module):
         stated = own or kind.compute_output_shape is not Layer.compute_output_shape
         return kind.has_shape_rule and stated
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """The mask of the results; that of the first argument unless a layer says otherwise."""
-        return mask
+        return previous_mask
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if symbolic.among(args, kwargs):
@@ -881,9 +885,11 @@ class Layer(td.Module):
         return [name for name in names if name not in self._no_settings]
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Layer:
-        """A layer from what `get_config` gave."""
-        given = serialization.arguments_from(cls, config, ("dtype", *cls._takes_objects))
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Layer:
+        """A layer from what `get_config` gave; `custom_objects` are classes of programs by their
+        names."""
+        objects = ("dtype", *cls._takes_objects)
+        given = serialization.arguments_from(cls, config, objects, custom_objects)
         policy = given.get("dtype")
         if type(policy) is dtype_policies.DTypePolicy:
             given["dtype"] = policy.name  # classes of programs may know names only

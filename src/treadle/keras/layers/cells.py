@@ -180,9 +180,9 @@ class SimpleRNNCell(_Cell):
             seed=seed, **kwargs,
         )  # fmt: skip
 
-    def call(self, inputs: Any, states: Any, training: Any = False) -> Any:
+    def call(self, sequence: Any, states: Any, training: Any = False) -> Any:
         before = states[0] if isinstance(states, list | tuple) else states
-        outputs = td.matmul(self._dropped(inputs, "dropout", training), self.kernel)
+        outputs = td.matmul(self._dropped(sequence, "dropout", training), self.kernel)
         before = self._dropped(before, "recurrent_dropout", training)
         if self.bias is not None:
             outputs = outputs + self.bias

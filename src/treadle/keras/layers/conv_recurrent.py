@@ -164,7 +164,7 @@ class _ConvLSTM(OwnCell):
         )  # fmt: skip
         self.input_spec = InputSpec(ndim=self.rank + 3)
 
-    def compute_output_shape(self, sequences_shape: Any) -> Any:
+    def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
         batch, steps, *rest = sequences_shape
         state = self.cell._windows.compute_output_shape((batch, *rest))
         output = (batch, steps, *state[1:]) if self.return_sequences else state

@@ -78,7 +78,7 @@ class Dense(Quantizable):
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
         self._enable_if_asked()
 
-    def call(self, inputs: Any) -> td.Tensor:
+    def call(self, inputs: Any, training: Any = None) -> td.Tensor:
         if not inputs.dtype.is_floating:
             inputs = td.cast(inputs, self.dtype)
         outputs = self._outputs(inputs)

@@ -176,7 +176,7 @@ class EinsumDense(Quantizable):
         self.bias = None if shapes.bias is None else self._add("bias", shapes.bias)
         self._enable_if_asked()
 
-    def call(self, inputs: Any) -> td.Tensor:
+    def call(self, inputs: Any, training: Any = None) -> td.Tensor:
         outputs = self._outputs(inputs)
         return self.activation(outputs if self.bias is None else outputs + self._bias_to_add())
 

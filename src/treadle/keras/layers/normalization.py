@@ -439,11 +439,11 @@ class RMSNormalization(_Normalization):
     def _build_weights(self, shape: list[int]) -> None:
         self.scale = self.add_weight(shape, "ones", name="scale")
 
-    def call(self, inputs: Any) -> td.Tensor:
-        axes = self._axes(len(inputs.shape))
-        mean_square = td.reduce_mean(td.square(inputs), axes, keepdims=True)
+    def call(self, x: Any) -> td.Tensor:
+        axes = self._axes(len(x.shape))
+        mean_square = td.reduce_mean(td.square(x), axes, keepdims=True)
         root = td.math.rsqrt(mean_square + self.epsilon)
-        return td.multiply(inputs * root, self._spread(self.scale, inputs))
+        return td.multiply(x * root, self._spread(self.scale, x))
 
 
 class UnitNormalization(Layer):

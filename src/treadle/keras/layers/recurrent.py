@@ -75,7 +75,7 @@ class RNN(Layer):
         """The cell's."""
         return self.cell.state_size
 
-    def build(self, sequences_shape: Any) -> None:
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
         several = isinstance(sequences_shape, list) and isinstance(sequences_shape[0], list | tuple)
         shape = sequences_shape[0] if several else sequences_shape
         if isinstance(self.cell, Layer) and not self.cell.built:
@@ -208,7 +208,7 @@ class RNN(Layer):
         own = td.nest.flatten(mask)[0] if self.return_sequences else None
         return [own, *(None for _ in sizes_of(self.cell))] if self.return_state else own
 
-    def compute_output_shape(self, sequences_shape: Any) -> Any:
+    def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
         batch, steps, *_ = sequences_shape
         states = [
             (batch, s) if isinstance(s, int) else [(batch, n) for n in s]

@@ -304,8 +304,8 @@ class Model(Trainer, Layer):
         return json.dumps(saving.to_config(self), **kwargs)
 
     def save(
-        self, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
-        save_format: Any = None, zipped: bool | None = None, **kwargs: Any,
+        self, filepath: Any, overwrite: bool = True, zipped: bool | None = None,
+        include_optimizer: bool = True, save_format: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         """Write the model with its weights and what its optimizer keeps, for
         `keras.models.load_model`.
@@ -327,7 +327,7 @@ class Model(Trainer, Layer):
             ResourceExhaustedError, PermissionDeniedError: it cannot be written.
         """
         saving.save_model(
-            self, filepath, overwrite, include_optimizer, save_format, zipped, **kwargs
+            self, filepath, overwrite, zipped, include_optimizer, save_format, **kwargs
         )
 
     def export(
@@ -439,8 +439,10 @@ class Sequential(Model):
         name: the model's name.
     """
 
-    def __init__(self, layers: Any = None, name: str | None = None, **kwargs: Any) -> None:
-        super().__init__(name=name, **kwargs)
+    def __init__(
+        self, layers: Any = None, trainable: bool = True, name: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(trainable=trainable, name=name, **kwargs)
         self._layers: list[Layer] = []
         self._start: KerasTensor | None = None
         self._called: list[KerasTensor] = []  # the results of the layers so far
@@ -448,19 +450,25 @@ class Sequential(Model):
             self._append(layer)
         self._build_if_possible()
 
-    def add(self, layer: Layer) -> None:
-        """Append a layer."""
-        self._append(layer)
-        self._build_if_possible()
+    def add(self, layer: Layer, rebuild: bool = True) -> None:
+        """Append a layer.
 
-    def pop(self) -> Layer:
-        """Remove the last layer and return it."""
+        Args:
+            rebuild: whether weights that can be made now are made.
+        """
+        self._append(layer)
+        if rebuild:
+            self._build_if_possible()
+
+    def pop(self, rebuild: bool = True) -> Layer:
+        """Remove the last layer and return it; `rebuild` as for `add`."""
         if not self._layers:
             raise ValueError(f'Model "{self.name}" has no layers')
         last = self._layers.pop()
         self._called = self._called[: len(self._layers)]
         self._functions = {}
-        self._build_if_possible()
+        if rebuild:
+            self._build_if_possible()
         return last
 
     def _append(self, layer: Any) -> None:

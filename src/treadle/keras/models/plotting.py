@@ -82,11 +82,12 @@ def model_to_dot(
     model: Any, show_shapes: bool = False, show_dtype: bool = False, show_layer_names: bool = True,
     rankdir: str = "TB", expand_nested: bool = False, dpi: int | None = 200,
     subgraph: bool = False, show_layer_activations: bool = False, show_trainable: bool = False,
-    **kwargs: Any,
+    splines: str = "ortho", **kwargs: Any,
 ) -> Any:  # fmt: skip
     """A picture of a model as a graph of pydot.
 
     Args:
+        splines: how edges are drawn, as graphviz calls it.
         show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable: what is
             said of layers.
         rankdir: "TB" from top to bottom, "LR" from left to right.
@@ -115,7 +116,7 @@ def model_to_dot(
         dot.set("rankdir", rankdir)
         dot.set("concentrate", True)
         dot.set("dpi", dpi)
-        dot.set("splines", "ortho")
+        dot.set("splines", splines)
         dot.set_node_defaults(shape="record")
     network = getattr(model, "_network", None)
     ends: dict[int, tuple[int, int]] = {}  # what edges to and from a layer lead to
@@ -142,7 +143,7 @@ def plot_model(
     model: Any, to_file: Any = "model.png", show_shapes: bool = False, show_dtype: bool = False,
     show_layer_names: bool = False, rankdir: str = "TB", expand_nested: bool = False,
     dpi: int | None = 200, show_layer_activations: bool = False, show_trainable: bool = False,
-    **kwargs: Any,
+    splines: str = "ortho", **kwargs: Any,
 ) -> None:  # fmt: skip
     """Draw a model into a file; the other arguments are those of `model_to_dot`.
 
@@ -156,6 +157,7 @@ def plot_model(
     dot = model_to_dot(
         model, show_shapes, show_dtype, show_layer_names, rankdir, expand_nested, dpi,
         show_layer_activations=show_layer_activations, show_trainable=show_trainable,
+        splines=splines,
     )  # fmt: skip
     path = Path(os.fspath(to_file))
     try:

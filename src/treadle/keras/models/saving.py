@@ -101,8 +101,8 @@ def unpickled(config: Any, classes: Any, weights: list[Any], kept: list[Any] | N
 
 
 def save_model(
-    model: Model, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
-    save_format: Any = None, zipped: bool | None = None, **kwargs: Any,
+    model: Model, filepath: Any, overwrite: bool = True, zipped: bool | None = None,
+    include_optimizer: bool = True, save_format: Any = None, **kwargs: Any,
 ) -> None:  # fmt: skip
     """Write a model: its config, its weights, and what its optimizer keeps.
 

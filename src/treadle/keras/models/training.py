@@ -78,13 +78,13 @@ class Trainer:
         self,
         optimizer: Any = "rmsprop",
         loss: Any = None,
-        metrics: Sequence[Any] | None = None,
-        run_eagerly: bool = False,
-        jit_compile: Any = "auto",
         loss_weights: Any = None,
+        metrics: Sequence[Any] | None = None,
         weighted_metrics: Sequence[Any] | None = None,
-        auto_scale_loss: bool = True,
+        run_eagerly: bool = False,
         steps_per_execution: int = 1,
+        jit_compile: Any = "auto",
+        auto_scale_loss: bool = True,
         **kwargs: Any,
     ) -> None:
         """Set how the model is trained.
@@ -104,6 +104,9 @@ class Trainer:
         """
         if kwargs:
             raise TypeError(f"compile: unsupported arguments {', '.join(sorted(kwargs))}")
+        if any(isinstance(w, str) or callable(w) for w in td.nest.flatten(loss_weights)):
+            # By position in the order of Keras 2, which had the metrics before the weights.
+            metrics, loss_weights = loss_weights, metrics
         if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
             raise ValueError(
                 "compile: steps_per_execution is a positive int. Received: steps_per_execution="
@@ -375,13 +378,13 @@ class Trainer:
         validation_split: float = 0.0,
         validation_data: Any = None,
         shuffle: bool = True,
+        class_weight: Mapping[int, float] | None = None,
         sample_weight: Any = None,
         initial_epoch: int = 0,
         steps_per_epoch: int | None = None,
         validation_steps: int | None = None,
         validation_batch_size: int | None = None,
         validation_freq: Any = 1,
-        class_weight: Mapping[int, float] | None = None,
     ) -> cb.History:
         """Train for a number of epochs.
 

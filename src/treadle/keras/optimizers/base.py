@@ -264,21 +264,25 @@ class Optimizer:
             own += [found[name] for found in slots for name in group if name in found]
         return own
 
-    def build(self, variables: Iterable[td.Variable]) -> None:
+    def build(self, var_list: Iterable[td.Variable]) -> None:
         """Make the slots of the given weights now instead of on the first update."""
         self._make_counters()
         known = {id(v) for v in self._weights}
-        for variable in variables:
+        for variable in var_list:
             self._slots_of(variable)
             if id(variable.identity()) not in known:
                 self._weights.append(variable.identity())
         self.built = True
 
     def add_variable(
-        self, shape: Any, initializer: Any = "zeros", dtype: Any = None, name: str | None = None,
-        **kwargs: Any,
+        self, shape: Any, initializer: Any = "zeros", dtype: Any = None, aggregation: str = "none",
+        layout: Any = None, name: str | None = None,
     ) -> td.Variable:  # fmt: skip
-        """A new variable of the optimizer, for `build` of subclasses."""
+        """A new variable of the optimizer, for `build` of subclasses.
+
+        Args:
+            aggregation, layout: how other backends of Keras keep it on several devices.
+        """
         make, kind = initializers.get(initializer), td.as_dtype(dtype or td.float32)
         made = self._owned(
             name or naming.unique_name("variable"), lambda: make(tuple(shape), dtype=kind)
@@ -292,7 +296,7 @@ class Optimizer:
         """`add_variable` with the shape and dtype of a weight."""
         label = _label(reference_variable, name or "var")
         shape, dtype = reference_variable.shape, reference_variable.dtype
-        return self.add_variable(shape, initializer, dtype, label)
+        return self.add_variable(shape, initializer, dtype, name=label)
 
     def add_optimizer_variables(
         self, trainable_variables: Iterable[td.Variable], name: Any, initializer: Any = "zeros"

@@ -111,10 +111,10 @@ class LossScaleOptimizer(Optimizer):
 
     lr = learning_rate
 
-    def build(self, variables: Iterable[td.Variable]) -> None:
+    def build(self, var_list: Iterable[td.Variable]) -> None:
         """Make the inner optimizer's slots of the given weights."""
         self._make_counters()
-        self.inner_optimizer.build(variables)
+        self.inner_optimizer.build(var_list)
         self._weights, self.built = self.inner_optimizer._weights, True
 
     def scale_loss(self, loss: Any) -> Any:

@@ -240,9 +240,9 @@ class MultiOptimizer(Optimizer):
             own += optimizer._in_file(share)
         return own
 
-    def build(self, variables: Iterable[td.Variable]) -> None:
+    def build(self, var_list: Iterable[td.Variable]) -> None:
         """Give each weight its optimizer, and make the slots of all."""
-        variables = list(variables)
+        variables = list(var_list)
         shares = self._shared_out(variables)
         for optimizer, share in zip(self._inner_optimizers, shares, strict=True):
             if share:

@@ -63,9 +63,9 @@ class Config:
         """The names of the settings."""
         return self._items.keys()
 
-    def get(self, key: str, default: Any = None) -> Any:
-        """A setting, or the default."""
-        return self._items.get(key, default)
+    def get(self, keyname: str, value: Any = None) -> Any:
+        """A setting, or `value` where there is none."""
+        return self._items.get(keyname, value)
 
     def pop(self, key: str, *default: Any) -> Any:
         """Take a setting away."""

@@ -65,7 +65,8 @@ def _log_gamma(m: Arithmetic, x: Any) -> Any:
     part = size - m.floor(size)  # the sine of pi x repeats, but for its sign
     part = m.where(part > 0.5, 1.0 - part, part)
     reflected = math.log(math.pi) - m.log(m.sin(math.pi * part)) - m.log(size) - positive
-    return m.where(x > 0.0, positive, m.where(part == 0.0, math.inf, reflected))
+    pole = (part == 0.0) | (size == math.inf)
+    return m.where(x > 0.0, positive, m.where(pole, math.inf, reflected))
 
 
 def _lanczos_sum(m: Arithmetic, x: Any) -> Any:
@@ -148,6 +149,7 @@ class _IncompleteGamma:
         self.lower, self.upper, self.slope, self.sample_slope = np.full((4, *x.shape), np.nan)
         self._set((a > 0) & (x == 0), 0.0)
         self._set((a > 0) & (x == np.inf), 1.0)
+        self._set((a == np.inf) & (x >= 0), 0.0)
         inside = (a > 0) & (x > 0) & (x < np.inf) & (a < np.inf)
         by_fraction = inside & (x > 1) & (x > a)
         self._by_series(np.flatnonzero(inside & ~by_fraction), a, x)

@@ -90,6 +90,8 @@ def incomplete_gamma(a: f64, x: f64, found: Array[f64]) -> None:
         set_end(0.0, 1.0, found)
     if a > 0.0 and x == INF:
         set_end(1.0, 0.0, found)
+    if a == INF and x >= 0.0:
+        set_end(0.0, 1.0, found)
     if a > 0.0 and x > 0.0 and x < INF and a < INF:
         if x > 1.0 and x > a:
             by_fraction(a, x, found)

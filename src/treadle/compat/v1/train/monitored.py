@@ -77,38 +77,48 @@ class SessionRunHook:
         """Called at the end, unless an error ended it."""
 
 
-class _Steps:
+class SecondOrStepTimer:
     """Which steps it is time for something.
 
     Args:
-        every_steps, every_secs: how many steps or seconds lie between.
+        every_secs, every_steps: how many seconds or steps lie between.
+
+    Raises:
+        ValueError: not exactly one of them is given.
     """
 
-    def __init__(self, every_steps: int | None, every_secs: float | None) -> None:
+    def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
         if (every_steps is None) == (every_secs is None):
             raise ValueError("exactly one of every_steps and every_secs should be given")
         self._steps, self._seconds = every_steps, every_secs
-        self.last: int | None = None
-        self._time = 0.0
+        self.reset()
 
-    def is_due(self, step: int) -> bool:
+    def reset(self) -> None:
+        """Forget when it was done last."""
+        self._last: int | None = None
+        self._time: float | None = None
+
+    def last_triggered_step(self) -> int | None:
+        """The step at which it was done last."""
+        return self._last
+
+    def should_trigger_for_step(self, step: int) -> bool:
         """Whether it is time at a step."""
-        if self.last is None:
+        if self._last is None or self._time is None:
             return True
-        if self.last == step:
+        if self._last == step:
             return False
         if self._steps is not None:
-            return step >= self.last + self._steps
+            return step >= self._last + self._steps
         return time.time() >= self._time + (self._seconds or 0)
 
-    def note(self, step: int) -> tuple[float, int] | None:
-        """Note that it was done; the seconds and steps since the last time."""
-        now, before = time.time(), (self._time, self.last)
-        self._time, self.last = now, step
-        return None if before[1] is None else (now - before[0], step - before[1])
-
-
-SecondOrStepTimer = _Steps
+    def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
+        """Note that it was done; the seconds and steps since the last time, or None and None."""
+        now, time_before, before = time.time(), self._time, self._last
+        self._time, self._last = now, step
+        if before is None or time_before is None:
+            return None, None
+        return now - time_before, step - before
 
 
 class LoggingTensorHook(SessionRunHook):
@@ -124,22 +134,22 @@ class LoggingTensorHook(SessionRunHook):
         self._tensors = tensors if isinstance(tensors, dict) else {
             t if isinstance(t, str) else t.name: t for t in tensors
         }  # fmt: skip
-        self._timer = _Steps(every_n_iter, every_n_secs)
+        self._timer = SecondOrStepTimer(every_n_secs, every_n_iter)
         self._formatter, self._count, self._wanted = formatter, 0, False
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        self._wanted = self._timer.is_due(self._count)
+        self._wanted = self._timer.should_trigger_for_step(self._count)
         return SessionRunArgs(self._tensors) if self._wanted else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         if self._wanted:
-            passed = self._timer.note(self._count)
+            seconds, _ = self._timer.update_last_triggered_step(self._count)
             shown = run_values.results
             text = (
                 self._formatter(shown) if self._formatter
                 else ", ".join(f"{k} = {v}" for k, v in shown.items())
             )  # fmt: skip
-            _log.info("%s%s", text, f" ({passed[0]:.3f} sec)" if passed else "")
+            _log.info("%s%s", text, "" if seconds is None else f" ({seconds:.3f} sec)")
         self._count += 1
 
 
@@ -219,7 +229,7 @@ class CheckpointSaverHook(SessionRunHook):
             raise ValueError("You cannot provide both saver and scaffold.")
         self._saver, self._scaffold = saver, scaffold
         self._path = os.path.join(os.fspath(checkpoint_dir), checkpoint_basename)
-        self._timer = _Steps(save_steps, save_secs)
+        self._timer = SecondOrStepTimer(save_secs, save_steps)
         self._listeners, self._saves_graph = list(listeners or ()), save_graph_def
 
     def begin(self) -> None:
@@ -236,18 +246,18 @@ class CheckpointSaverHook(SessionRunHook):
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         step = int(run_context.session.run(self._step))
-        if self._timer.is_due(step) and self._save(run_context.session, step):
+        if self._timer.should_trigger_for_step(step) and self._save(run_context.session, step):
             run_context.request_stop()
 
     def end(self, session: Any) -> None:
         step = int(session.run(self._step))
-        if step != self._timer.last:
+        if step != self._timer.last_triggered_step():
             self._save(session, step)
         for listener in self._listeners:
             listener.end(session, step)
 
     def _save(self, session: Any, step: int) -> bool:
-        self._timer.note(step)
+        self._timer.update_last_triggered_step(step)
         for listener in self._listeners:
             listener.before_save(session, step)
         saver = self._saver or (self._scaffold and self._scaffold.saver) or _saver()
@@ -261,17 +271,19 @@ class StepCounterHook(SessionRunHook):
 
     def __init__(self, every_n_steps: int | None = 100, every_n_secs: float | None = None,
                  output_dir: Any = None, summary_writer: Any = None) -> None:  # fmt: skip
-        self._timer = _Steps(None if every_n_secs else every_n_steps, every_n_secs)
+        self._timer = SecondOrStepTimer(
+            every_n_secs, None if every_n_secs else every_n_steps
+        )
 
     def begin(self) -> None:
         self._step = get_global_step()
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         step = int(run_context.session.run(self._step))
-        if self._timer.is_due(step):
-            passed = self._timer.note(step)
-            if passed and passed[0]:
-                _log.info("global_step/sec: %g", passed[1] / passed[0])
+        if self._timer.should_trigger_for_step(step):
+            seconds, steps = self._timer.update_last_triggered_step(step)
+            if seconds and steps is not None:
+                _log.info("global_step/sec: %g", steps / seconds)
 
 
 class SummarySaverHook(SessionRunHook):
@@ -288,7 +300,7 @@ class SummarySaverHook(SessionRunHook):
                  summary_op: Any = None) -> None:  # fmt: skip
         if (scaffold is None) == (summary_op is None):
             raise ValueError("Exactly one of scaffold or summary_op must be provided.")
-        self._timer = _Steps(save_steps, save_secs)
+        self._timer = SecondOrStepTimer(save_secs, save_steps)
         self._folder, self._writer = output_dir, summary_writer
         self._scaffold, self._given = scaffold, summary_op
         self._is_due, self._next = False, 0
@@ -303,7 +315,7 @@ class SummarySaverHook(SessionRunHook):
         found = self._given if self._scaffold is None else self._scaffold.summary_op
         if found is None:
             return None
-        self._is_due = self._timer.last is None or self._timer.is_due(self._next)
+        self._is_due = self._timer.should_trigger_for_step(self._next)
         if self._is_due:
             wanted["summaries"] = list(found) if isinstance(found, list | tuple) else [found]
         return SessionRunArgs(wanted)
@@ -313,7 +325,7 @@ class SummarySaverHook(SessionRunHook):
             return
         step = int(run_context.session.run(self._step))
         if self._is_due:
-            self._timer.note(step)
+            self._timer.update_last_triggered_step(step)
             if self._writer is None:
                 self._writer = FileWriterCache.get(self._folder)
             for summary in run_values.results["summaries"]:

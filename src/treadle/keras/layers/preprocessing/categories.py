@@ -208,7 +208,7 @@ class Discretization(Layer):
         return encoded(indices, self.output_mode, depth, dtype, sparse=self.sparse)
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Layer:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Layer:
         found = config.get("bin_boundaries")
         if found is None or config.get("num_bins") is None:
             return cls(**config)

@@ -425,7 +425,7 @@ class FeatureSpace(Layer):
         }  # fmt: skip
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> FeatureSpace:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> FeatureSpace:
         """A FeatureSpace from what `get_config` gave."""
         return cls(**config)
 

@@ -37,7 +37,7 @@ class Pipeline(Layer):
         return {"name": self.name, "layers": layers}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Pipeline:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Pipeline:
         """A layer from what `get_config` gave.
 
         Raises:
@@ -48,6 +48,6 @@ class Pipeline(Layer):
                 "Pipeline: a config has a list `layers`. Received: layers="
                 f"{config.get('layers')!r}"
             )
-        made = super().from_config(config)
+        made = super().from_config(config, custom_objects)
         assert isinstance(made, cls)
         return made
