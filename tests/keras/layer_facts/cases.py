@@ -431,7 +431,9 @@ CASES: dict[str, Case] = {
     # what prepares sounds and images, before a layer that is trained
     "mel spectrogram": chain(
         lambda k: k.Dense(48),
-        lambda k: k.MelSpectrogram(32, 16, num_mel_bins=4, sampling_rate=800, min_freq=20.0, min_power=2.0),
+        lambda k: k.MelSpectrogram(
+            32, 16, num_mel_bins=4, sampling_rate=800, min_freq=20.0, min_power=2.0
+        ),
         lambda k: k.Rescaling(0.02), lambda k: k.Dense(2), shape=(2, 10),
     ),
     "stft spectrogram": chain(
