@@ -104,6 +104,27 @@ def means(u, n):
     return u
 
 
+def joins(u, n):
+    """Every step joins its result to all that were before, as densely connected networks do."""
+    for i in range(n):
+        mean, variance = td.nn.moments(u, 0)
+        ready = td.nn.relu((u - mean) * td.math.rsqrt(variance + 1.0))
+        u = td.concat([u, ready @ td.ones([8 + 2 * i, 2])], 1)
+    return u
+
+
+def residuals(u, n):
+    """A gradient through steps that all add to one array."""
+    with td.GradientTape() as tape:
+        tape.watch(u)
+        v = u
+        for _ in range(n):
+            mean, variance = td.nn.moments(v, 0)
+            v = v + td.tanh((v - mean) * td.math.rsqrt(variance + 1.0)) @ u
+        total = td.reduce_sum(v)
+    return u - 0.1 * tape.gradient(total, u)
+
+
 def gathers(u, n):
     order = td.constant([1, 0, 2, 3, 4, 7, 6, 5])
     for _ in range(n):
@@ -145,7 +166,7 @@ CHAINS: dict[str, Chain] = {
     for f in (
         stencil, borders, sweep, swaps, views, reshapes, squeezes, old_readers, scatter_adds,
         scatters, concats, stacks, one_reader_each, means, gathers, scalars, lists, branches,
-        update_gradient,
+        update_gradient, joins, residuals,
     )
 }  # fmt: skip
 

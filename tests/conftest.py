@@ -54,6 +54,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.args_source is pytest.Config.ArgsSource.ARGS:
         config.option.thorough = True  # workers of pytest-xdist get the options as they are then
+    if getattr(config.option, "dist", "") == "load":  # that of `-n auto`
+        # Each worker of pytest-xdist begins with a part of its own in one piece, and takes half of
+        # another's rest when it is done. The tests of a file are mostly done by one worker then,
+        # which makes what they share (compiled kernels, models, results) once.
+        config.option.dist = "worksteal"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -94,6 +94,66 @@ def read_records(path: Path) -> Any:
     return np.concatenate([np.frombuffer(x.numpy(), np.float32) for x in found])
 
 
+def write_gzip_records(path: Path, value: int) -> None:
+    noise = np.random.default_rng(1)  # which gzip does not make smaller
+    with td.io.TFRecordWriter(path / "r.gz", "GZIP") as writer:
+        for row in numbers(value).reshape(25, -1):
+            writer.write(noise.bytes(400) + row.tobytes())
+
+
+def read_gzip_records(path: Path) -> Any:
+    found = td.data.TFRecordDataset(path / "r.gz", "GZIP")
+    return np.concatenate([np.frombuffer(x.numpy()[400:], np.float32) for x in found])
+
+
+def write_events(path: Path, value: int) -> None:
+    writer = td.summary.create_file_writer(str(path))
+    with writer.as_default():
+        td.summary.write("v", numbers(value), step=value)
+    writer.close()
+
+
+def read_events(path: Path) -> Any:
+    """What the last file of events has."""
+    file = max(files_below(path), key=lambda p: p.stat().st_mtime_ns)
+    events = list(td.compat.v1.train.summary_iterator(str(file)))
+    return td.make_ndarray(events[-1].summary.value[0].tensor)
+
+
+def backup(path: Path, found: Any) -> Any:
+    """The callback that keeps a model below a path."""
+    hook = keras.callbacks.BackupAndRestore(path / "backup")
+    found.compile("sgd", "mse")
+    hook.set_model(found)
+    return hook
+
+
+def restored_backup(path: Path, size: int = SIZE) -> Any:
+    found = model(0, size)
+    backup(path, found).on_train_begin()
+    return weights(found)
+
+
+def saver(value: int, size: int = SIZE) -> tuple[Any, Any, Any]:
+    """A graph's variable, a session where it has its value, and the Saver of the graph."""
+    with td.Graph().as_default():
+        v = td.compat.v1.get_variable("v", initializer=numbers(value, size), use_resource=True)
+        session = td.compat.v1.Session()
+        session.run(v.initializer)
+        return v, session, td.compat.v1.train.Saver()
+
+
+def write_saver(path: Path, value: int) -> None:
+    _, session, kept = saver(value)
+    kept.save(session, str(path / "graph"), write_meta_graph=False)
+
+
+def read_saver(path: Path, size: int = SIZE) -> Any:
+    v, session, kept = saver(0, size)
+    kept.restore(session, str(path / "graph"))
+    return session.run(v)
+
+
 def other_elements(path: Path) -> Any:
     spec = td.TensorSpec([], td.int64)
     return elements(td.data.Dataset.load(path / "saved", element_spec=spec))
@@ -134,6 +194,13 @@ KINDS = {
         lambda p: td.saved_model.load(str(p / "s"))(1.0).numpy(),
     ),
     "records": Kind(write_records, read_records),
+    "compressed records": Kind(write_gzip_records, read_gzip_records),
+    "events": Kind(write_events, read_events),
+    "backup of fit": Kind(
+        lambda p, v: backup(p, model(v)).on_epoch_end(0), restored_backup,
+        lambda p: restored_backup(p, 3),
+    ),
+    "Saver": Kind(write_saver, read_saver, lambda p: read_saver(p, 3)),
     "cache": Kind(
         lambda p, v: elements(dataset(v).cache(p / "c")) is None,
         lambda p: elements(dataset(-1).cache(p / "c")),
@@ -150,8 +217,8 @@ KINDS = {
 }  # fmt: skip
 
 
-def write_log(path: Path, value: int) -> None:
-    log = keras.callbacks.CSVLogger(path / "log.csv")
+def write_log(path: Path, value: int, append: bool = False) -> None:
+    log = keras.callbacks.CSVLogger(path / "log.csv", append=append)
     log.on_train_begin()
     try:
         log.on_epoch_end(0, {f"metric_{n}": value for n in range(SIZE // 2)})
@@ -165,11 +232,20 @@ def write_text(path: Path, value: int) -> None:
             file.write(f"{number}\n")
 
 
+def write_profile(path: Path, value: int) -> None:
+    td.profiler.experimental.start(str(path / "profile"))
+    for _ in range(40):
+        td.add(value, 1)
+    td.profiler.experimental.stop()
+
+
 # Files without checksums, which programs write from their beginning.
 PLAIN = {
     "a file written at once": lambda p, v: td.io.write_file(str(p / "f"), numbers(v).tobytes()),
     "text": write_text,
     "log of epochs": write_log,
+    "log that goes on": lambda p, v: write_log(p, v, append=True),
+    "profile": write_profile,
 }  # fmt: skip
 # Pipelines of other elements have a snapshot of their own beside it; a cache is written once.
 WRITTEN_ONCE = ("cache",)

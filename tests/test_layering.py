@@ -163,7 +163,7 @@ LEVELS = {
         "callbacks",
         "cpu gpu",
         "devices device_setup",
-        "stored",
+        "exclusive stored",
         "compiler",
         "passed_lists standalone words",
     ),

@@ -338,6 +338,7 @@ if TYPE_CHECKING:
     from treadle.ops.collections.optionals import OptionalSpec
     from treadle.ops.collections.tensor_array import TensorArray, TensorArraySpec
     from treadle.ops.control.cases import case, switch_case
+    from treadle.ops.control.critical_sections import CriticalSection
     from treadle.ops.control.time import (
         timestamp,
     )
@@ -453,6 +454,7 @@ __getattr__ = provided(__name__, {
     "treadle.ops.collections.optionals": "OptionalSpec",
     "treadle.ops.collections.tensor_array": "TensorArray TensorArraySpec",
     "treadle.ops.control.cases": "case switch_case",
+    "treadle.ops.control.critical_sections": "CriticalSection",
     "treadle.ops.control.time": "timestamp",
     "treadle.ops.elementwise.bitcast": "bitcast",
     "treadle.ops.elementwise.clipping": "saturate_cast",
@@ -495,6 +497,7 @@ realdiv = truediv
 __all__ = [
     "AggregationMethod",
     "Assert",
+    "CriticalSection",
     "DType",
     "DeviceSpec",
     "GradientTape",

@@ -66,7 +66,6 @@ _INSTEAD = {
         ("quantize_and_dequantize", "quantize_and_dequantize_v4"),
         "Use td.quantization.quantize_and_dequantize_v2",
     ),
-    "CriticalSection": "Use threading.Lock around calls: inside a program effects keep their order",
     "RegisterGradient": "Use td.custom_gradient",
     "Operation": "A tensor's node is tensor.op: td.inspect.stages shows the graph",
     **dict.fromkeys(

@@ -267,6 +267,8 @@ def group(*operations: Optional[tf.Operation]):
     return [o for o in operations if isinstance(o, tf.Operation)]
 '''
 NAMED = '''
+import collections
+
 import treadle
 
 treadle.compat.as_tensorflow()
@@ -276,11 +278,29 @@ import tensorflow as tf
 import tensorflow.compat.v1 as tf1
 
 assert naming.SIZES[tf.float32] == 4 and len(naming.SIZES) == 4
+from tensorflow.python.data.util import nest as of_data
+
+Point = collections.namedtuple("Point", "x y")
+given = Point([1, 2], {"b": [3], "a": (4, [])})
+assert of_data.flatten(given) == [[1, 2], 4, [], [3]]
+assert of_data.map_structure(len, Point([1], ([], [2]))) == Point(1, (0, 1))
+assert of_data.pack_sequence_as(given, list("abcd")) == Point("a", {"b": "d", "a": ("b", "c")})
+assert of_data.flatten_up_to((1, 1), ([1], (2, [3]))) == [[1], (2, [3])]
+assert of_data.map_structure_up_to((0, 0), lambda a, b: (a, b), (1, [2]), ((3,), 4)) == (
+    (1, (3,)), ([2], 4)
+)
+assert not of_data.is_nested([1]) and of_data.is_nested((1,))
+for wrong in (lambda: of_data.assert_same_structure((1, [2]), (1, (2,))),
+              lambda: of_data.pack_sequence_as((1, 2), [1])):
+    try:
+        wrong()
+    except (TypeError, ValueError):
+        continue
+    raise AssertionError(wrong)
 assert naming.group(None, 1) == [] and hasattr(tf.tpu.experimental, "HardwareFeature")
 for call, name in [
     (tf.tpu.experimental.initialize_tpu_system, "tensorflow.tpu.experimental.initialize"),
     (naming.Table, "TPUEmbedding"),
-    (tf.CriticalSection, "threading.Lock"),
 ]:
     try:
         call()

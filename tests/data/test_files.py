@@ -63,6 +63,28 @@ def test_errors_name_the_stage() -> None:
         numbers(kept)
 
 
+def test_errors_of_stages_without_functions_name_them(tmp_path: Path) -> None:
+    def rows() -> Any:
+        yield [1]
+        yield [1, 2]
+
+    spec = td.TensorSpec([None], td.int32)
+    choice = td.constant([0, 2], td.int64)
+    names = Dataset.from_tensors(str(tmp_path / "none"))
+    cases = {
+        "Batch": Dataset.from_generator(rows, output_signature=spec).batch(2).prefetch(1),
+        "FromGenerator": Dataset.from_generator(rows, output_signature=td.TensorSpec([1], td.int32))
+        .batch(2),
+        "Choose": Dataset.choose_from_datasets(
+            [Dataset.range(3)] * 2, Dataset.from_tensor_slices(choice)
+        ).batch(2),
+        "Files": td.data.TFRecordDataset(names).map(td.strings.length).prefetch(1),
+    }  # fmt: skip
+    for stage, dataset in cases.items():
+        with pytest.raises(E.OpError, match=rf"in the stage {stage} made at .*test_files.py:\d+$"):
+            numbers(dataset)
+
+
 def test_an_iterator_goes_on_behind_an_error() -> None:
     def checked(x: Any) -> Any:
         td.debugging.assert_none_equal(x, td.constant(1, td.int64))
@@ -102,6 +124,13 @@ def test_warnings_of_what_is_left_out(tmp_path: Path) -> None:
 def test_refusals(use: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
         use()
+
+
+def test_classes_that_have_not_come_yet_are_not_taken_for_none() -> None:
+    elements = Dataset.from_tensor_slices(np.repeat([0, 1], [900, 100]))
+    balanced = elements.rejection_resample(lambda x: x, [0.5, 0.5], seed=1)
+    found = numbers(balanced.map(lambda c, x: x))
+    assert found.count(0) < 150 and found.count(1) == 100
 
 
 def test_a_class_without_share() -> None:

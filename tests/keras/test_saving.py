@@ -524,6 +524,36 @@ def test_fit_goes_on_where_it_was_interrupted(tmp_path):
         keras.callbacks.BackupAndRestore("")
 
 
+@pytest.mark.parametrize(
+    ("units", "optimizer", "told"),
+    [
+        ([4, 2, 2], "sgd", ValueError), ([4, 3], "sgd", ValueError), ([4], "sgd", None),
+        ([4, 2], "adam", UserWarning), ([4, 2], "sgd", None),
+    ],
+)  # fmt: skip
+def test_backups_of_other_models_are_told(tmp_path, units, optimizer, told):
+    def made(units, optimizer):
+        layers = [keras.layers.Dense(number) for number in units]
+        model = keras.Sequential([keras.Input((3,)), *layers])
+        model.compile(optimizer, "mse")
+        return model, np.ones((2, 3)), np.ones((2, units[-1]))
+
+    model, *data = made([4, 2], "sgd")
+    with pytest.raises(KeyboardInterrupt):
+        hooks = [keras.callbacks.BackupAndRestore(tmp_path), Stop(1)]
+        model.fit(*data, epochs=2, verbose=0, callbacks=hooks)
+    other, *data = made(units, optimizer)
+    hooks = [keras.callbacks.BackupAndRestore(tmp_path)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if told is ValueError:
+            with pytest.raises(ValueError, match="latest"):
+                other.fit(*data, epochs=2, verbose=0, callbacks=hooks)
+        else:
+            assert other.fit(*data, epochs=2, verbose=0, callbacks=hooks).epoch == [1]
+    assert ["another optimizer" in str(w.message) for w in caught] == [True] * (told is UserWarning)
+
+
 def test_an_optimizer_that_made_no_step(tmp_path):
     model = compiled()
     model.save(tmp_path / "m.keras")

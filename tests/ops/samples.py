@@ -40,6 +40,7 @@ WITHOUT: dict[str, str] = {
     "write_summary": "it writes files: tests/summary",
     "timestamp": "no two calls give the same",
     "raise": "only td.jit records it: jitted/test_branches.py",
+    "critical": "a mark of programs that hold locks: tests/ops/test_critical_sections.py",
     "python_print": "only td.jit records it: jitted/test_printing.py",
     **dict.fromkeys(
         ("not_same", "of_size", "one_size"),

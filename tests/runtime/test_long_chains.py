@@ -18,6 +18,7 @@ from treadle.graph.rewrite import clone_graph
 from treadle.passes import disabled
 from treadle.runtime.compiler import plan_program
 from treadle.runtime.cpu.emission import STRAIGHT
+from treadle.runtime.schedule.printer import all_kernels
 
 pytestmark = pytest.mark.thorough
 
@@ -109,3 +110,17 @@ def test_long_programs_with_loops_are_improved_unless_they_are_very_long(length,
         assert (STRAIGHT in td.inspect.stages(f, x, td.constant(2))["llvm"]) is straight
         plain = CHAINS["scatters"](CHAINS["scatters"](x, length), length)
         np.testing.assert_allclose(f(x, td.constant(2)), plain, rtol=1e-6)
+
+
+def test_densely_connected_layers_choose_between_few_arrays():
+    """A layer that normalises all results before it reads them several times: a kernel that had to
+    choose between all of them for every element would be as long as the network is deep."""
+    program = planned(CHAINS["joins"], "joins", 12)
+    assert max(len(kernel.buffers) for kernel in all_kernels(program.block)) <= 9
+
+
+@pytest.mark.parametrize("name", ["joins", "residuals"])
+def test_deep_networks(name):
+    x = td.constant(np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8))
+    found = td.function(lambda u: CHAINS[name](u, 6))(x)
+    np.testing.assert_allclose(found, CHAINS[name](x, 6), rtol=2e-4, atol=2e-5)

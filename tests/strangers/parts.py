@@ -1,7 +1,8 @@
 """One program, each of its statements, cells or tests by itself, in a process of its own.
 
 ``python tests/strangers/parts.py PROGRAM RESULT`` writes what became of each part as JSON. With
-``STRANGERS_LIBRARY=tensorflow`` it is TensorFlow that runs it. Files of tests, by pytest's rule for
+``STRANGERS_LIBRARY=tensorflow`` it is TensorFlow that runs it; with ``STRANGERS_VALUES=1`` what
+its names mean after each part is written, too, after `values`. Files of tests, by pytest's rule for
 their names, are run by pytest: their parts are the tests.
 """
 
@@ -166,6 +167,7 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
     warnings.simplefilter("ignore")
     importlib.import_module("small_data").install(folder, path.read_text(errors="replace"))
     loops = importlib.import_module("short_loops")
+    values = importlib.import_module("values") if os.environ.get("STRANGERS_VALUES") else None
     sys.path.remove(str(Path(__file__).parent))
     began = time.process_time()
     sys.stdout = printed
@@ -173,11 +175,18 @@ def run(path: Path, result: Path, limit: int, folder: Path) -> None:
         tests.run(path)
     else:
         loops.install(importlib.import_module("tensorflow"), path.parent)
+        if values is not None:
+            values.install(importlib.import_module("tensorflow"))
     main.__dict__["display"] = print
+    told = values.Told(main.__dict__, importlib.import_module("tensorflow")) if values else None
     for number, part in enumerate(parts):
         printed.lines = 0
         name = f"part {number} of {path.name}"
         found.append(_outcome(cut_down(part), name, main.__dict__, loops.shortened))
+        if told is not None and loops.ended:
+            found[-1]["cut"] = True  # how far it came is a matter of speed
+        elif told is not None and "error" not in found[-1]:
+            found[-1]["values"] = told.news()
     finish()
 
 

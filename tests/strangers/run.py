@@ -20,6 +20,8 @@ has come in the same processor time, and what each part costs with it.
 ``--mirrors`` takes the programs of the results, by default those that stopped; ``--write`` puts
 each new outcome there when it is known. Programs that others do not have are found by nobody: they
 are left as they are.
+With ``--values`` each program is run with TensorFlow, too, and `values` compares what its names
+mean with either library.
 ``--add`` runs programs of repositories that are not in the results; ``--write`` adds them.
 """
 
@@ -40,6 +42,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.strangers.values import differences
+
 ROOT = Path(__file__).parents[2]
 PARTS = Path(__file__).with_name("parts.py")
 RESULTS = ROOT / "docs" / "results" / "strangers_tensorflow_programs.json"
@@ -58,6 +62,7 @@ class Outcome:
         failed: how many of them failed, for whatever reason.
         stops_at: the errors of those that count.
         compared: of a program that runs until the time limit, `progress` with either library.
+        differs: the names whose values are not TensorFlow's; None where that was not asked.
     """
 
     outcome: str
@@ -65,11 +70,13 @@ class Outcome:
     failed: int
     stops_at: list[str]
     compared: dict[str, Any] = field(default_factory=dict)
+    differs: list[str] | None = None
 
 
 def outcome_of(
-    program: Path, limit: int, tensorflow: str | None = None, root: Path | None = None
-) -> Outcome:
+    program: Path, limit: int, tensorflow: str | None = None, root: Path | None = None,
+    values: bool = False,
+) -> Outcome:  # fmt: skip
     """Run a program, with TensorFlow too where a part fails and an interpreter for it is given.
 
     Args:
@@ -77,14 +84,17 @@ def outcome_of(
         limit: seconds of processor time.
         tensorflow: the interpreter.
         root: the folder of its repository, whose packages it may import.
+        values: whether to compare what its names mean, too.
     """
-    found, there = _run(program, limit, sys.executable, "treadle", root), None
-    if tensorflow is not None and (_wrong(found) or found["limit"]):
-        there = _run(program, limit + 15, tensorflow, "tensorflow", root)
-    return judged(found, there)
+    found, there = _run(program, limit, sys.executable, "treadle", root, values), None
+    if tensorflow is not None and (values or _wrong(found) or found["limit"]):
+        there = _run(program, limit + 15, tensorflow, "tensorflow", root, values)
+    return judged(found, there, values)
 
 
-def judged(found: dict[str, Any], there: dict[str, Any] | None) -> Outcome:
+def judged(
+    found: dict[str, Any], there: dict[str, Any] | None, values: bool = False
+) -> Outcome:
     """What became of a program, of which `parts` wrote `found` with treadle, and with TensorFlow
     what is `there`."""
     errors, wrong, compared = _errors(found), _wrong(found), {}
@@ -102,7 +112,8 @@ def judged(found: dict[str, Any], there: dict[str, Any] | None) -> Outcome:
         name = "cannot be told here"
     else:
         name = "runs until the time limit" if found["limit"] else "runs"
-    return Outcome(name, found["parts"], len(errors), stops_at, compared)
+    differs = differences(found, there) if values and there is not None else None
+    return Outcome(name, found["parts"], len(errors), stops_at, compared, differs)
 
 
 def progress(found: dict[str, Any]) -> dict[str, Any]:
@@ -130,12 +141,15 @@ def _errors(found: dict[str, Any]) -> dict[int | str, str]:
     return {part.get("name", i): part["error"] for i, part in parts if "error" in part}
 
 
-def _run(program: Path, limit: int, python: str, library: str, root: Path | None) -> dict[str, Any]:
+def _run(
+    program: Path, limit: int, python: str, library: str, root: Path | None, values: bool = False
+) -> dict[str, Any]:
     """What `parts` writes; an error that is no part's is one of a single part.
 
     The program runs in a folder of its own, which shows the files that are beside it.
     """
     own = {"STRANGERS_LIBRARY": library, "STRANGERS_LIMIT": str(limit), "MPLBACKEND": "Agg"}
+    own |= {"STRANGERS_VALUES": "1", "PYTHONHASHSEED": "0"} if values else {}
     paths = [str(ROOT / "src")] if library == "treadle" else []
     paths += [str(folder) for folder in (root, root and root / "src") if folder is not None]
     own["PYTHONPATH"] = os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")])
@@ -240,9 +254,10 @@ def update(results: dict[str, Any], record: dict[str, Any], found: Outcome, toda
         "outcome": found.outcome, "parts": found.parts, "parts_that_failed": found.failed,
         "stops_at": found.stops_at,
     }  # fmt: skip
-    record.pop("compared", None)
-    if found.compared:
-        record["compared"] = found.compared
+    for key, told in (("compared", found.compared or None), ("differs", found.differs)):
+        record.pop(key, None)
+        if told is not None:
+            record[key] = told
     count = Counter(program["outcome"] for program in results["list"])
     results |= {
         "date": today, "programs": len(results["list"]),
@@ -278,7 +293,7 @@ def run_records(mirrors: Path, options: argparse.Namespace) -> None:
             if program is None:
                 print(f"{name}: not here", flush=True)
                 continue
-            found = outcome_of(program, options.limit, options.tensorflow, place)
+            found = outcome_of(program, options.limit, options.tensorflow, place, options.values)
             print(f"{name}: {found}", flush=True)
             update(results, record, found, today)
             if options.write:
@@ -294,10 +309,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--match", default="", help="only programs whose name holds this")
     parser.add_argument("--limit", type=int, default=60, help="seconds of processor time")
     parser.add_argument("--tensorflow", help="a Python interpreter that has TensorFlow")
+    parser.add_argument("--values", action="store_true", help="compare those of names, too")
     parser.add_argument("--write", action="store_true", help="after each program")
     options = parser.parse_args(arguments)
     for program in options.programs:
-        print(program, outcome_of(program, options.limit, options.tensorflow))
+        print(program, outcome_of(program, options.limit, options.tensorflow, None, options.values))
     if options.mirrors is not None:
         run_records(options.mirrors, options)
 

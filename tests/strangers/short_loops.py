@@ -21,6 +21,7 @@ from typing import Any
 
 SECONDS, PASSES = float(os.environ.get("STRANGERS_LIMIT", "60")) / 10, 2
 FEW, BEGIN, ON = "few_passes__", "loop_begins__", "loop_goes_on__"
+ended: list[str] = []  # an entry for each loop that ended early: what it gives depends on speed
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -110,7 +111,10 @@ class _Patience:
     def ends(self) -> bool:
         """Whether a further pass is too much, asked before each."""
         self.passes += 1
-        return self.passes >= PASSES and time.process_time() - self.began > SECONDS
+        ends = self.passes >= PASSES and time.process_time() - self.began > SECONDS
+        if ends:
+            ended.append("a loop")
+        return ends
 
 
 def names(tf: Any) -> dict[str, Any]:

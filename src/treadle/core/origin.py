@@ -108,8 +108,9 @@ def user_origin() -> Origin | None:
         return _forced.origin
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if not is_internal(frame.f_code.co_filename):
-            return place_of(frame.f_code, frame.f_lineno)
+        if not is_internal(file := frame.f_code.co_filename):
+            # In a thread of treadle's own nothing is the user's: its frames begin in `threading`.
+            return None if file == threading.__file__ else place_of(frame.f_code, frame.f_lineno)
         frame = frame.f_back
     return None
 

@@ -24,7 +24,7 @@ from treadle.data.elements import (
     spec_key,
 )
 from treadle.data.stages.handles import dataset_of_handle
-from treadle.data.stages.stage import forked, outline, randomness_in, restored
+from treadle.data.stages.stage import forked, name_stage, outline, randomness_in, restored
 from treadle.iteration import (
     HANDLE,
     ElementSource,
@@ -91,11 +91,15 @@ class Cursor(ElementSource):
             if self._ahead is not None:
                 leaves, self._ahead = self._ahead, None
                 return leaves
-            if context.recorder is None and not context.tapes:
-                found = next(self._leaves, None)
-            else:
-                with recording(None), taping(()):
+            try:
+                if context.recorder is None and not context.tapes:
                     found = next(self._leaves, None)
+                else:
+                    with recording(None), taping(()):
+                        found = next(self._leaves, None)
+            except td.errors.OpError as error:
+                name_stage(error)
+                raise
             self._taken += found is not None
             return found
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
 import socket
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from treadle.core.file_errors import file_error
@@ -38,17 +40,22 @@ def write_profile(logdir: str, events: Sequence[Event], names: Mapping[int, str]
         names: of threads, as far as they are known.
 
     Raises:
-        PermissionDeniedError, ResourceExhaustedError: the files cannot be written.
+        PermissionDeniedError, ResourceExhaustedError: the files cannot be written; none of them is
+            left, for TensorBoard would list what is cut.
     """
     folder = os.path.join(logdir, "plugins", "profile", time.strftime("%Y_%m_%d_%H_%M_%S"))
     path = os.path.join(folder, f"{socket.gethostname()}.trace.json")
     text = json.dumps(trace(events, names)).encode()
+    contents = {path: text, f"{path}.gz": gzip.compress(text)}
     try:
         os.makedirs(folder, exist_ok=True)
-        with open(path, "wb") as plain, gzip.open(f"{path}.gz", "wb") as packed:
-            plain.write(text)
-            packed.write(text)
+        for name, content in contents.items():
+            Path(name).write_bytes(content)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            for name in contents:
+                Path(name).unlink(missing_ok=True)
+            os.rmdir(folder)
         raise file_error(error, path) from None
 
 

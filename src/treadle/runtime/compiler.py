@@ -12,6 +12,7 @@ from treadle.graph.passes import optimize
 from treadle.graph.passes.assumed_sizes import tells_sizes
 from treadle.graph.rewrite import clone_graph
 from treadle.runtime.devices import backend
+from treadle.runtime.exclusive import exclusive
 from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.memory.plan import plan_memory
 from treadle.runtime.options import Options
@@ -31,7 +32,7 @@ def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
     key = program_key(graph, options)
     executable = _executable(graph, options, key)
     executable.exact = graph if tells_sizes(graph) else None
-    return executable
+    return exclusive(graph, executable)
 
 
 def _executable(graph: Graph, options: Options, key: str | None) -> Executable:
@@ -80,7 +81,7 @@ def compile_native(graph: Graph) -> Executable:
     try:
         executable = _compile(optimized, graph, key)
         executable.exact = graph if tells_sizes(graph) else None
-        return executable
+        return exclusive(graph, executable)
     except (MemoryError, Unsupported):
         raise
     except Exception as error:

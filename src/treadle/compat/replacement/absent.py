@@ -49,7 +49,7 @@ def absent(full_name: str, reason: str) -> Any:
 
 # Public names that libraries have in annotations, tables and bases of classes.
 _NAMED = """
-    CriticalSection Operation lite mlir qint8 qint16 qint32 quint8
+    Operation lite mlir qint8 qint16 qint32 quint8
     quint16 resource tpu variant compat.v1.tpu distribute.cluster_resolver.TPUClusterResolver
     experimental.dtensor lookup.experimental distribute.experimental.partitioners
 """

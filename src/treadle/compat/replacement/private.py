@@ -215,6 +215,7 @@ _OWN: dict[str, dict[str, Any]] = {
 }
 # Modules whose names are those of another module, before all others.
 _SAME = {
+    "data.util.nest": "treadle.compat.replacement.data_structures",
     "eager.monitoring": "treadle.compat.replacement.monitoring",
     "platform.gfile": "treadle.compat.v1.gfile",
     "util.nest": "treadle.compat.replacement.structures",

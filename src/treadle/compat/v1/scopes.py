@@ -265,11 +265,12 @@ def _get(name: str, shape: Any = None, dtype: Any = td.float32, initializer: Any
     graph._scope = ""
     try:
         if eager:
-            variable: Any = td.Variable(
-                value, trainable, name=name, dtype=dtype if callable(initializer) else None,
-                constraint=constraint,
-                synchronization=synchronization, aggregation=aggregation,
-            )  # fmt: skip
+            with td.name_scope(""):  # the name has the scope of variables in front
+                variable: Any = td.Variable(
+                    value, trainable, name=name, dtype=dtype if callable(initializer) else None,
+                    constraint=constraint,
+                    synchronization=synchronization, aggregation=aggregation,
+                )  # fmt: skip
         else:
             variable = Variable(
                 value, trainable, collections, validate_shape,
@@ -392,7 +393,8 @@ class variable_scope:
             )
         names = None
         if self._has_names and label:
-            names = graph.name_scope(label)
+            # Where operations compute at once, or are traced, scopes of names are td's.
+            names = td.name_scope(label) if writes_into() is None else graph.name_scope(label)
             opened = names.__enter__()
             if not isinstance(given, VariableScope):
                 scope.original_name_scope = opened

@@ -292,7 +292,7 @@ class Unbatch(Stage):
         self.spec = map_types(_unbatched, ("unbatch",), inner.spec)
 
     def open(self) -> Iterator[Leaves]:
-        return released(self._slices())
+        return released(self._slices(), self)
 
     def _slices(self) -> Iterator[Any]:
         if holds_composites(self.inner.spec):
@@ -465,7 +465,7 @@ class Window(Stage):
         self.spec = map_components(DatasetSpec, inner.spec)
 
     def open(self) -> Iterator[Leaves]:
-        return released(self._windows())
+        return released(self._windows(), self)
 
     def _windows(self) -> Iterator[Any]:
         """The windows; one with an element that failed is a failure."""

@@ -38,10 +38,10 @@ class Zip(Stage):
         return self._elements()
 
     def _elements(self) -> Iterator[Leaves]:
-        return released(_side_by_side([p.open() for p in self.parts]))
+        return released(_side_by_side([p.open() for p in self.parts]), self)
 
     def resume(self, count: int) -> Iterator[Leaves]:
-        return released(_side_by_side([p.resume(count) for p in self.parts]))
+        return released(_side_by_side([p.resume(count) for p in self.parts]), self)
 
     def cardinality(self) -> int:
         counts = [p.cardinality() for p in self.parts]
@@ -83,7 +83,7 @@ class Concatenate(Stage):
         self.spec = relaxed(first.spec, second.spec, "concatenate")
 
     def open(self) -> Iterator[Leaves]:
-        return released(part for stage in self.parts for part in carried(stage.open()))
+        return released((part for stage in self.parts for part in carried(stage.open())), self)
 
     def resume(self, count: int) -> Iterator[Leaves]:
         first = self.parts[0].cardinality()
@@ -91,7 +91,7 @@ class Concatenate(Stage):
             return self.parts[1].resume(count - first)
         if count < first:
             rest = (self.parts[0].resume(count), self.parts[1].open())
-            return released(item for part in rest for item in carried(part))
+            return released((item for part in rest for item in carried(part)), self)
         return super().resume(count)
 
     def cardinality(self) -> int:
@@ -116,7 +116,7 @@ class Choose(Stage):
             self.spec = relaxed(self.spec, part.spec, "choose_from_datasets")
 
     def open(self) -> Iterator[Leaves]:
-        return released(self._elements())
+        return released(self._elements(), self)
 
     def _elements(self) -> Iterator[Any]:
         sources = [carried(p.open()) for p in self.parts]
@@ -160,7 +160,7 @@ class Sample(Stage):
             self.spec = relaxed(self.spec, part.spec, "sample_from_datasets")
 
     def open(self) -> Iterator[Leaves]:
-        return released(self._elements())
+        return released(self._elements(), self)
 
     def _elements(self) -> Iterator[Any]:
         random = self.randomness.generator()

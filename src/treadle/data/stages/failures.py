@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import treadle as td
+from treadle.data.stages.stage import Stage, name_stage
+
 
 class Failure:
     """An error in the place of an element."""
@@ -53,12 +56,15 @@ def paired(call: Callable[[Any], Any], source: Iterable[Any]) -> Iterator[Any]:
     return carried(map(pair, source))
 
 
-def released(items: Iterable[Any]) -> Iterator[Any]:
-    """The elements; errors are raised where their turn comes."""
-    return map(_raised, items)
+def released(items: Iterable[Any], stage: Stage) -> Iterator[Any]:
+    """The elements; errors are raised where their turn comes, and name the stage: this one, unless
+    they come from one below it."""
 
+    def raised(item: Any) -> Any:
+        if type(item) is Failure:
+            if isinstance(item.error, td.errors.OpError):
+                name_stage(item.error, stage)
+            raise item.error
+        return item
 
-def _raised(item: Any) -> Any:
-    if type(item) is Failure:
-        raise item.error
-    return item
+    return map(raised, items)

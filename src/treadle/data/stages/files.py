@@ -40,7 +40,7 @@ class Files(Stage):
 
     def open(self) -> Iterator[Leaves]:
         names = chain.from_iterable(map(_names, self.names.open()))
-        return released(interleaved(names, self._opened, self.at_once, 1))
+        return released(interleaved(names, self._opened, self.at_once, 1), self)
 
     def _opened(self, name: str) -> Iterator[Any]:
         if self.at_once == 1:

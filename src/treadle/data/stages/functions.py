@@ -396,7 +396,7 @@ class TakeWhile(_Test):
 
     def open(self) -> Iterator[Leaves]:
         test = self.test()
-        return released(self._elements(test))
+        return released(self._elements(test), self)
 
     def _elements(self, test: Callable[[Leaves], bool]) -> Iterator[Any]:
         for found in paired(test, self.inner.open()):

@@ -31,7 +31,7 @@ class FlatMap(Stage):
         self.spec, self.captures = self.function.spec, self.function.captures
 
     def open(self) -> Iterator[Leaves]:
-        return released(self._elements())
+        return released(self._elements(), self)
 
     def _elements(self) -> Iterator[Any]:
         datasets = self.function.bound_to(self.captures)
@@ -76,7 +76,8 @@ class Interleave(Stage):
         def opened(leaves: Leaves) -> Any:
             return attempted(datasets, leaves)
 
-        return released(interleaved(carried(self.inner.open()), opened, cycle, int(self.block)))
+        found = interleaved(carried(self.inner.open()), opened, cycle, int(self.block))
+        return released(found, self)
 
     def cardinality(self) -> int:
         return infinite_or_unknown([] if self.calls is None else [self.inner])
@@ -153,7 +154,7 @@ class GroupByWindow(Stage):
         self.spec = reduce.spec
 
     def open(self) -> Iterator[Leaves]:
-        return released(self._elements())
+        return released(self._elements(), self)
 
     def _elements(self) -> Iterator[Any]:
         groups: dict[int, list[Leaves]] = {}

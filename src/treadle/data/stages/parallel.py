@@ -43,14 +43,14 @@ class Prefetch(Stage):
         if size == 0 or debugging.on:
             return self.inner.open()
         ahead = _AUTO_BUFFER if size < 0 else size
-        return released(prefetched(self.inner.open, ahead))
+        return released(prefetched(self.inner.open, ahead), self)
 
     def resume(self, count: int) -> Iterator[Leaves]:
         size = int(self.size)
         if size == 0 or debugging.on:
             return self.inner.resume(count)
         ahead = _AUTO_BUFFER if size < 0 else size
-        return released(prefetched(lambda: self.inner.resume(count), ahead))
+        return released(prefetched(lambda: self.inner.resume(count), ahead), self)
 
     def cardinality(self) -> int:
         return self.inner.cardinality()
@@ -168,8 +168,8 @@ class ParallelMap(Map):
             return map(call, source)
         items = carried(source)
         if calls != AUTOTUNE:
-            return released(in_threads(call, items, calls, self.ordered, places))
-        return released(self._tuned(call, items, places))
+            return released(in_threads(call, items, calls, self.ordered, places), self)
+        return released(self._tuned(call, items, places), self)
 
     def _tuned(self, call: Any, source: Iterator[Any], places: Places | None) -> Iterator[Any]:
         """Calls one after another, or in threads once one proves slow: in this pass or before."""

@@ -60,7 +60,7 @@ class Take(Stage):
         return self._first(self.inner.resume(count), left)
 
     def _first(self, source: Iterator[Leaves], count: int) -> Iterator[Leaves]:
-        return source if count < 0 else released(_first_of(source, count))
+        return source if count < 0 else released(_first_of(source, count), self)
 
     def cardinality(self) -> int:
         inner = self.inner.cardinality()
@@ -160,7 +160,7 @@ class Repeat(Stage):
     def open(self) -> Iterator[Leaves]:
         if (rows := self.rows()) is not None:
             return rows.elements()
-        return released(self._passes(0, 0))
+        return released(self._passes(0, 0), self)
 
     def _passes(self, done: int, skipped: int) -> Iterator[Any]:
         """The passes after the first `done`, the first without some elements."""
@@ -177,7 +177,7 @@ class Repeat(Stage):
             return super().resume(count)
         for random in randomness_in(self.inner):
             random.skip(count // size)
-        return released(self._passes(count // size, count % size))
+        return released(self._passes(count // size, count % size), self)
 
     def cardinality(self) -> int:
         inner = self.inner.cardinality()
@@ -226,7 +226,7 @@ class Shuffle(Stage):
     def open(self) -> Iterator[Leaves]:
         if (rows := self.rows()) is not None:
             return rows.elements()
-        return released(self._elements())
+        return released(self._elements(), self)
 
     def _elements(self) -> Iterator[Any]:
         random = self.randomness.generator()
@@ -281,7 +281,7 @@ class Cache(Stage):
             return rows.elements()
         if self.memory.elements is not None:
             return iter(self.memory.elements)
-        return released(self._kept())
+        return released(self._kept(), self)
 
     def _kept(self) -> Iterator[Any]:
         """The elements, which are kept where all came without an error: with the last one, where it
@@ -316,6 +316,10 @@ class RejectionResample(Stage):
         initial: the shares among the elements; None: as the elements so far have them.
     """
 
+    # As many elements of each class count as seen from the beginning, as in TensorFlow: the first
+    # classes that come would be taken for all there are, and their elements all be kept.
+    _BEFORE = 10
+
     def __init__(
         self, inner: Stage, class_of: Mapped, target: NDArray, initial: NDArray | None,
         randomness: Randomness,
@@ -325,12 +329,12 @@ class RejectionResample(Stage):
         self.spec = (class_of.spec, inner.spec)
 
     def open(self) -> Iterator[Leaves]:
-        return released(self._elements())
+        return released(self._elements(), self)
 
     def _elements(self) -> Iterator[Any]:
         random = self.randomness.generator()
         call = in_stage(self, self.class_of.bound_to(self.captures))
-        seen = np.zeros(len(self.target))
+        seen = np.full(len(self.target), float(self._BEFORE))
         for found in paired(call, self.inner.open()):
             if type(found) is Failure:
                 yield found
@@ -383,10 +387,10 @@ class Enumerate(Stage):
     def open(self) -> Iterator[Leaves]:
         if (rows := self.rows()) is not None:
             return rows.elements()
-        return released(_numbered(self.inner.open(), int(self.start)))
+        return released(_numbered(self.inner.open(), int(self.start)), self)
 
     def resume(self, count: int) -> Iterator[Leaves]:
-        return released(_numbered(self.inner.resume(count), int(self.start) + count))
+        return released(_numbered(self.inner.resume(count), int(self.start) + count), self)
 
     def cardinality(self) -> int:
         return self.inner.cardinality()
@@ -422,7 +426,7 @@ class Unique(Stage):
         self.inner, self.spec = inner, inner.spec
 
     def open(self) -> Iterator[Leaves]:
-        return released(self._elements())
+        return released(self._elements(), self)
 
     def _elements(self) -> Iterator[Any]:
         seen: set[Any] = set()

@@ -198,7 +198,7 @@ class FromGenerator(Stage):
         self.generator, self.args, self.spec = generator, args, spec
 
     def open(self) -> Iterator[Leaves]:
-        return released(self._elements())
+        return released(self._elements(), self)
 
     def _elements(self) -> Iterator[Any]:
         args = [np.asarray(a) if isinstance(a, td.Tensor) else a for a in self.args]
@@ -239,7 +239,7 @@ class _Conversion:
     def __call__(self, value: Any) -> Leaves:
         flat: list[Any] = []
         if not _flatten_like(self.spec, value, flat):
-            raise self._refused(value, f"does not have the structure {self.spec!r}")
+            raise self._refused(value, f"that does not have the structure {self.spec!r}")
         return tuple(self._leaf(v, s, value) for v, s in zip(flat, self.specs, strict=True))
 
     def _leaf(self, leaf: Any, spec: Any, value: Any) -> NDArray:
@@ -249,14 +249,14 @@ class _Conversion:
             else:
                 array = np.array(leaf, spec.dtype.np_dtype, order="C")
         except (TypeError, ValueError):
-            raise self._refused(value, f"cannot be converted to {spec.dtype.name}") from None
+            raise self._refused(value, f"that cannot be converted to {spec.dtype.name}") from None
         if not spec.shape.is_compatible_with(array.shape):
-            raise self._refused(value, f"of shape {array.shape} does not fit {spec!r}")
+            raise self._refused(value, f"of shape {array.shape} that does not fit {spec!r}")
         return array
 
     def _refused(self, value: Any, why: str) -> Exception:
         return td.errors.InvalidArgumentError(
-            None, None, f"TypeError: the generator yielded an element that {why}: {value!r:.200}"
+            None, None, f"TypeError: the generator yielded an element {why}: {value!r:.200}"
         )
 
 

@@ -208,12 +208,39 @@ def in_stage(stage: Stage, call: Callable[[Any], Any]) -> Callable[[Any], Any]:
         except td.errors.OutOfRangeError as error:
             raise no_end(type(stage).__name__, error) from error
         except td.errors.OpError as error:
-            place = f" made at {stage.origin}" if stage.origin is not None else ""
-            text = f"{error.message}\n  in the stage {type(stage).__name__}{place}"
-            error.message, error.args = text, (text,)
+            _name(error, stage)
             raise
 
     return named
+
+
+_IN = "\n  in the stage "
+
+
+def _name(error: td.errors.OpError, stage: Stage) -> None:
+    place = f" made at {stage.origin}" if stage.origin is not None else ""
+    text = f"{error.message}{_IN}{type(stage).__name__}{place}"
+    error.message, error.args = text, (text,)
+
+
+def name_stage(error: td.errors.OpError, stage: Stage | None = None) -> None:
+    """Have an error of a pass name its stage, and where that was made, unless it does.
+
+    It is the last of the stages whose methods the error came through: they are only looked for
+    where there is an error, so that elements cost nothing more.
+
+    Args:
+        stage: the one to name where the error came through methods of none.
+    """
+    if _IN in error.message:
+        return
+    found, trace = stage, error.__traceback__
+    while trace is not None:
+        owner = trace.tb_frame.f_locals.get("self")
+        found = owner if isinstance(owner, Stage) else found
+        trace = trace.tb_next
+    if found is not None:
+        _name(error, found)
 
 
 def integer(value: Any, what: str) -> Any:

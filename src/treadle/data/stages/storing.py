@@ -108,7 +108,7 @@ class FileCache(Stage):
         if os.path.exists(self.path):
             _check(self.path, read_header(self.path), self.spec)
             return elements(self.path)
-        return released(self._written())
+        return released(self._written(), self)
 
     def _written(self) -> Iterator[Any]:
         writer = ElementWriter(self.path, {"spec": spec_as_json(self.spec)}, _dtypes(self.spec))
@@ -256,7 +256,7 @@ class Shards(Stage):
 
     def open(self) -> Iterator[Leaves]:
         count = max(len(self.parts), 1)
-        return released(interleaved(iter(self.parts), lambda s: carried(s.open()), count, 1))
+        return released(interleaved(iter(self.parts), lambda s: carried(s.open()), count, 1), self)
 
     def cardinality(self) -> int:
         return sum(part.count for part in self.parts)
@@ -303,7 +303,7 @@ class Snapshot(Stage):
     def open(self) -> Iterator[Leaves]:
         if os.path.exists(os.path.join(self.path, METADATA)):
             return self.read(shards_of(self.path, self.spec)).open()
-        return released(self._written())
+        return released(self._written(), self)
 
     def _written(self) -> Iterator[Any]:
         folder, shard = _Folder(self.path, self.spec, self.kind), shard_function(self.shard)

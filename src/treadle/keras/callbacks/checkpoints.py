@@ -128,7 +128,8 @@ class ModelCheckpoint(MonitorCallback):
 class BackupAndRestore(Callback):
     """Lets `fit` go on where it was interrupted: saves the model and its optimizer as it goes, and
     restores them when the same `fit` begins again. An interrupted epoch begins anew. Of several
-    workers the first one saves, and all of them restore.
+    workers the first one saves, and all of them restore. A backup that lacks weights of the model
+    is an error; what it lacks of the optimizer begins anew, with a warning.
 
     Args:
         backup_dir: a directory for this alone.
@@ -148,6 +149,7 @@ class BackupAndRestore(Callback):
         self._prefix = os.path.join(self.backup_dir, "latest")
         self._frequency = _Frequency(save_freq, "BackupAndRestore")
         self._epoch = td.Variable(np.int64(0), trainable=False, name="epoch")
+        self._restored: Any = None  # the status of a restoration whose optimizer is not compared
 
     def _checkpoint(self) -> Any:
         return td.train.Checkpoint(
@@ -160,10 +162,29 @@ class BackupAndRestore(Callback):
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         if exists(self._prefix):
-            self._checkpoint().read(self._prefix)  # what is not made yet is restored when it is
+            # What is not made yet is restored when it is.
+            self._restored = self._checkpoint().read(self._prefix)
+            missing = self._restored.missing_among(self.model.weights)
+            if missing:
+                raise ValueError(
+                    f"The backup {self._prefix} is of another model: it has no values of "
+                    f"{', '.join(missing)}. Delete it to begin anew"
+                )
             self.model._initial_epoch = int(self._epoch.numpy())
 
+    def _compare_optimizer(self) -> None:
+        """Warn of the optimizer's variables that the backup lacks. The first step makes them."""
+        status, self._restored = self._restored, None
+        missing = status.missing_among(self.model.optimizer.variables)
+        if missing:
+            warnings.warn(
+                f"The backup {self._prefix} is of another optimizer: it has no values of "
+                f"{', '.join(missing)}, which begin anew", stacklevel=2,
+            )  # fmt: skip
+
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        if self._restored is not None:
+            self._compare_optimizer()
         if self._frequency.is_due():
             self._write()
 

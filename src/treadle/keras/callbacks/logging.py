@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import os
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -128,6 +129,7 @@ class CSVLogger(Callback):
     def _open(self) -> None:
         if self.append:
             self._file = self.filename.open("a", newline="")
+            self._size = self.filename.stat().st_size  # up to the last row that is whole
         else:
             self._new = NewFile(str(self.filename))
             self._file = io.TextIOWrapper(self._new.file, newline="")
@@ -140,6 +142,11 @@ class CSVLogger(Callback):
         except OSError as error:
             if self._new is not None:
                 self._new.discard()
+            elif self._file is not None:  # no part of a row stays, behind which others would come
+                with contextlib.suppress(OSError):
+                    self._file.close()
+                with contextlib.suppress(OSError):
+                    os.truncate(self.filename, self._size)
             self._file = self._new = self._writer = None
             raise file_error(error, str(self.filename)) from None
 
@@ -163,6 +170,8 @@ class CSVLogger(Callback):
             self._file.flush()
             if self._new is not None:
                 self._new.publish()
+            elif self.append:
+                self._size = self._file.tell()
 
     def on_train_end(self, logs: Logs | None = None) -> None:
         self._close()

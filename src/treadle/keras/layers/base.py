@@ -315,7 +315,7 @@ class Layer(td.Module):
 
         def made(**given: Any) -> td.Variable:
             variable = (dtype_policies.CastVariable if mixed else own)(
-                lambda: make(dims, dtype=kind), trainable=trainable, name=path,
+                lambda: make(dims, dtype=kind), dtype=kind, trainable=trainable, name=path,
                 constraint=constraints.get(constraint),
                 **variables.replication(synchronization, aggregation),
             )  # fmt: skip
@@ -637,8 +637,12 @@ class Layer(td.Module):
         return not type(self).compute_output_spec.__module__.startswith("treadle.")
 
     def _has_own_build(self) -> bool:
-        """Whether a program says by `build` what the layer keeps."""
-        return not type(self).build.__module__.startswith("treadle.")
+        """Whether a program says by `build` what the layer keeps, or a layer that it wraps and
+        builds with itself."""
+        if not type(self).build.__module__.startswith("treadle."):
+            return True
+        wrapped = td.nest.flatten([getattr(self, n, None) for n in self._takes_objects])
+        return any(isinstance(layer, Layer) and layer._has_own_build() for layer in wrapped)
 
     def _makes_masks(self) -> bool:
         """Whether results have another mask than the inputs."""

@@ -36,7 +36,8 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     """Accepted for TensorFlow programs: effects happen in the order of the program.
 
     Raises:
-        TypeError: an input is not a tensor, a variable or None (what `group` and `no_op` give).
+        TypeError: an input is not a tensor, a variable, an operation or None (what `group` and
+            `no_op` give).
     """
     for x in nest.flatten(control_inputs or ()):
         _check(x, "control_dependencies")
@@ -119,7 +120,12 @@ def no_op(name: str | None = None) -> None:
 
 
 def _check(x: Any, what: str) -> None:
-    if x is not None and not has_dtype(x):
+    if x is not None and not has_dtype(x) and not _is_operation(x):
         raise TypeError(
             f"{what} takes tensors and variables, not {type(x).__name__} {x!r}{at(user_origin())}"
         )
+
+
+def _is_operation(x: Any) -> bool:
+    """Whether an object is an operation of a trace, `Tensor.op`."""
+    return isinstance(getattr(x, "outputs", None), list) and hasattr(x, "type")

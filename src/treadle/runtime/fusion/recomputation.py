@@ -19,6 +19,7 @@ from treadle.runtime.roles import Role, kind_of, squeezed, through_squeezes
 MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
 MAX_MOVED = 60  # a value used once, through a view, is computed there up to this weight
 MAX_DEPTH = 32  # views of views, and values computed in them, between a kernel and memory
+MAX_PARTS = 2  # arrays that each of several readers may choose between, element by element
 
 
 class Recomputation:
@@ -43,6 +44,7 @@ class Recomputation:
         self.weights: dict[Value, int | None] = {}
         self.depths: dict[Value, int] = {}  # of those that have a weight
         self.sources: dict[Value, int] = {}  # arrays of the value's own size that it is made of
+        self.parts: dict[Value, int] = {}  # arrays that it is made of
 
     def allows(self, value: Value) -> bool:
         """Whether a value from outside a group is evaluated in it rather than loaded."""
@@ -55,7 +57,7 @@ class Recomputation:
         if node is None or not self._may_repeat(value):
             return False
         if self.roles[node] is Role.VIEW:
-            return self.is_near(value)
+            return self.is_near(value) and not self._is_chosen_again(value)
         if self._is_required(value) or self._names_rows(value):
             return False
         total = self._weight(value)
@@ -76,6 +78,12 @@ class Recomputation:
             return False
         elementwise = role is Role.ARRAY and kind_of(node) == "elementwise" and self.elementwise
         return role is Role.VIEW or elementwise
+
+    def _is_chosen_again(self, value: Value) -> bool:
+        """Whether a view joins many arrays, and several readers would choose between them for every
+        element. Where each layer joins its result to those before it, code for the choices would
+        grow with the square of the layers."""
+        return self.parts[value] > MAX_PARTS and len(self.consumers.get(value, ())) > 1
 
     def _is_required(self, value: Value) -> bool:
         """Whether something outside kernels reads the value from memory."""
@@ -146,6 +154,7 @@ class Recomputation:
         total = sum(weight(e) for e in order)
         size = product(value.spec.dims)
         loaded = {e.buffer for e in order if isinstance(e, Load)}
+        self.parts[value] = len(loaded)
         self.sources[value] = sum(not _is_less(product(b.shape), size) for b in loaded)
         return total if total <= 2 * MAX_MOVED and depth <= MAX_DEPTH else None
 

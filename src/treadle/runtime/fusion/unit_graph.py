@@ -50,6 +50,11 @@ class UnitGraph:
         )
         self.sizes = self._find_sizes()
         self.unit_of: dict[Node, Unit] = {}
+        self.overwriters = _reversed(self.takeovers.before)
+        # The units that run before each unit. Some may be part of a larger unit by now, which
+        # their nodes tell.
+        self.preceding: dict[Unit, dict[Unit, None]] = {}
+        self.last_rank: dict[Unit, int] = {}
         # For each rank the lowest of all units that have nodes before and after it.
         self.lowest = np.arange(len(region.nodes))
 
@@ -74,7 +79,7 @@ class UnitGraph:
         unit = Unit(self.roles[node], [node], None, self.position[node])
         if unit.role is Role.ARRAY:
             unit.group = self.own_group(node)
-        self.unit_of[node] = unit
+        self._take(unit)
         return unit
 
     def own_group(self, node: Node) -> Group:
@@ -130,12 +135,38 @@ class UnitGraph:
 
     def join(self, unit: Unit) -> None:
         """Map all nodes of a unit to it."""
-        for member in unit.nodes:
-            self.unit_of[member] = unit
+        self._take(unit)
         ranks = [self.rank[n] for n in unit.nodes]
         first = min(ranks)
         spanned = self.lowest[first : max(ranks) + 1]
         np.minimum(spanned, first, out=spanned)
+
+    def _take(self, unit: Unit) -> None:
+        """Map the nodes of a unit to it, and note the units that run before it: those of its parts,
+        and of nodes that have been in no unit yet."""
+        found: dict[Unit, None] = {}
+        parts: dict[Unit, None] = {}
+        for node in unit.nodes:
+            part = self.unit_of.get(node)
+            if part is None:
+                found.update(dict.fromkeys(self._must_precede(node)))
+            else:
+                parts.setdefault(part)
+            self.unit_of[node] = unit
+        for part in parts:
+            found.update(self.preceding[part])
+        self.preceding[unit] = found
+        self.last_rank[unit] = max(self.rank[n] for n in unit.nodes)
+        for node in unit.nodes if self.overwriters else ():
+            for writer in self._overwriting(node):
+                self.preceding[writer].setdefault(unit)
+
+    def _overwriting(self, node: Node) -> Iterator[Unit]:
+        """The units that overwrite an array which a node reads, as far as there are any yet."""
+        for writer in self.overwriters.get(node, ()):
+            unit = self.unit_of.get(writer)
+            if unit is not None and unit is not self.unit_of.get(node):
+                yield unit
 
     def _may_stand_alone(self, group: Group) -> bool:
         """A reduction that is not row by row leaves nothing else to be stored over its axes."""
@@ -176,33 +207,38 @@ class UnitGraph:
     def is_acyclic(self, node: Node, units: Sequence[Unit]) -> bool:
         """Whether no path leaves `units` and comes back through other units to them or `node`."""
         inside = set(units)
-        members = (node, *(n for u in units for n in u.nodes))
+        ends = inside.union(self._overwriting(node)) if self.overwriters else inside
+        # Paths that come back begin at what the node needs: a unit alone is on no cycle.
+        members = [node]
+        if len(ends) > 1:
+            members += [n for u in units for n in u.nodes]
         # A unit that ends before the first member cannot depend on members, unless by way of a unit
         # with nodes on both sides of that member: `first` is the lowest rank of such units.
-        first = int(self.lowest[min(self.rank[n] for u in units for n in u.nodes)])
+        first = int(self.lowest[min(self.rank[n] for u in ends for n in u.nodes)])
         needed = (u for n in members for u in self._needed(n, self.read_by(n)))
         stack = [u for u in needed if u not in inside]
         seen: set[Unit] = set()
         while stack:
             unit = stack.pop()
-            if unit in seen or max(self.rank[n] for n in unit.nodes) < first:
+            if unit in ends:
+                return False
+            if unit in seen or self.last_rank[unit] < first:
                 continue
             seen.add(unit)
-            for below in self._must_precede(unit):
-                if below in inside:
-                    return False
-                stack.append(below)
+            for part in self.preceding[unit]:
+                below = self.unit_of[part.nodes[0]]
+                if below not in seen:
+                    stack.append(below)
         return True
 
-    def _must_precede(self, unit: Unit) -> Iterator[Unit]:
-        """The units that run before a unit: those whose values it reads, and those that use memory
+    def _must_precede(self, node: Node) -> Iterator[Unit]:
+        """The units that run before a node: those whose values it reads, and those that use memory
         or variables before it changes them."""
-        for node in unit.nodes:
-            yield from self._needed(node, node.inputs)
-            for reader in (*self.takeovers.before.get(node, ()), *self.earlier_uses.get(node, ())):
-                before = self.unit_of.get(reader)
-                if before is not None and before is not unit:
-                    yield before
+        yield from self._needed(node, node.inputs)
+        for reader in (*self.takeovers.before.get(node, ()), *self.earlier_uses.get(node, ())):
+            before = self.unit_of.get(reader)
+            if before is not None:
+                yield before
 
     def _needed(self, node: Node, operands: Iterable[Value]) -> Iterator[Unit]:
         """The units that make the operands of a node and tell the sizes that it mentions."""
@@ -241,3 +277,12 @@ class UnitGraph:
                 if below is not None and below is not unit:
                     found.setdefault(below)
         return list(found)
+
+
+def _reversed(edges: Mapping[Node, Iterable[Node]]) -> dict[Node, list[Node]]:
+    """The edges from their ends to their beginnings."""
+    found: dict[Node, list[Node]] = {}
+    for node, others in edges.items():
+        for other in others:
+            found.setdefault(other, []).append(node)
+    return found
