@@ -273,6 +273,30 @@ def quantize_and_dequantize_v2(
     Raises:
         InvalidArgumentError: min is above max, or an argument is none of those.
     """
+    return _by_scale(
+        input, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range,
+        axis, True,
+    )  # fmt: skip
+
+
+def quantize_and_dequantize(
+    input: Any, input_min: Any, input_max: Any, signed_input: bool = True, num_bits: int = 8,
+    range_given: bool = False, round_mode: str = "HALF_TO_EVEN", name: str | None = None,
+    narrow_range: bool = False, axis: int | None = None,
+) -> Tensor:  # fmt: skip
+    """`quantize_and_dequantize_v2`, whose gradients also pass for values outside of the range."""
+    return _by_scale(
+        input, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range,
+        axis, False,
+    )  # fmt: skip
+
+
+def _by_scale(
+    input: Any, input_min: Any, input_max: Any, signed_input: bool, num_bits: int,
+    range_given: bool, round_mode: str, narrow_range: bool, axis: int | None, stops_outside: bool,
+) -> Tensor:  # fmt: skip
+    """The values of `quantize_and_dequantize_v2`; `stops_outside`: gradients pass in the range
+    only."""
     x = convert_to_tensor(input)
     if not x.dtype.is_floating:
         raise errors.DtypeError(
@@ -288,8 +312,10 @@ def quantize_and_dequantize_v2(
         ends = [_along(value, x.ndim, place) for value in (low, high)]
 
         def gradient(upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            inside = (x >= ends[0]) & (x <= ends[1])
-            return where(inside, upstream, zeros_like(upstream)), zeros_like(low), zeros_like(high)
+            if stops_outside:
+                inside = (x >= ends[0]) & (x <= ends[1])
+                upstream = where(inside, upstream, zeros_like(upstream))
+            return upstream, zeros_like(low), zeros_like(high)
 
         first, last = ends
         if not range_given:
@@ -345,5 +371,3 @@ def _scaled(
         x = clip_by_value(x, *ends)
     return rounding(x * scale) * step  # type: ignore[no-any-return]
 
-
-quantize_and_dequantize = quantize_and_dequantize_v2  # by its older name

@@ -71,6 +71,95 @@ def test_a_loop_that_multiplies_an_int(function):
                 jitted(n)
 
 
+def numbers_of_trees(n: int) -> int:
+    found = [0 for _ in range(n + 1)]
+    found[0] = 1
+    for i in range(1, n + 1):
+        total = 0
+        for j in range(i):
+            total += found[j] * found[i - 1 - j]
+        found[i] = total
+    return found[n]
+
+
+def ways(n: int) -> int:
+    found = [0] * (n + 1)
+    found[0] = 1
+    for coin in (1, 2, 5):
+        for v in range(coin, n + 1):
+            found[v] += found[v - coin] * 2
+    return found[n]
+
+
+def binomial(n: int) -> int:
+    row = [1]
+    for _ in range(n):
+        new = [1]
+        for j in range(1, len(row)):
+            new.append(row[j - 1] + row[j])
+        new.append(1)
+        row = new
+    return row[n // 2]
+
+
+def remembered(n: int) -> int:
+    found = {0: 0, 1: 1}
+    for i in range(2, n + 1):
+        found[i] = found[i - 1] + found[i - 2]
+    return found[n]
+
+
+def in_an_inner_loop(n: int) -> int:
+    x = 1
+    for _ in range(n):
+        total = 0
+        for _ in range(3):
+            total += x
+        x = total
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "most"),
+    [
+        (numbers_of_trees, 35), (binomial, 66), (in_an_inner_loop, 39), (remembered, 92),
+        (ways, 61),
+    ],
+)  # fmt: skip
+def test_a_list_or_an_inner_loop_through_which_ints_multiply(function, most):
+    jitted = td.jit(function)
+    for n in () if function is remembered else (3, most):  # dicts take long to compile
+        assert jitted(n) == function(n)
+    with pytest.raises(OverflowError, match=f"64 bits[^$]*{function.__name__}"):
+        jitted(most + 1)
+
+
+def test_items_of_lists_that_only_count_or_wrap_are_not_compared():
+    def counts(n: int) -> int:
+        found = [0] * 20
+        for i in range(n):
+            found[(i * i) % 20] += 1
+        return found[1]
+
+    def draws(n: int) -> int:
+        found = [1] * 20
+        for i in range(n):
+            found[(i + 1) % 20] = (found[i % 20] * 1103515245 + 12345) % 2147483648
+        return found[n % 20]
+
+    def wraps(x: Any) -> Any:
+        for i in range(1, len(x)):
+            x[i] = x[i - 1] * 3
+        return x[-1]
+
+    for function in (counts, draws):
+        jitted = td.jit(function)
+        assert [jitted(n) for n in (40, 41, 900)] == [function(n) for n in (40, 41, 900)]
+        assert "raise" not in str(jitted.concrete_functions[-1].graph)
+    with np.errstate(over="ignore"):
+        assert td.jit(wraps)(np.ones(80, int)) == wraps(np.ones(80, int))
+
+
 def test_a_number_that_is_not_used_may_be_too_large():
     jitted = td.jit(by_squares)
     for base, n in ((3, 5), (3, 39), (2, 62), (7, 22), (-2, 61)):

@@ -232,6 +232,77 @@ def test_changes_of_a_list_at_two_places_in_a_loop_are_refused():
         changed(np.arange(40) % 2)
 
 
+def grown_under_another_name(x: Any) -> Any:
+    a: list[int] = []
+    b, other = a, [1]
+    for v in x:
+        if v > 1:
+            b.append(int(v))
+    is_empty = not a
+    return b is a, a is not b, a is other, a[0], a[-1], a[1:], len(a), is_empty, 1 if a else 0
+
+
+def counted_under_another_name(x: Any) -> Any:
+    a = [0] * 30
+    b, other = a, a[:]
+    for v in x:
+        b[v] += 1
+    return a[1], b is a, a is other, a[:6], a[-1]
+
+
+@pytest.mark.parametrize("function", [grown_under_another_name, counted_under_another_name])
+def test_other_names_know_what_became_of_a_list(function):
+    x = np.array([1, 5, 2, 3, 0, 5])
+    assert td.jit(function)(x) == function(x)
+
+
+def test_another_name_of_a_list_that_stayed_empty_is_false():
+    def found(x: Any) -> Any:
+        a: list[int] = []
+        b = a
+        for v in x:
+            if v > 9:
+                b.append(int(v))
+        return 1 if a else 0
+
+    assert [td.jit(found)(x) for x in (np.arange(5), np.arange(20))] == [0, 1]
+
+
+def test_which_list_a_branch_chose_is_refused():
+    @td.jit
+    def chosen(x):
+        a, b = [1, 2], [3, 4]
+        c = a if x[0] > 0 else b
+        return c is a
+
+    with pytest.raises(NotStaged, match="which one it is"):
+        chosen(np.ones(1))
+
+
+def test_a_list_that_is_two_arguments_changes_as_one():
+    def moved(a: Any, b: Any, d: Any) -> Any:
+        a.append(a[0])
+        b[0] = len(a)
+        d["of"][0] += 1
+        return b, len(a)
+
+    found = []
+    for function in (moved, td.jit(moved)):
+        for shares in (True, False, True):
+            x, y = [5, 6], [7, 8]
+            arguments = (x, x, {"of": x}) if shares else (x, y, {"of": [1]})
+            found.append((function(*arguments), arguments))
+    assert found[:3] == found[3:]
+
+    @td.function
+    def inside(v):
+        x = [v, v]
+        return td.jit(moved)(x, x, {"of": [1]})
+
+    with pytest.raises(TypeError, match="at two places"):
+        inside(td.constant(3))
+
+
 def test_a_scalar_is_no_text():
     @td.jit
     def joined(x):

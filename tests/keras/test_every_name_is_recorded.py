@@ -38,10 +38,6 @@ WITHOUT_LOSSES = {
         "CategoryEncoding", "Discretization", "HashedCrossing", "Hashing", "IntegerLookup",
         "StringLookup", "TextVectorization",
     },
-    "prepares images or sounds outside of training": {
-        "AutoContrast", "ContrastLimitedAdaptiveHistogramEqualization", "Equalization",
-        "MelSpectrogram", "STFTSpectrogram", "Solarization",
-    },
 }  # fmt: skip
 # Keras's names that treadle does not have, by the reason; the modules that miss them ("" is keras).
 MISSING = {

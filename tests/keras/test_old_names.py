@@ -334,3 +334,10 @@ def test_orders_of_keras_3_and_of_keras_2() -> None:
 
     assert Own(3)(X).shape == (4, 3)
     assert keras.regularizers.l1_l2().get_config() == {"l1": 0.0, "l2": 0.0}
+
+
+def test_operations_of_ints_and_of_ends_that_broadcast() -> None:
+    real, imaginary = keras.ops.rfft([1, 2, 3])
+    np.testing.assert_allclose(real, [6.0, -1.5], rtol=1e-6)
+    np.testing.assert_allclose(imaginary, [0.0, 0.8660254], rtol=1e-6)
+    np.testing.assert_array_equal(keras.ops.linspace([1.0, 2.0], 3, 3), [[1, 2], [2, 2.5], [3, 3]])

@@ -625,3 +625,13 @@ def test_loops_that_may_not_change_a_rank() -> None:
     f = td.function(lambda x: td.while_loop(lambda i, _: i < 1, python, [0, doubled(x)], known))
     with pytest.raises(ValueError, match="unknown rank, which its shape invariant"):
         f(X)
+
+
+def test_a_result_of_unknown_rank_may_be_named() -> None:
+    @td.function
+    def doubled(x: Any) -> Any:
+        return td.numpy_function(lambda v: v * 2, [x], td.int32, name="twice")
+
+    np.testing.assert_array_equal(doubled(td.constant([1, 2])), [2, 4])
+    made = doubled.get_concrete_function(td.TensorSpec([2], td.int32)).structured_outputs
+    assert made.shape.rank is None

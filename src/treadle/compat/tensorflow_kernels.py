@@ -124,7 +124,7 @@ _CALLS: dict[str, tuple[Callable[..., Any], str]] = {
         td.quantization.fake_quant_with_min_max_vars_per_channel, "num_bits narrow_range"
     ),
     "QuantizeAndDequantizeV2": (
-        td.quantization.quantize_and_dequantize_v2,
+        td.quantization.quantize_and_dequantize,
         "signed_input num_bits range_given round_mode narrow_range axis",
     ),
     # random numbers

@@ -297,9 +297,15 @@ class Strategy:
         """The values of the replicas of this process.
 
         Args:
-            value: what `run` returned, or a variable made in the scope.
+            value: what `run` returned, or a variable made in the scope; of a structure of them, a
+                structure for each replica.
         """
-        return value.values if isinstance(value, DistributedVariable) else local_values(value)
+        kinds = (DistributedValues, DistributedVariable)
+        if isinstance(value, kinds):
+            return value.values
+        if isinstance(value, list | tuple | Mapping):
+            return tuple([selected(i, value, kinds) for i in range(self._local_replicas)])
+        return (value,)
 
     def experimental_distribute_values_from_function(
         self, value_fn: Callable[[ValueContext], Any]
@@ -460,6 +466,10 @@ class OneDeviceStrategy(Strategy):
     def _placed(self, number: int) -> Any:
         host = self._devices[number].endswith("CPU:0")
         return nullcontext() if host else td.device(self._devices[number])
+
+    def _made(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        with self._placed(0):
+            return super()._made(next_creator, **kwargs)
 
 
 def _device_name(device: Any) -> str:

@@ -107,17 +107,21 @@ register_node(
 )
 
 
-def selected(number: int, value: Any) -> Any:
-    """A structure with the values that a replica of this process has."""
-    if isinstance(value, DistributedValues):
-        return value.values[number]
+def selected(number: int, value: Any, kinds: tuple[type, ...] = (DistributedValues,)) -> Any:
+    """A structure with the values that a replica of this process has.
+
+    Args:
+        kinds: of what has a value for each replica.
+    """
+    if isinstance(value, kinds):
+        return value.values[number]  # type: ignore[attr-defined]
     if isinstance(value, Mapping):
-        items = {k: selected(number, v) for k, v in value.items()}
+        items = {k: selected(number, v, kinds) for k, v in value.items()}
         return items if type(value) is dict else type(value)(items)  # type: ignore[call-arg]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(selected(number, v) for v in value))
+        return type(value)(*(selected(number, v, kinds) for v in value))
     if type(value) in (list, tuple):
-        return type(value)(selected(number, v) for v in value)
+        return type(value)(selected(number, v, kinds) for v in value)
     return value
 
 

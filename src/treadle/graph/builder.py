@@ -13,7 +13,7 @@ from treadle.core.frames import recorded_origin
 from treadle.core.origin import Origin, at, user_origin
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.strategies import where
-from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor
+from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor, lacks_rank
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.names import OperationNames
 from treadle.graph.operations import Elements, Operation, consumers
@@ -122,6 +122,8 @@ class GraphBuilder:
         before = len(self.region.nodes)
         results = call()
         first = results[0] if isinstance(results, list | tuple) and results else results
+        if lacks_rank(first):
+            first = first.elements  # the operation that it has its name from
         if isinstance(first, SymbolicTensor) and first.recorder is self and first.value.node:
             node = first.value.node
             if node in self.region.nodes[before:]:

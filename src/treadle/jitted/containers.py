@@ -45,6 +45,13 @@ def _holders(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
             yield path, value
 
 
+def have_two_places(arguments: Any) -> bool:
+    """Whether a list, dict or set is among the arguments twice. What a function changes at one
+    place it sees at the other one, too, which a program, with copies of both, does not."""
+    found = [id(holder) for _, holder in _holders(arguments, ()) if type(holder) is not tuple]
+    return len(set(found)) < len(found)
+
+
 def received(arguments: Any, paths: Sequence[Sequence[Any]], made: Any) -> Any:
     """What a function returns, of what its program makes: where there are `paths` that is a pair
     with the contents of the caller's lists and dicts there, which then hold them."""

@@ -47,14 +47,21 @@ class left_alone:
         function: the body.
         known: objects that it may change.
         what: what users call it.
+        others: its variables, of which it may change no attributes.
 
     Raises:
         ChangesOutside: it changes one; all of them have their earlier content again.
     """
 
-    def __init__(self, function: Any, known: Iterable[Any] = (), what: str = "loop") -> None:
+    def __init__(
+        self, function: Any, known: Iterable[Any] = (), what: str = "loop",
+        others: Iterable[Any] = (),
+    ) -> None:  # fmt: skip
         self._what = what
         search, may = _Search(), {id(k) for k in known}
+        for value in others:
+            if not isinstance(value, _CONTAINERS):
+                search.value(value, 1)
         found = [f for f in search.objects(function) if id(f) not in may]
         self._kept, self._attributes = [(f, _content(f)) for f in found], search.attributes
 
@@ -67,11 +74,14 @@ class left_alone:
             raise ChangesOutside(self._what, changed, self._attributes)
 
 
-def found_by_name(*functions: Any) -> list[Any]:
-    """The containers that functions find by name."""
+def found_by_name(*values: Any) -> list[Any]:
+    """The containers that functions find by name, and those in attributes of other values."""
     search = _Search()
-    for function in functions:
-        search.function(function)
+    for value in values:
+        if isinstance(value, types.FunctionType):
+            search.function(value)
+        else:
+            search.value(value, 1)
     return list(search.found.values())
 
 

@@ -32,10 +32,11 @@ from treadle.graph.replay import replay
 from treadle.jitted import operators
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, STATIC, Bound, Kinds, Parameters
 from treadle.jitted.arrays import Array, Scalar
-from treadle.jitted.containers import Contents, received
+from treadle.jitted.containers import Contents, have_two_places, received
 from treadle.jitted.conversion import call as converted
 from treadle.jitted.conversion import set_operators
 from treadle.jitted.handed_out import check_copies, copies
+from treadle.jitted.listed_ints import check_growth, noted
 from treadle.jitted.namespace import stand_in
 from treadle.jitted.nested import call_with_tensors
 from treadle.jitted.operations import call_ufunc
@@ -112,6 +113,8 @@ class Jitted:
             overlap = bound.overlapping(plan.written, captured)
             if overlap:  # views of one memory: only NumPy knows the order of reads and writes
                 return self.python_function(*bound.given[0], **bound.given[1])
+        if plan.results.changed and have_two_places(bound.given):
+            return self.python_function(*bound.given[0], **bound.given[1])
         operands, changed = bound.operands(plan.written)
         inputs = [operands[i] for i in plan.order]
         ran(f"__inference_{plan.concrete.name}_{plan.concrete.number}", HOST)
@@ -196,7 +199,7 @@ class Jitted:
         builder: Any = context.recorder
         if _traces.first is not None:
             return self._repeated(_traces.first, Kinds(kinds).flat, leaves)
-        with own_trace(call_ufunc), printed_marks(), copies():
+        with own_trace(call_ufunc), printed_marks(), copies(), during(noted, "values", set()):
             signature = Kinds(kinds)
             values, storages = _stand_ins(signature.flat, leaves)
             args, kwargs = signature.pack(values)
@@ -213,6 +216,7 @@ class Jitted:
                 if isinstance(given[i], Variable):
                     given[i].assign(tensor)
             assign_states()
+            check_growth(builder.graph)
         self._found[builder.graph] = set(written), results
         elements = {i: builder.use(tensor).value for i, tensor in written.items()}
         _traces.last = Written(builder.graph, elements)

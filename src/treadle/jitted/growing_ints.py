@@ -114,8 +114,8 @@ class _Cycles:
             return self._of_cond(node, value.index, number)
         operands = _operands(node)
         checks = [self.is_exact(v, number) for v in operands]
-        if _multiplies(node, operands, [self._is_cycle(v, number) for v in operands]):
-            checks.append(_Check(node).is_exact())
+        if multiplies(node, operands, [self._is_cycle(v, number) for v in operands]):
+            checks.append(exact_result(node))
         assert node.region is not None
         return _all(node.region, checks)
 
@@ -154,7 +154,7 @@ def _closed(given: Sequence[Reach]) -> list[set[int]]:
     return closed
 
 
-def _multiplies(node: Node, operands: Sequence[Value], own: Sequence[bool]) -> bool:
+def multiplies(node: Node, operands: Sequence[Value], own: Sequence[bool]) -> bool:
     """Whether an operation multiplies an int of a cycle, by more than 1, or adds two."""
     name = node.op.name
     if name == "multiply":
@@ -183,6 +183,18 @@ def _add(region: Region, like: Node | None, name: str, *inputs: Value, **attrs: 
     specs = infer_outputs(OPS[name], [v.spec for v in inputs], attrs)
     origin = None if like is None else like.origin
     return region.append(Node(OPS[name], inputs, attrs, specs, (), origin)).outputs[0]
+
+
+def exact_result(node: Node) -> Value:
+    """A bool that tells whether the result of an addition, subtraction or product of ints is the
+    true one; of arrays, whether all numbers are. It is computed at the end of the node's region."""
+    found = _Check(node).is_exact()
+    return found if found.spec.rank == 0 else _add(_region_of(node), node, "reduce_all", found)
+
+
+def _region_of(node: Node) -> Region:
+    assert node.region is not None
+    return node.region
 
 
 class _Check:
@@ -218,12 +230,7 @@ class _Check:
         return self("greater_equal", wrong, self._constant(np.int64(0)))
 
     def __call__(self, name: str, *inputs: Value, **attrs: Any) -> Value:
-        return _add(self._region, self.node, name, *inputs, **attrs)
+        return _add(_region_of(self.node), self.node, name, *inputs, **attrs)
 
     def _constant(self, value: Any) -> Value:
-        return _constant(self._region, self.node, value)
-
-    @property
-    def _region(self) -> Region:
-        assert self.node.region is not None
-        return self.node.region
+        return _constant(_region_of(self.node), self.node, value)

@@ -29,10 +29,11 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.chosen_lists import ChosenItems, items_of, same_items
 from treadle.jitted.errors import NoForm, NotStaged
-from treadle.jitted.forms import ARRAY, Form, ListPart, form_of, joined
+from treadle.jitted.forms import ARRAY, NUMBER, Form, ListPart, form_of, joined
 from treadle.jitted.handed_out import handed_out, put_in, taken
 from treadle.jitted.iteration import Counted
 from treadle.jitted.left import current
+from treadle.jitted.listed_ints import note
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.stacked_lists import StackedList, structure_key
 from treadle.jitted.storage import Storage, listed
@@ -49,11 +50,14 @@ class Template:
     Attributes:
         element: their structure, with None for every leaf.
         forms, dims: of the leaves.
+        are_positions: whether they are ints of this package's, which say where others lie.
 
     Raises:
         NotStaged: they hold something that is no number and no array, or sizes that only the run
             knows.
     """
+
+    are_positions = False
 
     def __init__(self, value: Any) -> None:
         if _wants_row(value):
@@ -88,6 +92,13 @@ class Template:
         return Template(_rows[0].Row(_rows[0].Pool(), 0))
 
     @classmethod
+    def of_positions(cls) -> Template:
+        """The form of positions and sizes, which no user's list holds."""
+        made = cls(0)
+        made.are_positions = True
+        return made
+
+    @classmethod
     def of_stacked(cls, values: StackedList) -> Template:
         """The form of the elements of a list that a comprehension made."""
         made = cls.__new__(cls)
@@ -111,7 +122,11 @@ class Template:
         for leaf in leaves:
             if isinstance(leaf, Array):
                 listed.storages.update(leaf.storage.roots())
-        return [form.tensor(leaf) for form, leaf in zip(self.forms, leaves, strict=True)]
+        made = [form.tensor(leaf) for form, leaf in zip(self.forms, leaves, strict=True)]
+        for form, tensor in zip(self.forms, made, strict=True):
+            if form.kind == NUMBER and not self.are_positions:
+                note(tensor)
+        return made
 
     def fitted(self, value: Any) -> Any:
         """An element, which is a row where the others are (`pools`)."""

@@ -148,8 +148,10 @@ def current(values: Any) -> Any:
 
 
 def _has_rows(other: Any) -> bool:
-    """Whether what a list or dict became has lists in it (`pools`), of which all names mean one: a
-    branch or loop may read them by another name."""
+    """Whether what a list or dict became is a row of a pool, or has such in it (`pools`), of which
+    all names mean one: a branch or loop may use them by another name."""
+    if hasattr(type(other), "pool"):
+        return True
     template = getattr(getattr(other, "values_", other), "template", None)
     return template is not None and template.pool is not None
 

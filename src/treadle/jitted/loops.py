@@ -44,6 +44,7 @@ from treadle.jitted.grown_lists import (
     template_of,
 )
 from treadle.jitted.left import check_names, is_left, leave, leaving
+from treadle.jitted.listed_ints import noted
 from treadle.jitted.optional_values import MaybeNone, like, maybe_none
 from treadle.jitted.replaced import Replaced
 from treadle.jitted.storage import Scope, Storage, listed, scope, scopes, states
@@ -264,6 +265,7 @@ class Loop:
             for i, begun, ended in zip(numbers, flat, given, strict=False)
             if self.forms[i] == _INT and getattr(ended, "recorder", None) is builder
         ]
+        noted.values.update(value for _, _, value in ints)
         found = exactness([b for _, b, _ in ints], [e for _, _, e in ints])
         exact = {ints[k][0]: builder.tensor_of(value) for k, value in found.items()}
         if list(exact) != self.exact:

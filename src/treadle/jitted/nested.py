@@ -6,6 +6,7 @@ can be changed in place, because a tensor never changes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from treadle.core import nest
@@ -13,7 +14,7 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound
 from treadle.jitted.arrays import Array, Scalar, Traced
-from treadle.jitted.containers import Contents, put, received
+from treadle.jitted.containers import Contents, have_two_places, put, received
 from treadle.jitted.conversion import call as converted
 from treadle.jitted.handed_out import check_copies, copies
 from treadle.jitted.namespace import stand_in
@@ -46,6 +47,7 @@ def _call_traced(jitted: Any, bound: Bound) -> Any:
     inputs = [v if isinstance(v, Variable) else convert_to_tensor(v) for v in values]
     found = plan.concrete.run([*inputs, *plan.concrete.graph.captures])
     made = plan.results.tensors(found, bound.leaves)
+    _check_places(jitted, bound, plan.results.changed)
     return received(bound.given, plan.results.changed, made)
 
 
@@ -74,9 +76,19 @@ def _spliced(jitted: Any, bound: Bound) -> Any:
     assign_states()
     changed = before.changed()
     _check_values(result)
+    _check_places(jitted, bound, changed)
     contents = nest.map_structure(_tensor_of, [holder for _, holder in changed])
     put(bound.given, [path for path, _ in changed], contents)
     return nest.map_structure(_tensor_of, result)
+
+
+def _check_places(jitted: Any, bound: Bound, changed: Sequence[Any]) -> None:
+    """Raise TypeError where a function changes lists or dicts of which one is two arguments."""
+    if changed and have_two_places(bound.given):
+        raise TypeError(
+            f"{jitted!r} changes lists or dicts among its arguments, where one of them is at two "
+            f"places: give it a copy at one, or call it without tensors{at(user_origin())}"
+        )
 
 
 def _check_values(result: Any) -> None:

@@ -75,6 +75,7 @@ from treadle.jitted.statements import (
     if_exp,
     if_stmt,
     in_,
+    is_same,
     is_truth,
     not_,
     or_,
@@ -94,7 +95,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined", "dict_comp",
     "divides_by_zero", "enumerate", "equal", "filter", "float", "for_stmt", "generator", "get_item",
-    "if_exp", "if_stmt", "in_", "int", "is_none", "is_truth", "item", "iter", "iterable",
+    "if_exp", "if_stmt", "in_", "int", "is_none", "is_same", "is_truth", "item", "iter", "iterable",
     "lacking_of", "lacks_key", "lacks_position", "len", "list", "list_comp", "map", "max", "method",
     "min", "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range",
     "refusal_of", "refuses", "reversed", "set_attribute_item", "set_comp", "set_item", "sorted",

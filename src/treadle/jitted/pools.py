@@ -122,7 +122,7 @@ class Pool:
 
 
 def _ints(storage: Storage) -> GrownList:
-    return GrownList(Template(0), [ListPart(storage.tensor)])
+    return GrownList(Template.of_positions(), [ListPart(storage.tensor)])
 
 
 class Row(TracedSequence):
@@ -315,6 +315,26 @@ class NeedsPool(BecomesOther):
                 known[id(values)] = pool.new(values)
         rows = [known[id(values)] for values in self.owner]
         return GrownList.of(rows, Template(Row(pool, 0)))
+
+
+class NeedsRow(BecomesOther):
+    """A list grows in a branch that finds it by name, in an attribute or a function of the user's:
+    it becomes a row of its own pool, which all its names mean.
+
+    Args:
+        owner: the list.
+        template: the form of its elements.
+        why: what is told of it where it cannot.
+    """
+
+    def __init__(self, owner: list[Any], template: Template, why: str) -> None:
+        super().__init__(why)
+        self.owner, self.template = owner, template
+
+    def made(self) -> Row:
+        pool = Pool()
+        pool.take(self.template)
+        return pool.new(self.owner)
 
 
 def is_ragged(values: Sequence[Any]) -> bool:

@@ -28,6 +28,7 @@ from treadle.jitted.errors import ChangesLength, NotStaged
 from treadle.jitted.forms import ARRAY, NUMBER, Form, form_of
 from treadle.jitted.handed_out import handed_out, taken
 from treadle.jitted.iteration import Counted
+from treadle.jitted.listed_ints import note
 from treadle.jitted.storage import Storage, scopes
 from treadle.jitted.written import put_in_order
 from treadle.numpy_staging.dtypes import promoted
@@ -131,8 +132,11 @@ class StackedList(TracedSequence):
             )
         simple = self.items is None and not isinstance(index, slice)
         if simple and self._fits(value):
-            for column, leaf in zip(self.columns, nest.flatten(value), strict=True):
+            leaves = nest.flatten(value)
+            for form, column, leaf in zip(self.forms, self.columns, leaves, strict=True):
                 column[unwrapped_bound(index)] = leaf
+                if form.kind == NUMBER:
+                    note(column.storage.held)
             return
         if self.made_for is not None and self.items is None and not isinstance(index, slice):
             self.made_for.widen(value)

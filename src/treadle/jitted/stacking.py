@@ -24,10 +24,11 @@ from treadle.jitted.effects import left_alone
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import form_of
 from treadle.jitted.iteration import Counted
+from treadle.jitted.listed_ints import note
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.statements import UNSTAGED, if_exp, staged_for
 from treadle.jitted.storage import Storage, scope, scopes
-from treadle.ops.numbers.python_numbers import extreme, symbolic_number
+from treadle.ops.numbers.python_numbers import SymbolicNumber, extreme, symbolic_number
 from treadle.ops.shaping.creation import zeros
 
 _FEWEST = 16  # elements that a loop of the graph makes; fewer are written out
@@ -180,6 +181,8 @@ class _Stacking:
             if isinstance(leaf, Array) and inside is not None and leaf.storage.home is not inside:
                 self.sources.update(leaf.storage.roots())
             column[unwrapped_bound(index)] = leaf
+            if type(leaf) is SymbolicNumber:
+                note(column.storage.held)
 
     def column(self, column: Array) -> Array:
         """The rows; where they are parts of other arrays, they are right until these change."""

@@ -31,7 +31,7 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.becoming import BecomesOther, keeping
 from treadle.jitted.branches import branch, raise_in_branch
-from treadle.jitted.chosen_lists import ChosenItems, alone, holders_in
+from treadle.jitted.chosen_lists import ChosenItems, alone, holders_in, is_chosen
 from treadle.jitted.chosen_texts import ChosenText
 from treadle.jitted.effects import ChangesOutside, found_by_name, left_alone
 from treadle.jitted.errors import ChangesLength, NotStaged
@@ -48,8 +48,9 @@ from treadle.jitted.left import (
 )
 from treadle.jitted.loops import Loop
 from treadle.jitted.optional_values import MaybeNone
-from treadle.jitted.pools import NeedsPool, needs_pool
+from treadle.jitted.pools import NeedsPool, NeedsRow, needs_pool
 from treadle.jitted.rows import WidensRows
+from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
 from treadle.jitted.tables import (
     Table,
@@ -102,7 +103,8 @@ def truth(value: Any) -> Any:
     elif isinstance(value, Traced):
         tensor = value.tensor
     else:
-        return bool(value)
+        now = current(value)
+        return bool(value) if now is value else truth(now)
     if tensor.ndim:
         if any(d != 1 for d in tensor.dims):
             raise ValueError(
@@ -225,6 +227,26 @@ def in_(item: Any, container: Any) -> Any:
     return item in container
 
 
+def is_same(a: Any, b: Any) -> bool:
+    """``a is b``, of which both may have become one list or dict of the graph.
+
+    Raises:
+        NotStaged: only the run knows.
+    """
+    if a is b:
+        return True
+    a, b = current(a), current(b)
+    origin = origin_of(a)
+    if is_chosen(a) or is_chosen(b) or (isinstance(origin, GrownList) and origin.others):
+        raise NotStaged(
+            "A variable is one of several lists, by a branch or loop that depends on array values, "
+            f"and is asked which one it is{at(user_origin())}"
+        )
+    if isinstance(a, StackedList) and isinstance(b, StackedList):
+        return a.origin is b.origin
+    return a is b or (origin is not None and origin is origin_of(b))
+
+
 def is_truth(value: Any, truth: bool) -> Any:
     """``value is True`` or ``value is False``, which one of NumPy's bools never is."""
     value = direct(value)
@@ -288,6 +310,11 @@ def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
                 result = statement(*args, **options)
             follow(_several(result))
             return result
+        except NeedsRow as needed:
+            if scopes.open or in_python.count != begun or not _finds(args, needed.owner):
+                raise
+            with leaving(needed.owner, needed.made()):
+                return call(*args, **options)
         except BecomesOther as problem:
             owner = problem.owner
             if not any(is_it(a, owner) for a in args) or not is_outermost(owner):
@@ -320,6 +347,11 @@ def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _finds(args: Sequence[Any], owner: list[Any]) -> bool:
+    """Whether a statement, with these arguments, finds a list by name that was there before it."""
+    return any(found is owner for found in found_by_name(*args))
+
+
 # -- branches ------------------------------------------------------------------------------------
 
 
@@ -341,7 +373,7 @@ def if_stmt(
             for holder in state:
                 if type(holder) is list and any(v is owner for v in holder) and needs_pool(holder):
                     raise NeedsPool(holder) from None
-            raise
+            raise NeedsRow(owner, template, str(problem)) from None
     check_names(state, owner)
     grown = GrownList.of(owner, template)
     changed = tuple(grown if value is owner else value for value in state)
@@ -384,7 +416,7 @@ def _merged(
 
     def side(run: Callable[..., Any]) -> Callable[[], Any]:
         def traced() -> Any:
-            with left_alone(run, (*holders, *holders_in(state)), "branch"):
+            with left_alone(run, (*holders, *holders_in(state)), "branch", state):
                 try:
                     result = run(*map(own_copy, state))
                     origins.append([origin_of(v) for v in _several(result)])
@@ -444,6 +476,7 @@ class _Body:
         self.places = [p for p in places if p is not None]
         self.count = code.co_argcount - skip
         self.depth, self.rebound = len(scopes.open), set[int]()
+        self.holders: State = ()  # lists that the body may change, which it finds by name
 
     def begin(self, state: State) -> State:
         self.begun = state
@@ -451,14 +484,23 @@ class _Body:
 
     def step(self, state: State, *item: Any) -> State:
         self.set_places(state)
-        result = self.body(*item, *state[: self.count])
+        is_traced = len(scopes.open) > self.depth
+        # Of each trace it is known before the loop writes its arrays, which nothing takes back.
+        kept: Any = contextlib.nullcontext()
+        if is_traced:
+            kept = left_alone(self.body, self.holders, others=state[: self.count])
+        with kept:
+            result = self.body(*item, *state[: self.count])
+            placed = [p.get() for p in self.places]
+            if is_traced:
+                self.set_places(state)
         values = (result,) if self.count == 1 else tuple(result) if self.count else ()
-        if len(scopes.open) > self.depth:
+        if is_traced:
             pairs = zip(values, state, strict=False)
             self.rebound = {  # as the last trace of the body found
                 i for i, (v, s) in enumerate(pairs) if origin_of(v) is not origin_of(s)
             }
-        return (*values, *(p.get() for p in self.places))
+        return (*values, *placed)
 
     def staged(self, values: State, run: Callable[[State], State]) -> State:
         """The loop in the graph: ``run(values)``. Lists that the body changes and finds by name are
@@ -467,12 +509,14 @@ class _Body:
         holders = _chosen_holders(values)
         try:
             while True:
-                added: list[Any] = [content_place(h) for h in holders]
+                added: list[Any] = [_HeldContent(h) for h in holders]
                 begun = [p.get() for p in added]
-                self.places = [*places, *added]
+                self.places, self.holders = [*places, *added], holders
                 try:
                     with left_alone(self.body, holders):
-                        return run((*values, *begun))
+                        ended = run((*values, *begun))
+                        self.set_places((*values, *begun))
+                    return ended
                 except ChangesOutside as problem:
                     new = [h for h in problem.holders if type(h) is list]
                     if not new or len(new) < len(problem.changed):
@@ -501,6 +545,27 @@ class _Body:
         if not self.count:
             return None
         return state[0] if self.count == 1 else tuple(state[: self.count])
+
+
+class _HeldContent:
+    """What a list holds that a loop's body finds by name, as a variable of the loop."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        self.place: Any = content_place(owner)
+
+    def get(self) -> Any:
+        return self.place.get()
+
+    def set(self, value: Any) -> None:
+        """
+        Raises:
+            NeedsRow: it grows, as only a list does that all names mean.
+        """
+        if isinstance(value, GrownList) and type(self.owner) is list:
+            why = "A list grows in a loop that depends on array values and finds it by name"
+            raise NeedsRow(self.owner, value.template, why + at(user_origin()))
+        self.place.set(value)
 
 
 def _chosen_holders(values: State) -> State:
@@ -690,7 +755,7 @@ def _check_owner(problem: Exception) -> None:
     """Raise a problem with a variable of this statement or one around, which has to be another list
     or dict before: iterations that Python runs first would change it."""
     inner = isinstance(problem, BecomesOther) and not is_outermost(problem.owner)
-    if inner or isinstance(problem, WidensRows):
+    if inner or isinstance(problem, WidensRows | NeedsRow):
         raise problem
 
 

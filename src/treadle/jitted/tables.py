@@ -78,7 +78,7 @@ class Table(TracedSequence):
         entries = list(entries)
         if entries and not is_traced([part for entry in entries for part in entry]):
             return cls._known(entries, key, value, is_set)
-        ints, bools = Template(0), Template(True)
+        ints, bools = Template.of_positions(), Template(True)
         slots = GrownList.of([-1] * _FEWEST_SLOTS, ints)
         empty = [GrownList.of([], t) for t in (key, value, bools)]
         made = cls(is_set, [*empty, slots, GrownList.of([], ints), 0])
@@ -97,7 +97,7 @@ class Table(TracedSequence):
             while slots[place] >= 0:
                 place = (place + 1) % len(slots)
             slots[place] = entry
-        ints, bools = Template(0), Template(True)
+        ints, bools = Template.of_positions(), Template(True)
         columns = [
             (key, keys), (value, _columns([held for _, held in entries], value)),
             (bools, [np.full(len(entries), True)]), (ints, [slots]), (ints, [hashes]),

@@ -84,3 +84,26 @@ def multiples_of_a_scale(tf):
         raised(f, x, 1.0, -1.0, range_given=True),
         raised(f, x, 0.0, 0.0, num_bits=0),
     )
+
+
+@program
+def gradients_outside_of_a_range(tf):
+    """The older function lets them pass, as its operations do."""
+    x = tf.constant([-3.0, -0.5, 0.7, 5.0])
+
+    def of(f, *values, **named):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(*values, **named)
+        return y, tape.gradient(y, x)
+
+    old, new = tf.quantization.quantize_and_dequantize, tf.quantization.quantize_and_dequantize_v2
+    named = {"input": x, "input_min": -1.0, "input_max": 2.0, "range_given": True}
+    return (
+        of(old, x, -1.0, 2.0, range_given=True),
+        of(old, x, -1.0, 2.0),
+        of(tf.function(old), x, -1.0, 2.0, range_given=True),
+        of(new, x, -1.0, 2.0),
+        of(tf.raw_ops.QuantizeAndDequantizeV2, **named),
+        of(tf.raw_ops.QuantizeAndDequantizeV3, **named, num_bits=8),
+    )

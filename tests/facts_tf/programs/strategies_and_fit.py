@@ -66,6 +66,33 @@ def structures_and_keywords(tf):
 
 
 @alone
+def shares_of_batches_and_of_structures(tf):
+    """How batches that do not divide are shared out; results in structures; one device's scope."""
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
+    found = []
+    for examples, batch, replicas in (
+        (10, 6, 3), (10, 7, 2), (11, 4, 4), (5, 8, 4), (10, 3, 4), (9, 9, 4), (7, 7, 3), (20, 10, 4)
+    ):  # fmt: skip
+        strategy = tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(replicas)])
+        data = tf.data.Dataset.range(examples).batch(batch).prefetch(1)
+        shared = strategy.experimental_distribute_dataset(data)
+        found.append([values(strategy, x) for x in shared])
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    given = strategy.experimental_distribute_values_from_function(
+        lambda c: tf.constant(float(c.replica_id_in_sync_group))
+    )
+    result = strategy.run(lambda x: {"a": x + 1, "b": (x, [tf.constant(2)], 3)}, (given,))
+    local = strategy.experimental_local_results
+    found += [local(result), local(result["b"]), local(result["a"]), local([1, 2]), local(5)]
+    one = tf.distribute.OneDeviceStrategy("CPU:1")
+    with one.scope():
+        v = tf.Variable(1.0)
+    found += [v.device, one.run(lambda: v + 1).device, one.experimental_local_results([1, 2])]
+    return found
+
+
+@alone
 def input_contexts(tf):
     strategy = two(tf)
     seen = []

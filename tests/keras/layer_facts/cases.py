@@ -121,6 +121,7 @@ def stacked(layers: Any, **settings: Any) -> Any:
 
 
 IMAGES = (2, 5, 6, 2)
+IMAGES_3 = (2, 5, 6, 3)
 VOLUMES = (1, 4, 5, 3, 2)
 STEPS_ = (2, 6, 3)
 
@@ -427,6 +428,33 @@ CASES: dict[str, Case] = {
     ),
     "prelu": one("PReLU", 2, 3, 3, 2, shared_axes=[1]),
     "rescaling": one("Rescaling", 2, 3, scale=0.5, offset=1.0),
+    # what prepares sounds and images, before a layer that is trained
+    "mel spectrogram": chain(
+        lambda k: k.Dense(48),
+        lambda k: k.MelSpectrogram(
+            32, 16, num_mel_bins=4, sampling_rate=800, min_freq=20.0, min_power=2.0
+        ),
+        lambda k: k.Rescaling(0.02), lambda k: k.Dense(2), shape=(2, 10),
+    ),
+    "stft spectrogram": chain(
+        lambda k: k.Dense(48), lambda k: k.Reshape((48, 1)),
+        lambda k: k.STFTSpectrogram("magnitude", 16, 8), lambda k: k.Dense(2), shape=(2, 10),
+    ),
+    "solarization": chain(
+        lambda k: k.Solarization(value_range=(-1, 1)), lambda k: k.Dense(2), shape=IMAGES_3
+    ),
+    "auto contrast": chain(
+        lambda k: k.AutoContrast((-1, 1)), lambda k: k.Dense(2), shape=IMAGES_3
+    ),
+    "equalization": chain(
+        lambda k: k.Equalization((-1, 1)), lambda k: k.Dense(2), shape=IMAGES_3
+    ),
+    "contrast limited": chain(
+        lambda k: k.ContrastLimitedAdaptiveHistogramEqualization(
+            value_range=(-1, 1), tile_grid_size=(2, 2)
+        ),
+        lambda k: k.Dense(2), shape=(2, 8, 8, 3),
+    ),
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Comparisons that Python decides itself and that the program may have to decide.
+"""Comparisons, and items at fixed positions, that Python finds itself and the program may have to.
 
 ==========================  ================================
 before                      after
@@ -8,10 +8,13 @@ before                      after
 ``x is True``               ``ag__.is_truth(x, True)``
 ``p == (i, j)``             ``ag__.equal(p, (i, j))``
 ``p != (i, j)``             ``not ag__.equal(p, (i, j))``
+``a is b``                  ``ag__.is_same(a, b)``
+``a[-1]``, ``a[1:]``        ``ag__.get_item(a, -1)``, ``ag__.get_item(a, slice(1, None, None))``
 ==========================  ================================
 
 Only functions whose variables may be None in some runs, those of ``td.jit``, are converted so. To
-others a variable is None or is not while they are traced.
+others a variable is None or is not while they are traced. There alone lists become lists of the
+graph, which other names than the one that changed it find by these operators.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from typing import Any
 
 import gast
 
-from treadle.autograph.build import operator
+from treadle.autograph.build import key, operator
 
 
 class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
@@ -36,6 +39,8 @@ class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
             found = operator("is_none", other)
         elif isinstance(op, gast.Is | gast.IsNot) and sum(map(_is_truth, sides)) == 1:
             found = operator("is_truth", *sorted(sides, key=_is_truth))
+        elif isinstance(op, gast.Is | gast.IsNot) and all(isinstance(s, gast.Name) for s in sides):
+            found = operator("is_same", *sides)
         elif isinstance(op, gast.Eq | gast.NotEq) and any(map(_is_tuple, sides)):
             found = operator("equal", *sides)
         else:
@@ -44,6 +49,34 @@ class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
         if isinstance(op, gast.Is | gast.Eq):
             return found
         return gast.copy_location(gast.UnaryOp(gast.Not(), found), node)
+
+    def visit_Attribute(self, node: Any) -> Any:
+        return self._of_item(node)
+
+    def _of_item(self, node: Any) -> Any:
+        """A part of ``a[0]``, which may be changed there: ``a[0][1] = x``, ``a[0].append(x)``."""
+        if isinstance(node.value, gast.Subscript):
+            node.value.is_owner = True
+        return self.generic_visit(node)
+
+    def visit_Subscript(self, node: Any) -> Any:
+        node = self._of_item(node)
+        if getattr(node, "is_owner", False):
+            return node
+        of_variable = isinstance(node.value, gast.Name) and isinstance(node.ctx, gast.Load)
+        if not of_variable or not _is_position(node.slice):
+            return node
+        return gast.copy_location(operator("get_item", node.value, key(node.slice)), node)
+
+
+def _is_position(node: Any) -> bool:
+    """Whether an index is an int that is written down, or a slice of such."""
+    if isinstance(node, gast.Slice):
+        parts = node.lower, node.upper, node.step
+        return all(part is None or _is_position(part) for part in parts)
+    if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.USub):
+        node = node.operand
+    return isinstance(node, gast.Constant) and type(node.value) is int
 
 
 def _is_none(node: Any) -> bool:

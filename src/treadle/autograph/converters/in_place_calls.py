@@ -27,8 +27,8 @@ _METHODS = frozenset({
 })
 _OF_DEQUES = frozenset({"appendleft", "popleft"})  # fmt: skip
 _KEYED = frozenset({
-    "add", "clear", "count", "discard", "extend", "get", "index", "insert", "pop", "remove",
-    "setdefault", "sort", "update",
+    "add", "append", "clear", "count", "discard", "extend", "get", "index", "insert", "pop",
+    "remove", "setdefault", "sort", "update",
 })  # fmt: skip
 _VIEWS = frozenset({"items", "keys", "values"})
 _DICTS = frozenset({"Counter", "Dict", "OrderedDict", "defaultdict", "dict"})

@@ -13,8 +13,8 @@ from treadle.iteration import at, user_origin
 
 
 class Shares(Stage):
-    """The parts of each batch that some replicas get: neighbouring examples, as many for each as
-    can be.
+    """The parts of each batch that some replicas get: neighbouring examples, the same number for
+    each; of a batch that does not divide, the last ones get fewer or none, as in TensorFlow.
 
     Args:
         replicas: how many replicas share a batch.
@@ -42,10 +42,9 @@ class Shares(Stage):
         return tuple([x[a:b] for a, b in self._bounds(len(leaves[0])) for x in leaves])
 
     def _bounds(self, size: int) -> list[tuple[int, int]]:
-        each, rest = divmod(size, self.replicas)
+        each = -(-size // self.replicas)
         numbers = range(self.first, self.first + self.count)
-        starts = [(n * each + min(n, rest), n) for n in numbers]
-        return [(start, start + each + (n < rest)) for start, n in starts]
+        return [(min(n * each, size), min((n + 1) * each, size)) for n in numbers]
 
     def cardinality(self) -> int:
         return self.inner.cardinality()

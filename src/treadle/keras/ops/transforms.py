@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
+from treadle.keras.config import floatx
 from treadle.keras.ops.conversion import tensor, tensors
 from treadle.keras.ops.operations import operation
 from treadle.keras.promotion import result_type
@@ -196,7 +197,9 @@ def _length(fft_length: Any) -> Any:
 @_operation("x", name="RFFT")
 def rfft(x: Any, fft_length: int | None = None) -> Any:
     """The spectrum of real numbers, as a pair of real and imaginary parts."""
-    return _parts(td.signal.rfft(tensor(x), _length(fft_length)))
+    x = tensor(x)
+    x = x if x.dtype.is_floating else td.cast(x, floatx())
+    return _parts(td.signal.rfft(x, _length(fft_length)))
 
 
 @_operation("x", name="IRFFT")

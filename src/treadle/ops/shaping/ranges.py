@@ -11,7 +11,7 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, SymbolicDim, compound, product
+from treadle.core.shapes import Dim, SymbolicDim, broadcast, compound, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
@@ -226,16 +226,21 @@ def _range_count(start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
-    """`num` evenly spaced numbers from start to stop, both included.
+    """`num` evenly spaced numbers from start to stop, which broadcast, both included.
 
     Raises:
-        InvalidArgumentError: `start` and `stop` have different ranks, or `num` is below 0, or
-            below 1 where only a run knows it.
+        InvalidArgumentError: the shapes of `start` and `stop` do not broadcast, or `num` is below
+            0, or below 1 where only a run knows it.
     """
     first, last = common_dtype("linspace", start, stop)
-    if first.ndim != last.ndim:
-        text = f"linspace: start and stop have shapes {first.shape} and {last.shape}"
-        raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
+    if first.dims != last.dims:
+        try:
+            both = broadcast(first.dims, last.dims)
+        except errors.InvalidArgumentError as error:
+            text = f"linspace: start and stop have shapes {first.shape} and {last.shape}"
+            where_from = f"{text}{at(user_origin())}"
+            raise errors.InvalidArgumentError(None, None, where_from) from error
+        first, last = broadcast_dims(first, both), broadcast_dims(last, both)
     if not first.dtype.is_floating:
         first, last = cast_tensor(first, dtypes.float64), cast_tensor(last, dtypes.float64)
     count = size_of(num, "linspace: num", least=0 if isinstance(num, int) else 1)
