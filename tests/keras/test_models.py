@@ -418,3 +418,17 @@ def test_a_subclass_may_keep_what_it_calls_inputs_optimizer_and_metrics():
     assert model(np.ones((2, 3), np.float32)).shape == (2, 1) and len(model.variables) == 2
     with pytest.raises(AttributeError, match="defines its own call"):
         _ = model.outputs
+
+
+def test_names_of_models_are_those_of_keras():
+    keras.utils.clear_session()
+    x = keras.Input((2,))
+    y = keras.layers.Dense(1)(x)
+
+    class Own(keras.Model):
+        pass
+
+    made = [keras.Model(x, y), keras.Model(x, y), Own(x, y), keras.Sequential(), keras.Model(x, y)]
+    names = ["functional", "functional_1", "own", "sequential", "functional_2"]
+    assert [m.name for m in made] == names
+    assert keras.Model(x, y, name="mine").name == "mine"

@@ -186,8 +186,9 @@ def _circles(sources: dict[Value, list[Value]]) -> Iterator[list[Value]]:
                 outer = path[-1][0]
                 lowest[outer] = min(lowest[outer], lowest[value])
             if lowest[value] == number[value]:
-                group = open_values[open_values.index(value) :]
-                del open_values[len(open_values) - len(group) :]
+                group = [open_values.pop()]
+                while group[-1] is not value:
+                    group.append(open_values.pop())
                 is_open.difference_update(group)
                 if len(group) > 1:
                     yield group

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# What Keras 3 calls models that are made of inputs and outputs; Keras 2 calls them Model.
+functional = "Functional"
 _counts: dict[str, int] = {}
 _lock = threading.Lock()
 

@@ -59,6 +59,8 @@ class Model(Trainer, Layer):
                 f"{type(self).__name__}: give inputs and outputs, or neither in a subclass that "
                 "defines call()"
             )
+        if given and type(self) is Model and not kwargs.get("name"):
+            kwargs["name"] = naming.unique_name(naming.functional)
         super().__init__(**kwargs)
         self._compiled: Any = None
         self.distribute_strategy = td.distribute.get_strategy()
