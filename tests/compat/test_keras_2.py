@@ -49,6 +49,7 @@ assert table.mask_zero and table(tf.constant([[1]])).numpy().tolist() == [[[1.0,
 close(k.losses.sparse_categorical_crossentropy([1], [[1.0, 2.0]], True, -1), [0.313262])
 named = k.Input((3,), 5, "named")
 assert named.shape == [5, 3] and named.name == "named"
+assert k.Model(named, k.layers.Dense(1)(named)).name == "model"
 cell = k.layers.LSTMCell(2, "tanh", "sigmoid", True, "ones", "zeros", "ones", False)
 assert not cell.unit_forget_bias and cell.use_bias
 assert k.layers.GRU(2, "tanh", "sigmoid", True, "ones", "zeros", "ones", None, None, None, None,

@@ -12,7 +12,8 @@ from treadle.compat.replacement.keras_functions import take_keras_tensors
 from treadle.compat.replacement.names_of_keras_2 import have_names_of_keras_2
 from treadle.core.context import naming
 from treadle.core.origin import at, user_origin
-from treadle.keras import naming, variables
+from treadle.keras import naming as keras_naming
+from treadle.keras import variables
 from treadle.keras.layers import BatchNormalization, Layer
 from treadle.keras.layers.holdings import Holdings
 from treadle.keras.layers.symbolic import KerasTensor
@@ -280,7 +281,7 @@ def be_keras_2() -> None:
     variables.with_path = _with_name_of_keras_2
     td.Variable.value = td.Variable.read_value
     saving.files_of_keras_2 = True
-    naming.functional = "Model"
+    keras_naming.functional = "Model"
     Holdings.as_keras_2 = True
     take_keras_tensors()
     take_arguments_of_keras_2()
