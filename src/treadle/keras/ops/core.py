@@ -209,7 +209,7 @@ def while_loop(
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
     """What repeated calls of ``body_fun(number, value)`` make of the first value."""
     if not td.inside_function() and isinstance(lower, int) and isinstance(upper, int):
-        value = init_val
+        value = td.nest.map_structure(tensor, init_val)
         for number in range(lower, upper):
             value = body_fun(number, value)
         return value
