@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.measure import measure
 from benchmarks.process import environment
 from benchmarks.report import machine
 
@@ -162,16 +163,6 @@ def give_weights(model: Any) -> None:
     model.set_weights(weights)
 
 
-def median_of(call: Callable[[], Any], seconds: float) -> float:
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while len(times) < 3 or time.perf_counter() < end:
-        started = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
-
-
 def work(library: str, name: str, seconds: float) -> dict[str, Any]:
     """Times one model in this process; times are seconds."""
     build, batch = MODELS[name]
@@ -199,7 +190,7 @@ def work(library: str, name: str, seconds: float) -> dict[str, Any]:
     first_step = time.perf_counter() - started
     return {
         "build": built, "first prediction": first_prediction, "first step": first_step,
-        "prediction": median_of(predict, seconds), "step": median_of(step, seconds),
+        "prediction": measure(predict, seconds).median, "step": measure(step, seconds).median,
         "MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "predicted": prediction.tolist(), "loss": loss,
     }  # fmt: skip
