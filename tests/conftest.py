@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 # Several workers share the cores: BLAS threads of each would only get in each other's way.
@@ -106,6 +107,22 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """A worker of pytest-xdist tells once of a test that passes, instead of five times.
+
+    It would tell that the test begins, that its fixtures are there, that it passed, that its
+    fixtures are gone, and that it is over: for most tests that is more work than the test.
+    """
+    option = item.config.option
+    is_told_all = option.verbose > 0 or option.durations is not None or option.xmlpath is not None
+    if "PYTEST_XDIST_WORKER" not in os.environ or is_told_all:
+        return None  # as pytest does it
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @pytest.fixture(autouse=True, scope="module")
