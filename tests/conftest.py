@@ -1,10 +1,13 @@
 """Settings that must be there before NumPy is imported, signals, and Hypothesis's profile."""
 
+import compileall
 import gc
 import os
 import signal
+import sys
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,6 +63,10 @@ def pytest_configure(config: pytest.Config) -> None:
         # another's rest when it is done. The tests of a file are mostly done by one worker then,
         # which makes what they share (compiled kernels, models, results) once.
         config.option.dist = "worksteal"
+    if sys.dont_write_bytecode and "PYTEST_XDIST_WORKER" not in os.environ:
+        # Tests start some hundred processes that import treadle, which takes four times as long
+        # where Python compiles it, and is told to keep nothing (PYTHONDONTWRITEBYTECODE).
+        compileall.compile_dir(Path(__file__).parents[1] / "src", quiet=2)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
