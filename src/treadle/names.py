@@ -35,9 +35,12 @@ _PLACES = (
 # Of these the modules that are small: they are imported for the text of an error.
 _SMALL = frozenset(
     f"treadle.{name}"
-    for name in "math linalg nn random nn.experimental random.experimental bitwise debugging nest"
-    " types.experimental config config.experimental experimental experimental.dlpack".split()
-)
+    for name in (
+        "math", "linalg", "nn", "random", "nn.experimental", "random.experimental", "bitwise",
+        "debugging", "nest", "types.experimental", "config", "config.experimental", "experimental",
+        "experimental.dlpack",
+    )
+)  # fmt: skip
 
 _NO_RAGGED = "Use td.RaggedTensor, with its row_splits, row_lengths() and bounding_shape()"
 _NO_QUANTIZED = (

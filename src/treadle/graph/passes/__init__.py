@@ -10,6 +10,7 @@ import importlib
 import sys
 from collections.abc import Callable
 
+from treadle.core.spec import ListSpec
 from treadle.core.switches import declare
 from treadle.core.switches import disabled as disabled
 from treadle.graph.ir import Graph
@@ -46,6 +47,22 @@ def of_loops(name: str) -> Callable[[Graph], bool]:
         from treadle.graph.passes import loops
 
         found: Callable[[Graph], bool] = getattr(loops, name)
+        return found(graph)
+
+    run.__name__ = name
+    return run
+
+
+def of_lists(name: str) -> Callable[[Graph], bool]:
+    """The same for a pass over lists, by its name in `lists`."""
+
+    def run(graph: Graph) -> bool:
+        values = (v for node in graph.walk() for v in (*node.inputs, *node.outputs))
+        if not any(isinstance(v.spec, ListSpec) for v in values):
+            return False
+        from treadle.graph.passes import lists
+
+        found: Callable[[Graph], bool] = getattr(lists, name)
         return found(graph)
 
     run.__name__ = name
@@ -158,11 +175,11 @@ PIPELINE: tuple[Pass, ...] = (
         "uses the lengths of counting loops; after constants, which finds their bounds",
     ),
     Pass(
-        "counted_lists", of_ops("collections.lists", "counted_lists", "resolve_counted_lists"),
+        "counted_lists", of_lists("resolve_counted_lists"),
         "makes arrays of lists of known length; after trips, which finds the lengths",
     ),
     Pass(
-        "list_sums", of_ops("collections.lists", "list_sums", "add_to_elements"),
+        "list_sums", of_lists("add_to_elements"),
         "adds to an element instead of a whole list; after counted_lists leaves fewer lists",
     ),
     Pass(
@@ -182,7 +199,7 @@ PIPELINE: tuple[Pass, ...] = (
         "lays transposed factors out before loops; after the passes that take products out",
     ),
     Pass(
-        "element_shapes", of_ops("collections.lists", "element_shapes", "infer_element_shapes"),
+        "element_shapes", of_lists("infer_element_shapes"),
         "gives lists the shapes of their elements; at the end of a round, when dims are known",
     ),
     Pass(
