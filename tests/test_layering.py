@@ -177,7 +177,8 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "float8 lambdas learning_phase masks naming progress replicas sparse stateless tree",
+        "attachments",
+        "float8 lambdas learning_phase logits masks naming progress replicas sparse stateless tree",
         "config serialization",
         "promotion",
         "quantizers rematerialization",
@@ -784,6 +785,8 @@ def names_of_ops(tree: ast.AST, names: set[str]) -> Iterator[tuple[int, str]]:
     """(line, code) where a name of an op decides something: it is compared, looked up, kept, a key
     of a table."""
     for node in ast.walk(tree):
+        if isinstance(node, LEAVES):
+            continue
         if isinstance(node, ast.Compare):
             asked = [node.left, *node.comparators]
         elif isinstance(node, ast.Subscript):
