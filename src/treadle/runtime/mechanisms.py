@@ -22,6 +22,7 @@ _PROGRAM = {
     "rows": "loops that leave the rows of their arrays apart are run by all threads at once",
     "independent": "scalar loops whose iterations are independent are computed in vectors",
     "joint": "iterations whose loops inside add up numbers go through these loops together",
+    "paced": "scalar loops that count in steps, or may end early, are checked and polled in strips",
     "contraction": "scalar loops take products into sums, rounded once",
     "threads": "work is divided among the threads of the pool",
     "wide_vectors": "kernels use the widest vectors of the processor, not 128 bits",

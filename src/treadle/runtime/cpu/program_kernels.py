@@ -176,6 +176,9 @@ def emit_reference(emitter: Emitter, step: Launch) -> None:
 
 def emit_evaluate(emitter: Emitter, step: Evaluate) -> None:
     """Compute a rank-0 value in a register; 16-bit floats are rounded as if they were stored."""
+    if step.value in emitter.decided:
+        emitter.registers[step.value] = emitter.decided[step.value]
+        return
     values: dict[Expr, str] = {}
     for expr in postorder([step.expr]):
         values[expr] = _evaluate(emitter, step, expr, values)
