@@ -20,6 +20,7 @@ _PROGRAM = {
     "sharing": "temporaries that are never in use together share memory",
     "slots": "what a loop puts into a list is computed there",
     "rows": "loops that leave the rows of their arrays apart are run by all threads at once",
+    "parts_of_programs": "kernels of few points in loops are written into the program's own code",
     "independent": "scalar loops whose iterations are independent are computed in vectors",
     "joint": "iterations whose loops inside add up numbers go through these loops together",
     "paced": "scalar loops that count in steps, or may end early, are checked and polled in strips",

@@ -32,6 +32,9 @@ def float_text(value: float, bits: int) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
+_AS_WRITTEN = ("!8 = distinct !{!8, !9}", '!9 = !{!"llvm.loop.unroll.disable"}')
+
+
 class Module:
     """Declarations, constants and functions; each is added once."""
 
@@ -54,6 +57,11 @@ class Module:
     def variable(self, name: str, body: str) -> str:
         self.globals[name] = f"@{name} = {body}"
         return f"@{name}"
+
+    def keeps_loops(self) -> str:
+        """Metadata for the branches of loops that LLVM is to leave as they are written."""
+        self.metadata += [line for line in _AS_WRITTEN if line not in self.metadata]
+        return ", !llvm.loop !8"
 
     def define(self, name: str, text: str) -> None:
         self.functions.setdefault(name, text)
@@ -134,6 +142,7 @@ class Function:
         registers: the names of what instructions and parameters of blocks give; other values are
             constants.
         entry: lines at the beginning of the function, whatever block is being written.
+        repeat: metadata of the branches to the next iteration of its counting loops.
     """
 
     def __init__(self, module: Module) -> None:
@@ -142,6 +151,7 @@ class Function:
         self.block = "entry"
         self.registers: set[str] = set()
         self.entry: list[str] = []
+        self.repeat = ""
         self.count = 0
 
     def text(self, head: str) -> str:
@@ -417,7 +427,7 @@ class Function:
         """End the body of a counting loop, which gives what the next iteration begins with."""
         self.enter(f"latch{k}")
         self.emit(f"%next{k} = add nsw i64 %i{k}, {step}")
-        self.branch(head(f"%next{k}", *state))
+        self.branch(head(f"%next{k}", *state), self.repeat)
         self.label(f"exit{k}")
 
     def choose(
