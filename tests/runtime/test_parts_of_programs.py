@@ -1,4 +1,4 @@
-"""Kernels of few points in loops are functions of the program's module: the same bits, and errors."""
+"""Kernels of few points in loops are functions of their program: the same bits and errors."""
 
 import numpy as np
 import pytest
