@@ -76,10 +76,7 @@ def _to_integer(e: Elements, x: str, source: DType, target: DType) -> str:
     conversion = "fptosi" if target.kind == "i" else "fptoui"
     if not e.count:  # the processor's own conversion with two bounds; vectors have no such form
         name = f"llvm.{conversion}.sat.{whole}.f{32 if kind == 'float' else 64}"
-        bounded = f"{whole} @{name}({kind})"
-        if e.guesses and e.function.module.target.is_x86 and target is not dtypes.uint64:
-            return _guessed(e, x, kind, target, bounded)
-        return e.function.call(bounded, f"{kind} {x}")
+        return e.function.call(f"{whole} @{name}({kind})", f"{kind} {x}")
     v = e.lanes(source)
     if source.size < 8:
         # A float32 above the limit is at least the next float32, so its value is exact.
@@ -91,31 +88,6 @@ def _to_integer(e: Elements, x: str, source: DType, target: DType) -> str:
     result = e.value(f"{conversion} {kind} {safe} to {whole}")
     result = e.select(too_high, e.constant(limits.max, target), result, target)
     return e.select(too_low, e.constant(limits.min, target), result, target)
-
-
-def _guessed(e: Elements, x: str, kind: str, target: DType, bounded: str) -> str:
-    """A number that nearly always fits into the type: one instruction makes a number of 64 bits of
-    it, -2**63 where it has no room, and bounds are looked at only where the type has none either.
-
-    kind, bounded: the type of `x`, and the conversion with bounds.
-    """
-    fn, whole = e.function, e.type(target)
-    name, lanes = {"double": ("sse2.cvttsd2si64", 2), "float": ("sse.cvttss2si64", 4)}[kind]
-    vector = f"<{lanes} x {kind}>"
-    first = fn.value(f"insertelement {vector} zeroinitializer, {kind} {x}, i64 0")
-    wide = fn.call(f"i64 @llvm.x86.{name}({vector})", f"{vector} {first}")
-    if target.size == 8:
-        found, outside = wide, fn.value(f"icmp eq i64 {wide}, {-(1 << 63)}")
-    else:
-        found = fn.value(f"trunc i64 {wide} to {whole}")
-        extend = "sext" if target.kind == "i" else "zext"
-        back = fn.value(f"{extend} {whole} {found} to i64")
-        outside = fn.value(f"icmp ne i64 {back}, {wide}")
-
-    def slowly() -> list[str]:
-        return [fn.call(bounded, f"{kind} {x}")]
-
-    return fn.choose(outside, [whole], [found], slowly, likely=False)[0]
 
 
 def _from_integer(e: Elements, x: str, source: DType, target: DType) -> str:

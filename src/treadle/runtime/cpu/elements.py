@@ -55,7 +55,6 @@ class Elements:
         self.function, self.count, self.outlined = function, count, outlined
         self.lanes32, self.lanes64 = Lanes(function, count, 32), Lanes(function, count, 64)
         self.portable = not function.module.target.has_half
-        self.guesses = False  # branches where one way is taken nearly always, instead of selections
 
     def type(self, dtype: DType) -> str:
         return self.wrap(compute_type(dtype))

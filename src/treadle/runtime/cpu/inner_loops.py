@@ -117,13 +117,10 @@ class InnerLoop:
     def iteration(self, words: Sequence[str]) -> list[str]:
         """Write one iteration; gives the values of the variables for the next one."""
         emitter, body = self.emitter, self.step.body
-        emitter.elements.guesses = emitter.group is None  # LLVM makes vectors without branches
         with emitter.forgetting():
             with emitter.contraction.inside(self.step):
                 emitter.emit_block(body)
-            ends = self.variables.ends(body.results, words)
-        emitter.elements.guesses = False
-        return ends
+            return self.variables.ends(body.results, words)
 
     def below(self, end: str) -> str:
         """Whether the counter is below a number."""
