@@ -13,6 +13,7 @@ from benchmarks.workloads.scalar_loops import ARRAYS, WORKLOADS
 from tests.runtime.harness import native, trace_like
 from treadle.core import errors
 from treadle.core.switches import disabled
+from treadle.runtime.cpu.target import host
 from treadle.runtime.memory.plan import MemoryPlan
 
 SMALL = {"sieve": 300, "histogram": 300, "prefix sums": 300, "binary search": 300, "collatz": 60,
@@ -342,3 +343,20 @@ def test_only_programs_with_loops_of_elements_go_through_llvms_passes():
     assert not plain.stages["llvm"].startswith(";")
     graph = read.get_concrete_function(td.constant(X), td.constant(0), td.constant(0))
     assert graph.executable.stages["llvm"].startswith("; optimize")
+
+
+def test_short_loops_begin_with_a_cache_line():
+    @td.function
+    def find(x, limit):
+        j = 0
+        while j < 40 and x[j] < limit:
+            j += 1
+        return j
+
+    x = td.constant(np.arange(40.0))
+    stages = find.get_concrete_function(x, td.constant(7.0, td.float64)).executable.stages
+    line = host().tuning.line
+    assert f'"llvm.loop.align", i32 {line}' in stages["llvm"]
+    if host().is_x86:
+        _, _, run = stages["assembly"].partition("\nrun:")
+        assert f".p2align\t{line.bit_length() - 1}" in run

@@ -32,9 +32,6 @@ def float_text(value: float, bits: int) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-_AS_WRITTEN = ("!8 = distinct !{!8, !9}", '!9 = !{!"llvm.loop.unroll.disable"}')
-
-
 class Module:
     """Declarations, constants and functions; each is added once."""
 
@@ -60,8 +57,22 @@ class Module:
 
     def keeps_loops(self) -> str:
         """Metadata for the branches of loops that LLVM is to leave as they are written."""
-        self.metadata += [line for line in _AS_WRITTEN if line not in self.metadata]
-        return ", !llvm.loop !8"
+        return self._loops(8, '"llvm.loop.unroll.disable"')
+
+    def begins_lines(self) -> str:
+        """Metadata for the branches of short loops, which are to begin with a line of the cache. A
+        loop of a few instructions takes half as long again where a line ends within it, and only in
+        some processes: that depends on its address."""
+        return self._loops(6, f'"llvm.loop.align", i32 {self.target.tuning.line}')
+
+    def _loops(self, number: int, option: str) -> str:
+        """The end of a branch to the next iteration, for loops with an option."""
+        lines = (
+            f"!{number} = distinct !{{!{number}, !{number + 1}}}",
+            f"!{number + 1} = !{{!{option}}}",
+        )
+        self.metadata += [line for line in lines if line not in self.metadata]
+        return f", !llvm.loop !{number}"
 
     def define(self, name: str, text: str) -> None:
         self.functions.setdefault(name, text)
