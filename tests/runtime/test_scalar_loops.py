@@ -345,18 +345,20 @@ def test_only_programs_with_loops_of_elements_go_through_llvms_passes():
     assert graph.executable.stages["llvm"].startswith("; optimize")
 
 
-def test_short_loops_begin_with_a_cache_line():
+def test_short_loops_begin_with_half_a_cache_line():
     @td.function
-    def find(x, limit):
-        j = 0
-        while j < 40 and x[j] < limit:
-            j += 1
-        return j
+    def insert(x):
+        for i in td.range(1, 400):
+            value = x[i]
+            j = i - 1
+            while j >= 0 and x[j] > value:
+                x[j + 1] = x[j]
+                j -= 1
+            x[j + 1] = value
+        return x
 
-    x = td.constant(np.arange(40.0))
-    stages = find.get_concrete_function(x, td.constant(7.0, td.float64)).executable.stages
-    line = host().tuning.line
-    assert f'"llvm.loop.align", i32 {line}' in stages["llvm"]
+    stages = insert.get_concrete_function(td.constant(np.arange(400.0))).executable.stages
+    half = host().tuning.line // 2
+    assert f'"llvm.loop.align", i32 {half}' in stages["llvm"]
     if host().is_x86:
-        _, _, run = stages["assembly"].partition("\nrun:")
-        assert f".p2align\t{line.bit_length() - 1}" in run
+        assert f".p2align\t{half.bit_length() - 1}" in stages["assembly"].partition("\nrun:")[2]

@@ -54,7 +54,7 @@ class InnerLoop:
         again = self.leave(k, ends)
         fn.enter(f"latch{k}")
         group = self.emitter.group
-        fn.branch(head(*again), fn.module.begins_lines() if group is None else group.loop)
+        fn.branch(head(*again), fn.module.begins_halves() if group is None else group.loop)
         return self.finish(k, after, words, ends)
 
     def after(self, k: int, name: str) -> Block:

@@ -59,11 +59,12 @@ class Module:
         """Metadata for the branches of loops that LLVM is to leave as they are written."""
         return self._loops(8, '"llvm.loop.unroll.disable"')
 
-    def begins_lines(self) -> str:
-        """Metadata for the branches of short loops, which are to begin with a line of the cache. A
-        loop of a few instructions takes half as long again where a line ends within it, and only in
-        some processes: that depends on its address."""
-        return self._loops(6, f'"llvm.loop.align", i32 {self.target.tuning.line}')
+    def begins_halves(self) -> str:
+        """Metadata for the branches of short loops, which are to begin with half a line of the
+        cache. A loop of a few instructions takes half as long again where a line ends within it,
+        and only in some processes: that depends on its address. What comes before whole lines costs
+        loops that are entered often more than they gain."""
+        return self._loops(6, f'"llvm.loop.align", i32 {self.target.tuning.line // 2}')
 
     def _loops(self, number: int, option: str) -> str:
         """The end of a branch to the next iteration, for loops with an option."""

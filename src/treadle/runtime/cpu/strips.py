@@ -194,7 +194,7 @@ def _tested(loop: InnerLoop, k: int, starts: list[str]) -> list[str]:
     ends = loop.iteration(words)
     again = loop.leave(k, ends)
     fn.enter(f"latch{k}")
-    fn.branch(head(left, *again), fn.module.begins_lines())
+    fn.branch(head(left, *again), fn.module.begins_halves())
     fn.label(f"poll{k}")
     emitter.exits.polled(countdown)
     fn.branch(strip(*words))
