@@ -74,7 +74,7 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
 def _part(emitter: Emitter, step: Launch, code: KernelCode) -> str:
     """The function of a kernel in the program's own module. LLVM writes it into the loop: what is
     known of the operands and dims there need not go through memory."""
-    symbol = code.emitted.symbol
+    symbol = f"k_{code.name}"
     add_kernel(canonical(step.kernel), emitter.module, symbol)
     emitter.program.has_parts = True
     return f"@{symbol}"
