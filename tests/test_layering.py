@@ -177,8 +177,9 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
+        "attachments",
         "float8 lambdas learning_phase masks naming progress replicas sparse stateless tree",
-        "config serialization",
+        "config logits serialization",
         "promotion",
         "quantizers rematerialization",
         "dtype_policies random",
