@@ -29,6 +29,7 @@ from treadle.autograph.converters.left_to_python import Obstacles, decide_python
 from treadle.autograph.converters.matching import Matching
 from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.outer import Outer
+from treadle.autograph.converters.recursion import stack_calls
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
 from treadle.autograph.converters.sequencing import Sequencing
 from treadle.autograph.converters.tail_calls import loop_tail_calls
@@ -43,12 +44,14 @@ from treadle.autograph.template import Template
 
 
 def convert(
-    function: types.FunctionType, recursive: bool, optional: bool, filename: str
-) -> Template:
+    function: types.FunctionType, recursive: bool, optional: bool, filename: str,
+    stacked: bool = False,
+) -> Template:  # fmt: skip
     """The converted form of a function, its code compiled under a file name.
 
     Args:
         optional: whether variables may be None in some runs.
+        stacked: whether a function that calls itself becomes a loop with a stack.
 
     Raises:
         ConversionError: there is no source, or it has a statement that cannot be converted, or
@@ -56,7 +59,7 @@ def convert(
     """
     source = parsing.find(function)
     try:
-        return _template(function, source, recursive, optional, filename)
+        return _template(function, source, recursive, optional, filename, stacked)
     except RecursionError:
         code = function.__code__
         raise ConversionError(
@@ -67,11 +70,11 @@ def convert(
 
 def _template(
     function: types.FunctionType, source: parsing.Source, recursive: bool, optional: bool,
-    filename: str,
+    filename: str, stacked: bool,
 ) -> Template:  # fmt: skip
     checks.check(source)
     root = gast.ast_to_gast(source.node)
-    root, asked = _convert(root, function, source, recursive, optional)
+    root, asked = _convert(root, function, source, recursive, optional, stacked)
     printed = print_function(root, source.lines)
     lines = [line + "\n" for line in printed.lines]
     if f"{build.AG}." not in printed.text:
@@ -93,7 +96,7 @@ def _template(
 
 def _convert(
     root: Any, function: types.FunctionType, source: parsing.Source, recursive: bool,
-    optional: bool,
+    optional: bool, stacked: bool,
 ) -> tuple[Any, dict[str, Facts]]:  # fmt: skip
     """The pipeline for a function and those defined inside it. Gives the new tree, and the facts
     about names that were asked for."""
@@ -104,6 +107,10 @@ def _convert(
     if not isinstance(root, gast.Lambda):
         comments.attach(root, source.lines)  # first: the tree is still as in the source
     if optional:
+        if not isinstance(root, gast.Lambda):
+            root.decorator_list = []
+        if stacked:
+            stack_calls(root, function, names)
         loop_tail_calls(root, function)
         write_raises(root)
         stage_raises(root, names)

@@ -23,6 +23,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import both, either
 from treadle.jitted.arrays import Array
+from treadle.jitted.becoming import Grows
 from treadle.jitted.chosen_lists import (
     KINDS,
     ChosenItems,
@@ -36,7 +37,6 @@ from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
 from treadle.jitted.grown_lists import (
     GrownList,
-    Grows,
     Template,
     grown_like,
     template_of,
@@ -44,6 +44,8 @@ from treadle.jitted.grown_lists import (
 from treadle.jitted.left import is_left
 from treadle.jitted.merged_arrays import MergedArray
 from treadle.jitted.optional_values import MaybeNone, maybe_none, taking
+from treadle.jitted.run_texts import is_any_text
+from treadle.jitted.run_texts import like as text_like
 from treadle.jitted.storage import Scope, scope
 from treadle.ops.control import control_flow
 from treadle.ops.control.marks import marks
@@ -297,6 +299,8 @@ class Merge:
             return lambda out: a
         if is_text(a) and is_text(b):
             return self.text(a, b)
+        if is_any_text(a) and is_any_text(b):
+            return self.run_text(a, b)
         a, b = (v.value if isinstance(v, PartlyDefined) else v for v in (a, b))
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self.half_defined(a, b)
@@ -338,6 +342,16 @@ class Merge:
                 numbers.append(number_of(value, options))
         number = self.pair(numbers)
         return lambda out: text_of(out[number], options)
+
+    def run_text(self, a: Any, b: Any) -> Made:
+        """Two texts, of which one is one of the run."""
+        made = []
+        for side, value, other in ((0, a, b), (1, b, a)):
+            with recording(self.sides[side].builder):
+                made.append(text_like(value, other))
+        if type(made[0]) is not type(made[1]):
+            return self.run_text(*made)
+        return self.structure(*made)
 
     def structure(self, a: Any, b: Any) -> Made:
         if type(a) is tuple and type(b) is tuple and len(a) == len(b):

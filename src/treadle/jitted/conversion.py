@@ -22,16 +22,19 @@ from treadle.autograph.twins import template_of
 from treadle.core.origin import LINE_MAPS
 from treadle.jitted.namespace import Globals, add_stand_in, stand_in
 from treadle.jitted.python_lists import list_method
+from treadle.jitted.recursion import note_source, stacked
+from treadle.jitted.run_texts import text_method
 from treadle.jitted.tables import method_of
 from treadle.jitted.written import set_conversion
 
 _METHODS: dict[type, Callable[..., Any]] = {
     dict: method_of, set: method_of, list: list_method, collections.Counter: method_of,
-    collections.defaultdict: method_of,
+    collections.defaultdict: method_of, str: text_method,
 }  # fmt: skip
 _GENERATORS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 _operators: list[types.ModuleType] = []  # the one that generated code calls
 _converted: WeakKeyDictionary[types.FunctionType, types.FunctionType] = WeakKeyDictionary()
+_with_stack: WeakKeyDictionary[types.FunctionType, types.FunctionType] = WeakKeyDictionary()
 
 
 def set_operators(module: types.ModuleType) -> None:
@@ -79,17 +82,20 @@ def convert(function: types.FunctionType) -> Callable[..., Any]:
         or code.co_flags & _GENERATORS
     ):
         return function
-    made = _converted.get(function)
+    has_stack = code in stacked.codes
+    known = _with_stack if has_stack else _converted
+    made = known.get(function)
     if made is None or made.__globals__.real is not function.__globals__:  # type: ignore[attr-defined]
-        made = _converted[function] = _instantiated(function)
+        made = known[function] = _instantiated(function, has_stack)
     return made
 
 
-def _instantiated(function: types.FunctionType) -> types.FunctionType:
+def _instantiated(function: types.FunctionType, has_stack: bool) -> types.FunctionType:
     _check_globals(function.__code__)
-    template = template_of(function, optional=True)
+    template = template_of(function, optional=True, stacked=has_stack)
     code = template.code or function.__code__
     original = function.__code__
+    note_source(code, original)
     cells = {
         name: _cell(cell)
         for name, cell in zip(original.co_freevars, function.__closure__ or (), strict=True)

@@ -10,9 +10,9 @@ from treadle.jitted.arrays import Array, TracedSequence, direct, is_traced
 from treadle.jitted.becoming import NeedsList
 from treadle.jitted.grown_lists import GrownList, Template
 from treadle.jitted.left import current, leave
+from treadle.jitted.opened import is_outermost
 from treadle.jitted.sorting import is_of_run, sort
 from treadle.jitted.storage import scopes
-from treadle.jitted.tables import is_outermost
 from treadle.jitted.written import converted
 
 _POSITIONS = {"insert": 1, "pop": 1}  # methods -> how many arguments are positions

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import collections
 import functools
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import nest
-from treadle.core.interrupts import during, is_mode
 from treadle.core.origin import at, user_origin
 from treadle.jitted import table_functions
 from treadle.jitted.arrays import Array, TracedSequence, is_traced
@@ -28,6 +26,7 @@ from treadle.jitted.iteration import Counted
 from treadle.jitted.key_hashes import hash_of, hashes_of
 from treadle.jitted.left import current, leave
 from treadle.jitted.making import array
+from treadle.jitted.opened import is_from_outside, is_outermost
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
 from treadle.jitted.written import traced
@@ -450,56 +449,6 @@ def old_value(owner: Any, key: Any) -> Any:
     if table is None and default is not None:
         return default
     return table_for(owner, key)[key] if table is None else table.old(key)
-
-
-class _Open(threading.local):
-    """The variables of the branches and loops that are being traced, each with the number of traced
-    bodies around it."""
-
-    states: tuple[tuple[tuple[Any, ...], int], ...] = ()
-
-
-_open = is_mode(_Open())
-
-
-def opened(state: tuple[Any, ...]) -> during:
-    """While a branch or loop with these variables is traced."""
-    return during(_open, "states", (*_open.states, (state, len(scopes.open))))
-
-
-class in_python:
-    """While Python runs a branch, or iterations of a loop, of the innermost statement: what has to
-    be another list or dict becomes it there, as what has run already cannot be run again."""
-
-    count = 0  # how often that was
-
-    def __enter__(self) -> None:
-        in_python.count += 1
-        self._before = _open.states
-        _open.states = _open.states[:-1]
-
-    def __exit__(self, *error: object) -> None:
-        _open.states = self._before
-
-
-def is_outermost(owner: Any) -> bool:
-    """Whether no branch or loop around has a dict, set or table among its variables."""
-    return not any(is_it(value, owner) for state, _ in _open.states for value in state)
-
-
-def is_from_outside(owner: Any) -> bool:
-    """Whether a dict, set or list is a variable of a branch or loop whose body is being traced."""
-    return any(
-        is_it(value, owner)
-        for state, depth in _open.states
-        if depth < len(scopes.open)
-        for value in state
-    )
-
-
-def is_it(value: Any, owner: Any) -> bool:
-    """Whether a variable is a dict, set or table."""
-    return value is owner or (isinstance(value, Table) and value.origin is owner)
 
 
 def set_of(keys: Any) -> Table:

@@ -8,7 +8,7 @@ before                      after
 ``x is True``               ``ag__.is_truth(x, True)``
 ``p == (i, j)``             ``ag__.equal(p, (i, j))``
 ``p != (i, j)``             ``not ag__.equal(p, (i, j))``
-``a is b``                  ``ag__.is_same(a, b)``
+``a is b``                  ``ag__.is_same(a, b)``, of ``type(a)`` too
 ``a[-1]``, ``a[1:]``        ``ag__.get_item(a, -1)``, ``ag__.get_item(a, slice(1, None, None))``
 ==========================  ================================
 
@@ -39,7 +39,7 @@ class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
             found = operator("is_none", other)
         elif isinstance(op, gast.Is | gast.IsNot) and sum(map(_is_truth, sides)) == 1:
             found = operator("is_truth", *sorted(sides, key=_is_truth))
-        elif isinstance(op, gast.Is | gast.IsNot) and all(isinstance(s, gast.Name) for s in sides):
+        elif isinstance(op, gast.Is | gast.IsNot) and all(map(_is_named, sides)):
             found = operator("is_same", *sides)
         elif isinstance(op, gast.Eq | gast.NotEq) and any(map(_is_tuple, sides)):
             found = operator("equal", *sides)
@@ -81,6 +81,14 @@ def _is_position(node: Any) -> bool:
 
 def _is_none(node: Any) -> bool:
     return isinstance(node, gast.Constant) and node.value is None
+
+
+def _is_named(node: Any) -> bool:
+    """A name, or the type of something."""
+    if isinstance(node, gast.Call):
+        node = node.func
+        return isinstance(node, gast.Name) and node.id == "type"
+    return isinstance(node, gast.Name)
 
 
 def _is_truth(node: Any) -> bool:

@@ -22,6 +22,7 @@ falling off their end as well.
 
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any
 
@@ -39,7 +40,7 @@ def loop_tail_calls(root: Any, function: types.FunctionType) -> None:
     """Rewrite a function, and the functions that it defines, where they call themselves."""
     if isinstance(root, gast.Lambda):
         return
-    if _is_itself(root.name, function):
+    if is_itself(root.name, function):
         _rewrite(root)
     for node in walk(root):
         if isinstance(node, gast.FunctionDef) and node is not root:
@@ -51,7 +52,7 @@ def loop_tail_calls(root: Any, function: types.FunctionType) -> None:
                 _rewrite(node)
 
 
-def _is_itself(name: str, function: types.FunctionType) -> bool:
+def is_itself(name: str, function: types.FunctionType) -> bool:
     """Whether a global or closed-over name stands for the function, or for what jits it."""
     code = function.__code__
     found = function.__globals__.get(name)
@@ -62,6 +63,8 @@ def _is_itself(name: str, function: types.FunctionType) -> bool:
         except ValueError:
             return False
     inner = getattr(found, "__treadle_jitted__", None) or getattr(found, "py_func", found)
+    if isinstance(found, functools._lru_cache_wrapper):
+        inner = found.__wrapped__
     return inner is function
 
 
