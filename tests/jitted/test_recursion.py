@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,31 @@ def test_a_procedure() -> None:
         a = np.random.default_rng(n).permutation(n).astype(float)
         assert jitted(a, 0, n - 1) is None
         np.testing.assert_array_equal(a, np.arange(n))
+
+
+@functools.lru_cache
+def kept(n: Any) -> Any:
+    return n if n < 2 else kept(n - 1) + kept(n - 2)
+
+
+def longest_common(x: Any, y: Any) -> Any:
+    @functools.cache
+    def of(i: Any, j: Any) -> Any:
+        if i == len(x) or j == len(y):
+            return 0
+        if x[i] == y[j]:
+            return 1 + of(i + 1, j + 1)
+        return max(of(i + 1, j), of(i, j + 1))
+
+    return of(0, 0)
+
+
+def test_results_that_functools_keeps() -> None:
+    jitted = td.jit(lambda n: kept(n) + 1)
+    for n in (3, 10, 80):  # without a dict the last one would never end
+        assert jitted(n) == kept(n) + 1
+    x, y = np.random.default_rng(0).integers(0, 4, (2, 40))
+    assert td.jit(longest_common)(x, y) == longest_common(x, y)
 
 
 def test_functions_that_python_would_trace_to_the_end_stay_as_they_are() -> None:

@@ -20,6 +20,7 @@ from treadle.autograph import config
 from treadle.autograph.generated import AG
 from treadle.autograph.twins import template_of
 from treadle.core.origin import LINE_MAPS
+from treadle.jitted.arrays import is_traced
 from treadle.jitted.namespace import Globals, add_stand_in, stand_in
 from treadle.jitted.python_lists import list_method
 from treadle.jitted.recursion import note_source, stacked
@@ -58,6 +59,8 @@ def call(target: Any) -> Any:
         if not isinstance(function, types.FunctionType):
             return target
         return types.MethodType(convert(function), target.__self__)
+    if isinstance(target, functools._lru_cache_wrapper):
+        return _looking(target)
     if isinstance(target, functools.partial):
         return functools.partial(call(target.func), *target.args, **target.keywords)
     if isinstance(target, type | types.BuiltinFunctionType):
@@ -71,6 +74,29 @@ def call(target: Any) -> Any:
 
 
 set_conversion(call)
+
+
+def _looking(target: Any) -> Callable[..., Any]:
+    """A function under `functools.cache`: Python knows the results of arguments that it knows. Of a
+    function that is made during the trace they may be of the branch that is traced."""
+    function = target.__wrapped__
+    is_own = function.__code__.co_filename in LINE_MAPS
+    known = vars(target).setdefault("__treadle_known__", {}) if is_own else {}
+
+    def called(*args: Any, **options: Any) -> Any:
+        if is_traced([*args, *options.values()]):
+            return call(function)(*args, **options)
+        if not is_own:
+            return target(*args, **options)
+        key = args, tuple(sorted(options.items()))
+        if key in known:
+            return known[key]
+        found = function(*args, **options)
+        if not is_traced(found):
+            known[key] = found
+        return found
+
+    return called
 
 
 def convert(function: types.FunctionType) -> Callable[..., Any]:

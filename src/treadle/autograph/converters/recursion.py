@@ -37,7 +37,8 @@ After::
 The function's text is cut into blocks at its calls of itself. A call keeps the variables that are
 still read after it, those that the function assigns, in a list of its own, and goes to the first
 block; the end of a call goes to the block behind it. Statements without such calls and without
-``return`` stay as they are. A ``for`` around a call goes through positions.
+``return`` stay as they are. A ``for`` around a call goes through positions. A dict has the results
+of functions under `functools.cache`.
 
 This is done where a trace would call the function for ever (`jitted.recursion`): a condition of
 Python's is traced call by call, as any other function.
@@ -54,9 +55,10 @@ import gast
 
 from treadle.autograph.analysis.activity import FUNCTIONS, reads, writes
 from treadle.autograph.analysis.jumps import jumps
+from treadle.autograph.analysis.jumps import statements as walk_statements
 from treadle.autograph.analysis.walking import walk
 from treadle.autograph.build import assign, constant, load, operator, place, store
-from treadle.autograph.converters.tail_calls import is_itself
+from treadle.autograph.converters.tail_calls import is_itself, is_kept
 from treadle.autograph.names import Names
 
 _INNER = (*FUNCTIONS, gast.ClassDef, gast.Yield, gast.YieldFrom, gast.Lambda, gast.ListComp)
@@ -75,14 +77,29 @@ def stack_calls(root: Any, function: types.FunctionType, names: Names) -> None:
     """Rewrite a function, or those that it defines, where they call themselves."""
     if isinstance(root, gast.Lambda):
         return
-    found = [root] if is_itself(root.name, function) else []
-    found += [n for n in walk(root) if isinstance(n, gast.FunctionDef) and n is not root]
+    found = [n for n in walk(root) if isinstance(n, gast.FunctionDef) and n is not root]
     for node in reversed(found):
-        if _calls_itself(node):
-            try:
-                _Machine(node, names).rewrite()
-            except CannotStack:
-                continue  # the trace says so
+        keeps = bool(node.decorator_list) and all(map(_is_cache, node.decorator_list))
+        if _calls_itself(node) and (keeps or not node.decorator_list):
+            _rewrite(node, names, keeps)
+    if is_itself(root.name, function) and _calls_itself(root):
+        _rewrite(root, names, is_kept(root.name, function))
+
+
+def _rewrite(node: Any, names: Names, keeps: bool) -> None:
+    body, decorators = node.body, node.decorator_list
+    try:
+        _Machine(node, names, keeps).rewrite()
+    except CannotStack:  # the trace says so
+        node.body, node.decorator_list = body, decorators
+
+
+def _is_cache(decorator: Any) -> bool:
+    """Whether a decorator is one of those of `functools` that keep results."""
+    if isinstance(decorator, gast.Call):
+        decorator = decorator.func
+    name = getattr(decorator, "attr", getattr(decorator, "id", None))
+    return name in ("cache", "lru_cache")
 
 
 def _calls_itself(node: Any) -> bool:
@@ -124,10 +141,10 @@ class _Machine:
         calls: for each call the block behind it, and the statements that keep and restore.
     """
 
-    def __init__(self, node: Any, names: Names) -> None:
+    def __init__(self, node: Any, names: Names, keeps: bool) -> None:
         self.node, self.names = node, names
         arguments = node.args
-        if arguments.vararg or arguments.kwarg or node.decorator_list:
+        if arguments.vararg or arguments.kwarg:
             raise CannotStack
         self.params = [a.id for a in (*arguments.posonlyargs, *arguments.args)]
         self.params += [a.id for a in arguments.kwonlyargs]
@@ -136,6 +153,7 @@ class _Machine:
         self.calls: list[tuple[_Block, Any, Any, str]] = []
         self.pc, self.result = names.fresh("block"), names.fresh("result")
         self.callers = names.fresh("callers")
+        self.kept, self.key = (names.fresh("kept"), names.fresh("key")) if keeps else ("", "")
 
     # -- the whole -------------------------------------------------------------------------------
 
@@ -152,14 +170,20 @@ class _Machine:
             raise CannotStack
         self.entry, self.end = _Block(), _Block()
         self.start(self.entry)
+        key = self.look_up(body[0]) if self.kept else None
         if self.statements(copy.deepcopy(body)):
             self.leave(constant(None), body[-1])
+        if key is not None:
+            key.value = self.changing_parameters()
         self.start(self.end)
         self.keep_variables()
         at = body[0]
         loop = place(gast.While(constant(True), self.dispatch(at), []), at)
         loop.leading, at.leading = getattr(at, "leading", []), []
         frames = [assign([f], gast.List([], gast.Load()), at) for _, _, _, f in self.calls]
+        if self.kept:
+            frames.append(assign([self.kept], gast.Dict([], []), at))
+        node.decorator_list = []
         node.body = [
             *head, *frames, assign([self.callers], gast.List([], gast.Load()), at),
             assign([self.pc], constant(0), at), loop, place(gast.Return(load(self.result)), at),
@@ -183,7 +207,7 @@ class _Machine:
     def keep_variables(self) -> None:
         """Fill in what each call keeps: what is read after it, but for what never changes."""
         changing = {n for b in self.order for s in b.body for n in writes(s)}
-        own = {self.pc, self.result, self.callers} | {f for _, _, _, f in self.calls}
+        own = {self.pc, self.result, self.callers, self.kept} | {f for _, _, _, f in self.calls}
         live = _live(self.order)
         for after, keep, restore, frames in self.calls:
             kept = sorted((live[id(after)] & changing) - own)
@@ -208,7 +232,32 @@ class _Machine:
 
     def leave(self, value: Any, at: Any) -> None:
         self.out.append(assign([self.result], value, at))
+        if self.kept:
+            item = gast.Subscript(load(self.kept), load(self.key), gast.Store())
+            self.out.append(place(gast.Assign([item], load(self.result), None), at))
         self.goto(self.end, at)
+
+    def look_up(self, at: Any) -> Any:
+        """Where results are kept, the function begins by looking for its own. Gives the statement
+        that makes the key, whose value is still to be made."""
+        key = assign([self.key], constant(None), at)
+        item = gast.Subscript(load(self.kept), load(self.key), gast.Load())
+        test = gast.Compare(load(self.key), [gast.In()], [load(self.kept)])
+        made = place(gast.If(test, [assign([self.result], item, at)], []), at)
+        self.out += [key, made]
+        begun, self.out = self.current, made.body
+        self.goto(self.end, at)
+        self.current, self.out = begun, made.orelse
+        return key
+
+    def changing_parameters(self) -> Any:
+        """The parameters that calls give other values: the rest is the same in all of them."""
+        calls = [s for b in self.order for s in walk_statements(b.body) if hasattr(s, "is_call")]
+        found = {n for s in calls for n in writes(s)}
+        names = [p for p in self.params if p in found]
+        if not names:
+            raise CannotStack
+        return load(names[0]) if len(names) == 1 else gast.Tuple([*map(load, names)], gast.Load())
 
     def statements(self, body: list[Any]) -> bool:
         """Cut statements; gives whether what follows them is reached."""
@@ -252,7 +301,7 @@ class _Machine:
 
     def returned(self, node: Any) -> bool:
         value = constant(None) if node.value is None else node.value
-        if _is_call(value, self.node.name):
+        if _is_call(value, self.node.name) and not self.kept:
             self.enter(value, node)
         else:
             self.leave(self.expression(value, node), node)

@@ -54,6 +54,20 @@ def loop_tail_calls(root: Any, function: types.FunctionType) -> None:
 
 def is_itself(name: str, function: types.FunctionType) -> bool:
     """Whether a global or closed-over name stands for the function, or for what jits it."""
+    found = _meaning(name, function)
+    inner = getattr(found, "__treadle_jitted__", None) or getattr(found, "py_func", found)
+    if isinstance(found, functools._lru_cache_wrapper):
+        inner = found.__wrapped__
+    return inner is function
+
+
+def is_kept(name: str, function: types.FunctionType) -> bool:
+    """Whether a name stands for a function whose results are kept by `functools`."""
+    return isinstance(_meaning(name, function), functools._lru_cache_wrapper)
+
+
+def _meaning(name: str, function: types.FunctionType) -> Any:
+    """What a global or closed-over name of a function stands for; None where it is nothing yet."""
     code = function.__code__
     found = function.__globals__.get(name)
     if name in code.co_freevars:
@@ -61,11 +75,8 @@ def is_itself(name: str, function: types.FunctionType) -> bool:
         try:
             found = cell.cell_contents
         except ValueError:
-            return False
-    inner = getattr(found, "__treadle_jitted__", None) or getattr(found, "py_func", found)
-    if isinstance(found, functools._lru_cache_wrapper):
-        inner = found.__wrapped__
-    return inner is function
+            return None
+    return found
 
 
 def _rewrite(node: Any) -> None:
