@@ -115,3 +115,46 @@ def test_errors_of_the_run() -> None:
 def test_what_is_not_supported_is_refused() -> None:
     with pytest.raises(TypeError, match="given to encode"):
         td.jit(lambda x: str(x[0]).encode())(np.array([1]))
+
+
+def written(n: Any, x: Any) -> Any:
+    ratio = f"{x:.3f}"
+    return f"n={n}", f"{n:4d}|{x}|" + ratio, f"{'even' if n % 2 == 0 else 'odd'}", [f"{n}{n}", "a"]
+
+
+def keys_of_texts(n: Any) -> Any:
+    found = 0
+    for k in range(n):
+        if f"{k}{k + 1}"[0] == f"{k}"[-1]:
+            found += 1
+    return found
+
+
+def test_texts_that_are_written() -> None:
+    jitted = td.jit(written)
+    for n, x in ((3, 1.5), (4, 2.25), (-5, 1e20)):
+        assert jitted(n, x) == written(n, x)
+    counted = td.jit(keys_of_texts)
+    for n in (5, 30, 200):
+        assert counted(n) == keys_of_texts(n)
+
+
+def test_texts_with_floats_are_not_asked() -> None:
+    with pytest.raises(TypeError, match="can be returned, printed and joined"):
+        td.jit(lambda x: len(f"{x}"))(2.5)
+
+
+def test_texts_that_are_printed_and_raised(capsys: Any) -> None:
+    def told(n: Any) -> Any:
+        text = f"{n} of {n + 1}"
+        print(text, f"{n:03d}", str(n))
+        if n > 5:
+            message = f"{n=} is too large, {n!r}"
+            raise ValueError(message)
+        return text
+
+    jitted = td.jit(told)
+    assert [jitted(n) for n in (1, 2, 3)] == ["1 of 2", "2 of 3", "3 of 4"]
+    assert capsys.readouterr().out == "1 of 2 001 1\n2 of 3 002 2\n3 of 4 003 3\n"
+    with pytest.raises(ValueError, match="n=7 is too large, 7"):
+        jitted(7)

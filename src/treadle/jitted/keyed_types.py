@@ -13,7 +13,7 @@ from treadle.jitted.arrays import Array, TracedSequence, is_traced
 from treadle.jitted.comprehensions import Selected, list_of, selected
 from treadle.jitted.iteration import as_counted
 from treadle.jitted.namespace import add_builtin, add_stand_in
-from treadle.jitted.run_texts import RunText, is_any_text, to_char, to_code, to_text
+from treadle.jitted.run_texts import RunText, is_text_or_written, to_char, to_code, to_text
 from treadle.jitted.tables import Table, set_of
 from treadle.jitted.written import traced
 
@@ -122,7 +122,7 @@ class _StrType(_Named):
         return to_text(*args) if len(args) == 1 and not options else str(*args, **options)
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return is_any_text(value)
+        return is_text_or_written(value)
 
     def __getattr__(cls, name: str) -> Any:
         return getattr(str, name)

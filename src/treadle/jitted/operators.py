@@ -68,6 +68,7 @@ from treadle.jitted.namespace import add_stand_in
 from treadle.jitted.optional_values import is_none
 from treadle.jitted.recursion import by_position, frame
 from treadle.jitted.refused_numbers import trying
+from treadle.jitted.run_texts import text
 from treadle.jitted.statements import (
     and_,
     assert_stmt,
@@ -100,6 +101,6 @@ __all__ = [
     "lacking_of", "lacks_key", "lacks_position", "len", "list", "list_comp", "map", "max", "method",
     "min", "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range",
     "refusal_of", "refuses", "reversed", "set_attribute_item", "set_comp", "set_item", "sorted",
-    "sum", "trying", "tuple", "undefined", "update_attribute_item", "update_item", "while_stmt",
+    "sum", "text", "trying", "tuple", "undefined", "update_attribute_item", "update_item", "while_stmt",
     "zip",
 ]  # fmt: skip

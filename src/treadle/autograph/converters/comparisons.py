@@ -1,4 +1,4 @@
-"""Comparisons, and items at fixed positions, that Python finds itself and the program may have to.
+"""Comparisons, items at fixed positions and f-strings that Python finds itself and the program may have to.
 
 ==========================  ================================
 before                      after
@@ -10,6 +10,7 @@ before                      after
 ``p != (i, j)``             ``not ag__.equal(p, (i, j))``
 ``a is b``                  ``ag__.is_same(a, b)``, of ``type(a)`` too
 ``a[-1]``, ``a[1:]``        ``ag__.get_item(a, -1)``, ``ag__.get_item(a, slice(1, None, None))``
+``f"n={n:3d}"``             ``ag__.text("n=", (n, "", "3d"))``
 ==========================  ================================
 
 Only functions whose variables may be None in some runs, those of ``td.jit``, are converted so. To
@@ -23,7 +24,7 @@ from typing import Any
 
 import gast
 
-from treadle.autograph.build import key, operator
+from treadle.autograph.build import constant, key, operator
 
 
 class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
@@ -49,6 +50,12 @@ class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
         if isinstance(op, gast.Is | gast.Eq):
             return found
         return gast.copy_location(gast.UnaryOp(gast.Not(), found), node)
+
+    def visit_JoinedStr(self, node: Any) -> Any:
+        node = self.generic_visit(node)
+        if not any(isinstance(v, gast.FormattedValue) for v in node.values):
+            return node
+        return gast.copy_location(operator("text", *map(_part, node.values)), node)
 
     def visit_Attribute(self, node: Any) -> Any:
         return self._of_item(node)
@@ -81,6 +88,15 @@ def _is_position(node: Any) -> bool:
 
 def _is_none(node: Any) -> bool:
     return isinstance(node, gast.Constant) and node.value is None
+
+
+def _part(node: Any) -> Any:
+    """A part of an f-string: a text, or a value with what it is formatted by."""
+    if not isinstance(node, gast.FormattedValue):
+        return node
+    kind = chr(node.conversion) if node.conversion > 0 else ""
+    spec = constant("") if node.format_spec is None else node.format_spec
+    return gast.Tuple([node.value, constant(kind), spec], gast.Load())
 
 
 def _is_named(node: Any) -> bool:
