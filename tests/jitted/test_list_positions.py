@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.jitted.errors import NotStaged
 
 
 def check(function: Any, *arguments: Any) -> Any:

@@ -18,7 +18,8 @@ def digits(n: Any) -> Any:
 
 def turned(n: Any) -> Any:
     text = str(n)
-    return text[::-1], text == text[::-1], int(text[::-1]), text != text[::-1], "".join(reversed(text))
+    back = text[::-1]
+    return back, text == back, int(back), text != back, "".join(reversed(text))
 
 
 def asked(n: Any) -> Any:

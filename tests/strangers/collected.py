@@ -160,7 +160,7 @@ class _Pyperf(types.ModuleType):
     def perf_counter(self) -> float:
         return 0.0
 
-    def Runner(self, *args: Any, **options: Any) -> Any:  # noqa: N802
+    def Runner(self, *args: Any, **options: Any) -> Any:
         return _Runner()
 
 

@@ -15,7 +15,7 @@ from treadle.core.interrupts import during, is_mode
 from treadle.core.origin import at, user_origin
 from treadle.jitted.errors import ChangesLength, NotStaged
 from treadle.jitted.grown_lists import GrownList, Template
-from treadle.jitted.left import check_names, leaving
+from treadle.jitted.left import check_names, leave, leaving
 from treadle.jitted.opened import in_python, is_it, is_outermost
 from treadle.jitted.storage import scopes
 
@@ -50,6 +50,10 @@ class BecomesOther(NotStaged):
         return tuple(made if is_it(a, self.owner) else a for a in args)
 
 
+    def ended(self, made: Any) -> None:
+        """Called behind the statement."""
+
+
 class Lengthens(BecomesOther):
     """A list that a comprehension made has to be one that may change its length.
 
@@ -66,6 +70,9 @@ class Lengthens(BecomesOther):
 
     def is_here(self, args: Sequence[Any], begun: int) -> bool:
         return self.owner.scope is scopes.innermost and any(a is self.owner for a in args)
+
+    def ended(self, made: Any) -> None:
+        leave(self.owner, made)
 
 
 class Grows(BecomesOther):
@@ -106,7 +113,9 @@ def traced_again(
             check_names(args, owner)
             made = problem.made()
             with leaving(owner, made):
-                return statement(*problem.put(args, made), **options)
+                result = statement(*problem.put(args, made), **options)
+            problem.ended(made)
+            return result
         except unstaged as found:
             if in_python.count != begun:
                 raise

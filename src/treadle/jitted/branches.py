@@ -33,7 +33,7 @@ from treadle.jitted.chosen_lists import (
     keys_of,
 )
 from treadle.jitted.chosen_texts import is_text, number_of, options_of, text_of
-from treadle.jitted.errors import NoForm, NotStaged
+from treadle.jitted.errors import NoForm, NotReached, NotStaged
 from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
 from treadle.jitted.grown_lists import (
     GrownList,
@@ -44,7 +44,7 @@ from treadle.jitted.grown_lists import (
 from treadle.jitted.left import is_left
 from treadle.jitted.merged_arrays import MergedArray
 from treadle.jitted.optional_values import MaybeNone, maybe_none, taking
-from treadle.jitted.run_texts import is_any_text
+from treadle.jitted.run_texts import RunText, is_any_text
 from treadle.jitted.run_texts import like as text_like
 from treadle.jitted.storage import Scope, scope
 from treadle.ops.control import control_flow
@@ -69,9 +69,11 @@ class Branch:
         held: by id, the elements of the arrays in the result at the end of the branch.
         chosen: by id, the items of the `ChosenItems` in the result at the end of the branch.
         raised: the exception that a ``raise`` of the branch ends it with.
+        is_reached: whether a program may take the branch.
     """
 
     raised: Raised | None = None
+    is_reached = True
 
     def __init__(self, run: Callable[[], Any], state: Any, raises: bool = False) -> None:
         builder: Any = context.recorder
@@ -80,6 +82,9 @@ class Branch:
             with taping(()), marks() as shown:
                 try:
                     self.result = run()
+                except NotReached:
+                    self.is_reached = False
+                    return []
                 except Exception as error:
                     if not raises and not is_raised_by_user(error, "treadle.jitted.function"):
                         if is_raise_statement(error):
@@ -180,11 +185,15 @@ def branch(
     state = (*state, *holders_in(state))
     with taking(test, True):
         first = Branch(then, state)
+    if not first.is_reached:
+        return otherwise()
     if first.raised is not None:
         first.raise_unless(logical_not(test))
         return otherwise()
     with taking(test, False):
         second = Branch(otherwise, state)
+    if not second.is_reached:
+        return then()
     if second.raised is not None:
         second.raise_unless(test)
         return then()
@@ -473,6 +482,8 @@ class Merge:
             return lambda out: None  # a `return` that has not happened is not asked for its value
         if type(value) is str or (type(value) in KINDS and id(value) in self.outside()):
             return lambda out: value
+        if isinstance(value, RunText):
+            return self.run_text("" if missing is a else a, "" if missing is b else b)
         if nest.is_nested(value):
             parts = [
                 self.half_defined(missing, v) if missing is a else self.half_defined(v, missing)

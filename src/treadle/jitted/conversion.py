@@ -22,7 +22,7 @@ from treadle.autograph.twins import template_of
 from treadle.core.origin import LINE_MAPS
 from treadle.jitted.arrays import is_traced
 from treadle.jitted.namespace import Globals, add_stand_in, stand_in
-from treadle.jitted.python_lists import list_method
+from treadle.jitted.python_lists import list_method, tuple_method
 from treadle.jitted.recursion import note_source, stacked
 from treadle.jitted.run_texts import text_method
 from treadle.jitted.tables import method_of
@@ -30,7 +30,7 @@ from treadle.jitted.written import set_conversion
 
 _METHODS: dict[type, Callable[..., Any]] = {
     dict: method_of, set: method_of, list: list_method, collections.Counter: method_of,
-    collections.defaultdict: method_of, str: text_method,
+    collections.defaultdict: method_of, str: text_method, tuple: tuple_method,
 }  # fmt: skip
 _GENERATORS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 _operators: list[types.ModuleType] = []  # the one that generated code calls

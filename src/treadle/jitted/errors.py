@@ -40,3 +40,7 @@ class CallsItself(NotStaged):
             f"left to be done{where}"
         )
         self.code = code
+
+
+class NotReached(Exception):
+    """No program comes to what a branch does, as far as its trace has come."""

@@ -9,6 +9,7 @@ again with variables for these arrays.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import copy
 import functools
@@ -45,7 +46,7 @@ from treadle.jitted.operations import call_ufunc
 from treadle.jitted.plan import Plan
 from treadle.jitted.plan_table import PlanTable
 from treadle.jitted.random_numbers import GENERATORS
-from treadle.jitted.recursion import Codes, most_frequent, source_of, stacking
+from treadle.jitted.recursion import MOST_TRIES, Codes, most_frequent, source_of, stacking
 from treadle.jitted.reports import CHANGED, advise, describe
 from treadle.jitted.results import Results, collect
 from treadle.jitted.storage import Storage, assign_states, own_trace
@@ -173,7 +174,7 @@ class Jitted:
         while True:
             try:
                 with contextlib.ExitStack() as modes:
-                    for mode in stacking(self._stacked, follows=False):
+                    for mode in stacking(self._stacked, tries=0):
                         modes.enter_context(mode)
                     return self._traced_plan(bound)
             except CallsItself as error:
@@ -188,13 +189,28 @@ class Jitted:
                 break
         tried, self._stacked = self._stacked, frozenset()
         try:
-            return self._traced_plan(bound)
+            with contextlib.ExitStack() as modes:
+                for mode in stacking(frozenset(), MOST_TRIES):
+                    modes.enter_context(mode)
+                return self._traced_plan(bound)
         except Exception:
             self._stacked = tried
             raise problem from None
 
-    @puts_modes_back
     def _traced_plan(self, bound: Bound) -> Plan:
+        """A plan of one trace. A trace that fails has not changed the caller's deques, which it
+        works on: another one may follow."""
+        held = [(leaf, leaf.copy()) for leaf in bound.leaves if type(leaf) is collections.deque]
+        try:
+            return self._one_plan(bound)
+        except Exception:
+            for leaf, content in held:
+                leaf.clear()
+                leaf.extend(content)
+            raise
+
+    @puts_modes_back
+    def _one_plan(self, bound: Bound) -> Plan:
         bound.check()
         written: set[int] = set()
         first: Written | None = None
@@ -380,6 +396,7 @@ def _stand_ins(
         elif kind == SCALAR:
             values.append(Scalar(convert_to_tensor(leaf)))
         else:
+            leaf = set(leaf) if type(leaf) is set else leaf  # as lists: the caller's changes later
             values.append(stand_in(leaf) if isinstance(leaf, GENERATORS) else leaf)
     return values, storages
 

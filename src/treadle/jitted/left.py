@@ -82,7 +82,6 @@ class leaving:
     for its other names, and is as before where the trace ends with an error."""
 
     def __init__(self, values: Any, other: Any) -> None:
-        self._values, self._other = values, other
         self._pairs = list(_counterparts(values, other))
 
     def begin(self) -> leaving:
@@ -100,8 +99,6 @@ class leaving:
     def __exit__(self, kind: Any, *error: object) -> None:
         if kind is not None:
             self.undo()
-        elif not isinstance(self._values, _KINDS):
-            leave(self._values, self._other)
 
 
 def mark_of(values: Any) -> Left | None:

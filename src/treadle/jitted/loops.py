@@ -46,6 +46,7 @@ from treadle.jitted.grown_lists import (
 from treadle.jitted.left import check_names, is_left, leave, leaving
 from treadle.jitted.listed_ints import noted
 from treadle.jitted.optional_values import MaybeNone, like, maybe_none
+from treadle.jitted.recursion import check_doubts, stacked
 from treadle.jitted.replaced import Replaced
 from treadle.jitted.run_texts import RunText, is_any_text
 from treadle.jitted.run_texts import like as run_text_like
@@ -229,6 +230,7 @@ class Loop:
     def traced_body(self, numbers: list[int], flat: Sequence[Any]) -> Any:
         with changes(self.state), scope() as found:
             self.note_changes()
+            doubts = len(stacked.doubts)
             flat = self.still_exact(flat)
             before = self.inside(numbers, flat)
             begun = nest.flatten(before)
@@ -240,6 +242,7 @@ class Loop:
             after = tuple(text_like(x, y) for x, y in zip(after, before, strict=True))
             after = tuple(run_text_like(x, y) for x, y in zip(after, before, strict=True))
             self.settle(before, begun, after, found)
+            check_doubts(doubts)
             leaves = nest.flatten(after)
             check_kept(leaves)
             given = [self.forms[i].tensor(leaves[i]) for i in numbers]

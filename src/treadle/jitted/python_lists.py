@@ -60,3 +60,15 @@ def _added(name: str, args: Any) -> Template | None:
     if isinstance(values, TracedSequence) and type(values.length) is not int:
         return values.template if isinstance(values, GrownList) else Template(values.at(0))
     return None
+
+
+def tuple_method(owner: tuple[Any, ...], name: str, python: Any) -> Callable[..., Any]:
+    """``count`` and ``index`` of a tuple, whose values only the run may know."""
+
+    def call(*args: Any) -> Any:
+        if name not in ("count", "index") or not is_traced([*args, *owner]):
+            return python(*args)
+        forms = map(Template, owner)
+        return getattr(GrownList.of(owner, functools.reduce(Template.joined, forms)), name)(*args)
+
+    return call

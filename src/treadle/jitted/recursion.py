@@ -15,18 +15,24 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from treadle.autograph.operators.undefined import Undefined
 from treadle.core import nest
 from treadle.core.interrupts import during, is_mode
 from treadle.core.origin import at, user_origin
 from treadle.jitted.arrays import Array, Scalar, TracedSequence
-from treadle.jitted.errors import CallsItself, NotStaged
+from treadle.jitted.chosen_texts import ChosenText
+from treadle.jitted.errors import CallsItself, NotReached, NotStaged
 from treadle.jitted.grown_lists import GrownList
 from treadle.jitted.left import current
 from treadle.jitted.pools import Row
+from treadle.jitted.run_texts import run_char, run_text
 from treadle.jitted.stacked_lists import StackedList
 from treadle.ops.numbers.python_numbers import SymbolicNumber
 
 Codes = frozenset[types.CodeType]
+
+
+MOST_TRIES = 8
 
 
 class _Stacked(threading.local):
@@ -34,12 +40,16 @@ class _Stacked(threading.local):
 
     Attributes:
         codes: of the functions as they are written.
-        follows: whether a loop of the graph in which one calls itself for ever is tried out in
-            Python, which may find out when the calls end.
+        tries: how many more loops of the graph in which one calls itself for ever are tried out in
+            Python, which may find out when the calls end. Each of them has such loops inside.
+        doubts: variables without a value, for which branches were left out.
     """
 
     codes: Codes = frozenset()
-    follows = True
+    tries = MOST_TRIES
+
+    def __init__(self) -> None:
+        self.doubts: list[Undefined] = []
 
 
 stacked = is_mode(_Stacked())
@@ -47,9 +57,31 @@ stacked = is_mode(_Stacked())
 _sources: WeakKeyDictionary[types.CodeType, types.CodeType] = WeakKeyDictionary()
 
 
-def stacking(codes: Codes, follows: bool) -> tuple[during, during]:
+def stacking(codes: Codes, tries: int) -> tuple[during, during]:
     """While a function is traced in which some functions become loops with a stack."""
-    return during(stacked, "codes", codes), during(stacked, "follows", follows)
+    return during(stacked, "codes", codes), during(stacked, "tries", tries)
+
+
+def check_tries(problem: Exception) -> None:
+    """Called where a loop cannot be one of the graph and may be tried out in Python.
+
+    Raises:
+        CallsItself: it is this problem, and there were enough tries.
+    """
+    if isinstance(problem, CallsItself):
+        if stacked.tries <= 0:
+            raise problem
+        stacked.tries -= 1
+
+
+def check_doubts(begun: int) -> None:
+    """Called where a loop's variables have settled, which had so many doubts before.
+
+    Raises:
+        UndefinedVariableError: the last trace left a branch out for want of a variable's value.
+    """
+    if len(stacked.doubts) > begun:
+        stacked.doubts[begun].fail()
 
 
 def note_source(made: types.CodeType, source: types.CodeType) -> None:
@@ -84,8 +116,14 @@ def frame(*values: Any) -> tuple[Any, ...]:
 
     Raises:
         NotStaged: one of them can change meanwhile, which what is kept would miss.
+        NotReached: one has no value, as far as the trace has come: the last trace of a loop is
+            refused then (`check_doubts`).
     """
+    values = tuple(map(_as_char, values))
     for leaf in nest.flatten(values):
+        if isinstance(leaf, Undefined):
+            stacked.doubts.append(leaf)
+            raise NotReached
         if not isinstance(leaf, int | float | complex | np.generic | Scalar | SymbolicNumber):
             raise NotStaged(
                 f"A function that calls itself keeps {leaf!r} in a variable meanwhile, and only "
@@ -98,6 +136,25 @@ def frame(*values: Any) -> tuple[Any, ...]:
             f"the stack holds would not follow: pass it on as it is{at(user_origin())}"
         )
     return values
+
+
+def _as_char(value: Any) -> Any:
+    """A text of one character as one that a list of the graph holds."""
+    if type(value) is str and len(value) == 1:
+        return run_text(value)
+    if isinstance(value, ChosenText) and all(len(option) == 1 for option in value.options):
+        return run_char(value)
+    return value
+
+
+def reached(frames: Any) -> None:
+    """Called where a call is over that has kept its variables.
+
+    Raises:
+        NotReached: no trace has come to that call.
+    """
+    if type(frames) is list and not frames:
+        raise NotReached
 
 
 _BY_POSITION = (list, tuple, str, range, np.ndarray, Array, GrownList, StackedList, Row)

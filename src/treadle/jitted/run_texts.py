@@ -30,6 +30,7 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.chosen_texts import ChosenText
 from treadle.jitted.forms import NUMBER, Form
+from treadle.jitted.grown_lists import readable
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import Storage
 from treadle.jitted.written import traced
@@ -313,6 +314,11 @@ def run_text(value: Any) -> RunText:
     return RunText(Array(Storage(row[: value.of_each(len)].tensor)))
 
 
+def run_char(value: ChosenText) -> RunChar:
+    """One of several characters."""
+    return RunChar(value.of_each(ord))
+
+
 def _as_text(value: Any) -> RunText | None:
     """A text of any kind; None for anything else."""
     value = direct(value)
@@ -389,8 +395,8 @@ def among(char: RunChar, options: list[str]) -> ChosenText:
     Raises:
         KeyError: it is none of them, when the program runs.
     """
-    table = np.array([ord(o) for o in options], np.int64)
-    return ChosenText(traced(_place_of, Array(Storage(convert_to_tensor(table))), char.code), options)
+    codes = convert_to_tensor(np.array([ord(o) for o in options], np.int64))
+    return ChosenText(traced(_place_of, Array(Storage(codes)), char.code), options)
 
 
 def _place_of(table: Any, code: Any) -> Any:
@@ -475,12 +481,13 @@ def text(*parts: Any) -> Any:
             continue
         value, kind, spec = part
         value = direct(value)
-        of_run = type(value) is SymbolicNumber or isinstance(value, RunText | ChosenText | Scalar)
-        if not of_run and not isinstance(value, WrittenText):
+        value = readable(value)
+        if not is_traced(value):
             value = {"r": repr, "s": str, "a": ascii}[kind](value) if kind else value
             made.append(format(value, spec))
             continue
-        told = None if isinstance(value, WrittenText | RunText) else mark(value, spec)
+        of_number = type(value) is SymbolicNumber or isinstance(value, Scalar)
+        told = mark(value, spec) if of_number else None
         made += [told] if told is not None else _written(value, kind, spec)
     if all(isinstance(m, str) for m in made):
         return "".join(made)
@@ -517,9 +524,9 @@ def _joined(between: str, source: Any) -> Any:
     source = direct(source)
     if isinstance(source, RunText):
         source = source.copy()
-    if isinstance(source, StackedList) and isinstance(source.element, RunChar) and not between:
-        if source.items is None:
-            return RunText(source.columns[0].copy())
+    is_stacked = isinstance(source, StackedList) and source.items is None
+    if is_stacked and isinstance(source.element, RunChar) and not between:
+        return RunText(source.columns[0].copy())
     values = list(source)
     if not any(isinstance(v, RunText | ChosenText) for v in values):
         return between.join(values)

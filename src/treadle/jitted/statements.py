@@ -34,7 +34,7 @@ from treadle.jitted.branches import branch, raise_in_branch
 from treadle.jitted.chosen_lists import ChosenItems, alone, holders_in, is_chosen
 from treadle.jitted.chosen_texts import ChosenText
 from treadle.jitted.effects import ChangesOutside, found_by_name, left_alone
-from treadle.jitted.errors import CallsItself, ChangesLength, NotStaged
+from treadle.jitted.errors import ChangesLength, NotStaged
 from treadle.jitted.grown_lists import GrownList, own_copy
 from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.jitted.left import (
@@ -48,7 +48,7 @@ from treadle.jitted.loops import Loop
 from treadle.jitted.opened import in_python, is_outermost, opened
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.pools import NeedsPool, NeedsRow, needs_pool
-from treadle.jitted.recursion import stacked
+from treadle.jitted.recursion import check_tries
 from treadle.jitted.rows import WidensRows
 from treadle.jitted.run_texts import RunText, run_text
 from treadle.jitted.stacked_lists import StackedList
@@ -719,8 +719,7 @@ def _check_owner(problem: Exception) -> None:
     """Raise a problem with a variable of this statement or one around, which has to be another list
     or dict before: iterations that Python runs first would change it. And a function that calls
     itself for ever, which is to become a loop."""
-    if isinstance(problem, CallsItself) and not stacked.follows:
-        raise problem
+    check_tries(problem)
     inner = isinstance(problem, BecomesOther) and not is_outermost(problem.owner)
     if inner or isinstance(problem, WidensRows | NeedsRow):
         raise problem

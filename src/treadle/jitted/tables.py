@@ -129,7 +129,9 @@ class Table(TracedSequence):
             )
 
     def copy(self) -> Table:
-        return Table(self.is_set, self._copies())
+        made = Table(self.is_set, self._copies())
+        made.default, made.is_counter = self.default, self.is_counter
+        return made
 
     def may_be(self, others: Sequence[Any]) -> None:
         """
@@ -278,16 +280,68 @@ class Table(TracedSequence):
         self._take(Table.of([], key, value, self.is_set).parts())
 
     def __or__(self, other: Any) -> Any:
+        if self.is_counter:
+            return self._counted(table_functions.counts_united, other)
+        if not self.is_set:
+            made = self.copy()
+            made.update(other)
+            return made
         return traced(table_functions.united, self, other)
 
     def __and__(self, other: Any) -> Any:
+        if self.is_counter:
+            return self._counted(table_functions.counts_common, other)
+        self._check_set("&")
         return traced(table_functions.common, self, other)
 
     def __sub__(self, other: Any) -> Any:
+        if self.is_counter:
+            return self._counted(table_functions.counts_added, other, -1)
+        self._check_set("-")
         return traced(table_functions.difference, self, other)
 
+    def __add__(self, other: Any) -> Any:
+        if not self.is_counter:
+            raise TypeError(f"unsupported operand type(s) for +: {self._named()}{at(user_origin())}")
+        return self._counted(table_functions.counts_added, other, 1)
+
     def __xor__(self, other: Any) -> Any:
+        self._check_set("^")
         return (self - other) | (_as_set(other) - self)
+
+    def __ior__(self, other: Any) -> Table:
+        return self._becomes(self | other)
+
+    def __iand__(self, other: Any) -> Table:
+        return self._becomes(self & other)
+
+    def __isub__(self, other: Any) -> Table:
+        return self._becomes(self - other)
+
+    def __ixor__(self, other: Any) -> Table:
+        return self._becomes(self ^ other)
+
+    def __iadd__(self, other: Any) -> Table:
+        return self._becomes(self + other)
+
+    def _becomes(self, made: Table) -> Table:
+        """The same set or `Counter` with other entries."""
+        self._take(made.parts())
+        return self
+
+    def _check_set(self, symbol: str) -> None:
+        if not self.is_set:
+            raise TypeError(
+                f"unsupported operand type(s) for {symbol}: {self._named()}{at(user_origin())}"
+            )
+
+    def _named(self) -> str:
+        return "'set'" if self.is_set else "'dict'"
+
+    def _counted(self, function: Callable[..., Any], other: Any, *args: Any) -> Table:
+        made: Table = traced(function, self, other, *args)
+        made.default, made.is_counter = 0, True
+        return made
 
     def union(self, other: Any) -> Any:
         return self | other

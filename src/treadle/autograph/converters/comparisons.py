@@ -1,4 +1,4 @@
-"""Comparisons, items at fixed positions and f-strings that Python finds itself and the program may have to.
+"""Comparisons, items at fixed positions and f-strings: Python finds them, or the program has to.
 
 ==========================  ================================
 before                      after
@@ -8,6 +8,7 @@ before                      after
 ``x is True``               ``ag__.is_truth(x, True)``
 ``p == (i, j)``             ``ag__.equal(p, (i, j))``
 ``p != (i, j)``             ``not ag__.equal(p, (i, j))``
+``n in {1, 2}``             ``ag__.in_(n, {1, 2})``
 ``a is b``                  ``ag__.is_same(a, b)``, of ``type(a)`` too
 ``a[-1]``, ``a[1:]``        ``ag__.get_item(a, -1)``, ``ag__.get_item(a, slice(1, None, None))``
 ``f"n={n:3d}"``             ``ag__.text("n=", (n, "", "3d"))``
@@ -27,6 +28,10 @@ import gast
 from treadle.autograph.build import constant, key, operator
 
 
+# What holds keys, or is a text: only Python's own values are looked up there without an operator.
+_HASHED = (gast.Constant, gast.JoinedStr, gast.Dict, gast.Set, gast.SetComp, gast.DictComp)
+
+
 class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
     """Converts the comparisons of one function, and of those inside of it."""
 
@@ -44,10 +49,12 @@ class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
             found = operator("is_same", *sides)
         elif isinstance(op, gast.Eq | gast.NotEq) and any(map(_is_tuple, sides)):
             found = operator("equal", *sides)
+        elif isinstance(op, gast.In | gast.NotIn) and isinstance(sides[1], _HASHED):
+            found = operator("in_", *sides)
         else:
             return node
         gast.copy_location(found, node)
-        if isinstance(op, gast.Is | gast.Eq):
+        if isinstance(op, gast.Is | gast.Eq | gast.In):
             return found
         return gast.copy_location(gast.UnaryOp(gast.Not(), found), node)
 

@@ -58,8 +58,7 @@ def mark_changes(root: Any) -> None:
             if isinstance(owner, gast.Name):
                 node.changed_name = owner.id
             node.keyed = isinstance(node.func, gast.Attribute) and (
-                node.func.attr in _KEYED
-                or (node.func.attr in _VIEWS and getattr(node.func.value, "id", None) in dicts)
+                node.func.attr in _KEYED or node.func.attr in _VIEWS
             )
             if isinstance(node.func, gast.Attribute) and node.func.attr in _OF_DEQUES:
                 node.func = operator("method", node.func.value, constant(node.func.attr))

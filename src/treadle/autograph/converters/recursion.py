@@ -20,11 +20,13 @@ After::
                     frames.append(ag__.frame(n)); callers.append(1)
                     n, block = n - 1, 0
             if block == 1:
+                ag__.reached(frames)
                 (n,) = frames.pop()
                 value = result
                 frames_1.append(ag__.frame(value)); callers.append(2)
                 n, block = n - 2, 0
             if block == 2:
+                ag__.reached(frames_1)
                 (value,) = frames_1.pop()
                 value_1 = result
                 result, block = value + value_1, 3
@@ -117,13 +119,11 @@ class _Block:
 
     Attributes:
         places: the constants that are to be its number.
-        next: the blocks that it may go to, or come back to after a call.
     """
 
     def __init__(self) -> None:
         self.body: list[Any] = []
         self.places: list[Any] = []
-        self.next: list[_Block] = []
 
     def number(self) -> Any:
         made = constant(0)
@@ -224,11 +224,12 @@ class _Machine:
 
     def start(self, block: _Block) -> None:
         self.order.append(block)
-        self.current, self.out = block, block.body
+        self.out = block.body
 
     def goto(self, block: _Block, at: Any) -> None:
-        self.out.append(assign([self.pc], block.number(), at))
-        self.current.next.append(block)
+        jump = assign([self.pc], block.number(), at)
+        jump.goes_to = block
+        self.out.append(jump)
 
     def leave(self, value: Any, at: Any) -> None:
         self.out.append(assign([self.result], value, at))
@@ -245,14 +246,14 @@ class _Machine:
         test = gast.Compare(load(self.key), [gast.In()], [load(self.kept)])
         made = place(gast.If(test, [assign([self.result], item, at)], []), at)
         self.out += [key, made]
-        begun, self.out = self.current, made.body
+        self.out = made.body
         self.goto(self.end, at)
-        self.current, self.out = begun, made.orelse
+        self.out = made.orelse
         return key
 
     def changing_parameters(self) -> Any:
         """The parameters that calls give other values: the rest is the same in all of them."""
-        calls = [s for b in self.order for s in walk_statements(b.body) if hasattr(s, "is_call")]
+        calls = [s for b in self.order for s in walk_statements(b.body) if hasattr(s, "gives_parameters")]
         found = {n for s in calls for n in writes(s)}
         names = [p for p in self.params if p in found]
         if not names:
@@ -261,10 +262,7 @@ class _Machine:
 
     def statements(self, body: list[Any]) -> bool:
         """Cut statements; gives whether what follows them is reached."""
-        for node in body:
-            if not self.statement(node):
-                return False
-        return True
+        return all(self.statement(node) for node in body)
 
     def statement(self, node: Any) -> bool:
         if self.stays(node):
@@ -313,20 +311,20 @@ class _Machine:
         made = place(gast.If(node.test, [], []), node)
         made.leading = getattr(node, "leading", [])
         self.out.append(made)
-        begun, join = self.current, _Block()
+        join = _Block()
         self.out = made.body
         first = self.statements(then)
-        ends = [(self.current, self.out)] if first else []
-        self.current, self.out = begun, made.orelse
+        ends = [self.out] if first else []
+        self.out = made.orelse
         second = self.statements(otherwise)
-        ends += [(self.current, self.out)] if second else []
+        ends += [self.out] if second else []
         if not made.body:
             made.body.append(place(gast.Pass(), node))
         if len(ends) < 2:
             if ends:
-                self.current, self.out = ends[0]
+                self.out = ends[0]
             return bool(ends)
-        for self.current, self.out in ends:
+        for self.out in ends:
             self.goto(join, node)
         self.start(join)
         return True
@@ -344,14 +342,13 @@ class _Machine:
     ) -> None:
         made = place(gast.If(test, [], []), node)
         self.out.append(made)
-        begun = self.current
         self.out = made.body
         self.out += first
         self.loops.append((head, end))
         if self.statements(node.body):
             self.goto(head, node)
         self.loops.pop()
-        self.current, self.out = begun, made.orelse
+        self.out = made.orelse
         if self.statements(node.orelse):
             self.goto(end, node)
         self.start(end)
@@ -458,10 +455,11 @@ class _Machine:
             gast.Attribute(load(self.callers), "append", gast.Load()), [after.number()], []
         )
         self.out += [keep, place(gast.Expr(caller), at)]
-        self.current.next.append(after)
+        keep.keeps = after
         self.jump(values, at)
         self.start(after)
-        self.out.append(restore)
+        reached = operator("reached", load(frames))
+        self.out += [place(gast.Expr(reached), at), restore]
         name = self.names.fresh("value")
         self.out.append(assign([name], load(self.result), at))
         return load(name)
@@ -476,7 +474,7 @@ class _Machine:
             names, given = zip(*pairs, strict=True)
             value = given[0] if len(pairs) == 1 else gast.Tuple(list(given), gast.Load())
             made = assign(list(names), value, at)
-            made.is_call = True
+            made.gives_parameters = True
             self.out.append(made)
         self.goto(self.entry, at)
 
@@ -591,34 +589,29 @@ def _item_setter(parts: list[Any], k: int) -> Callable[[Any], None]:
 
 def _live(order: list[_Block]) -> dict[int, set[str]]:
     """The variables that each block, or those behind it, read before they assign them."""
-    own = {id(b): _first_reads(b.body) for b in order}
-    live = {key: set(found) for key, (found, _) in own.items()}
+    live: dict[int, set[str]] = {id(block): set() for block in order}
     changed = True
     while changed:
         changed = False
         for block in reversed(order):
-            found, written = own[id(block)]
-            later = set().union(*(live[id(n)] for n in block.next))
-            now = found | (later - written)
+            now = _before(block.body, set(), live)
             changed |= now != live[id(block)]
             live[id(block)] = now
     return live
 
 
-def _first_reads(body: list[Any]) -> tuple[set[str], set[str]]:
-    """What statements read before they assign it, and what they assign in any case."""
-    found: set[str] = set()
-    written: set[str] = set()
-    for node in body:
-        if isinstance(node, gast.If):
-            parts = [_first_reads(b) for b in (node.body, node.orelse)]
-            inner = reads(node.test).union(*(r for r, _ in parts))
-            sure = parts[0][1] & parts[1][1]
+def _before(body: list[Any], later: set[str], live: dict[int, set[str]]) -> set[str]:
+    """What is read later than the beginning of some statements, by what is read after them."""
+    for node in reversed(body):
+        if hasattr(node, "goes_to"):
+            later = set(live[id(node.goes_to)])
+        elif hasattr(node, "keeps"):
+            later = later | live[id(node.keeps)]
+        elif isinstance(node, gast.If):
+            sides = [_before(side, later, live) for side in (node.body, node.orelse)]
+            later = reads(node.test).union(*sides)
         elif isinstance(node, gast.Assign | gast.AnnAssign):
-            inner, sure = reads(node), set() if hasattr(node, "is_call") else writes(node)
+            later = (later - writes(node)) | reads(node)
         else:
-            inner, sure = reads(node), set()
-        found |= inner - written
-        written |= sure
-    return found, written
-
+            later = later | reads(node)
+    return later

@@ -135,7 +135,7 @@ def _kinds_of_lines(text: str) -> dict[int, str]:
 
 
 def _writes_text(node: Any) -> bool:
-    """Whether an expression is an f-string, also one that a jitted function writes, or ``a % b``."""
+    """Whether an expression is an f-string, also a jitted function's, or ``a % b``."""
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Attribute) and node.func.attr == "text"
     return isinstance(node, ast.JoinedStr | ast.BinOp)
