@@ -48,7 +48,7 @@ from treadle.jitted.loops import Loop
 from treadle.jitted.opened import in_python, is_outermost, opened
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.pools import NeedsPool, NeedsRow, needs_pool
-from treadle.jitted.recursion import check_tries
+from treadle.jitted.recursion import check_doubts, check_tries, stacked
 from treadle.jitted.rows import WidensRows
 from treadle.jitted.run_texts import RunText, run_text
 from treadle.jitted.stacked_lists import StackedList
@@ -577,8 +577,10 @@ def while_stmt(
         elif steps > _MOST_UNROLLED:
             raise _too_long()
         loop.set_places(values)
+        doubts = len(stacked.doubts)
         with in_python():
             values = loop.step(values)
+        check_doubts(doubts)
         steps += 1
 
 
