@@ -182,21 +182,6 @@ def test_what_no_stack_holds_is_refused() -> None:
         td.jit(keeps)(3.0)
 
 
-def test_texts_of_one_character_are_kept(capsys: Any) -> None:
-    def move(height: Any, source: Any, target: Any, other: Any) -> None:
-        if height >= 1:
-            move(height - 1, source, other, target)
-            print(height, source, "to", target)
-            move(height - 1, other, target, source)
-
-    jitted = td.jit(move)
-    for height in (2, 3, 4):
-        jitted(height, "A", "B", "C")
-        found = capsys.readouterr().out
-        move(height, "A", "B", "C")
-        assert found == capsys.readouterr().out
-
-
 def test_a_branch_that_only_later_calls_reach() -> None:
     def best(depth: Any, place: Any, is_max: Any, scores: Any) -> Any:
         if depth == 3:

@@ -13,9 +13,10 @@ from treadle.jitted.arrays import Array, TracedSequence, is_traced
 from treadle.jitted.comprehensions import Selected, list_of, selected
 from treadle.jitted.iteration import as_counted
 from treadle.jitted.namespace import add_builtin, add_stand_in
-from treadle.jitted.run_texts import RunText, is_text_or_written, to_char, to_code, to_text
+from treadle.jitted.run_texts import RunText, to_char, to_code, to_text
 from treadle.jitted.tables import Table, set_of
 from treadle.jitted.written import traced
+from treadle.jitted.written_texts import is_text_or_written
 
 
 class _Named(type):

@@ -111,6 +111,17 @@ def most_frequent(error: BaseException) -> types.CodeType | None:
 # -- what the generated code calls -----------------------------------------------------------------
 
 
+def returned(result: Any) -> Any:
+    """What a call gave.
+
+    Raises:
+        NotReached: no trace has come to the end of one.
+    """
+    if isinstance(result, Undefined):
+        raise NotReached
+    return result
+
+
 def frame(*values: Any) -> tuple[Any, ...]:
     """The variables of a call that calls the function again, as they are kept meanwhile.
 

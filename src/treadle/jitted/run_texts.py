@@ -8,7 +8,7 @@ dicts and sets of the graph hold characters. In a result they are texts of Pytho
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,6 @@ from treadle.jitted import text_functions
 from treadle.jitted.arrays import (
     Array,
     ConcreteValueError,
-    Grouped,
-    Scalar,
     TracedSequence,
     as_number,
     direct,
@@ -30,11 +28,9 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.chosen_texts import ChosenText
 from treadle.jitted.forms import NUMBER, Form
-from treadle.jitted.grown_lists import readable
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import Storage
 from treadle.jitted.written import traced
-from treadle.ops.control.marks import mark
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.numbers.python_numbers import SymbolicNumber, symbolic_number
@@ -281,10 +277,6 @@ def is_any_text(value: Any) -> bool:
     return isinstance(value, str | ChosenText | RunText)
 
 
-def is_text_or_written(value: Any) -> bool:
-    return is_any_text(value) or isinstance(value, WrittenText)
-
-
 def like(value: Any, other: Any) -> Any:
     """A text as one of the run, where `other` is one: a character only where both are."""
     if not isinstance(other, RunText) or not is_any_text(value):
@@ -406,102 +398,6 @@ def _place_of(table: Any, code: Any) -> Any:
     if place == len(table):
         raise KeyError(code)
     return place
-
-
-class WrittenText(Grouped):
-    """A text with numbers that are written when the run knows them, for results and other texts.
-
-    Attributes:
-        parts: texts, and values with their formats.
-    """
-
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: Sequence[Any]) -> None:
-        self.parts = list(parts)
-
-    def __add__(self, other: Any) -> Any:
-        return WrittenText([*self.parts, *_parts_of(other)])
-
-    def __radd__(self, other: Any) -> Any:
-        return WrittenText([*_parts_of(other), *self.parts])
-
-    def _refused(self, *args: Any) -> Any:
-        raise ConcreteValueError(
-            "A text with a number in it that is only known when the program runs can be returned, "
-            f"printed and joined with others, and nothing else{at(user_origin())}"
-        )
-
-    __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = _refused  # type: ignore[assignment]
-    __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = _refused
-    __hash__ = __str__ = __format__ = _refused
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or not hasattr(str, name):
-            raise AttributeError(f"'str' object has no attribute {name!r}")
-        return self._refused()
-
-    def __repr__(self) -> str:
-        return "<traced text>"
-
-
-def _parts_of(value: Any) -> list[Any]:
-    value = direct(value)
-    if isinstance(value, WrittenText):
-        return value.parts
-    if isinstance(value, str):
-        return [value]
-    if not isinstance(value, RunText | ChosenText):
-        raise TypeError(f"can only join texts, not {value!r}{at(user_origin())}")
-    return [(value, "")]
-
-
-def _formatted(like: WrittenText, values: Sequence[Any]) -> Any:
-    given = iter(values)
-    parts = [p if isinstance(p, str) else (next(given), p[1]) for p in like.parts]
-    if any(is_traced(p[0]) or isinstance(p[0], Tensor) for p in parts if not isinstance(p, str)):
-        return WrittenText(parts)
-    if any(p[0] is None for p in parts if not isinstance(p, str)):
-        return WrittenText(parts)
-    return "".join(p if isinstance(p, str) else format(*p) for p in parts)
-
-
-nest.register_node(
-    WrittenText, lambda text: [p[0] for p in text.parts if not isinstance(p, str)], _formatted,
-    lambda text: tuple(p if isinstance(p, str) else (p[1],) for p in text.parts), composite=False,
-)  # fmt: skip
-
-
-def text(*parts: Any) -> Any:
-    """An f-string: texts, and values with their conversions and formats."""
-    made: list[Any] = []
-    for part in parts:
-        if isinstance(part, str):
-            made.append(part)
-            continue
-        value, kind, spec = part
-        value = direct(value)
-        value = readable(value)
-        if not is_traced(value):
-            value = {"r": repr, "s": str, "a": ascii}[kind](value) if kind else value
-            made.append(format(value, spec))
-            continue
-        of_number = type(value) is SymbolicNumber or isinstance(value, Scalar)
-        told = mark(value, spec) if of_number else None
-        made += [told] if told is not None else _written(value, kind, spec)
-    if all(isinstance(m, str) for m in made):
-        return "".join(made)
-    if any(isinstance(m, tuple | WrittenText) for m in made):
-        return WrittenText([p for m in made for p in ([m] if type(m) is tuple else _parts_of(m))])
-    return functools.reduce(lambda a, b: a + b, made)
-
-
-def _written(value: Any, kind: str, spec: str) -> list[Any]:
-    """A value of the run in a text: characters of the run where these are an int's or a text's."""
-    if isinstance(value, WrittenText | RunText | ChosenText) and not spec and not kind:
-        return [value]
-    whole = type(value) is SymbolicNumber and value.kind is int
-    return [to_text(value)] if whole and spec in ("", "d") else [(value, spec)]
 
 
 def text_method(owner: str, name: str, python: Any) -> Callable[..., Any]:

@@ -302,7 +302,7 @@ class Table(TracedSequence):
 
     def __add__(self, other: Any) -> Any:
         if not self.is_counter:
-            raise TypeError(f"unsupported operand type(s) for +: {self._named()}{at(user_origin())}")
+            raise self._unsupported("+")
         return self._counted(table_functions.counts_added, other, 1)
 
     def __xor__(self, other: Any) -> Any:
@@ -331,12 +331,11 @@ class Table(TracedSequence):
 
     def _check_set(self, symbol: str) -> None:
         if not self.is_set:
-            raise TypeError(
-                f"unsupported operand type(s) for {symbol}: {self._named()}{at(user_origin())}"
-            )
+            raise self._unsupported(symbol)
 
-    def _named(self) -> str:
-        return "'set'" if self.is_set else "'dict'"
+    def _unsupported(self, symbol: str) -> TypeError:
+        kind = "set" if self.is_set else "dict"
+        return TypeError(f"unsupported operand type(s) for {symbol}: {kind!r}{at(user_origin())}")
 
     def _counted(self, function: Callable[..., Any], other: Any, *args: Any) -> Table:
         made: Table = traced(function, self, other, *args)

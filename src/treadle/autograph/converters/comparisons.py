@@ -27,7 +27,6 @@ import gast
 
 from treadle.autograph.build import constant, key, operator
 
-
 # What holds keys, or is a text: only Python's own values are looked up there without an operator.
 _HASHED = (gast.Constant, gast.JoinedStr, gast.Dict, gast.Set, gast.SetComp, gast.DictComp)
 

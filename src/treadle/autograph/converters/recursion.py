@@ -22,13 +22,13 @@ After::
             if block == 1:
                 ag__.reached(frames)
                 (n,) = frames.pop()
-                value = result
+                value = ag__.returned(result)
                 frames_1.append(ag__.frame(value)); callers.append(2)
                 n, block = n - 2, 0
             if block == 2:
                 ag__.reached(frames_1)
                 (value,) = frames_1.pop()
-                value_1 = result
+                value_1 = ag__.returned(result)
                 result, block = value + value_1, 3
             if block == 3:
                 if len(callers) == 0:
@@ -253,8 +253,8 @@ class _Machine:
 
     def changing_parameters(self) -> Any:
         """The parameters that calls give other values: the rest is the same in all of them."""
-        calls = [s for b in self.order for s in walk_statements(b.body) if hasattr(s, "gives_parameters")]
-        found = {n for s in calls for n in writes(s)}
+        every = [s for b in self.order for s in walk_statements(b.body)]
+        found = {n for s in every if hasattr(s, "gives_parameters") for n in writes(s)}
         names = [p for p in self.params if p in found]
         if not names:
             raise CannotStack
@@ -461,7 +461,7 @@ class _Machine:
         reached = operator("reached", load(frames))
         self.out += [place(gast.Expr(reached), at), restore]
         name = self.names.fresh("value")
-        self.out.append(assign([name], load(self.result), at))
+        self.out.append(assign([name], operator("returned", load(self.result)), at))
         return load(name)
 
     def enter(self, node: Any, at: Any) -> None:
