@@ -131,7 +131,7 @@ def are_digits(codes: Any) -> Any:
     fits = len(codes) > 0
     for code in codes:
         fits = fits and code >= 48 and code <= 57
-    return fits
+    return bool(fits)
 
 
 def padded(codes: Any, width: Any) -> Any:

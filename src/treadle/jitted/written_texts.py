@@ -7,7 +7,7 @@ program has ended: a `WrittenText` keeps the value with its format for a result.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core import nest
@@ -45,7 +45,7 @@ class WrittenText(Grouped):
             f"printed and joined with others, and nothing else{at(user_origin())}"
         )
 
-    __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = _refused  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = _refused
     __bool__ = __len__ = __iter__ = __getitem__ = __contains__ = _refused
     __hash__ = __str__ = __format__ = _refused
 
@@ -89,6 +89,9 @@ def is_text_or_written(value: Any) -> bool:
     return is_any_text(value) or isinstance(value, WrittenText)
 
 
+_CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
+
+
 def text(*parts: Any) -> Any:
     """An f-string: texts, and values with their conversions and formats."""
     made: list[Any] = []
@@ -100,7 +103,7 @@ def text(*parts: Any) -> Any:
         value = direct(value)
         value = readable(value)
         if not is_traced(value):
-            value = {"r": repr, "s": str, "a": ascii}[kind](value) if kind else value
+            value = _CONVERSIONS[kind](value) if kind else value
             made.append(format(value, spec))
             continue
         of_number = type(value) is SymbolicNumber or isinstance(value, Scalar)

@@ -27,7 +27,7 @@ _METHODS = frozenset({
 })
 _OF_DEQUES = frozenset({"appendleft", "popleft"})  # fmt: skip
 _KEYED = frozenset({
-    "add", "append", "clear", "count", "discard", "extend", "get", "index", "insert", "pop",
+    "add", "append", "clear", "count", "discard", "extend", "get", "index", "insert", "join", "pop",
     "remove", "setdefault", "sort", "update",
 })  # fmt: skip
 _VIEWS = frozenset({"items", "keys", "values"})

@@ -63,8 +63,10 @@ from treadle.autograph.build import assign, constant, load, operator, place, sto
 from treadle.autograph.converters.tail_calls import is_itself, is_kept
 from treadle.autograph.names import Names
 
-_INNER = (*FUNCTIONS, gast.ClassDef, gast.Yield, gast.YieldFrom, gast.Lambda, gast.ListComp)
-_INNER += (gast.SetComp, gast.DictComp, gast.GeneratorExp)
+_INNER = (
+    *FUNCTIONS, gast.ClassDef, gast.Yield, gast.YieldFrom, gast.Lambda, gast.ListComp, gast.SetComp,
+    gast.DictComp, gast.GeneratorExp,
+)  # fmt: skip
 _PURE = (
     gast.Name, gast.Attribute, gast.Subscript, gast.Constant, gast.Tuple, gast.List, gast.UnaryOp,
     gast.BinOp, gast.expr_context, gast.operator, gast.unaryop,
