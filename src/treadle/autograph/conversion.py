@@ -15,25 +15,18 @@ from treadle.autograph.analysis.definedness import definedness
 from treadle.autograph.analysis.jumps import statements
 from treadle.autograph.analysis.liveness import liveness
 from treadle.autograph.analysis.walking import walk
-from treadle.autograph.converters.caught import stage_raises
 from treadle.autograph.converters.chains import split_chains
-from treadle.autograph.converters.comparisons import Comparisons
 from treadle.autograph.converters.deletions import mark_deletions
 from treadle.autograph.converters.expressions import Expressions
 from treadle.autograph.converters.functional import Functional
-from treadle.autograph.converters.handlers import guard_handlers
-from treadle.autograph.converters.in_place_calls import mark_changes
 from treadle.autograph.converters.items import Items
 from treadle.autograph.converters.jumps import lower_jumps
 from treadle.autograph.converters.left_to_python import Obstacles, decide_python
 from treadle.autograph.converters.matching import Matching
 from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.outer import Outer
-from treadle.autograph.converters.recursion import stack_calls
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
 from treadle.autograph.converters.sequencing import Sequencing
-from treadle.autograph.converters.tail_calls import loop_tail_calls
-from treadle.autograph.converters.tried import write_raises
 from treadle.autograph.errors import ConversionError
 from treadle.autograph.facts import Facts
 from treadle.autograph.generated import code_of, moved_lines
@@ -107,16 +100,9 @@ def _convert(
     if not isinstance(root, gast.Lambda):
         comments.attach(root, source.lines)  # first: the tree is still as in the source
     if optional:
-        if not isinstance(root, gast.Lambda):
-            root.decorator_list = []
-        if stacked:
-            stack_calls(root, function, names)
-        loop_tail_calls(root, function)
-        write_raises(root)
-        stage_raises(root, names)
-        mark_changes(root)
-        guard_handlers(root)
-        root = Comparisons().visit(root)
+        from treadle.autograph.converters.optional import convert_optional
+
+        root = convert_optional(root, function, names, stacked)
     if source.class_name is not None:
         mangle(root, source.class_name)
     resolver = resolution.Resolver(function, root)
