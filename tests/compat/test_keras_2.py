@@ -222,8 +222,91 @@ with tf_contextlib.contextmanager(lambda: iter([1]))() as one:
     assert one == 1
 """
 
+# Models where graphs are meant.
+GRAPHS = """
+tf.compat.v1.disable_eager_execution()
+backend = k.backend
+x, y = np.ones((8, 3), "f"), np.zeros((8, 1), "f")
 
-@pytest.mark.parametrize("program", [ARGUMENTS, NAMES, TENSORFLOW_1], ids=["a", "n", "1"])
+
+class Scaled(k.layers.Layer):
+    def build(self, shape):
+        self.w = self.add_weight(name="w", shape=(int(shape[-1]), 1), initializer="ones")
+        self.two = tf.constant(2.0)
+
+    def call(self, x):
+        return tf.matmul(x, self.w) * self.two
+
+
+inputs = k.Input((3,))
+whole = Scaled()(inputs) + tf.reduce_sum(inputs, 1, keepdims=True)
+model = k.Model(inputs, whole)
+close(model.predict(x), np.full(8, 9.0))
+(gradient,) = backend.gradients(tf.reduce_sum(whole), [inputs])
+close(backend.function([inputs], [gradient])([x[:2]])[0], np.full((2, 3), 3.0))
+inner = backend.function([model.input], [model.layers[1].output])
+close(inner([x[:2]])[0], np.full(2, 6.0))
+weights = backend.gradients(tf.reduce_mean(whole), model.trainable_weights)
+close(backend.function([model.input], weights)([x])[0], np.full(3, 2.0))
+
+session = backend.get_session()
+close(session.run(model.output, {model.input: x[:1]}), 9.0)
+fed = tf.compat.v1.placeholder(tf.float32, [None, 3])
+close(session.run(model(fed) * 2.0, {fed: x[:1]}), 18.0)
+close(session.run(tf.gradients(model.output * 2.0, model.input)[0], {model.input: x[:1]}), [6.0] * 3)
+
+
+def loss(a, b):
+    return tf.reduce_mean(tf.square(a - b)) * tf.constant(0.5)
+
+
+model.compile(k.optimizers.SGD(0.01), loss, metrics=["mae"])
+history = model.fit(x, y, 8, 2, verbose=0).history
+close(history["loss"], [40.5, 0.5 * 7.92**2])
+close(history["mae"], [9.0, 7.92])
+close(model.evaluate(x, y, 8, 0), [0.5 * 6.9696**2, 6.9696])
+close(model.train_on_batch(x, y)[0], 0.5 * 6.9696**2)
+made = k.Sequential([k.layers.Dense(4, input_shape=(3,)), k.layers.Lambda(lambda t: tf.exp(t))])
+made.compile("adam", "mse")
+made.fit(x, np.ones((8, 4), "f"), verbose=0)
+assert made.predict(x, verbose=0).shape == (8, 4)
+"""
+# What libraries ask models and tapes for.
+PRIVATE = """
+model = k.Sequential([k.layers.Dense(1, kernel_initializer="ones", input_shape=(2,))])
+model.compile("sgd", "mse", loss_weights=[2.0])
+x, y = np.ones((4, 2), "f"), np.zeros((4, 1), "f")
+compiled = model.compiled_loss
+own = type(compiled)(
+    compiled._user_losses, loss_weights=compiled._user_loss_weights,
+    output_names=model.output_names, total_loss_mean=k.metrics.Mean(name="own"),
+)
+close(own(y, model(x)), 8.0)
+assert own.metrics[0].name == "own"
+close(own.metrics[0].result(), 8.0)
+close(model.metrics[0].result(), 0.0)
+two = type(compiled)({"a": k.losses.MeanSquaredError("sum"), "b": "mae"})
+(sums, means) = two.get_config()["losses"]
+assert sums["config"]["reduction"] == "sum", sums
+
+v = tf.Variable(3.0)
+with tf.GradientTape() as once:
+    z = v * v
+assert once._tape is not None
+close(once.gradient(z, v), 6.0)
+assert once._tape is None
+with tf.GradientTape(persistent=True) as tape:
+    z = v * v
+with tape._ensure_recording():
+    later = z * 2.0
+close(tape.gradient(later, v), 12.0)
+assert tape._tape is not None
+"""
+
+
+@pytest.mark.parametrize(
+    "program", [ARGUMENTS, NAMES, TENSORFLOW_1, GRAPHS, PRIVATE], ids=["a", "n", "1", "g", "p"]
+)
 def test_programs_for_keras_2(program: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BEGIN + program)
     source = str(Path(td.__file__).parents[1])

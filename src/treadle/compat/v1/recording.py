@@ -10,6 +10,7 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1.graph import Graph, get_default_graph
+from treadle.compat.v1.keras_tensors import has_of_keras
 from treadle.compat.v1.values import (
     Literal,
     Mode,
@@ -47,6 +48,8 @@ def writes_into(*values: Any) -> Graph | None:
         return None
     if given is not None:
         return given.graph
+    if has_of_keras(leaves):  # a step of a model
+        return None
     if not thread.graphs and (Mode.eager or any(isinstance(v, td.Tensor) for v in leaves)):
         return None
     return get_default_graph()

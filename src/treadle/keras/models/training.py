@@ -127,7 +127,8 @@ class Trainer:
         if auto_scale_loss and self.compute_dtype == "float16" and not scales:
             self.optimizer = optimizers.LossScaleOptimizer(self.optimizer)
         self.loss = loss
-        self.compiled_loss, self.compiled_metrics = CompiledLoss(self), CompiledMetrics(self)
+        self.compiled_loss = CompiledLoss.of(setup, self)
+        self.compiled_metrics = CompiledMetrics(self)
 
     def get_compile_config(self) -> dict[str, Any] | None:
         """What `compile` was given, as plain data; None before."""
