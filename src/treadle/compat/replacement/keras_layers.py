@@ -20,6 +20,7 @@ from treadle.keras.layers.symbolic import KerasTensor
 from treadle.keras.metrics import Metric
 from treadle.keras.models import Model, saving
 from treadle.keras.models.network import Network
+from treadle.ops import variable_casts
 
 
 def _track_trackable(self: td.Module, trackable: Any, name: str, overwrite: bool = False) -> Any:
@@ -161,6 +162,16 @@ def _is_graph_network(self: Model) -> bool:
     return self._network is not None
 
 
+def _names_of(which: str) -> property:
+    """The names of the layers that give a model's inputs or outputs; None where it has none."""
+
+    def names(self: Model) -> list[str] | None:
+        ends = None if self._network is None else getattr(self._network, which)
+        return None if ends is None else [str(tensor.node.layer.name) for tensor in ends]
+
+    return property(names)
+
+
 def _set_save_spec(
     self: Model, inputs: Any, args_specs: Any = None, kwargs_specs: Any = None
 ) -> None:
@@ -273,6 +284,8 @@ def be_keras_2() -> None:
     Layer.add_metric = _add_metric  # type: ignore[attr-defined]
     Layer.add_loss = _add_loss  # type: ignore[assignment]
     Model.call = _call_of_model  # type: ignore[method-assign]
+    Model.input_names = _names_of("sources")  # type: ignore[attr-defined]
+    Model.output_names = _names_of("targets")  # type: ignore[assignment]
     Layer.losses = property(_all_losses)  # type: ignore[assignment]
     Metric.__call__ = _call_of_metric  # type: ignore[method-assign]
     Layer._metrics = property(_own_metrics)  # type: ignore[attr-defined]
@@ -283,6 +296,7 @@ def be_keras_2() -> None:
     saving.files_of_keras_2 = True
     keras_naming.functional = "Model"
     Holdings.as_keras_2 = True
+    variable_casts.of_keras = True
     take_keras_tensors()
     take_arguments_of_keras_2()
     BatchNormalization.keeps_unbiased = True
