@@ -1,6 +1,10 @@
 """Tensors of Keras's models in graphs: what `keras.Input` gave is a placeholder there, and what
 layers made of it is what they give for placeholders.
 
+Layers, losses and callbacks of the user that Keras calls compute with values, and so does the making
+of layers: Keras has graphs of its own, which it makes of `keras.Input` by tracing, and a model is
+trained there as it is elsewhere.
+
 A program that builds a model where graphs are meant computes with these tensors in both ways: what
 it makes of them with public functions are steps of models, and sessions are given and asked for
 them, gradients are taken with respect to them.
@@ -25,6 +29,24 @@ def has_of_keras(arguments: Any) -> bool:
     if "treadle.keras.layers.symbolic" not in sys.modules:
         return False
     return any(map(is_of_keras, leaves_of(arguments)))
+
+
+def is_called_by_keras(frame: Any) -> bool:
+    """Whether the code of a frame is that of a layer, a loss or the like that Keras calls, or makes
+    a layer."""
+    base: Any = sys.modules.get("treadle.keras.layers.base")
+    while base is not None and frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith("treadle.keras."):
+            return True
+        code = frame.f_code
+        if code.co_name == "__init__" and isinstance(_first_argument(frame), base.Layer):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _first_argument(frame: Any) -> Any:
+    return frame.f_locals.get((*frame.f_code.co_varnames, "")[0])
 
 
 def tensor_in(graph: Any, tensor: Any) -> Any:

@@ -3,9 +3,8 @@
 Such a program reaches TensorFlow 1's names as ``tf.compat.v1``, and means graphs inside of
 ``with tf.Graph().as_default()`` and after ``tf.compat.v1.disable_eager_execution()``. There, as in
 TensorFlow, ``tf.constant`` and ``tf.Variable`` belong to the graph, too: what the user calls is
-written down. What treadle itself calls gives values as everywhere, and so do layers, losses and
-callbacks of the user that Keras calls: Keras has graphs of its own, which it makes of `keras.Input`
-by tracing, and a model trains there as it does elsewhere.
+written down. What treadle itself calls gives values as everywhere, and so does what Keras
+calls (`keras_tensors`).
 
 A program that imports `treadle.compat.v1` has the names of both modules side by side: those of
 treadle give values there, unless an argument belongs to a graph.
@@ -20,7 +19,7 @@ from typing import Any
 
 import treadle as td
 from treadle.compat.v1.graph import Graph, get_default_graph
-from treadle.compat.v1.keras_tensors import has_of_keras, in_graph
+from treadle.compat.v1.keras_tensors import has_of_keras, in_graph, is_called_by_keras
 from treadle.compat.v1.mirrored import is_at_once, written_down
 from treadle.compat.v1.values import Mode, thread
 from treadle.compat.v1.variables import Variable
@@ -102,16 +101,7 @@ def _is_meant() -> bool:
         frame = frame.f_back
     if str(frame.f_globals.get("__name__")).startswith("treadle."):
         return False
-    return not _is_called_by_keras(frame)
-
-
-def _is_called_by_keras(frame: Any) -> bool:
-    """Whether the code of a frame is that of a layer, a loss or the like that Keras calls."""
-    while frame is not None:
-        if str(frame.f_globals.get("__name__")).startswith("treadle.keras."):
-            return True
-        frame = frame.f_back
-    return False
+    return not is_called_by_keras(frame)
 
 
 def _is_in_block() -> bool:
