@@ -271,6 +271,45 @@ made.compile("adam", "mse")
 made.fit(x, np.ones((8, 4), "f"), verbose=0)
 assert made.predict(x, verbose=0).shape == (8, 4)
 """
+# Functions of Lambda layers in configurations and files.
+LAMBDAS = """
+offset = 3.0
+
+
+def made(scale, by):
+    def scaled(x, more=1.0):
+        return (x * scale + more + offset) * by[0]
+
+    return scaled
+
+
+class Counted(k.layers.Layer):
+    def __init__(self, layers=2, **kwargs):
+        super().__init__(**kwargs)
+        self.layers = layers
+
+    def get_config(self):
+        return super().get_config() | {"layers": self.layers}
+
+
+x = np.ones((1, 2), "f")
+model = k.Sequential([
+    k.layers.Lambda(made(2.0, [1.0]), input_shape=(2,)), Counted(),
+    k.layers.Lambda(lambda x: tf.square(x), output_shape=(2,)), k.layers.Lambda(tf.nn.relu),
+])
+close(model.predict(x, verbose=0), [36.0, 36.0])
+config = model.layers[0].get_config()
+code, defaults, closure = config["function"]
+assert config["function_type"] == "lambda" and config["module"] == "__main__", config
+assert list(defaults) == [1.0] and list(closure) == [[1.0], 2.0], (defaults, closure)
+assert config["output_shape"] is None and config["output_shape_type"] == "raw"
+close(k.layers.Lambda.from_config(config)(x), [6.0, 6.0])
+model.save("model.h5")
+known = {"Counted": Counted, "relu": tf.nn.relu}
+offset = 4.0
+close(k.models.load_model("model.h5", known).predict(x, verbose=0), [49.0, 49.0])
+close(k.models.clone_model(model).predict(x, verbose=0), [49.0, 49.0])
+"""
 # What libraries ask models and tapes for.
 PRIVATE = """
 model = k.Sequential([k.layers.Dense(1, kernel_initializer="ones", input_shape=(2,))])
@@ -306,7 +345,7 @@ assert tape._tape is not None
 
 
 @pytest.mark.parametrize(
-    "program", [ARGUMENTS, NAMES, TENSORFLOW_1, GRAPHS, PRIVATE], ids=["a", "n", "1", "g", "p"]
+    "program", [ARGUMENTS, NAMES, TENSORFLOW_1, GRAPHS, LAMBDAS, PRIVATE], ids=list("an1glp")
 )
 def test_programs_for_keras_2(program: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BEGIN + program)

@@ -12,8 +12,8 @@ from treadle.compat.replacement.keras_functions import take_keras_tensors
 from treadle.compat.replacement.names_of_keras_2 import have_names_of_keras_2
 from treadle.core.context import naming
 from treadle.core.origin import at, user_origin
+from treadle.keras import lambdas, variables
 from treadle.keras import naming as keras_naming
-from treadle.keras import variables
 from treadle.keras.layers import BatchNormalization, Layer
 from treadle.keras.layers.holdings import Holdings
 from treadle.keras.layers.symbolic import KerasTensor
@@ -223,6 +223,11 @@ def _with_name_of_keras_2(variable: Any, path: str) -> Any:
     return variable
 
 
+def _inputs(self: Layer, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a layer computes that says nothing of it: nothing."""
+    return inputs
+
+
 def _init(
     self: Layer, *args: Any, dynamic: bool = False, batch_input_shape: Any = None,
     batch_size: int | None = None, **kwargs: Any,
@@ -279,6 +284,7 @@ def be_keras_2() -> None:
     """Let layers take Keras 2's arguments and name their weights as that does, which libraries look
     them up by; let ``weight.value`` be a method, and files of weights be of Keras 2's kind."""
     Layer.__init__ = _init  # type: ignore[method-assign]
+    Layer.call = _inputs  # type: ignore[method-assign]
     Layer._has_rule = _has_rule  # type: ignore[method-assign]
     Layer.__call__ = Layer._base_call = _call_in_scope  # type: ignore[method-assign]
     Layer.add_metric = _add_metric  # type: ignore[attr-defined]
@@ -296,7 +302,7 @@ def be_keras_2() -> None:
     saving.files_of_keras_2 = True
     keras_naming.functional = "Model"
     Holdings.as_keras_2 = True
-    variable_casts.of_keras = True
+    variable_casts.of_keras = lambdas.as_keras_2 = True
     take_keras_tensors()
     take_arguments_of_keras_2()
     BatchNormalization.keeps_unbiased = True

@@ -72,8 +72,8 @@ def _complete(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_layers(config: Any, change: Any) -> Any:
-    if not isinstance(config, Mapping) or "layers" not in config:
-        return config
+    if not isinstance(config, Mapping) or not isinstance(config.get("layers"), list | tuple):
+        return config  # a layer of a program may have a number that it calls so
     return {**config, "layers": [change(layer) for layer in config["layers"]]}
 
 

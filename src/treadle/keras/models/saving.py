@@ -281,7 +281,8 @@ def _load_archive(
         config = json.loads(parts["config.json"])
     except ValueError as error:
         raise td.errors.DataLossError(None, None, f"{path} is damaged: {error}") from None
-    model = from_config(config, custom_objects, compile)
+    with lambdas.guarded():
+        model = from_config(config, custom_objects, compile)
     with opened(io.BytesIO(parts[_WEIGHTS]), path) as file:
         weight_files.read(model, file, str(path))
     assets.give(model, parts)
