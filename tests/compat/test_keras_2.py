@@ -309,6 +309,19 @@ known = {"Counted": Counted, "relu": tf.nn.relu}
 offset = 4.0
 close(k.models.load_model("model.h5", known).predict(x, verbose=0), [49.0, 49.0])
 close(k.models.clone_model(model).predict(x, verbose=0), [49.0, 49.0])
+simple = k.Sequential([k.layers.Lambda(made(2.0, [1.0]), input_shape=(2,)), k.layers.Dense(1)])
+simple.compile("adam", "mse")
+simple.fit(x, np.ones((1, 1), "f"), verbose=0)
+expected = simple.predict(x, verbose=0)
+simple.save("folder")
+again = k.models.load_model("folder")
+close(again.predict(x, verbose=0), expected)
+assert again.optimizer is not None
+close(tf.saved_model.load("folder")(tf.constant(x)), expected)
+simple.save("named", save_format="h5")
+close(k.models.load_model("named").predict(x, verbose=0), expected)
+simple.save("other.h5", save_format="tf")
+close(k.models.load_model("other.h5", compile=False).predict(x, verbose=0), expected)
 """
 # What libraries ask models and tapes for.
 PRIVATE = """

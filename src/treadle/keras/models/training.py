@@ -147,7 +147,7 @@ class Trainer:
         """
         if not config.get("optimizer"):
             return
-        if type(self).compile is not Trainer.compile:
+        if inspect.unwrap(type(self).compile) is not inspect.unwrap(Trainer.compile):
             warnings.warn(
                 "`compile()` was not called as part of model loading because the model's "
                 "`compile()` method is custom. All subclassed Models that have `compile()` "
