@@ -414,6 +414,22 @@ def rebatched(tf: Tf) -> Any:
     return listed(tf.data.Dataset.range(7).batch(2).rebatch(3))
 
 
+def rebatched_evenly(tf: Tf) -> Any:
+    whole = tf.data.Dataset.range(12).batch(4, drop_remainder=True)
+    sizes = (2, 3, [2, 2], [1, 2], 8)
+    return [whole.rebatch(size).element_spec for size in sizes], listed(whole.rebatch(2))
+
+
+def stages_of_unknown_rank(tf: Tf) -> Any:
+    Dataset = tf.data.Dataset
+    dataset = Dataset.range(4).map(lambda x: tf.py_function(lambda s: s + 1, [x], tf.int64))
+    return (
+        listed(dataset.ragged_batch(2)),
+        listed(dataset.flat_map(lambda x: Dataset.from_tensors(x).repeat(2))),
+        listed(dataset.interleave(lambda x: Dataset.from_tensor_slices(tf.fill([2], x)))),
+    )
+
+
 def windows(tf: Tf) -> Any:
     dataset = tf.data.Dataset.range(7)
     strided = dataset.window(3, shift=2, stride=2, drop_remainder=True)

@@ -1,6 +1,8 @@
 """Interfaces of losses and metrics (values are in test_facts)."""
 
+import gc
 import json
+import weakref
 from typing import Any
 
 import numpy as np
@@ -242,3 +244,23 @@ def test_means_over_weights_divide_by_the_sum_of_those_given():
     ones, zeros = np.ones((2, 3, 4), np.float32), np.zeros((2, 3, 4), np.float32)
     for weight, value in ((np.float32(2), 6.0), ([[1.0], [3.0]], 3.0), (np.full((2, 3), 2.0), 1.0)):
         assert float(loss(zeros, ones, sample_weight=weight)) == pytest.approx(value)
+
+
+def test_probabilities_said_to_be_logits_are_warned_of():
+    p = td.keras.activations.softmax(td.constant([[1.0, 2.0]]))
+    with pytest.warns(UserWarning, match="received `from_logits=True`, but the `output` argument"):
+        td.keras.losses.categorical_crossentropy([[0.0, 1.0]], p, from_logits=True)
+
+
+def test_logits_travel_with_probabilities_as_long_as_these_are_there():
+    x = td.constant([[1.0, 2.0]])
+    p = td.keras.layers.Activation("softmax")(x)
+    assert p._keras_logits is x
+    assert not hasattr(td.nn.softmax(x), "_keras_logits")
+    logits, alive = weakref.ref(x), weakref.ref(p)
+    del x
+    assert logits() is not None
+    del p
+    gc.collect()
+    assert alive() is None
+    assert logits() is None

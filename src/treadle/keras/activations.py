@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import treadle as td
 from treadle.keras import serialization
+from treadle.keras.logits import with_logits
 from treadle.names import missing_in
 
 Activation = Callable[[Any], td.Tensor]
@@ -68,8 +69,11 @@ def _along(function: Callable[..., td.Tensor], x: Any, axis: int | Sequence[int]
 
 @_step_too
 def softmax(x: Any, axis: int | Sequence[int] = -1) -> td.Tensor:
-    """Softmax along an axis, or along several axes taken together."""
-    return _along(td.nn.softmax, x, axis)
+    """Softmax along an axis, or along several axes taken together.
+
+    The result carries `x`, from which cross-entropies of it are computed (`keras.logits`).
+    """
+    return with_logits(_along(td.nn.softmax, x, axis), x)
 
 
 @_step_too
@@ -122,8 +126,11 @@ def exponential(x: Any) -> td.Tensor:
 
 @_step_too
 def sigmoid(x: Any) -> td.Tensor:
-    """The logistic function."""
-    return td.sigmoid(x)
+    """The logistic function.
+
+    The result carries `x`, from which cross-entropies of it are computed (`keras.logits`).
+    """
+    return with_logits(td.sigmoid(x), x)
 
 
 @_step_too

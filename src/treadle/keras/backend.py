@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.keras import config, losses, naming
+from treadle.keras import activations, config, losses, naming
 from treadle.keras.backend_elements import (
     all,
     any,
@@ -109,7 +109,7 @@ less, less_equal, cast = td.less, td.less_equal, td.cast
 
 def softmax(x: Any, axis: int = -1) -> td.Tensor:
     """Softmax along the axis."""
-    return td.nn.softmax(x, axis=axis)
+    return activations.softmax(x, axis=axis)
 
 
 def argmax(x: Any, axis: int = -1) -> td.Tensor:

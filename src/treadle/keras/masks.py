@@ -6,30 +6,7 @@ metrics look it up.
 
 from __future__ import annotations
 
-import weakref
-from typing import Any
+from treadle.keras.attachments import Attachment
 
-import treadle as td
-
-_masks: dict[int, tuple[weakref.ref[Any], Any]] = {}
-
-
-def mask_of(tensor: Any) -> Any:
-    """The mask of a tensor, or None."""
-    found = _masks.get(id(tensor))
-    return found[1] if found is not None and found[0]() is tensor else None
-
-
-def set_mask(tensor: td.Tensor, mask: Any) -> None:
-    """Let `mask` be that of the tensor for as long as the tensor is there; None takes it away."""
-    key = id(tensor)
-    if mask is None:
-        _masks.pop(key, None)
-        return
-
-    def forget(reference: weakref.ref[Any]) -> None:
-        found = _masks.get(key)
-        if found is not None and found[0] is reference:
-            del _masks[key]
-
-    _masks[key] = weakref.ref(tensor, forget), mask
+_masks = Attachment()
+mask_of, set_mask = _masks.of, _masks.attach

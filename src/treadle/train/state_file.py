@@ -47,9 +47,10 @@ def get_checkpoint_state(
     path = Path(folder, latest_filename or _FILE)
     try:
         text = path.read_text()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except (OSError, UnicodeDecodeError) as error:
-        if path.exists():
-            logging.getLogger("treadle").warning("%s is ignored: %s", path, error)
+        logging.getLogger("treadle").warning("%s is ignored: %s", path, error)
         return None
     state = CheckpointState()
     try:

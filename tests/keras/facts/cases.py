@@ -516,6 +516,176 @@ def functional(tf: Any, name: str) -> Any:
     ]
 
 
+# -- cross-entropies of probabilities that round to 0 and 1 ----------------------------------------
+
+CERTAIN = 60 * wave(3, 3)  # the logits
+BITS = (wave(3, 3, phase=1.0) > 0).astype("float32")
+
+
+def _custom(tf: Any, activation: str) -> Any:
+    class Model(tf.keras.Model):
+        def call(self, x: Any) -> Any:
+            return getattr(tf.nn, activation)(x)
+
+    return Model()
+
+
+# The probabilities of logits, and the loss that is taken of them.
+CERTAIN_LOSSES: dict[str, tuple[Any, Any]] = {
+    "softmax, sparse": (
+        lambda tf, x: tf.keras.activations.softmax(x),
+        lambda tf, p: tf.keras.losses.SparseCategoricalCrossentropy()(CLASSES, p),
+    ),
+    "softmax, sparse, a class ignored": (
+        lambda tf, x: tf.keras.activations.softmax(x),
+        lambda tf, p: tf.keras.losses.SparseCategoricalCrossentropy(ignore_class=0)(CLASSES, p),
+    ),
+    "softmax, function": (
+        lambda tf, x: tf.keras.activations.softmax(x),
+        lambda tf, p: tf.keras.losses.categorical_crossentropy(ONE_HOT, p),
+    ),
+    "softmax, smooth": (
+        lambda tf, x: tf.keras.activations.softmax(x),
+        lambda tf, p: tf.keras.losses.CategoricalCrossentropy(label_smoothing=0.1)(ONE_HOT, p),
+    ),
+    "softmax along the first axis": (
+        lambda tf, x: tf.keras.activations.softmax(x, axis=0),
+        lambda tf, p: tf.keras.losses.CategoricalCrossentropy(axis=0)(ONE_HOT, p),
+    ),
+    "softmax, focal": (
+        lambda tf, x: tf.keras.activations.softmax(x),
+        lambda tf, p: tf.keras.losses.CategoricalFocalCrossentropy()(ONE_HOT, p),
+    ),
+    "sigmoid": (
+        lambda tf, x: tf.keras.activations.sigmoid(x),
+        lambda tf, p: tf.keras.losses.BinaryCrossentropy()(BITS, p),
+    ),
+    "sigmoid, smooth": (
+        lambda tf, x: tf.keras.activations.sigmoid(x),
+        lambda tf, p: tf.keras.losses.binary_crossentropy(BITS, p, label_smoothing=0.1),
+    ),
+    "sigmoid, focal": (
+        lambda tf, x: tf.keras.activations.sigmoid(x),
+        lambda tf, p: tf.keras.losses.BinaryFocalCrossentropy()(BITS, p),
+    ),
+    "sigmoid of a column, vector of labels": (
+        lambda tf, x: tf.keras.activations.sigmoid(x)[:, :1],
+        lambda tf, p: tf.keras.losses.BinaryCrossentropy()(BITS[:, 0], p),
+    ),
+    "Softmax layer": (
+        lambda tf, x: tf.keras.layers.Softmax()(x),
+        lambda tf, p: tf.keras.losses.CategoricalCrossentropy()(ONE_HOT, p),
+    ),
+    "Softmax layer with a mask": (
+        lambda tf, x: tf.keras.layers.Softmax()(x, mask=tf.constant(BITS > 2)),
+        lambda tf, p: tf.keras.losses.CategoricalCrossentropy()(ONE_HOT, p),
+    ),
+    "Activation layer": (
+        lambda tf, x: tf.keras.layers.Activation("sigmoid")(x),
+        lambda tf, p: tf.keras.losses.BinaryCrossentropy()(BITS, p),
+    ),
+    "reshaped": (
+        lambda tf, x: tf.keras.layers.Reshape((3, 1))(tf.keras.activations.softmax(x)),
+        lambda tf, p: tf.keras.losses.CategoricalCrossentropy(axis=1)(ONE_HOT[:, :, None], p),
+    ),
+    "in float64, loss in float32": (
+        lambda tf, x: tf.keras.activations.softmax(tf.cast(x, "float64")),
+        lambda tf, p: tf.keras.losses.CategoricalCrossentropy()(ONE_HOT, p),
+    ),
+    "softmax of keras.ops": (
+        lambda tf, x: tf.keras.ops.softmax(x),
+        lambda tf, p: tf.keras.ops.categorical_crossentropy(ONE_HOT, p),
+    ),
+    "softmax of keras.ops, sparse": (
+        lambda tf, x: tf.keras.ops.softmax(x),
+        lambda tf, p: tf.keras.ops.sparse_categorical_crossentropy(CLASSES, p),
+    ),
+    "sigmoid of keras.ops": (
+        lambda tf, x: tf.keras.ops.sigmoid(x),
+        lambda tf, p: tf.keras.ops.binary_crossentropy(BITS, p),
+    ),
+    "softmax of the backend": (
+        lambda tf, x: tf.keras.backend.softmax(x),
+        lambda tf, p: tf.keras.losses.CategoricalCrossentropy()(ONE_HOT, p),
+    ),
+    "softmax of nn": (
+        lambda tf, x: tf.nn.softmax(x),
+        lambda tf, p: tf.keras.losses.CategoricalCrossentropy()(ONE_HOT, p),
+    ),
+    "softmax of nn along the first axis": (
+        lambda tf, x: tf.nn.softmax(x, axis=0),
+        lambda tf, p: tf.keras.losses.CategoricalCrossentropy()(ONE_HOT, p),
+    ),
+    "sigmoid of nn": (
+        lambda tf, x: tf.nn.sigmoid(x),
+        lambda tf, p: tf.keras.losses.BinaryCrossentropy()(BITS, p),
+    ),
+    "softmax taken for binary": (
+        lambda tf, x: tf.nn.softmax(x),
+        lambda tf, p: tf.keras.losses.BinaryCrossentropy()(BITS, p),
+    ),
+    "metric": (
+        lambda tf, x: tf.keras.activations.softmax(x),
+        lambda tf, p: tf.keras.metrics.categorical_crossentropy(ONE_HOT, p),
+    ),
+    "a model's result": (
+        lambda tf, x: _custom(tf, "softmax")(x),
+        lambda tf, p: tf.keras.losses.CategoricalCrossentropy()(ONE_HOT, p),
+    ),
+}
+
+
+def certain(tf: Any, name: str) -> Any:
+    """The loss and its gradient by the logits, first eagerly, then in a graph."""
+    activation, loss_of = CERTAIN_LOSSES[name]
+    x = tf.constant(CERTAIN)
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            value = tf.reduce_mean(loss_of(tf, activation(tf, x)))
+        return value, tape.gradient(value, x)
+
+    results = (*step(x), *tf.function(step, autograph=False)(x))
+    return [np.asarray(r).tolist() for r in results]
+
+
+CERTAIN_MODELS = ("Dense", "Activation", "nested", "custom", "sigmoid", "mixed")
+
+
+def certain_fit(tf: Any, name: str) -> Any:
+    """Losses of three epochs of a model that is sure of wrong answers at first."""
+    keras = tf.keras
+    last = {
+        "Dense": lambda: [keras.layers.Dense(3, "softmax", kernel_initializer="identity")],
+        "Activation": lambda: [
+            keras.layers.Dense(3, kernel_initializer="identity"), keras.layers.Softmax()
+        ],
+        "nested": lambda: [
+            keras.Sequential([
+                keras.Input((3,)), keras.layers.Dense(3, "softmax", kernel_initializer="identity"),
+            ])
+        ],
+        "custom": lambda: [
+            keras.layers.Dense(3, kernel_initializer="identity"), _custom(tf, "softmax")
+        ],
+        "sigmoid": lambda: [keras.layers.Dense(3, "sigmoid", kernel_initializer="identity")],
+        "mixed": lambda: [
+            keras.layers.Dense(3, kernel_initializer="identity"),
+            keras.layers.Activation("softmax", dtype="float32"),
+        ],
+    }[name]
+    model = keras.Sequential([keras.Input((3,)), *last()])
+    loss = "binary_crossentropy" if name == "sigmoid" else "categorical_crossentropy"
+    result = []
+    for eager in (False, True):
+        model.compile(keras.optimizers.SGD(0.01), loss, metrics=[loss], run_eagerly=eager)
+        target = BITS if name == "sigmoid" else ONE_HOT
+        found = model.fit(CERTAIN, target, epochs=3, batch_size=3, verbose=0).history
+        result += [found["loss"], found[loss], model.evaluate(CERTAIN, target, verbose=0)]
+    return result
+
+
 def cases() -> dict[str, tuple[Any, str]]:
     """Fact name -> (function, case name)."""
     groups = {
@@ -529,6 +699,8 @@ def cases() -> dict[str, tuple[Any, str]]:
         "constraint": (constraint, CONSTRAINTS),
         "backend": (backend, BACKEND),
         "functional": (functional, FUNCTIONAL),
+        "certain": (certain, CERTAIN_LOSSES),
+        "certain fit": (certain_fit, CERTAIN_MODELS),
     }
     return {
         f"{group}: {name}": (fn, name) for group, (fn, names) in groups.items() for name in names

@@ -149,6 +149,17 @@ def test_matrix_registers_read_rows_of_whole_groups_where_they_are() -> None:
     assert tiling_of(Product("ss8", 1, 50, 300, 64), AVX2).pack_a  # vectors take copies
 
 
+def test_threads_share_what_takes_longer_to_copy() -> None:
+    def by_rows(m: int, n: int, k: int) -> int:
+        return tiling_of(Product("ss8", 1, m, n, k), FORMS["quads of 512 bits"][0]).by_rows
+
+    for m in (16, 32, 128):  # each of two threads copies its panels of B, and all of A
+        assert not by_rows(m, 1024, 1024)
+    assert by_rows(1024, 128, 1024)
+    assert by_rows(1000, 96, 1024)  # three panels are not even
+    assert not by_rows(100, 128, 1024)
+
+
 def test_few_rows_by_a_transposed_matrix_copy_nothing() -> None:
     vnni = FORMS["quads of 512 bits"][0]
     for m, n, k, turned, copied in [

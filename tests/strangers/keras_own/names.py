@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from treadle.keras.models.model import Functional
 from treadle.keras.ops.operations import KINDS, FunctionOperation, Kind
 
 PRIVATE = "keras.src"
@@ -173,7 +174,7 @@ def _known() -> dict[str, dict[str, Any]]:
             "SafeModeScope": lambda safe_mode=True: lambdas.running(safe_mode is False),
         },
         "backend.common.global_state": {"clear_session": keras.utils.clear_session},
-        "models": {"Functional": keras.Model}, "models.functional": {"Functional": keras.Model},
+        "models": {"Functional": Functional}, "models.functional": {"Functional": Functional},
         "utils": {"removesuffix": str.removesuffix, "removeprefix": str.removeprefix},
         "utils.backend_utils": {
             "convert_tf_tensor": unchanged, "in_tf_graph": lambda: False,

@@ -382,7 +382,7 @@ class AsRows(Stage):
 
 def _open_axes(spec: Any) -> int:
     """How many axes of an element are rows in a batch: those up to the last one of open size."""
-    if isinstance(spec, CompositeTensorSpec | DatasetSpec):
+    if isinstance(spec, CompositeTensorSpec | DatasetSpec) or not spec.has_rank:
         return 0
     return max((axis + 1 for axis, size in enumerate(spec.shape) if size is None), default=0)
 
@@ -430,6 +430,17 @@ class Rebatch(Stage):
         self.inner, self.drop = inner, drop
         self.parts = Batch(Unbatch(inner), self.sizes[0], drop and len(set(self.sizes)) == 1)
         self.spec = self.parts.spec
+        if self._fills_all():
+            self.spec = Batch(Unbatch(inner), self.parts.size, drop=True).spec
+
+    def _fills_all(self) -> bool:
+        """Whether every batch is whole, since each one that comes in is divided evenly."""
+        size = self.parts.size
+        if not known(size) or any(other != size for other in self.sizes[1:]):
+            return False
+        specs = [s for s in td.nest.flatten(self.inner.spec) if isinstance(s, td.TensorSpec)]
+        given = [s.shape[0] for s in specs if s.shape.rank and s.shape[0] is not None]
+        return bool(given) and all(extent % size == 0 for extent in given)
 
     def open(self) -> Iterator[Leaves]:
         if len(self.sizes) == 1:

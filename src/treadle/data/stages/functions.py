@@ -292,14 +292,17 @@ def result_spec(fn: Callable[..., Any], specs: tuple[Any, ...]) -> Any:
     """The spec of the result of `fn` for elements of these specs, found by tracing it aside."""
     found: list[Any] = []
     flat = leaves_of(specs)
-    tensors = [s for s in flat if not isinstance(s, DatasetSpec)]
+    tensors = [
+        part for s in flat if not isinstance(s, DatasetSpec) for part in _part_specs(s)
+    ]  # fmt: skip
 
     def probe(*values: Any) -> int:
         given = iter(values)
         leaves = [
-            dataset_of_spec(s.element_spec) if isinstance(s, DatasetSpec) else next(given)
+            dataset_of_spec(s.element_spec) if isinstance(s, DatasetSpec)
+            else next(given) if s.has_rank else of_parts(next(given), next(given))
             for s in flat
-        ]
+        ]  # fmt: skip
         found.append(spec_of(as_result(fn(*packer(specs)(tuple(leaves))))))
         return 0
 

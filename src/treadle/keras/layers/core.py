@@ -559,7 +559,7 @@ class Softmax(Layer):
             low = -3e4 if inputs.dtype == td.float16 else -1e9
             inputs = td.where(mask, inputs, td.constant(low, inputs.dtype))
         if isinstance(self.axis, int):
-            outputs = td.nn.softmax(inputs, axis=self.axis)
+            outputs = activations.softmax(inputs, axis=self.axis)
         else:
             axes = list(self.axis)
             outputs = td.exp(inputs - td.reduce_logsumexp(inputs, axes, keepdims=True))

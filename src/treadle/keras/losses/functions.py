@@ -6,6 +6,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras.config import epsilon
+from treadle.keras.logits import as_logits
 from treadle.keras.losses.base import same_rank
 from treadle.keras.masks import set_mask
 
@@ -48,6 +49,10 @@ def sparse_categorical_crossentropy(
             "sparse_categorical_crossentropy: the class axis must be the last. Only axis=-1 is "
             f"currently supported. Received: axis={axis}"
         )
+    if ignore_class is None:  # else Keras changes the prediction, which has no logits then
+        pred, from_logits = as_logits(
+            pred, from_logits, "Softmax", "sparse_categorical_crossentropy"
+        )
     if len(true.shape) == len(pred.shape) and true.shape[-1] == 1:
         true = td.squeeze(true, -1)
     if not true.dtype.is_integer:
@@ -78,6 +83,7 @@ def categorical_crossentropy(
     if label_smoothing:
         # The last axis, whichever `axis` is, as in Keras.
         true = true * (1.0 - label_smoothing) + label_smoothing / pred.shape[-1]
+    pred, from_logits = as_logits(pred, from_logits, "Softmax", "categorical_crossentropy")
     if from_logits:
         return td.nn.softmax_cross_entropy_with_logits(labels=true, logits=pred, axis=axis)
     pred = pred / td.reduce_sum(pred, axis, keepdims=True)
@@ -96,6 +102,7 @@ def elementwise_binary_crossentropy(
     true, pred = _alike(*_operands(y_true, y_pred))
     if label_smoothing:
         true = true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    pred, from_logits = as_logits(pred, from_logits, "Sigmoid", "binary_crossentropy")
     if from_logits:
         return td.nn.sigmoid_cross_entropy_with_logits(labels=true, logits=pred)
     p = td.clip_by_value(pred, epsilon(), 1.0 - epsilon())

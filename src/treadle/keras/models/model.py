@@ -50,6 +50,10 @@ class Model(Trainer, Layer):
     }  # fmt: skip
     _called_on: list[Any] | None = None  # the types of the arguments of the first call
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        described = len(args) + len(kwargs.keys() & {"inputs", "outputs"}) == 2
+        return super().__new__(Functional if cls is Model and described else cls, *args, **kwargs)
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         given = dict(zip(("inputs", "outputs"), args, strict=False)) | {
             key: kwargs.pop(key) for key in ("inputs", "outputs") if key in kwargs
@@ -59,7 +63,7 @@ class Model(Trainer, Layer):
                 f"{type(self).__name__}: give inputs and outputs, or neither in a subclass that "
                 "defines call()"
             )
-        if given and type(self) is Model and not kwargs.get("name"):
+        if given and type(self) is Functional and not kwargs.get("name"):
             kwargs["name"] = naming.unique_name(naming.functional)
         super().__init__(**kwargs)
         self._compiled: Any = None
@@ -265,12 +269,6 @@ class Model(Trainer, Layer):
     # -- files -----------------------------------------------------------------------------------
 
     @property
-    def _saved_as(self) -> tuple[str, str] | None:
-        """What Keras calls the class of a model that is made of calls; None for others."""
-        functional = type(self) is Model and self._network is not None
-        return ("keras.src.models.functional", "Functional") if functional else None
-
-    @property
     def _is_functional(self) -> bool:
         """Whether the model is its calls of layers: of a class whose constructor takes inputs and
         outputs, as that of a program that only has a `train_step` of its own."""
@@ -430,6 +428,19 @@ class Model(Trainer, Layer):
             self, network, line_length, positions, print_fn, expand_nested, show_trainable,
             layer_range,
         )  # fmt: skip
+
+
+class Functional(Model):
+    """A model that is its calls of layers, as ``Model(inputs, outputs)`` makes it.
+
+    Programs know such models by their class's name, which is Keras's.
+    """
+
+    @property
+    def _saved_as(self) -> tuple[str, str] | None:
+        """The class's place in Keras; None for classes of programs."""
+        own = type(self) is Functional
+        return ("keras.src.models.functional", "Functional") if own else None
 
 
 class Sequential(Model):

@@ -8,6 +8,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras import activations
+from treadle.keras.logits import with_logits
 from treadle.keras.ops.conversion import axes_of, tensor
 from treadle.keras.ops.operations import operation
 
@@ -43,7 +44,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 @_operation("x")
 def softmax(x: Any, axis: Any = -1) -> Any:
     """The exponentials along the axis, or axes, over their sum; along all where it is None."""
-    return _along(td.nn.softmax, tensor(x), axis)
+    return with_logits(_along(td.nn.softmax, tensor(x), axis), x)
 
 
 @_operation("x")

@@ -11,6 +11,7 @@ import treadle as td
 from treadle.keras.config import epsilon as _epsilon
 from treadle.keras.layers.pooling import divided
 from treadle.keras.layers.spatial import format_name
+from treadle.keras.logits import as_logits
 from treadle.keras.ops.conversion import axes_of, tensor, tensors
 from treadle.keras.ops.linear_algebra import norm
 from treadle.keras.ops.operations import operation
@@ -390,6 +391,7 @@ def categorical_crossentropy(
     if not len(target.shape):
         raise ValueError("Arguments `target` and `output` must be at least rank 1.")
     _same_shape(target, output)
+    output, from_logits = as_logits(output, from_logits, "Softmax", "categorical_crossentropy")
     if from_logits:
         return td.nn.softmax_cross_entropy_with_logits(labels=target, logits=output, axis=axis)
     shares = output / td.reduce_sum(output, axis, keepdims=True)
@@ -415,6 +417,9 @@ def sparse_categorical_crossentropy(
             "Arguments `target` and `output` must have the same shape up until the last dimension: "
             f"target.shape={target.shape}, output.shape={output.shape}"
         )
+    output, from_logits = as_logits(
+        output, from_logits, "Softmax", "sparse_categorical_crossentropy"
+    )
     logits = output if from_logits else td.math.log(_inside(output))
     return td.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=logits)
 
@@ -429,6 +434,7 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
     output = tensor(output)
     target = tensor(target, output.dtype)
     _same_shape(target, output)
+    output, from_logits = as_logits(output, from_logits, "Sigmoid", "binary_crossentropy")
     if from_logits:
         return td.nn.sigmoid_cross_entropy_with_logits(labels=target, logits=output)
     share = _inside(output)

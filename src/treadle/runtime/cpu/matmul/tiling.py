@@ -594,8 +594,25 @@ def _by_rows(product: Product, grid: tuple[int, Dim], pack_a: bool, target: Targ
         rows, columns = _imbalance(_evened(tiles)), _imbalance(panels)
         if waits_for_lines(product, target):
             return tiles > 1 and rows <= columns
+        copied = is_whole_bytes(product.element) and not in_matrices(product, target)
+        if copied and isinstance(product.k, int):
+            return _copies_less_by_rows(product, rows, columns, target)
         return rows < columns or (pack_a and rows == columns)
     return isinstance(product.n, int) and product.n < 8 * target.tuning.lanes
+
+
+def _copies_less_by_rows(p: Product, rows: float, columns: float, target: Target) -> bool:
+    """Whether threads that share the row tiles are done earlier, where both operands are copied:
+    each of them copies its own tiles of A, but all of B's panels; and the other way round.
+
+    Args:
+        rows, columns: the larger half's share of the work by tiles and by panels.
+    """
+    assert isinstance(p.m, int) and isinstance(p.n, int) and isinstance(p.k, int)
+    tuning, size = target.tuning, ELEMENT_BYTES[p.element]
+    work = p.m * p.n * p.k / (lanes(target, p.element) * tuning.fma)
+    a, b = (2 * extent * p.k * size / tuning.copy for extent in (p.m, p.n))
+    return rows * work + a / 2 + b < columns * work + a + b / 2
 
 
 def waits_for_lines(product: Product, target: Target) -> bool:
