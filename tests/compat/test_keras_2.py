@@ -253,7 +253,8 @@ session = tf.compat.v1.keras.backend.get_session()
 close(session.run(model.output, {model.input: x[:1]}), 9.0)
 fed = tf.compat.v1.placeholder(tf.float32, [None, 3])
 close(session.run(model(fed) * 2.0, {fed: x[:1]}), 18.0)
-close(session.run(tf.gradients(model.output * 2.0, model.input)[0], {model.input: x[:1]}), [6.0] * 3)
+(slope,) = tf.gradients(model.output * 2.0, model.input)
+close(session.run(slope, {model.input: x[:1]}), [6.0] * 3)
 
 
 def loss(a, b):

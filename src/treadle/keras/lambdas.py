@@ -66,8 +66,8 @@ class running:
 
 
 class guarded:
-    """``with guarded():`` no code is run within the block, unless what is around it, or the program,
-    says so."""
+    """``with guarded():`` no code is run within the block, unless what is around it, or the
+    program, says so."""
 
     def __init__(self) -> None:
         self._around: bool | None = None
@@ -162,8 +162,8 @@ def check_runs(config: Mapping[str, Any]) -> None:
 
 def function_of(config: dict[str, Any]) -> Any:
     """The lambda of a configuration, whose defaults and closure are objects by now. Of names that
-    are global where it was written it knows ``tf``, ``td``, ``keras``, ``ops`` and ``np``, and those
-    of its module, where the configuration names one that is imported.
+    are global where it was written it knows ``tf``, ``td``, ``keras``, ``ops`` and ``np``, and
+    those of its module, where the configuration names one that is imported.
 
     Raises:
         ValueError: code of another version of Python, or none.

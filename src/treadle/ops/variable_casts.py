@@ -9,7 +9,6 @@ from treadle.core.tensor import Tensor
 from treadle.ops.elementwise import casting
 from treadle.ops.state import Variable
 
-
 of_keras = False  # whether weights of Keras are given back, too: those of Keras 2 are variables
 
 

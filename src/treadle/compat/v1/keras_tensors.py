@@ -1,9 +1,9 @@
 """Tensors of Keras's models in graphs: what `keras.Input` gave is a placeholder there, and what
 layers made of it is what they give for placeholders.
 
-Layers, losses and callbacks of the user that Keras calls compute with values, and so does the making
-of layers: Keras has graphs of its own, which it makes of `keras.Input` by tracing, and a model is
-trained there as it is elsewhere.
+Layers, losses and callbacks of the user that Keras calls compute with values, and so does what
+makes layers: Keras has graphs of its own, which it makes of `keras.Input` by tracing, and a model
+is trained there as it is elsewhere.
 
 A program that builds a model where graphs are meant computes with these tensors in both ways: what
 it makes of them with public functions are steps of models, and sessions are given and asked for

@@ -55,7 +55,7 @@ class Lambda(Layer):
         return _with_examples(given, first)
 
     def get_config(self) -> dict[str, Any]:
-        given = {"function": self.function}
+        given: dict[str, Any] = {"function": self.function}
         if self._shape_of_results is not None:
             given["output_shape"] = self._shape_of_results
         if self.mask is not None:
@@ -108,7 +108,7 @@ def _described(value: Any) -> Any:
 def _as_keras_2(given: Mapping[str, Any]) -> dict[str, Any]:
     """The functions of a Lambda layer as Keras 2 has them: functions of Python as their code, other
     callables by their names. A type and a module go with each."""
-    found = {}
+    found: dict[str, Any] = {}
     for name, value in given.items():
         module = getattr(value, "__module__", None) if callable(value) else None
         if isinstance(value, FunctionType):
@@ -134,7 +134,7 @@ def _from_keras_2(config: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("function", "output_shape", "mask"):
         kind = found.pop(f"{name}_type", None)
         module = found.pop("module" if name == "function" else f"{name}_module", None)
-        value = found.get(name)
+        value: Any = found.get(name)
         if kind == "lambda":
             inner = value if isinstance(value, Mapping) else {"value": list(value)}
             found[name] = {"class_name": "__lambda__", "config": {**inner, "module": module}}
