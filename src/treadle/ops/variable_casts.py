@@ -13,9 +13,10 @@ of_keras = False  # whether weights of Keras are given back, too: those of Keras
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`x` in another dtype; of `IndexedSlices` the rows. A variable that has the dtype is given
-    back itself, so that who reads it later sees what was assigned in between; of Keras's weights
-    and of variables of strategies the value.
+    """`x` in another dtype; of `IndexedSlices` the rows.
+
+    A variable that has the dtype is given back itself, so that who reads it later sees what was
+    assigned in between; of Keras's weights and of variables of strategies the value.
 
     Floats become integers by truncation towards zero, saturating at the range's ends (NaN gives
     0); complex numbers become real by dropping the imaginary part; anything but 0 is True.
