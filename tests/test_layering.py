@@ -124,7 +124,7 @@ LEVELS = {
         "numbers reductions",
         "indexing special",
         "collections linalg state statistics strings",
-        "complex_parts python_functions random type_specs",
+        "complex_parts python_functions random type_specs variable_casts",
         "nn",
         "image",
         "asserts batching printing",
