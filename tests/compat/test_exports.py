@@ -134,6 +134,7 @@ def example(age: float, city: str) -> bytes:
     return bytes(message.SerializeToString())
 
 
+@pytest.mark.thorough
 def test_a_model_that_reads_messages_runs_in_another_process(tmp_path: Any) -> None:
     model = combined(tmp_path / "model")
     model.train(input_fn, max_steps=50)

@@ -358,6 +358,7 @@ assert tape._tape is not None
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "program", [ARGUMENTS, NAMES, TENSORFLOW_1, GRAPHS, LAMBDAS, PRIVATE], ids=list("an1glp")
 )

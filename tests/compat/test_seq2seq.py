@@ -215,6 +215,7 @@ def model(inference: str | None, memory: Any, lengths: Any, x: Any = None, size:
         return s2s.dynamic_decode(decoder, maximum_iterations=8, scope="decoder")
 
 
+@pytest.mark.thorough
 def test_a_model_learns_to_turn_sequences_around() -> None:
     memory, lengths = tf.placeholder(tf.int32, [None, None]), tf.placeholder(tf.int32, [None])
     x, y = tf.placeholder(tf.int32, [None, None]), tf.placeholder(tf.int32, [None, None])

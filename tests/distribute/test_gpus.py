@@ -424,6 +424,7 @@ def _told_with_gpus(tmp_path: Any, *arguments: str) -> list[Any]:
     return [json.loads(line.partition(": ")[2]) for line in lines]
 
 
+@pytest.mark.thorough
 @needs_mpi
 def test_workers_with_gpus_add_up_by_nccl(tmp_path: Any) -> None:
     by_nccl = _told_with_gpus(tmp_path, "AUTO")

@@ -57,6 +57,7 @@ def printed(code: str, several: bool = True) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_training_gives_the_losses_of_one_replica() -> None:
     one, two = (json.loads(printed(_TRAINING, several)) for several in (False, True))
     assert one.keys() == two.keys() and two["iterations"] == 15

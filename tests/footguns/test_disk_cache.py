@@ -61,6 +61,7 @@ def process(tmp_path):
     return run
 
 
+@pytest.mark.thorough
 def test_18_19_20_what_an_edit_recompiles(process):
     assert process()[:2] == (3.0, 2.285)
     assert process()[:4] == (3.0, 2.285, 0, 0)  # 18: a second process compiles nothing

@@ -202,6 +202,7 @@ print(*(set(sys.argv[1:]) - set(OPS)))
 """
 
 
+@pytest.mark.thorough
 def test_text_may_name_ops_whose_modules_are_not_imported_yet() -> None:
     def said(*command: str) -> list[str]:
         call = [sys.executable, "-c", *command]

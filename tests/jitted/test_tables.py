@@ -215,6 +215,7 @@ def test_known_keys_in_traced_branches_and_loops():
     check(known, np.zeros(10))
 
 
+@pytest.mark.thorough
 def test_sets_of_arrays():
     def sets(x, y):
         a, b = set(x), set(y)

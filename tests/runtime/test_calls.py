@@ -177,6 +177,7 @@ LONG = """
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
 def test_ctrl_c_ends_long_loops_and_kernels():
     process = run_python(LONG)

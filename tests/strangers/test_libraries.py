@@ -6,7 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.strangers import libraries
+
+pytestmark = pytest.mark.thorough  # suites run in processes of their own
 
 TESTS = """
 import pytest

@@ -39,6 +39,7 @@ assert next(iter(tfds.load("mnist", split="train", as_supervised=True)))[0].shap
 STOPS = PROGRAM + "\ntf.no_such_function(1)\nimport no_such_package\nno_such_package.f()\n"
 
 
+@pytest.mark.thorough
 def test_a_program_that_runs_and_one_that_stops(tmp_path: Path) -> None:
     (tmp_path / "runs.py").write_text(PROGRAM)
     found = run.outcome_of(tmp_path / "runs.py", limit=60)
@@ -54,6 +55,7 @@ def test_programs_that_cannot_be_told(tmp_path: Path) -> None:
     assert run.outcome_of(tmp_path / "lacks.py", limit=60).outcome == "cannot be told here"
 
 
+@pytest.mark.thorough
 def test_how_far_a_program_comes_until_the_limit(tmp_path: Path) -> None:
     program = tmp_path / "long.py"
     # No loop, which would end early.
@@ -116,6 +118,7 @@ def counted(steps):
 """
 
 
+@pytest.mark.thorough
 def test_long_loops_and_trainings_end_early(tmp_path: Path) -> None:
     program = tmp_path / "loops.py"
     program.write_text(LOOPS)
@@ -156,6 +159,7 @@ def test_of_one(n):
 """
 
 
+@pytest.mark.thorough
 def test_files_of_tests_are_programs_whose_parts_are_the_tests(tmp_path: Path) -> None:
     (tmp_path / "sums_test.py").write_text(TESTS)
     (tmp_path / "helper.py").write_text("def two():\n    return 2\n")
