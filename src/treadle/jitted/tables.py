@@ -309,6 +309,32 @@ class Table(TracedSequence):
         self._check_set("^")
         return (self - other) | (_as_set(other) - self)
 
+    def __ror__(self, other: Any) -> Any:
+        return self._from(other) | self
+
+    def __rand__(self, other: Any) -> Any:
+        return self._from(other) & self
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._from(other) - self
+
+    def __rxor__(self, other: Any) -> Any:
+        return self._from(other) ^ self
+
+    def _from(self, other: Any) -> Table:
+        """A set of Python's, on the left of an operator that may be to change it, as one of the
+        graph.
+
+        Raises:
+            NeedsTable: it is one from before a branch or loop.
+        """
+        if not isinstance(other, set | frozenset):
+            raise self._unsupported("a set operator")
+        problem = NeedsTable(other, self.keys_.template, True)
+        if is_from_outside(other):
+            raise problem
+        return problem.made()
+
     def __ior__(self, other: Any) -> Table:
         return self._becomes(self | other)
 
@@ -455,7 +481,8 @@ class NeedsTable(BecomesOther):
         )
         self.owner = owner.origin if isinstance(owner, Table) else owner
         # Here: outside of the branch or loop nothing can be computed of what is known inside.
-        self.key, self.value = Template(key), None if value is None else Template(value)
+        self.key = key if isinstance(key, Template) else Template(key)
+        self.value = None if value is None else Template(value)
 
     def made(self) -> Table:
         """A table with the entries of the owner, which takes the new one.
@@ -520,6 +547,11 @@ def set_of(keys: Any) -> Table:
     table = Table.of([], template, Template(True), True)
     collected: Table = traced(table_functions.collected, table, keys)
     return collected
+
+
+def set_display(*elements: Any) -> Any:
+    """``{a, b}``."""
+    return set_of(list(elements)) if is_traced(list(elements)) else set(elements)
 
 
 def as_elements(keys: Any) -> Array:
