@@ -372,3 +372,27 @@ def test_operators(function):
     for values in ([1, 1, 1, 2, 3], [3, 3, 3, 2, 5]):
         x = np.array(values)
         assert td.jit(function)(x) == function(x)
+
+
+def compared(x):
+    grown, seen, counts = [], set(), Counter()
+    for v in x:
+        if v > 1:
+            grown.append(int(v))
+        seen.add(int(v))
+        counts[int(v)] += 1
+    return (
+        grown == [2, 3], grown != [2, 3], grown == [], [3, 3, 3] == grown, grown == list(grown),
+        seen == {1, 2, 3}, {1, 2, 3} != seen, seen == set(), seen == {int(v) for v in x},
+        counts == {1: 3, 2: 1, 3: 1}, counts == Counter([1, 1, 1, 3, 2]),
+        set(str(int(x[0]))) == {"1"}, counts,
+    )  # fmt: skip
+
+
+def test_comparisons_and_a_counter_that_is_returned():
+    jitted = td.jit(compared)
+    for values in ([1, 1, 1, 2, 3], [3, 3, 3, 2, 5], [1, 1, 1, 1, 1]):
+        x = np.array(values)
+        found = jitted(x)
+        assert found == compared(x) and type(found[-1]) is Counter
+        assert all(type(f) is bool for f in found[:-1])
