@@ -177,7 +177,8 @@ LEVELS = {
         "experimental",
     ),
     "keras": (
-        "float8 lambdas learning_phase masks naming progress replicas sparse stateless tree",
+        "attachments float8 lambdas learning_phase naming progress replicas sparse stateless tree",
+        "logits masks",
         "config serialization",
         "promotion",
         "quantizers rematerialization",
