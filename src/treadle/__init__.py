@@ -125,9 +125,6 @@ from treadle.ops.elementwise.arithmetic import (
     truncatediv,
     truncatemod,
 )
-from treadle.ops.elementwise.casting import (
-    cast,
-)
 from treadle.ops.elementwise.comparison import (
     equal,
     greater,
@@ -263,6 +260,7 @@ from treadle.ops.state import (
     VariableSynchronization,
     variable_creator_scope,
 )
+from treadle.ops.variable_casts import cast
 from treadle.tracing.decorator import (
     function,
 )

@@ -26,12 +26,10 @@ from treadle.core.dtypes import (
     uint64,
 )
 from treadle.names import provided
-from treadle.ops.elementwise.casting import (
-    cast,
-)
 from treadle.ops.elementwise.complex_numbers import (
     complex,
 )
+from treadle.ops.variable_casts import cast
 
 if TYPE_CHECKING:
     from treadle.ops.elementwise.clipping import (

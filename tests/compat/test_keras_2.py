@@ -222,8 +222,145 @@ with tf_contextlib.contextmanager(lambda: iter([1]))() as one:
     assert one == 1
 """
 
+# Models where graphs are meant.
+GRAPHS = """
+tf.compat.v1.disable_eager_execution()
+backend = k.backend
+x, y = np.ones((8, 3), "f"), np.zeros((8, 1), "f")
 
-@pytest.mark.parametrize("program", [ARGUMENTS, NAMES, TENSORFLOW_1], ids=["a", "n", "1"])
+
+class Scaled(k.layers.Layer):
+    def build(self, shape):
+        self.w = self.add_weight(name="w", shape=(int(shape[-1]), 1), initializer="ones")
+        self.two = tf.constant(2.0)
+
+    def call(self, x):
+        return tf.matmul(x, self.w) * self.two
+
+
+inputs = k.Input((3,))
+whole = Scaled()(inputs) + tf.reduce_sum(inputs, 1, keepdims=True)
+model = k.Model(inputs, whole)
+close(model.predict(x), np.full(8, 9.0))
+(gradient,) = backend.gradients(tf.reduce_sum(whole), [inputs])
+close(backend.function([inputs], [gradient])([x[:2]])[0], np.full((2, 3), 3.0))
+inner = backend.function([model.input], [model.layers[1].output])
+close(inner([x[:2]])[0], np.full(2, 6.0))
+weights = backend.gradients(tf.reduce_mean(whole), model.trainable_weights)
+close(backend.function([model.input], weights)([x])[0], np.full(3, 2.0))
+
+session = tf.compat.v1.keras.backend.get_session()
+close(session.run(model.output, {model.input: x[:1]}), 9.0)
+fed = tf.compat.v1.placeholder(tf.float32, [None, 3])
+close(session.run(model(fed) * 2.0, {fed: x[:1]}), 18.0)
+(slope,) = tf.gradients(model.output * 2.0, model.input)
+close(session.run(slope, {model.input: x[:1]}), [6.0] * 3)
+
+
+def loss(a, b):
+    return tf.reduce_mean(tf.square(a - b)) * tf.constant(0.5)
+
+
+model.compile(k.optimizers.legacy.SGD(0.01), loss, metrics=["mae"])
+history = model.fit(x, y, 8, 2, verbose=0).history
+close(history["loss"], [40.5, 0.5 * 7.92**2])
+close(history["mae"], [9.0, 7.92])
+close(model.evaluate(x, y, 8, 0), [0.5 * 6.9696**2, 6.9696])
+close(model.train_on_batch(x, y)[0], 0.5 * 6.9696**2)
+made = k.Sequential([k.layers.Dense(4, input_shape=(3,)), k.layers.Lambda(lambda t: tf.exp(t))])
+made.compile("adam", "mse")
+made.fit(x, np.ones((8, 4), "f"), verbose=0)
+assert made.predict(x, verbose=0).shape == (8, 4)
+"""
+# Functions of Lambda layers in configurations and files.
+LAMBDAS = """
+offset = 3.0
+
+
+def made(scale, by):
+    def scaled(x, more=1.0):
+        return (x * scale + more + offset) * by[0]
+
+    return scaled
+
+
+class Counted(k.layers.Layer):
+    def __init__(self, layers=2, **kwargs):
+        super().__init__(**kwargs)
+        self.layers = layers
+
+    def get_config(self):
+        return super().get_config() | {"layers": self.layers}
+
+
+x = np.ones((1, 2), "f")
+model = k.Sequential([
+    k.layers.Lambda(made(2.0, [1.0]), input_shape=(2,)), Counted(),
+    k.layers.Lambda(lambda x: tf.square(x), output_shape=(2,)), k.layers.Lambda(tf.nn.relu),
+])
+close(model.predict(x, verbose=0), [36.0, 36.0])
+config = model.layers[0].get_config()
+code, defaults, closure = config["function"]
+assert config["function_type"] == "lambda" and config["module"] == "__main__", config
+assert list(defaults) == [1.0] and list(closure) == [[1.0], 2.0], (defaults, closure)
+assert config["output_shape"] is None and config["output_shape_type"] == "raw"
+close(k.layers.Lambda.from_config(config)(x), [6.0, 6.0])
+model.save("model.h5")
+known = {"Counted": Counted, "relu": tf.nn.relu}
+offset = 4.0
+close(k.models.load_model("model.h5", known).predict(x, verbose=0), [49.0, 49.0])
+close(k.models.clone_model(model).predict(x, verbose=0), [49.0, 49.0])
+simple = k.Sequential([k.layers.Lambda(made(2.0, [1.0]), input_shape=(2,)), k.layers.Dense(1)])
+simple.compile("adam", "mse")
+simple.fit(x, np.ones((1, 1), "f"), verbose=0)
+expected = simple.predict(x, verbose=0)
+simple.save("folder")
+again = k.models.load_model("folder")
+close(again.predict(x, verbose=0), expected)
+assert again.optimizer is not None
+close(tf.saved_model.load("folder")(tf.constant(x)), expected)
+simple.save("named", save_format="h5")
+close(k.models.load_model("named").predict(x, verbose=0), expected)
+simple.save("other.h5", save_format="tf")
+close(k.models.load_model("other.h5", compile=False).predict(x, verbose=0), expected)
+"""
+# What libraries ask models and tapes for.
+PRIVATE = """
+model = k.Sequential([k.layers.Dense(1, kernel_initializer="ones", input_shape=(2,))])
+model.compile("sgd", "mse", loss_weights=[2.0])
+x, y = np.ones((4, 2), "f"), np.zeros((4, 1), "f")
+assert model.output_names == [model.layers[0].name] and len(model.input_names) == 1
+compiled = model.compiled_loss
+own = type(compiled)(
+    compiled._user_losses, loss_weights=compiled._user_loss_weights,
+    output_names=model.output_names, total_loss_mean=k.metrics.Mean(name="own"),
+)
+close(own(tf.constant(y), model(x)), 8.0)
+assert own.metrics[0].name == "own"
+close(own.metrics[0].result(), 8.0)
+assert not any(float(metric.result()) for metric in model.metrics)
+two = type(compiled)({"a": k.losses.MeanSquaredError("sum"), "b": "mae"})
+(sums, means) = two.get_config()["losses"]
+assert sums["config"]["reduction"] == "sum", sums
+
+v = tf.Variable(3.0)
+with tf.GradientTape() as once:
+    z = v * v
+assert once._tape is not None
+close(once.gradient(z, v), 6.0)
+assert once._tape is None
+with tf.GradientTape(persistent=True) as tape:
+    z = v * v
+with tape._ensure_recording():
+    later = z * 2.0
+close(tape.gradient(later, v), 12.0)
+assert tape._tape is not None
+"""
+
+
+@pytest.mark.parametrize(
+    "program", [ARGUMENTS, NAMES, TENSORFLOW_1, GRAPHS, LAMBDAS, PRIVATE], ids=list("an1glp")
+)
 def test_programs_for_keras_2(program: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(BEGIN + program)
     source = str(Path(td.__file__).parents[1])

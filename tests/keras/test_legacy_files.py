@@ -213,3 +213,13 @@ def test_other_files_are_errors(tmp_path):
     (tmp_path / "c.h5").write_bytes(b"nothing")
     with pytest.raises(td.errors.DataLossError):
         keras.models.load_model(tmp_path / "c.h5")
+
+
+def test_layers_that_are_called_as_functions_are_found_again(tmp_path):
+    inputs = td.keras.Input((2,))
+    product = td.keras.layers.Multiply()([inputs, inputs])
+    model = td.keras.Model(inputs, td.keras.ops.multiply(product, inputs))
+    model.save(tmp_path / "model.h5")
+    found = td.keras.models.load_model(tmp_path / "model.h5")
+    assert np.array_equal(found(np.full((1, 2), 3.0, "f")), [[27.0, 27.0]])
+    assert type(found.layers[1]) is td.keras.layers.Multiply

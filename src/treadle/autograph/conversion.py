@@ -37,12 +37,14 @@ from treadle.autograph.template import Template
 
 
 def convert(
-    function: types.FunctionType, recursive: bool, optional: bool, filename: str
-) -> Template:
+    function: types.FunctionType, recursive: bool, optional: bool, filename: str,
+    stacked: bool = False,
+) -> Template:  # fmt: skip
     """The converted form of a function, its code compiled under a file name.
 
     Args:
         optional: whether variables may be None in some runs.
+        stacked: whether a function that calls itself becomes a loop with a stack.
 
     Raises:
         ConversionError: there is no source, or it has a statement that cannot be converted, or
@@ -50,7 +52,7 @@ def convert(
     """
     source = parsing.find(function)
     try:
-        return _template(function, source, recursive, optional, filename)
+        return _template(function, source, recursive, optional, filename, stacked)
     except RecursionError:
         code = function.__code__
         raise ConversionError(
@@ -61,11 +63,11 @@ def convert(
 
 def _template(
     function: types.FunctionType, source: parsing.Source, recursive: bool, optional: bool,
-    filename: str,
+    filename: str, stacked: bool,
 ) -> Template:  # fmt: skip
     checks.check(source)
     root = gast.ast_to_gast(source.node)
-    root, asked = _convert(root, function, source, recursive, optional)
+    root, asked = _convert(root, function, source, recursive, optional, stacked)
     printed = print_function(root, source.lines)
     lines = [line + "\n" for line in printed.lines]
     if f"{build.AG}." not in printed.text:
@@ -87,7 +89,7 @@ def _template(
 
 def _convert(
     root: Any, function: types.FunctionType, source: parsing.Source, recursive: bool,
-    optional: bool,
+    optional: bool, stacked: bool,
 ) -> tuple[Any, dict[str, Facts]]:  # fmt: skip
     """The pipeline for a function and those defined inside it. Gives the new tree, and the facts
     about names that were asked for."""
@@ -100,7 +102,7 @@ def _convert(
     if optional:
         from treadle.autograph.converters.optional import convert_optional
 
-        root = convert_optional(root, function, names)
+        root = convert_optional(root, function, names, stacked)
     if source.class_name is not None:
         mangle(root, source.class_name)
     resolver = resolution.Resolver(function, root)

@@ -11,6 +11,7 @@ import builtins
 import importlib.util
 import inspect
 import marshal
+import sys
 import threading
 import types
 import warnings
@@ -34,6 +35,9 @@ class _Scope(threading.local):
 
 _scope = _Scope()
 _always = False
+# Whether layers have Keras 2's configurations: all functions of Python are code there, which is run
+# but where an archive of Keras 3 is read.
+as_keras_2 = False
 
 
 def always_run(yes: bool = True) -> None:
@@ -56,6 +60,21 @@ class running:
     def __enter__(self) -> None:
         self._around = _scope.runs
         _scope.runs = self._yes or self._around
+
+    def __exit__(self, *error: object) -> None:
+        _scope.runs = self._around
+
+
+class guarded:
+    """``with guarded():`` no code is run within the block, unless what is around it, or the
+    program, says so."""
+
+    def __init__(self) -> None:
+        self._around: bool | None = None
+
+    def __enter__(self) -> None:
+        self._around = _scope.runs
+        _scope.runs = bool(self._around)
 
     def __exit__(self, *error: object) -> None:
         _scope.runs = self._around
@@ -130,7 +149,8 @@ def check_runs(config: Mapping[str, Any]) -> None:
         ValueError: it is not to be run.
     """
     is_kept = _scope.kept is not None and "kept" in config
-    if not (is_kept or _always or _scope.runs):
+    runs = as_keras_2 if _scope.runs is None else _scope.runs
+    if not (is_kept or _always or runs):
         raise ValueError(
             "Requested the deserialization of a Python lambda, as of a `Lambda` layer. This "
             "carries a potential risk of arbitrary code execution and thus it is disallowed by "
@@ -142,7 +162,8 @@ def check_runs(config: Mapping[str, Any]) -> None:
 
 def function_of(config: dict[str, Any]) -> Any:
     """The lambda of a configuration, whose defaults and closure are objects by now. Of names that
-    are global where it was written it knows ``tf``, ``td``, ``keras``, ``ops`` and ``np``.
+    are global where it was written it knows ``tf``, ``td``, ``keras``, ``ops`` and ``np``, and
+    those of its module, where the configuration names one that is imported.
 
     Raises:
         ValueError: code of another version of Python, or none.
@@ -173,4 +194,5 @@ def function_of(config: dict[str, Any]) -> Any:
         "__builtins__": builtins, "tf": td, "td": td, "keras": td.keras, "ops": td.keras.ops,
         "np": np,
     }  # fmt: skip
+    known |= vars(sys.modules.get(str(config.get("module")), types.ModuleType("")))
     return types.FunctionType(found, known, "<lambda>", tuple(defaults or ()) or None, cells)

@@ -18,6 +18,7 @@ from treadle.ops.elementwise import arithmetic, casting, unary
 from treadle.ops.nn.activations import relu
 from treadle.ops.reductions.reduction import reduce_prod
 from treadle.ops.statistics.histograms import bincount
+from treadle.ops.variable_casts import cast
 from treadle.sparse.counts import dense_counts
 from treadle.sparse.tensor import SparseTensor
 from treadle.sparse.values import with_dense
@@ -26,7 +27,7 @@ from treadle.sparse.values import with_dense
 _OF_ELEMENTS = (
     unary.abs, unary.negative, unary.sign, unary.square, unary.sqrt, unary.tanh, unary.sin,
     unary.tan, unary.erf, unary.floor, unary.ceil, unary.round, unary.expm1, unary.log1p, relu,
-    unary.identity, casting.cast,
+    unary.identity, cast,
 )  # fmt: skip
 
 

@@ -344,3 +344,58 @@ def shape_after_open_assignment_in_a_function(tf):
         return tf.size(v)
 
     return outcome(lambda: [push(tf.constant(float(i))) for i in range(3)]), v
+
+
+@program
+def casts_of_variables(tf):
+    """A variable that has the dtype is given back itself: what is assigned later is seen."""
+    v = tf.Variable([1.0, 2.0])
+    same, wider, read = tf.cast(v, tf.float32), tf.cast(v, tf.float64), tf.identity(v)
+    by_name = tf.cast(v, "float32", name="x")
+    clamped, older = tf.saturate_cast(v, tf.float32), tf.compat.v1.to_float(v)
+    v.assign([3.0, 4.0])
+    return same is v, by_name is v, older is v, same + 0.0, wider, read, clamped
+
+
+@program
+def casts_of_variables_in_a_function(tf):
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def f():
+        same, wider = tf.cast(v, tf.float32), tf.cast(v, tf.float64)
+        v.assign_add(1.0)
+        return same, wider, same * 2.0, same is v
+
+    return f(), f()
+
+
+@program
+def gradients_of_casts_of_variables(tf):
+    v = tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = tf.cast(v, tf.float32) ** 2
+        z = tf.cast(tf.cast(v, tf.float64), tf.float32) ** 2
+    with tf.GradientTape() as other:
+        found = tf.cast(v, tf.float32)
+        square = found * found
+    return tape.gradient(y, v), tape.gradient(z, v), other.gradient(square, found)
+
+
+@program
+def casts_of_kerass_variables(tf):
+    v = tf.keras.Variable([1.0, 2.0], dtype="float32")
+    same, wider = tf.cast(v, "float32"), tf.cast(v, "float64")
+    v.assign([3.0, 4.0])
+    return same + 0.0, wider
+
+
+@program
+def casts_of_other_values_of_the_dtype(tf):
+    sparse = tf.SparseTensor([[0]], [1.0], [3])
+    rows = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([0]), tf.constant([2, 1]))
+    x = tf.constant(1.0)
+    return (
+        tf.cast(x, tf.float32) is x, tf.cast(sparse, tf.float32).values,
+        tf.cast(rows, tf.float64).values, tf.cast(tf.ragged.constant([[1.0], []]), tf.float32),
+    )

@@ -4,11 +4,13 @@ the library has these itself."""
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from treadle.autodiff.tape import GradientTape
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.shaping.unknown_rank import set_shape
@@ -90,8 +92,21 @@ _OF_VARIABLES = {
 }
 
 
+def _records(self: GradientTape) -> GradientTape | None:
+    """What a tape asks for gradients: None where one that is not persistent was asked already."""
+    return None if self._used and not self._persistent else self
+
+
+def _ensure_recording(self: GradientTape) -> Any:
+    """A block in which the tape records, whether its own block has ended or not."""
+    return contextlib.nullcontext() if self.is_recording else self.resumed()
+
+
 def accept_attributes() -> None:
-    """Let tensors and variables keep what is set on them: beside them, so that their size stays."""
+    """Let tensors and variables keep what is set on them, beside them, so that their size stays;
+    give variables and tapes the names that libraries ask them for."""
+    GradientTape._tape = property(_records)  # type: ignore[attr-defined]
+    GradientTape._ensure_recording = _ensure_recording  # type: ignore[attr-defined]
     for kind in (Tensor, Variable):
         kind.__setattr__ = _set_attribute  # type: ignore[method-assign]
         kind.__getattr__ = _attribute  # type: ignore[union-attr]

@@ -12,14 +12,15 @@ from treadle.compat.replacement.keras_functions import take_keras_tensors
 from treadle.compat.replacement.names_of_keras_2 import have_names_of_keras_2
 from treadle.core.context import naming
 from treadle.core.origin import at, user_origin
+from treadle.keras import lambdas, variables
 from treadle.keras import naming as keras_naming
-from treadle.keras import variables
 from treadle.keras.layers import BatchNormalization, Layer
 from treadle.keras.layers.holdings import Holdings
 from treadle.keras.layers.symbolic import KerasTensor
 from treadle.keras.metrics import Metric
 from treadle.keras.models import Model, saving
 from treadle.keras.models.network import Network
+from treadle.ops import variable_casts
 
 
 def _track_trackable(self: td.Module, trackable: Any, name: str, overwrite: bool = False) -> Any:
@@ -161,6 +162,16 @@ def _is_graph_network(self: Model) -> bool:
     return self._network is not None
 
 
+def _names_of(which: str) -> property:
+    """The names of the layers that give a model's inputs or outputs; None where it has none."""
+
+    def names(self: Model) -> list[str] | None:
+        ends = None if self._network is None else getattr(self._network, which)
+        return None if ends is None else [str(tensor.node.layer.name) for tensor in ends]
+
+    return property(names)
+
+
 def _set_save_spec(
     self: Model, inputs: Any, args_specs: Any = None, kwargs_specs: Any = None
 ) -> None:
@@ -210,6 +221,11 @@ def _with_name_of_keras_2(variable: Any, path: str) -> Any:
         variable.path = path
         variable.name = f"{naming.scope}{path.rpartition('/')[2]}:0"
     return variable
+
+
+def _inputs(self: Layer, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a layer computes that says nothing of it: nothing."""
+    return inputs
 
 
 def _init(
@@ -268,11 +284,14 @@ def be_keras_2() -> None:
     """Let layers take Keras 2's arguments and name their weights as that does, which libraries look
     them up by; let ``weight.value`` be a method, and files of weights be of Keras 2's kind."""
     Layer.__init__ = _init  # type: ignore[method-assign]
+    Layer.call = _inputs  # type: ignore[method-assign]
     Layer._has_rule = _has_rule  # type: ignore[method-assign]
     Layer.__call__ = Layer._base_call = _call_in_scope  # type: ignore[method-assign]
     Layer.add_metric = _add_metric  # type: ignore[attr-defined]
     Layer.add_loss = _add_loss  # type: ignore[assignment]
     Model.call = _call_of_model  # type: ignore[method-assign]
+    Model.input_names = _names_of("sources")  # type: ignore[attr-defined]
+    Model.output_names = _names_of("targets")  # type: ignore[assignment]
     Layer.losses = property(_all_losses)  # type: ignore[assignment]
     Metric.__call__ = _call_of_metric  # type: ignore[method-assign]
     Layer._metrics = property(_own_metrics)  # type: ignore[attr-defined]
@@ -283,6 +302,7 @@ def be_keras_2() -> None:
     saving.files_of_keras_2 = True
     keras_naming.functional = "Model"
     Holdings.as_keras_2 = True
+    variable_casts.of_keras = lambdas.as_keras_2 = True
     take_keras_tensors()
     take_arguments_of_keras_2()
     BatchNormalization.keeps_unbiased = True

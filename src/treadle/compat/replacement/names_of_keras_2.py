@@ -16,6 +16,7 @@ from treadle.compat.replacement.locally_connected import (
     local_conv,
 )
 from treadle.compat.replacement.premade_models import LinearModel, WideDeepModel
+from treadle.compat.replacement.sessions_of_keras import have_sessions
 from treadle.keras import learning_phase
 from treadle.keras.layers.arguments import training_of_the_call
 
@@ -161,3 +162,4 @@ def have_names_of_keras_2() -> None:
     ):  # fmt: skip
         vars(of.backend)[function.__name__] = function
     vars(of.backend)["local_conv2d"] = local_conv
+    have_sessions()

@@ -14,6 +14,7 @@ import numpy as np
 import treadle as td
 from treadle.autodiff.jacobian import batch_jacobian, jacobian
 from treadle.compat.v1.graph import get_default_graph
+from treadle.compat.v1.keras_tensors import in_graph
 from treadle.compat.v1.mirrored import IN_GRAPHS, checking, graph_function
 from treadle.compat.v1.recording import in_graphs, recorded, writes_into
 from treadle.compat.v1.shapes import plain
@@ -733,6 +734,8 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
     Raises:
         RuntimeError: calls are made at once.
     """
+    if not executing_eagerly():
+        ys, xs = in_graph(get_default_graph(), (ys, xs))
     if writes_into(ys, xs) is None:
         return td.gradients(ys, xs, grad_ys, stop_gradients=stop_gradients,
                             unconnected_gradients=unconnected_gradients)  # fmt: skip

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import treadle as td
+from treadle.compat.v1.keras_tensors import is_of_keras, tensor_in
 from treadle.compat.v1.registered_gradients import override_gradient
 from treadle.compat.v1.shapes import plain
 from treadle.compat.v1.values import (
@@ -75,6 +76,9 @@ class Graph:
         self._gradients: dict[str, str] = {}
         self._creators: tuple[Any, ...] = ()
         self.shared: dict[int, Any] = {}  # what stands for variables of treadle, by their ids
+        self.of_keras: dict[int, Any] = {}  # what stands for tensors of models, by their ids
+        self.kept_of_keras: list[Any] = []  # the calls of layers that made those
+        self.session_of_keras: Any = None  # what `keras.backend` runs the graph by
         self.finalized = False
         self.seed: int | None = None
         self.device_name = ""
@@ -213,6 +217,8 @@ class Graph:
                 return v.copy()
             if isinstance(v, td.Variable):
                 return Graph.sharing(self, v)
+            if is_of_keras(v):
+                return tensor_in(self, v)
             if isinstance(v, Dimension | td.TensorShape):
                 return plain(v) if isinstance(v, Dimension) else td.TensorShape(plain(v))
             if inspect.isroutine(v) or isinstance(v, functools.partial):
@@ -413,7 +419,7 @@ class Graph:
         """
         if isinstance(obj, str):
             return self._named(obj, allow_tensor, allow_operation)
-        tensor = element(obj)
+        tensor = tensor_in(self, obj) if is_of_keras(obj) else element(obj)
         found: Any = tensor if tensor is not None else obj
         kinds = "Tensor" * allow_tensor + " or " * (allow_tensor and allow_operation)
         kinds += "Operation" * allow_operation

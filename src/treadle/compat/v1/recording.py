@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import treadle as td
 from treadle.compat.v1.graph import Graph, get_default_graph
+from treadle.compat.v1.keras_tensors import has_of_keras, is_called_by_keras
 from treadle.compat.v1.values import (
     Literal,
     Mode,
@@ -47,7 +49,11 @@ def writes_into(*values: Any) -> Graph | None:
         return None
     if given is not None:
         return given.graph
+    if has_of_keras(leaves):  # a step of a model
+        return None
     if not thread.graphs and (Mode.eager or any(isinstance(v, td.Tensor) for v in leaves)):
+        return None
+    if not thread.graphs and is_called_by_keras(sys._getframe(1)):
         return None
     return get_default_graph()
 

@@ -3,7 +3,8 @@
 Such a program reaches TensorFlow 1's names as ``tf.compat.v1``, and means graphs inside of
 ``with tf.Graph().as_default()`` and after ``tf.compat.v1.disable_eager_execution()``. There, as in
 TensorFlow, ``tf.constant`` and ``tf.Variable`` belong to the graph, too: what the user calls is
-written down. What treadle itself calls gives values as everywhere.
+written down. What treadle itself calls gives values as everywhere, and so does what Keras
+calls (`keras_tensors`).
 
 A program that imports `treadle.compat.v1` has the names of both modules side by side: those of
 treadle give values there, unless an argument belongs to a graph.
@@ -16,7 +17,9 @@ import inspect
 import sys
 from typing import Any
 
+import treadle as td
 from treadle.compat.v1.graph import Graph, get_default_graph
+from treadle.compat.v1.keras_tensors import has_of_keras, in_graph, is_called_by_keras
 from treadle.compat.v1.mirrored import is_at_once, written_down
 from treadle.compat.v1.values import Mode, thread
 from treadle.compat.v1.variables import Variable
@@ -55,9 +58,17 @@ def _target(call: Any) -> Target | None:
     """What calls of a public function are handed to; None for one that is no operation."""
     if not inspect.unwrap(call).__module__.startswith(_OPERATIONS) or is_at_once(call):
         return None
+    # Models compute with their tensors; the gradients of these are the graph's.
+    is_gradients = inspect.unwrap(call) is inspect.unwrap(td.gradients)
 
     def target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return functools.partial(written_down, call, args, kwargs) if _is_meant() else None
+        if not _is_meant():
+            return None
+        if is_gradients:
+            args, kwargs = in_graph(get_default_graph(), (args, kwargs))
+        elif has_of_keras((args, kwargs)):
+            return None
+        return functools.partial(written_down, call, args, kwargs)
 
     return target
 
@@ -88,7 +99,9 @@ def _is_meant() -> bool:
     frame: Any = sys._getframe(1)
     while frame.f_globals.get("__name__") in _BETWEEN:
         frame = frame.f_back
-    return not str(frame.f_globals.get("__name__")).startswith("treadle.")
+    if str(frame.f_globals.get("__name__")).startswith("treadle."):
+        return False
+    return not is_called_by_keras(frame)
 
 
 def _is_in_block() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any, ClassVar
 
 import treadle as td
@@ -24,6 +25,7 @@ class Lambda(Layer):
 
     has_shape_rule: ClassVar[bool] = False
     _settings: ClassVar[tuple[str, ...]] = ("arguments",)
+    _takes_any_config = True  # `from_config` reads that of Keras 2, too
 
     def __init__(
         self, function: Callable[..., Any], output_shape: Any = None, mask: Any = None,
@@ -53,11 +55,14 @@ class Lambda(Layer):
         return _with_examples(given, first)
 
     def get_config(self) -> dict[str, Any]:
-        given = {"function": self.function}
+        given: dict[str, Any] = {"function": self.function}
         if self._shape_of_results is not None:
             given["output_shape"] = self._shape_of_results
         if self.mask is not None:
             given["mask"] = self.mask
+        if lambdas.as_keras_2:
+            given.setdefault("output_shape", None)
+            return super().get_config() | _as_keras_2(given)
         return super().get_config() | {name: _described(value) for name, value in given.items()}
 
     @classmethod
@@ -75,6 +80,8 @@ class Lambda(Layer):
             ValueError: a lambda, whose code is not to be run.
         """
         with serialization.custom_object_scope(custom_objects), lambdas.running(safe_mode is False):
+            if "function_type" in config:
+                config = _from_keras_2(config)
             given = {k: serialization.deserialize_keras_object(v) for k, v in config.items()}
             shape = given.get("output_shape")
             if isinstance(shape, list) and all(d is None or isinstance(d, int) for d in shape):
@@ -96,6 +103,44 @@ def _described(value: Any) -> Any:
     if not lambdas.is_lambda(value):
         return serialization.serialize_keras_object(value)
     return lambdas.described(value, serialization.serialize_keras_object, of_layer=True)
+
+
+def _as_keras_2(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The functions of a Lambda layer as Keras 2 has them: functions of Python as their code, other
+    callables by their names. A type and a module go with each."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        module = getattr(value, "__module__", None) if callable(value) else None
+        if isinstance(value, FunctionType):
+            described: Any = lambdas.described(value, serialization.serialize_keras_object, True)
+            inner = described["config"]
+            kind = "lambda"
+            described = inner if "kept" in inner else [
+                inner[part] for part in ("code", "defaults", "closure")
+            ]
+        elif callable(value):
+            kind, described = "function", value.__name__
+        else:
+            kind, described = "raw", value
+        prefix = "" if name == "function" else f"{name}_"
+        found |= {name: described, f"{name}_type": kind, f"{prefix}module": module}
+    return found
+
+
+def _from_keras_2(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config of a Lambda layer of Keras 2, in which each function has a type and a module, as
+    Keras 3 has it."""
+    found = dict(config)
+    for name in ("function", "output_shape", "mask"):
+        kind = found.pop(f"{name}_type", None)
+        module = found.pop("module" if name == "function" else f"{name}_module", None)
+        value: Any = found.get(name)
+        if kind == "lambda":
+            inner = value if isinstance(value, Mapping) else {"value": list(value)}
+            found[name] = {"class_name": "__lambda__", "config": {**inner, "module": module}}
+        elif kind is not None and value is None:
+            del found[name]
+    return found
 
 
 def _with_examples(shape: Any, count: Any) -> Any:

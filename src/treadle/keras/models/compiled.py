@@ -182,25 +182,60 @@ class _Waiting(metrics.Metric):
 
 
 class CompiledLoss:
-    """``model.compiled_loss(y, y_pred)`` of Keras 2: the loss, which `metrics` follow."""
+    """The losses of outputs, whose total `metrics` follow: Keras 2's ``LossesContainer``, of which
+    ``model.compiled_loss`` is one.
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    Args:
+        losses, loss_weights: as `Model.compile` takes them.
+        output_names: the names of the outputs, where losses or weights are dicts.
+        total_loss_mean: what follows the total, a `keras.metrics.Mean`.
+    """
+
+    def __init__(
+        self, losses: Any, loss_weights: Any = None, output_names: Sequence[str] | None = None,
+        total_loss_mean: Any = None,
+    ) -> None:  # fmt: skip
+        self._setup = Compiled(losses, None, None, loss_weights, False)
+        self._names, self._model = output_names, None
+        if total_loss_mean is not None:
+            self._setup.tracker = total_loss_mean
+
+    @classmethod
+    def of(cls, setup: Compiled, model: Any) -> CompiledLoss:
+        """That of a model, whose `metrics` have the tracker, too."""
+        made = cls.__new__(cls)
+        made._setup, made._names, made._model = setup, None, model
+        return made
+
+    @property
+    def _user_losses(self) -> Any:
+        return self._setup.given_loss
+
+    @property
+    def _user_loss_weights(self) -> Any:
+        return self._setup.factors
 
     def __call__(
         self, y_true: Any, y_pred: Any, sample_weight: Any = None,
         regularization_losses: Sequence[Any] | None = None,
     ) -> td.Tensor:  # fmt: skip
-        setup, names = self.model._setup(), output_names(self.model, y_pred)
+        setup, names = self._setup, self._names or output_names(self._model, y_pred)
         total = setup.total(y_true, y_pred, sample_weight, regularization_losses or (), names)
         first = td.nest.flatten(y_pred)[0]
         setup.tracker.update_state(replicas.unscaled(total), sample_weight=_count(first))
-        return total  # type: ignore[no-any-return]
+        return total
 
     @property
     def metrics(self) -> list[metrics.Metric]:
         """What follows the loss."""
-        return [self.model._setup().tracker]
+        return [self._setup.tracker]
+
+    def get_config(self) -> dict[str, Any]:
+        """The losses as plain data, one for each output."""
+        given = self._setup.given_loss
+        each = tree.flatten(given) if tree.is_nested(given) else [given]
+        listed = [losses.serialize(losses.as_loss(loss)) for loss in each]
+        return {"losses": listed, "total_loss_mean": metrics.serialize(self._setup.tracker)}
 
 
 class CompiledMetrics:

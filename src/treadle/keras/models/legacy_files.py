@@ -43,14 +43,16 @@ def is_legacy(file: Any) -> bool:
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
     """The config of a layer as these files have it: without modules, which Keras 3 added. Calls of
-    functions keep theirs: that alone tells `keras.ops.add` from the layer Add."""
+    functions keep theirs, and layers that are called as one: that alone tells `keras.ops.add` from
+    the layer Add."""
     if str(config.get("module")).startswith(("keras.src.ops", "keras.src.activations")):
         return dict(config)
     found = {
         "class_name": config.get("registered_name") or config["class_name"],
         "config": _with_layers(config["config"], _plain),
     }
-    return found | {key: config[key] for key in ("name", "inbound_nodes") if key in config}
+    kept = ("name", "inbound_nodes", *(("module",) if found["class_name"] in KINDS else ()))
+    return found | {key: config[key] for key in kept if key in config}
 
 
 def _complete(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,8 +74,8 @@ def _complete(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_layers(config: Any, change: Any) -> Any:
-    if not isinstance(config, Mapping) or "layers" not in config:
-        return config
+    if not isinstance(config, Mapping) or not isinstance(config.get("layers"), list | tuple):
+        return config  # a layer of a program may have a number that it calls so
     return {**config, "layers": [change(layer) for layer in config["layers"]]}
 
 

@@ -40,7 +40,8 @@ _CONFIG = "keras.config"
 _WEIGHTS = "model.weights.h5"
 _LEGACY = (".h5", ".hdf5")
 _MOST_TEXT = 1 << 28  # bytes of a config
-# Whether files of weights that end with .h5 only are Keras 2's, which Keras 3 refuses to write.
+# Whether files are Keras 2's, which Keras 3 refuses to write: of weights, where they end with .h5
+# only; of models, where `save_format` says so, and saved models where a name has no ending.
 files_of_keras_2 = False
 
 
@@ -124,13 +125,19 @@ def save_model(
         TypeError: a layer has an argument that is no plain data.
         ResourceExhaustedError, PermissionDeniedError: as for `td.train.Checkpoint.save`.
     """
+    if files_of_keras_2 and not hasattr(filepath, "write"):
+        if _is_saved_model(filepath, save_format):
+            _save_folder(model, Path(filepath), overwrite, **kwargs)
+            return
+        kwargs.pop("save_traces", None)
     if kwargs:
         raise ValueError(f"The following argument(s) are not supported: {list(kwargs)}")
     if hasattr(filepath, "write"):
         filepath.write(_zipped(_archived(model)))
         return
     path = Path(filepath)
-    if path.suffix not in (".keras", SUFFIX, *_LEGACY) and zipped is not False:
+    is_older = files_of_keras_2 and save_format == "h5"
+    if path.suffix not in (".keras", SUFFIX, *_LEGACY) and zipped is not False and not is_older:
         raise ValueError(
             f"Invalid filepath extension for saving: {path} should end with .keras or .h5 for a "
             f"file of Keras, or with {SUFFIX} for a file of treadle's own; td.train.Checkpoint and "
@@ -142,17 +149,40 @@ def save_model(
         )
     if not overwrite and path.exists():
         raise FileExistsError(f"save: {path} is there already, and overwrite is False")
-    if path.suffix in (SUFFIX, *_LEGACY):
+    if path.suffix in (SUFFIX, *_LEGACY) or is_older:
         _save_older(model, path, include_optimizer)
         return
     parts = _archived(model)
     if zipped is not False:
         atomic.write(path, [_zipped(parts)], "model")
         return
+    _write_parts(parts, path)
+
+
+def _write_parts(parts: Mapping[str, bytes], path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     for name, content in parts.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         atomic.write(path / name, [content], "model")
+
+
+def _is_saved_model(filepath: Any, save_format: Any) -> bool:
+    """Whether Keras 2 writes a saved model to a path."""
+    if save_format is not None:
+        return save_format in ("tf", "tensorflow")
+    return Path(filepath).suffix not in (".keras", SUFFIX, *_LEGACY)
+
+
+def _save_folder(
+    model: Model, path: Path, overwrite: bool, signatures: Any = None, options: Any = None,
+    save_traces: bool = True,
+) -> None:  # fmt: skip
+    """Write a saved model, and beside it what `load_model` makes the model of."""
+    if not overwrite and path.exists():
+        raise FileExistsError(f"save: {path} is there already, and overwrite is False")
+    if save_traces and model.built:
+        td.saved_model.save(model, str(path), signatures, options)
+    _write_parts(_archived(model), path)
 
 
 def _save_older(model: Model, path: Path, include_optimizer: bool) -> None:
@@ -161,7 +191,7 @@ def _save_older(model: Model, path: Path, include_optimizer: bool) -> None:
         raise ValueError(
             f'Model "{model.name}" has no weights yet: call it on data, or model.build(shape)'
         )
-    if path.suffix in _LEGACY:
+    if path.suffix != SUFFIX:
         content = io.BytesIO()
         with weight_files.created(content) as file:
             legacy_files.write(model, file, include_optimizer)
@@ -237,14 +267,15 @@ def load_model(
     if (path / "config.json").is_file():
         names = ["config.json", _WEIGHTS, *assets.names_in(path)]
         parts = {name: _content(path / name) for name in names}
-        return _load_archive(parts, path, custom_objects, compile)
+        with lambdas.running(files_of_keras_2):
+            return _load_archive(parts, path, custom_objects, compile)
     if path.is_dir():
         raise ValueError(
             f"File format not supported: filepath={path}. A saved model is loaded by "
             "td.saved_model.load, or as a layer by "
             f"keras.layers.TFSMLayer({str(path)!r}, call_endpoint='serving_default')"
         )
-    if path.suffix in _LEGACY:
+    if path.suffix in _LEGACY or (path.suffix != ".keras" and _is_hdf5(path)):
         return _load_legacy(path, custom_objects, compile)
     if path.suffix != ".keras":
         raise ValueError(
@@ -252,6 +283,12 @@ def load_model(
             f"({SUFFIX}): write it anew with Keras 3, model.save('name.keras')"
         )
     return _load_archive(_unzipped(_content(path), path), path, custom_objects, compile)
+
+
+def _is_hdf5(path: Path) -> bool:
+    """Whether a file whose name does not say so is one of HDF5."""
+    with open(path, "rb") as file:
+        return file.read(8) == b"\x89HDF\r\n\x1a\n"
 
 
 def _content(path: Path) -> bytes:
@@ -281,7 +318,8 @@ def _load_archive(
         config = json.loads(parts["config.json"])
     except ValueError as error:
         raise td.errors.DataLossError(None, None, f"{path} is damaged: {error}") from None
-    model = from_config(config, custom_objects, compile)
+    with lambdas.guarded():
+        model = from_config(config, custom_objects, compile)
     with opened(io.BytesIO(parts[_WEIGHTS]), path) as file:
         weight_files.read(model, file, str(path))
     assets.give(model, parts)

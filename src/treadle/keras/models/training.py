@@ -127,7 +127,8 @@ class Trainer:
         if auto_scale_loss and self.compute_dtype == "float16" and not scales:
             self.optimizer = optimizers.LossScaleOptimizer(self.optimizer)
         self.loss = loss
-        self.compiled_loss, self.compiled_metrics = CompiledLoss(self), CompiledMetrics(self)
+        self.compiled_loss = CompiledLoss.of(setup, self)
+        self.compiled_metrics = CompiledMetrics(self)
 
     def get_compile_config(self) -> dict[str, Any] | None:
         """What `compile` was given, as plain data; None before."""
@@ -146,7 +147,7 @@ class Trainer:
         """
         if not config.get("optimizer"):
             return
-        if type(self).compile is not Trainer.compile:
+        if inspect.unwrap(type(self).compile) is not inspect.unwrap(Trainer.compile):
             warnings.warn(
                 "`compile()` was not called as part of model loading because the model's "
                 "`compile()` method is custom. All subclassed Models that have `compile()` "

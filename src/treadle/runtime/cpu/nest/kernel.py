@@ -88,7 +88,13 @@ def emit_kernel(kernel: Kernel, target: Target) -> EmittedKernel:
     Raises:
         UnsupportedKernel: there is no code for it.
     """
-    return _Writer(without_picks(kernel), target).emit()
+    return _Writer(without_picks(kernel), Module(target)).emit()
+
+
+def add_kernel(kernel: Kernel, module: Module, symbol: str) -> None:
+    """Define the function of a kernel, which is a single one, for the callers in a module."""
+    if symbol not in module.functions:
+        _Writer(without_picks(kernel), module, symbol, "internal").emit()
 
 
 class _Parts:
@@ -128,12 +134,16 @@ class _Parts:
 class _Writer:
     """Writes the functions of one kernel."""
 
-    def __init__(self, kernel: Kernel, target: Target) -> None:
-        self.kernel, self.module = kernel, Module(target)
-        self.shape = choose_shape(kernel, target)
+    def __init__(
+        self, kernel: Kernel, module: Module, symbol: str = SYMBOL, linkage: str = ""
+    ) -> None:
+        self.kernel, self.symbol, self.module, self.linkage = kernel, symbol, module, linkage
+        self.shape = choose_shape(kernel, module.target)
         if kernel.blocked:
             self.shape = _block_shape(kernel, self.shape)
         self.code = KernelFunction(kernel, self.shape, self.module)
+        if linkage:
+            self.code.fn.repeat = self.module.keeps_loops()
         self.rows = RowBuffers(self.code)
 
     def emit(self) -> EmittedKernel:
@@ -150,7 +160,8 @@ class _Writer:
                 self._past_caches()
             _Parts(self.code, self.rows).emit()
         self.code.fn.emit("ret void")
-        self.code.fn.define(SYMBOL, _BLOCK if self.kernel.blocked else _UNITS)
+        form = _BLOCK if self.kernel.blocked else _UNITS
+        self.code.fn.define(self.symbol, form, self.linkage)
         if words:
             finish, shared = self._finish(words), self._units() * (8 * words)
         return EmittedKernel(
