@@ -142,8 +142,7 @@ def emitted_program(
 
 
 class _Kernels:
-    """The kernels of a program; those that were not loaded before are when their addresses are asked
-    for."""
+    """The kernels of a program, loaded when their addresses are asked for at the latest."""
 
     def __init__(self) -> None:
         self.codes: dict[str, Code] = {}
