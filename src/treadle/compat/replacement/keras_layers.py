@@ -14,11 +14,12 @@ from treadle.core.context import naming
 from treadle.core.origin import at, user_origin
 from treadle.keras import lambdas, variables
 from treadle.keras import naming as keras_naming
-from treadle.keras.layers import BatchNormalization, Layer
+from treadle.keras.layers import BatchNormalization, Layer, arguments
 from treadle.keras.layers.holdings import Holdings
 from treadle.keras.layers.symbolic import KerasTensor
+from treadle.keras.losses import Loss
 from treadle.keras.metrics import Metric
-from treadle.keras.models import Model, saving
+from treadle.keras.models import Model, compiled, saving
 from treadle.keras.models.network import Network
 from treadle.ops import variable_casts
 
@@ -133,6 +134,36 @@ def _call_of_metric(self: Metric, *args: Any, **kwargs: Any) -> Any:
 
 
 _call_metric = Metric.__call__
+
+
+def _is_users(loss: Loss) -> bool:
+    """Whether a loss computes what a class or function of the program says."""
+    of = getattr(loss, "fn", type(loss))
+    return not str(getattr(of, "__module__", "")).startswith("treadle.")
+
+
+def _as_given(self: Loss, value: Any) -> Any:
+    """What a program's own loss computes with: labels keep their dtype."""
+    return value if _is_users(self) else _converted(self, value)
+
+
+def _values_of_loss(self: Loss, values: td.Tensor) -> td.Tensor:
+    """What a program's own loss gives keeps its dtype, too."""
+    return values if _is_users(self) and values.dtype.is_floating else _values(self, values)
+
+
+def _fitted(y: Any, pred: Any) -> Any:
+    """Labels beside predictions of a model that is trained: with an axis for each of theirs, and in
+    their dtype, where both are floats or both ints."""
+    if not isinstance(y, td.Tensor) or not isinstance(pred, td.Tensor):
+        return y
+    if y.shape.rank == 1 and pred.shape.rank == 2:
+        y = td.expand_dims(y, -1)
+    same = any(getattr(y.dtype, k) and getattr(pred.dtype, k) for k in ("is_floating", "is_integer"))
+    return td.cast(y, pred.dtype) if same else y
+
+
+_converted, _values = Loss._converted, Loss._values
 
 
 def _compute_dtype(self: Layer) -> str:
@@ -302,7 +333,10 @@ def be_keras_2() -> None:
     saving.files_of_keras_2 = True
     keras_naming.functional = "Model"
     Holdings.as_keras_2 = True
-    variable_casts.of_keras = lambdas.as_keras_2 = True
+    variable_casts.of_keras = lambdas.as_keras_2 = arguments.as_keras_2 = True
+    Loss._converted = _as_given  # type: ignore[method-assign]
+    Loss._values = _values_of_loss  # type: ignore[method-assign]
+    compiled.fitted = _fitted
     take_keras_tensors()
     take_arguments_of_keras_2()
     BatchNormalization.keeps_unbiased = True
