@@ -329,6 +329,10 @@ PRIVATE = """
 model = k.Sequential([k.layers.Dense(1, kernel_initializer="ones", input_shape=(2,))])
 model.compile("sgd", "mse", loss_weights=[2.0])
 x, y = np.ones((4, 2), "f"), np.zeros((4, 1), "f")
+def v_ref(value):
+    return value.experimental_ref() == value.ref()
+
+
 seen = []
 
 
@@ -368,6 +372,14 @@ class Wide(k.losses.Loss):
 assert Wide()(tf.constant([1.0], tf.float64), tf.constant([0.5], tf.float64)).dtype == tf.float64
 close(Scaled()(tf.ones([2])), [2.0, 2.0])
 close(Scaled()(tf.ones([2]), training=True), [3.0, 3.0])
+
+rnn = k.layers.SimpleRNN(1, stateful=True, kernel_initializer="ones", batch_input_shape=(1, 1, 1))
+steps = k.Sequential([rnn])
+steps.predict(np.ones((1, 1, 1)), verbose=0)
+assert float(rnn.states[0][0, 0]) > 0.5
+steps.reset_states()
+close(rnn.states[0], 0.0)
+assert v_ref(tf.Variable(1.0)) and v_ref(tf.constant(1.0))
 
 assert model.output_names == [model.layers[0].name] and len(model.input_names) == 1
 compiled = model.compiled_loss

@@ -193,6 +193,13 @@ def _is_graph_network(self: Model) -> bool:
     return self._network is not None
 
 
+def _reset_states(self: Model) -> None:
+    """Let the layers begin anew that keep states from batch to batch."""
+    for layer in self.layers:
+        if isinstance(layer, Model) or getattr(layer, "stateful", False):
+            layer.reset_states()
+
+
 def _names_of(which: str) -> property:
     """The names of the layers that give a model's inputs or outputs; None where it has none."""
 
@@ -321,6 +328,7 @@ def be_keras_2() -> None:
     Layer.add_metric = _add_metric  # type: ignore[attr-defined]
     Layer.add_loss = _add_loss  # type: ignore[assignment]
     Model.call = _call_of_model  # type: ignore[method-assign]
+    Model.reset_states = _reset_states  # type: ignore[attr-defined]
     Model.input_names = _names_of("sources")  # type: ignore[attr-defined]
     Model.output_names = _names_of("targets")  # type: ignore[assignment]
     Layer.losses = property(_all_losses)  # type: ignore[assignment]
