@@ -319,6 +319,8 @@ again = k.models.load_model("folder")
 close(again.predict(x, verbose=0), expected)
 assert again.optimizer is not None
 close(tf.saved_model.load("folder")(tf.constant(x)), expected)
+tf.saved_model.save(simple, "another")
+close(k.models.load_model("another").predict(x, verbose=0), expected)
 simple.save("named", save_format="h5")
 close(k.models.load_model("named").predict(x, verbose=0), expected)
 simple.save("other.h5", save_format="tf")

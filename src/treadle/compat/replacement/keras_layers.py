@@ -3,6 +3,7 @@ not, where libraries ask for it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import treadle as td
@@ -252,6 +253,17 @@ def _call_as_it_is(self: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 _call = Layer.__call__
 
 
+def _save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None) -> None:
+    """`td.saved_model.save`, beside which `keras.models.load_model` finds what it makes a model of,
+    where it is one."""
+    _save_without_models(obj, export_dir, signatures, options)
+    if isinstance(obj, Model):
+        saving.write_parts(saving.archived(obj), Path(export_dir))
+
+
+_save_without_models = td.saved_model.save
+
+
 def _with_name_of_keras_2(variable: Any, path: str) -> Any:
     """Give a variable the path of Keras 3 and the name of Keras 2, ``model/dense/kernel:0``: the
     name scopes around and its own."""
@@ -339,6 +351,7 @@ def be_keras_2() -> None:
     variables.with_path = _with_name_of_keras_2
     td.Variable.value = td.Variable.read_value
     saving.files_of_keras_2 = True
+    td.saved_model.save = _save
     keras_naming.functional = "Model"
     Holdings.as_keras_2 = True
     variable_casts.of_keras = lambdas.as_keras_2 = arguments.as_keras_2 = True
