@@ -1,13 +1,17 @@
 """Settings that must be there before NumPy is imported, signals, and Hypothesis's profile."""
 
+import compileall
 import gc
 import os
 import signal
+import sys
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 # Several workers share the cores: BLAS threads of each would only get in each other's way.
@@ -59,6 +63,10 @@ def pytest_configure(config: pytest.Config) -> None:
         # another's rest when it is done. The tests of a file are mostly done by one worker then,
         # which makes what they share (compiled kernels, models, results) once.
         config.option.dist = "worksteal"
+    if sys.dont_write_bytecode and "PYTEST_XDIST_WORKER" not in os.environ:
+        # Tests start some hundred processes that import treadle, which takes four times as long
+        # where Python compiles it, and is told to keep nothing (PYTHONDONTWRITEBYTECODE).
+        compileall.compile_dir(Path(__file__).parents[1] / "src", quiet=2)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -106,6 +114,22 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """A worker of pytest-xdist tells once of a test that passes, instead of five times.
+
+    It would tell that the test begins, that its fixtures are there, that it passed, that its
+    fixtures are gone, and that it is over: for most tests that is more work than the test.
+    """
+    option = item.config.option
+    is_told_all = option.verbose > 0 or option.durations is not None or option.xmlpath is not None
+    if "PYTEST_XDIST_WORKER" not in os.environ or is_told_all:
+        return None  # as pytest does it
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @pytest.fixture(autouse=True, scope="module")

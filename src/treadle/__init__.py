@@ -22,20 +22,7 @@ import numpy  # noqa: F401
 import treadle.autodiff.control_flow  # (gives cond and while their gradients)
 import treadle.numpy_staging.protocols  # (gives Tensor and Variable NumPy's protocols)
 import treadle.ops.operators  # noqa: F401  (completes Tensor and Variable)
-from treadle import (
-    bitwise,
-    config,
-    debugging,
-    dtypes,
-    experimental,
-    linalg,
-    math,
-    nest,
-    nn,
-    random,
-    types,
-    version,
-)
+from treadle import version
 from treadle.autodiff.tape import (
     GradientTape,
     UnconnectedGradients,
@@ -292,20 +279,30 @@ if TYPE_CHECKING:
         audio,
         autodiff,
         autograph,
+        bitwise,
         compat,
+        config,
         data,
+        debugging,
         distribute,
+        dtypes,
+        experimental,
         image,
         inspect,
         io,
         keras,
+        linalg,
         lookup,
+        math,
+        nest,
+        nn,
         onnx,
         passes,
         profiler,
         quantization,
         queue,
         ragged,
+        random,
         raw_ops,
         saved_model,
         sets,
@@ -317,6 +314,7 @@ if TYPE_CHECKING:
         sysconfig,
         test,
         train,
+        types,
     )
     from treadle.autodiff.custom import (
         custom_gradient,
@@ -430,9 +428,10 @@ def get_logger() -> logging.Logger:
 explain_errors(__name__)
 __getattr__ = provided(__name__, {
     "treadle": """
-        audio autodiff autograph compat data distribute image inspect io keras lookup onnx passes
-        profiler quantization queue ragged raw_ops saved_model sets shared_object signal sparse
-        strings summary sysconfig test train
+        audio autodiff autograph bitwise compat config data debugging distribute dtypes experimental
+        image inspect io keras linalg lookup math nest nn onnx passes profiler quantization queue
+        ragged random raw_ops saved_model sets shared_object signal sparse strings summary sysconfig
+        test train types
         """,
     "treadle.compat.v1.graph": "Graph",
     "treadle.autodiff.custom": "custom_gradient grad_pass_through recompute_grad",

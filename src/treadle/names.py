@@ -32,6 +32,16 @@ _PLACES = (
     "treadle.summary.experimental", "treadle.profiler.experimental", "treadle.saved_model",
 )  # fmt: skip
 
+# Of these the modules that are small: they are imported for the text of an error.
+_SMALL = frozenset(
+    f"treadle.{name}"
+    for name in (
+        "math", "linalg", "nn", "random", "nn.experimental", "random.experimental", "bitwise",
+        "debugging", "nest", "types.experimental", "config", "config.experimental", "experimental",
+        "experimental.dlpack",
+    )
+)  # fmt: skip
+
 _NO_RAGGED = "Use td.RaggedTensor, with its row_splits, row_lengths() and bounding_shape()"
 _NO_QUANTIZED = (
     "Quantized numbers are not provided: use bfloat16 or float16, or td.quantization for floats "
@@ -267,9 +277,11 @@ def _shown(module: str) -> str:
 
 
 def _loaded() -> Iterator[tuple[str, ModuleType]]:
-    """The places that are imported; what is not imported yet stays so."""
+    """The places that are imported; large ones that are not imported yet stay so."""
     for place in _PLACES:
         module = sys.modules.get(place)
+        if module is None and place in _SMALL:
+            module = importlib.import_module(place)
         if module is not None:
             yield place, module
 

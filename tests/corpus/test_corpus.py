@@ -103,8 +103,3 @@ def test_gradients_of_others(case):
     found = tape.gradient(y, xs, unconnected_gradients="zero")
     flat = np.concatenate([np.ravel(np.asarray(td.convert_to_tensor(g))) for g in found])
     np.testing.assert_allclose(flat, expected, rtol=1e-4, atol=1e-6)
-
-
-@over(list({c.fn: c for c in CASES}.values()))
-def test_code_compiles(case):
-    compile(td.autograph.to_code(case.fn), case.fn.__name__, "exec")

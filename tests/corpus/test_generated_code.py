@@ -12,15 +12,7 @@ import textwrap
 import pytest
 
 import treadle as td
-from tests.corpus import (  # noqa: F401  (they fill the registry)
-    control_flow,
-    expressions,
-    functions,
-    gradients,
-    iteration,
-    statements,
-)
-from tests.corpus.registry import CASES
+from tests.corpus.test_corpus import CASES
 from treadle.autograph import operators
 
 FUNCTIONS = list({c.fn: c for c in CASES}.values())

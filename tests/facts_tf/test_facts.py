@@ -30,9 +30,9 @@ def no_interpreter(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReque
         monkeypatch.setenv("TREADLE_STRICT", "1")
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_every_program_is_recorded(group):
-    assert list(programs(group)) == list(recorded(group))
+def test_every_program_is_recorded():
+    differing = [group for group in GROUPS if list(programs(group)) != list(recorded(group))]
+    assert not differing
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")

@@ -261,3 +261,41 @@ def test_lists_that_may_be_the_callers_are_read_and_copied(program: Any, sign: f
     wanted = program(*given[0], np.array([sign]))
     assert td.jit(program)(*given[1], np.array([sign])) == wanted
     assert given[0] == given[1]
+
+
+def test_sets_whose_elements_are_known_are_the_callers() -> None:
+    def visit(graph: Any, node: Any, seen: Any) -> Any:
+        seen.add(node)
+        for other in graph[node]:
+            if other not in seen:
+                visit(graph, other, seen)
+        return len(seen)
+
+    jitted, graph = td.jit(visit), {0: [1, 2], 1: [2], 2: [0], 3: [0]}
+    for node, expected in ((0, {0, 1, 2}), (3, {0, 1, 2, 3})):
+        seen: set[Any] = set()
+        assert jitted(graph, node, seen) == len(expected)
+        assert seen == expected
+
+
+def test_a_trace_that_is_given_up_has_not_changed_a_set() -> None:
+    def paths(grid: Any, row: Any, column: Any, seen: Any) -> Any:
+        outside = min(row, column) < 0 or row == len(grid) or column == len(grid[0])
+        if outside or (row, column) in seen or grid[row][column] == 1:
+            return 0
+        if row == len(grid) - 1 and column == len(grid[0]) - 1:
+            return 1
+        seen.add((row, column))
+        found = paths(grid, row + 1, column, seen) + paths(grid, row, column + 1, seen)
+        seen.remove((row, column))
+        return found
+
+    jitted = td.jit(paths)
+    for grid in ([[0, 1, 0], [1, 0, 0]], [[0, 0, 0], [0, 1, 0]], [[0, 0, 0], [0, 0, 0]]):
+        assert jitted(grid, 0, 0, set()) == paths(grid, 0, 0, set())
+
+
+def test_a_set_that_is_returned_is_the_callers_own() -> None:
+    jitted = td.jit(lambda x: ({1, 2}, x))
+    jitted(1.0)[0].add(3)
+    assert jitted(2.0)[0] == {1, 2}

@@ -47,5 +47,6 @@ def test_texts(function: Any) -> None:
 
 
 def test_what_needs_the_text_is_refused() -> None:
-    with pytest.raises(TypeError, match="one of 'a', 'b', is written into another text"):
-        td.jit(lambda x: f"{'a' if x[0] > 0 else 'b'}!")(np.ones(1))
+    assert td.jit(lambda x: f"{'a' if x[0] > 0 else 'b'}!")(np.ones(1)) == "a!"
+    with pytest.raises(TypeError, match="one of 'a', 'b', is used as a key"):
+        td.jit(lambda x: {("a" if x[0] > 0 else "b"): 1.0})(np.ones(1))

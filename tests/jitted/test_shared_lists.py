@@ -308,8 +308,9 @@ def test_a_scalar_is_no_text():
     def joined(x):
         return ",".join(str(v) for v in x)
 
+    assert joined(np.array([1, 2, 3])) == "1,2,3"
     with pytest.raises(TypeError, match="written as text"):
-        joined(np.array([1, 2, 3]))
+        joined(np.array([1.0, 2.0, 3.0]))
 
 
 # -- lists of several lengths ----------------------------------------------------------------------

@@ -332,6 +332,7 @@ def test_metrics_in_attributes() -> None:
     model = Tracking()
     model.compile("sgd", "mse")
     found = model.evaluate(X, Y, batch_size=5, return_dict=True, verbose=0)
+    assert list(found) == sorted(found)  # as Keras has them
     sums = X.sum(-1, keepdims=True)
     np.testing.assert_allclose(found["followed"], ((sums - Y) ** 2).mean(), rtol=1e-5)
     np.testing.assert_allclose(found["total"], sums.sum() / 2, rtol=1e-4, atol=1e-5)

@@ -23,33 +23,50 @@ from treadle.ops.statistics import sorting  # noqa: F401
 EFFECTS = {None, "random", "read", "write", "io"}
 
 
-@pytest.mark.parametrize("op", OPS.values(), ids=OPS)
-def test_the_record_is_complete(op: Op) -> None:
-    assert op.name.isidentifier()
-    assert op.name == op.name.lower()
-    assert callable(op.infer)
-    assert op.effect in EFFECTS
-    runs_elsewhere = (
-        "control_flow" in op.tags or op.effect in ("read", "write") or op.name == "call"
-    )
-    assert callable(op.eager) or runs_elsewhere, "an op without regions needs a NumPy meaning"
-    assert op.gradient is None or callable(op.gradient)
-    assert op.lower is None or isinstance(op.lower, Lowering)
-    assert op.tags <= TAGS.keys(), "a tag without a meaning in treadle.ops.properties.TAGS"
-    assert len(op.regions) == 2 or "control_flow" not in op.tags
-    if isinstance(op.lower, Compute):
-        assert op.lower.kind in get_args(Kind)
+def test_the_records_are_complete() -> None:
+    assert not {op.name: missing for op in OPS.values() if (missing := incomplete(op))}
 
 
-@pytest.mark.parametrize("op", OPS.values(), ids=OPS)
-def test_shape_rule_and_numpy_code_take_the_same_attributes(op: Op) -> None:
-    if op.eager is None or "regions" in inspect.signature(op.infer).parameters:
-        return
-    if isinstance(op.eager, np.ufunc) or op.eager is np.where:
-        return
-    names = [_keywords(inspect.signature(f)) for f in (op.infer, op.eager)]
-    if None not in names:
-        assert names[0] == names[1]
+def incomplete(op: Op) -> list[str]:
+    """What is wrong with the record of an op."""
+    controls = "control_flow" in op.tags
+    runs_elsewhere = controls or op.effect in ("read", "write") or op.name == "call"
+    computes = isinstance(op.lower, Compute)
+    rules = {
+        "a name of small letters": op.name.isidentifier() and op.name == op.name.lower(),
+        "a shape rule": callable(op.infer),
+        "a known effect": op.effect in EFFECTS,
+        "a NumPy meaning, as it has no regions": callable(op.eager) or runs_elsewhere,
+        "a gradient that can be called": op.gradient is None or callable(op.gradient),
+        "a lowering": op.lower is None or isinstance(op.lower, Lowering),
+        "tags of treadle.ops.properties.TAGS": op.tags <= TAGS.keys(),
+        "two regions": len(op.regions) == 2 or not controls,
+        "a known kind of lowering": not computes or op.lower.kind in get_args(Kind),
+    }
+    return [rule for rule, holds in rules.items() if not holds]
+
+
+def test_what_is_missing_of_a_record_is_told() -> None:
+    whole = Op("fine", lambda x: x, eager=lambda x: x)
+    assert not incomplete(whole)
+    wrong = Op("Wrong name", lambda x: x, tags=frozenset({"no tag"}))
+    assert incomplete(wrong) == [
+        "a name of small letters", "a NumPy meaning, as it has no regions",
+        "tags of treadle.ops.properties.TAGS",
+    ]  # fmt: skip
+
+
+def test_shape_rules_and_numpy_code_take_the_same_attributes() -> None:
+    differing = {}
+    for op in OPS.values():
+        if op.eager is None or "regions" in inspect.signature(op.infer).parameters:
+            continue
+        if isinstance(op.eager, np.ufunc) or op.eager is np.where:
+            continue
+        names = [_keywords(inspect.signature(f)) for f in (op.infer, op.eager)]
+        if None not in names and names[0] != names[1]:
+            differing[op.name] = names
+    assert not differing
 
 
 def _keywords(signature: inspect.Signature) -> set[str] | None:

@@ -79,3 +79,54 @@ def test_what_calls_a_stored_product_imports_no_compiler(tmp_path) -> None:
     assert not modules & found
     assert "treadle.runtime.cpu.routines.compiler" not in compiled | found  # for rows only
     assert "treadle.runtime.cpu.library_code" in found
+    own = {"complex_parts", "magnitudes", "pooling", "counted_lists", "list_sums"}
+    passes = {m.rpartition(".")[2] for m in compiled if m.startswith("treadle.graph.passes.")}
+    assert "algebra" in passes and not own & passes  # graphs have no such ops
+    assert not any(m.startswith("treadle.graph.passes") for m in found)
+
+
+IMPORTED = """
+import sys
+import treadle
+print(*(m for m in sys.modules if m.startswith("treadle.")))
+"""
+MOST_MODULES = 225  # that `import treadle` loads: each takes about 0.2 ms
+
+
+def test_import_loads_few_modules() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True,
+        env={"PYTHONPATH": ":".join(sys.path)},
+    )  # fmt: skip
+    found = done.stdout.split()
+    assert len(found) <= MOST_MODULES
+    later = "treadle.math", "treadle.nn", "treadle.config", "treadle.graph.passes"
+    assert not {*later} & {*found}
+
+
+COMPLEX = """
+import numpy as np
+import treadle as td
+
+@td.function
+def f(x):
+    y = td.complex(x, 2.0 * x) * td.complex(x, -x)
+    return td.abs(y) < 40.0, td.math.real(y)
+
+x = np.linspace(0.0, 9.0, 7).astype(np.float32)
+y = (x + 2j * x) * (x - 1j * x)
+small, real = f(x)
+np.testing.assert_array_equal(small, abs(y) < 40.0)
+np.testing.assert_allclose(real, y.real, 1e-6)
+(graph,) = (t.executable.graph for t in [f.get_concrete_function(x)])
+print(*{node.op.name for node in graph.walk()})
+"""
+
+
+def test_passes_of_complex_numbers_come_with_complex_numbers(tmp_path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", COMPLEX], capture_output=True, text=True, check=True,
+        env={"PYTHONPATH": ":".join(sys.path), "TREADLE_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    ops = done.stdout.split()
+    assert not {"complex", "abs", "complex_abs"} & {*ops}  # compared as squares

@@ -13,6 +13,7 @@ from benchmarks.workloads.scalar_loops import ARRAYS, WORKLOADS
 from tests.runtime.harness import native, trace_like
 from treadle.core import errors
 from treadle.core.switches import disabled
+from treadle.runtime.cpu.target import host
 from treadle.runtime.memory.plan import MemoryPlan
 
 SMALL = {"sieve": 300, "histogram": 300, "prefix sums": 300, "binary search": 300, "collatz": 60,
@@ -342,3 +343,22 @@ def test_only_programs_with_loops_of_elements_go_through_llvms_passes():
     assert not plain.stages["llvm"].startswith(";")
     graph = read.get_concrete_function(td.constant(X), td.constant(0), td.constant(0))
     assert graph.executable.stages["llvm"].startswith("; optimize")
+
+
+def test_short_loops_begin_with_half_a_cache_line():
+    @td.function
+    def insert(x):
+        for i in td.range(1, 400):
+            value = x[i]
+            j = i - 1
+            while j >= 0 and x[j] > value:
+                x[j + 1] = x[j]
+                j -= 1
+            x[j + 1] = value
+        return x
+
+    stages = insert.get_concrete_function(td.constant(np.arange(400.0))).executable.stages
+    half = host().tuning.line // 2
+    assert f'"llvm.loop.align", i32 {half}' in stages["llvm"]
+    if host().is_x86:
+        assert f".p2align\t{half.bit_length() - 1}" in stages["assembly"].partition("\nrun:")[2]

@@ -19,7 +19,8 @@ _PROGRAMS = (
     "treadle.jitted.list_functions", "treadle.jitted.math_functions",
     "treadle.jitted.pool_functions",
     "treadle.jitted.ordered_functions", "treadle.jitted.pcg",
-    "treadle.jitted.table_functions", "treadle.jitted.twister",
+    "treadle.jitted.table_functions", "treadle.jitted.text_functions",
+    "treadle.jitted.twister",
 )  # fmt: skip
 MARK = "__treadle_do_not_convert__"  # holds the code of functions that are marked so
 _STANDARD = sys.stdlib_module_names

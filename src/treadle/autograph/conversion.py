@@ -15,14 +15,10 @@ from treadle.autograph.analysis.definedness import definedness
 from treadle.autograph.analysis.jumps import statements
 from treadle.autograph.analysis.liveness import liveness
 from treadle.autograph.analysis.walking import walk
-from treadle.autograph.converters.caught import stage_raises
 from treadle.autograph.converters.chains import split_chains
-from treadle.autograph.converters.comparisons import Comparisons
 from treadle.autograph.converters.deletions import mark_deletions
 from treadle.autograph.converters.expressions import Expressions
 from treadle.autograph.converters.functional import Functional
-from treadle.autograph.converters.handlers import guard_handlers
-from treadle.autograph.converters.in_place_calls import mark_changes
 from treadle.autograph.converters.items import Items
 from treadle.autograph.converters.jumps import lower_jumps
 from treadle.autograph.converters.left_to_python import Obstacles, decide_python
@@ -31,8 +27,6 @@ from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.outer import Outer
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
 from treadle.autograph.converters.sequencing import Sequencing
-from treadle.autograph.converters.tail_calls import loop_tail_calls
-from treadle.autograph.converters.tried import write_raises
 from treadle.autograph.errors import ConversionError
 from treadle.autograph.facts import Facts
 from treadle.autograph.generated import code_of, moved_lines
@@ -43,12 +37,14 @@ from treadle.autograph.template import Template
 
 
 def convert(
-    function: types.FunctionType, recursive: bool, optional: bool, filename: str
-) -> Template:
+    function: types.FunctionType, recursive: bool, optional: bool, filename: str,
+    stacked: bool = False,
+) -> Template:  # fmt: skip
     """The converted form of a function, its code compiled under a file name.
 
     Args:
         optional: whether variables may be None in some runs.
+        stacked: whether a function that calls itself becomes a loop with a stack.
 
     Raises:
         ConversionError: there is no source, or it has a statement that cannot be converted, or
@@ -56,7 +52,7 @@ def convert(
     """
     source = parsing.find(function)
     try:
-        return _template(function, source, recursive, optional, filename)
+        return _template(function, source, recursive, optional, filename, stacked)
     except RecursionError:
         code = function.__code__
         raise ConversionError(
@@ -67,11 +63,11 @@ def convert(
 
 def _template(
     function: types.FunctionType, source: parsing.Source, recursive: bool, optional: bool,
-    filename: str,
+    filename: str, stacked: bool,
 ) -> Template:  # fmt: skip
     checks.check(source)
     root = gast.ast_to_gast(source.node)
-    root, asked = _convert(root, function, source, recursive, optional)
+    root, asked = _convert(root, function, source, recursive, optional, stacked)
     printed = print_function(root, source.lines)
     lines = [line + "\n" for line in printed.lines]
     if f"{build.AG}." not in printed.text:
@@ -93,7 +89,7 @@ def _template(
 
 def _convert(
     root: Any, function: types.FunctionType, source: parsing.Source, recursive: bool,
-    optional: bool,
+    optional: bool, stacked: bool,
 ) -> tuple[Any, dict[str, Facts]]:  # fmt: skip
     """The pipeline for a function and those defined inside it. Gives the new tree, and the facts
     about names that were asked for."""
@@ -104,12 +100,9 @@ def _convert(
     if not isinstance(root, gast.Lambda):
         comments.attach(root, source.lines)  # first: the tree is still as in the source
     if optional:
-        loop_tail_calls(root, function)
-        write_raises(root)
-        stage_raises(root, names)
-        mark_changes(root)
-        guard_handlers(root)
-        root = Comparisons().visit(root)
+        from treadle.autograph.converters.optional import convert_optional
+
+        root = convert_optional(root, function, names, stacked)
     if source.class_name is not None:
         mangle(root, source.class_name)
     resolver = resolution.Resolver(function, root)

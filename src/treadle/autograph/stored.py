@@ -26,7 +26,9 @@ from treadle.core.sources import sources
 KIND = "conversion"  # of objects on disk
 
 
-def key_of(function: types.FunctionType, recursive: bool, optional: bool) -> str | None:
+def key_of(
+    function: types.FunctionType, recursive: bool, optional: bool, stacked: bool
+) -> str | None:
     """Names the conversion of a function; None for functions that are not in a file as it was when
     this process began, and where nothing is kept."""
     code = function.__code__
@@ -38,7 +40,7 @@ def key_of(function: types.FunctionType, recursive: bool, optional: bool) -> str
     if not lines:
         return None
     place = code.co_qualname, code.co_firstlineno, code.co_flags, code.co_freevars
-    words = [repr((*_versions(), name, place, recursive, optional)), "".join(lines)]
+    words = [repr((*_versions(), name, place, recursive, optional, stacked)), "".join(lines)]
     found = Digest("\n".join(words))
     found.update(code.co_code + code.co_linetable)
     return found.text

@@ -36,33 +36,38 @@ def twin(function: types.FunctionType, operators: types.ModuleType) -> types.Fun
 
 
 def template_of(
-    function: types.FunctionType, recursive: bool = True, optional: bool = False
-) -> Template:
+    function: types.FunctionType, recursive: bool = True, optional: bool = False,
+    stacked: bool = False,
+) -> Template:  # fmt: skip
     """The generated text and code for a function, made once per code object and set of facts.
 
     Args:
         optional: whether variables may be None in some runs (`converters.comparisons`).
+        stacked: whether a function that calls itself becomes a loop with a stack
+            (`converters.recursion`).
     """
     of_code = _templates.setdefault(function.__code__, {})
-    key = (function.__code__.co_filename, id(function.__globals__), recursive, optional)
+    key = (function.__code__.co_filename, id(function.__globals__), recursive, optional, stacked)
     made: list[Template] = of_code.setdefault(key, [])
     for template in made:
         if facts.hold(function, template.asked):
             return template
-    made.append(_make_template(function, recursive, optional))
+    made.append(_make_template(function, recursive, optional, stacked))
     return made[-1]
 
 
-def _make_template(function: types.FunctionType, recursive: bool, optional: bool) -> Template:
+def _make_template(
+    function: types.FunctionType, recursive: bool, optional: bool, stacked: bool
+) -> Template:
     code = function.__code__
-    key = stored.key_of(function, recursive, optional)
+    key = stored.key_of(function, recursive, optional, stacked)
     known = None if key is None else stored.load(key, function, _filename(code))
     if known is not None:
         template = known
     else:
         from treadle.autograph.conversion import convert
 
-        template = convert(function, recursive, optional, _filename(code))
+        template = convert(function, recursive, optional, _filename(code), stacked)
         if key is not None:
             stored.keep(key, template)
     logs.tell_conversion(code, None if template.code is None else template.text)

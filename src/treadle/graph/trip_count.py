@@ -28,6 +28,83 @@ class Counter:
     step: int
 
 
+@record(frozen=True)
+class Pace:
+    """A loop variable that each iteration moves by one number, towards a limit that ends the loop.
+
+    Attributes:
+        number: its number among the loop variables.
+        step: what an iteration adds: a constant, or an operand that the loop does not change.
+        falls: whether that operand is subtracted.
+        relation: between the variable and the limit while the loop goes on, unless it ends before.
+        limit: a constant, or an operand that the loop does not change.
+        test: the comparison, a value of the condition. The loop ends where it is false.
+    """
+
+    number: int
+    step: Value | int
+    falls: bool
+    relation: Relation
+    limit: Value | int
+    test: Value
+
+
+def pace(node: Node) -> Pace | None:
+    """The first test of a ``while`` that a variable approaches evenly, if there is one."""
+    condition = node.regions[0]
+    for test in conjuncts(condition.results[0]):
+        relation = bounding(test)
+        if relation is None or not relation.is_order:
+            continue
+        left, right = test.inputs
+        if not _varies(node, left):
+            left, right, relation = right, left, relation.mirrored
+        if not _varies(node, left):
+            continue
+        limit, step = _fixed(node, condition, right), _even_step(node, left.index)
+        if limit is None or step is None:
+            continue
+        if isinstance(step[0], int) and (step[0] > 0) != relation.is_less:
+            continue
+        return Pace(left.index, *step, relation, limit, test.outputs[0])
+    return None
+
+
+def _varies(node: Node, value: Value) -> bool:
+    """Whether a value of the condition is a loop variable that changes."""
+    condition, body = node.regions
+    inside = value.producer is condition and value.index < len(body.results)
+    return inside and body.results[value.index] is not body.params[value.index]
+
+
+def _even_step(node: Node, number: int) -> tuple[Value | int, bool] | None:
+    """What each iteration adds to loop variable `number`, and whether it is subtracted instead."""
+    body = node.regions[1]
+    param, known = body.params[number], step_of(node, number)
+    if known is not None:
+        return (known, False) if known else None
+    made = body.results[number].node
+    if not param.spec.dtype.is_integer or made is None or made.op not in (ADD, SUBTRACT):
+        return None
+    left, right = made.inputs
+    if left is not param and made.op is ADD:
+        left, right = right, left
+    step = _fixed(node, body, right) if left is param else None
+    return None if step is None else (step, made.op is SUBTRACT)
+
+
+def _fixed(node: Node, region: Region, value: Value) -> Value | int | None:
+    """A number that is the same in all iterations: a constant, or an operand of the loop."""
+    known = _outer_constant(node, region, value)
+    if known is not None:
+        return known
+    if value.producer is not region:
+        return None
+    body = node.regions[1]
+    same = value.index >= len(body.results) or body.results[value.index] is body.params[value.index]
+    return node.inputs[value.index] if same else None
+
+
 def most_iterations(node: Node) -> int | None:
     """An upper bound for a ``while`` that counts from a constant to a constant.
 

@@ -23,6 +23,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import both, either
 from treadle.jitted.arrays import Array
+from treadle.jitted.becoming import Grows
 from treadle.jitted.chosen_lists import (
     KINDS,
     ChosenItems,
@@ -32,11 +33,10 @@ from treadle.jitted.chosen_lists import (
     keys_of,
 )
 from treadle.jitted.chosen_texts import is_text, number_of, options_of, text_of
-from treadle.jitted.errors import NoForm, NotStaged
+from treadle.jitted.errors import NoForm, NotReached, NotStaged
 from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
 from treadle.jitted.grown_lists import (
     GrownList,
-    Grows,
     Template,
     grown_like,
     template_of,
@@ -44,6 +44,8 @@ from treadle.jitted.grown_lists import (
 from treadle.jitted.left import is_left
 from treadle.jitted.merged_arrays import MergedArray
 from treadle.jitted.optional_values import MaybeNone, maybe_none, taking
+from treadle.jitted.run_texts import RunText, is_any_text
+from treadle.jitted.run_texts import like as text_like
 from treadle.jitted.storage import Scope, scope
 from treadle.ops.control import control_flow
 from treadle.ops.control.marks import marks
@@ -67,9 +69,11 @@ class Branch:
         held: by id, the elements of the arrays in the result at the end of the branch.
         chosen: by id, the items of the `ChosenItems` in the result at the end of the branch.
         raised: the exception that a ``raise`` of the branch ends it with.
+        is_reached: whether a program may take the branch.
     """
 
     raised: Raised | None = None
+    is_reached = True
 
     def __init__(self, run: Callable[[], Any], state: Any, raises: bool = False) -> None:
         builder: Any = context.recorder
@@ -78,6 +82,9 @@ class Branch:
             with taping(()), marks() as shown:
                 try:
                     self.result = run()
+                except NotReached:
+                    self.is_reached = False
+                    return []
                 except Exception as error:
                     if not raises and not is_raised_by_user(error, "treadle.jitted.function"):
                         if is_raise_statement(error):
@@ -178,11 +185,15 @@ def branch(
     state = (*state, *holders_in(state))
     with taking(test, True):
         first = Branch(then, state)
+    if not first.is_reached:
+        return otherwise()
     if first.raised is not None:
         first.raise_unless(logical_not(test))
         return otherwise()
     with taking(test, False):
         second = Branch(otherwise, state)
+    if not second.is_reached:
+        return then()
     if second.raised is not None:
         second.raise_unless(test)
         return then()
@@ -297,6 +308,8 @@ class Merge:
             return lambda out: a
         if is_text(a) and is_text(b):
             return self.text(a, b)
+        if is_any_text(a) and is_any_text(b):
+            return self.run_text(a, b)
         a, b = (v.value if isinstance(v, PartlyDefined) else v for v in (a, b))
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self.half_defined(a, b)
@@ -338,6 +351,16 @@ class Merge:
                 numbers.append(number_of(value, options))
         number = self.pair(numbers)
         return lambda out: text_of(out[number], options)
+
+    def run_text(self, a: Any, b: Any) -> Made:
+        """Two texts, of which one is one of the run."""
+        made = []
+        for side, value, other in ((0, a, b), (1, b, a)):
+            with recording(self.sides[side].builder):
+                made.append(text_like(value, other))
+        if type(made[0]) is not type(made[1]):
+            return self.run_text(*made)
+        return self.structure(*made)
 
     def structure(self, a: Any, b: Any) -> Made:
         if type(a) is tuple and type(b) is tuple and len(a) == len(b):
@@ -459,6 +482,8 @@ class Merge:
             return lambda out: None  # a `return` that has not happened is not asked for its value
         if type(value) is str or (type(value) in KINDS and id(value) in self.outside()):
             return lambda out: value
+        if isinstance(value, RunText):
+            return self.run_text("" if missing is a else a, "" if missing is b else b)
         if nest.is_nested(value):
             parts = [
                 self.half_defined(missing, v) if missing is a else self.half_defined(v, missing)

@@ -38,6 +38,7 @@ from treadle.jitted.iteration import Counted, as_counted, enumerate, range, reve
 from treadle.jitted.operations import call_function
 from treadle.jitted.records import Record, Records
 from treadle.jitted.refused_numbers import check
+from treadle.jitted.run_texts import RunText, to_int
 from treadle.jitted.sorting import best, in_order, is_of_run
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.statements import (
@@ -62,6 +63,11 @@ def int(value: Any = 0, *args: Any) -> Any:
     """``int``: towards zero."""
     if not is_traced(value):
         return builtins.int(value, *args)
+    value = direct(value)
+    if isinstance(value, RunText):
+        return to_int(value, *args)
+    if isinstance(value, ChosenText):
+        return value.of_each(builtins.int)
     number = as_number(value)
     check(builtins.int, (number,))
     return apply(builtins.int, number)
@@ -248,7 +254,13 @@ def tuple(*iterable: Any) -> Any:
 
 
 def map(function: Any, *iterables: Any) -> Any:
-    return builtins.map(call(function), *iterables)
+    called = call(function)
+    counted = [as_counted(i) for i in iterables]
+    if builtins.any(c is not None and c.size is None for c in counted):
+        items = zip(*iterables)
+        if isinstance(items, Counted):
+            return generator(lambda item: called(*item), items)
+    return builtins.map(called, *iterables)
 
 
 def filter(function: Any, iterable: Any) -> Any:

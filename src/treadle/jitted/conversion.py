@@ -20,18 +20,22 @@ from treadle.autograph import config
 from treadle.autograph.generated import AG
 from treadle.autograph.twins import template_of
 from treadle.core.origin import LINE_MAPS
+from treadle.jitted.arrays import is_traced
 from treadle.jitted.namespace import Globals, add_stand_in, stand_in
-from treadle.jitted.python_lists import list_method
+from treadle.jitted.python_lists import list_method, tuple_method
+from treadle.jitted.recursion import note_source, stacked
+from treadle.jitted.run_texts import text_method
 from treadle.jitted.tables import method_of
 from treadle.jitted.written import set_conversion
 
 _METHODS: dict[type, Callable[..., Any]] = {
     dict: method_of, set: method_of, list: list_method, collections.Counter: method_of,
-    collections.defaultdict: method_of,
+    collections.defaultdict: method_of, str: text_method, tuple: tuple_method,
 }  # fmt: skip
 _GENERATORS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 _operators: list[types.ModuleType] = []  # the one that generated code calls
 _converted: WeakKeyDictionary[types.FunctionType, types.FunctionType] = WeakKeyDictionary()
+_with_stack: WeakKeyDictionary[types.FunctionType, types.FunctionType] = WeakKeyDictionary()
 
 
 def set_operators(module: types.ModuleType) -> None:
@@ -55,6 +59,8 @@ def call(target: Any) -> Any:
         if not isinstance(function, types.FunctionType):
             return target
         return types.MethodType(convert(function), target.__self__)
+    if isinstance(target, functools._lru_cache_wrapper):
+        return _looking(target)
     if isinstance(target, functools.partial):
         return functools.partial(call(target.func), *target.args, **target.keywords)
     if isinstance(target, type | types.BuiltinFunctionType):
@@ -70,6 +76,29 @@ def call(target: Any) -> Any:
 set_conversion(call)
 
 
+def _looking(target: Any) -> Callable[..., Any]:
+    """A function under `functools.cache`: Python knows the results of arguments that it knows. Of a
+    function that is made during the trace they may be of the branch that is traced."""
+    function = target.__wrapped__
+    is_own = function.__code__.co_filename in LINE_MAPS
+    known = vars(target).setdefault("__treadle_known__", {}) if is_own else {}
+
+    def called(*args: Any, **options: Any) -> Any:
+        if is_traced([*args, *options.values()]):
+            return call(function)(*args, **options)
+        if not is_own:
+            return target(*args, **options)
+        key = args, tuple(sorted(options.items()))
+        if key in known:
+            return known[key]
+        found = function(*args, **options)
+        if not is_traced(found):
+            known[key] = found
+        return found
+
+    return called
+
+
 def convert(function: types.FunctionType) -> Callable[..., Any]:
     """The converted form of a function of the user's; a library's function as it is."""
     code = function.__code__
@@ -79,17 +108,20 @@ def convert(function: types.FunctionType) -> Callable[..., Any]:
         or code.co_flags & _GENERATORS
     ):
         return function
-    made = _converted.get(function)
+    has_stack = code in stacked.codes
+    known = _with_stack if has_stack else _converted
+    made = known.get(function)
     if made is None or made.__globals__.real is not function.__globals__:  # type: ignore[attr-defined]
-        made = _converted[function] = _instantiated(function)
+        made = known[function] = _instantiated(function, has_stack)
     return made
 
 
-def _instantiated(function: types.FunctionType) -> types.FunctionType:
+def _instantiated(function: types.FunctionType, has_stack: bool) -> types.FunctionType:
     _check_globals(function.__code__)
-    template = template_of(function, optional=True)
+    template = template_of(function, optional=True, stacked=has_stack)
     code = template.code or function.__code__
     original = function.__code__
+    note_source(code, original)
     cells = {
         name: _cell(cell)
         for name, cell in zip(original.co_freevars, function.__closure__ or (), strict=True)

@@ -24,3 +24,23 @@ class ChangesLength(NotStaged):
     def __init__(self, owner: Any, why: str) -> None:
         super().__init__(why)
         self.owner = owner
+
+
+class CallsItself(NotStaged):
+    """A function calls itself for ever while it is traced: only the run knows when to end.
+
+    Attributes:
+        code: of the converted function; None where it is not known.
+    """
+
+    def __init__(self, name: str, code: Any, where: str) -> None:
+        super().__init__(
+            f"{name} calls itself, or others that call it, under a condition that only the run "
+            "knows, and cannot become a loop with a stack: write a loop, with a list of what is "
+            f"left to be done{where}"
+        )
+        self.code = code
+
+
+class NotReached(Exception):
+    """No program comes to what a branch does, as far as its trace has come."""

@@ -9,6 +9,8 @@ again with variables for these arrays.
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import copy
 import functools
 import threading
@@ -35,6 +37,7 @@ from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.containers import Contents, have_two_places, received
 from treadle.jitted.conversion import call as converted
 from treadle.jitted.conversion import set_operators
+from treadle.jitted.errors import CallsItself
 from treadle.jitted.handed_out import check_copies, copies
 from treadle.jitted.listed_ints import check_growth, noted
 from treadle.jitted.namespace import stand_in
@@ -43,9 +46,10 @@ from treadle.jitted.operations import call_ufunc
 from treadle.jitted.plan import Plan
 from treadle.jitted.plan_table import PlanTable
 from treadle.jitted.random_numbers import GENERATORS
+from treadle.jitted.recursion import MOST_TRIES, Codes, most_frequent, source_of, stacking
 from treadle.jitted.reports import CHANGED, advise, describe
 from treadle.jitted.results import Results, collect
-from treadle.jitted.storage import Storage, assign_states, own_trace, recursion
+from treadle.jitted.storage import Storage, assign_states, own_trace
 from treadle.ops.control.marks import RaisesAlways, printed_marks
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import symbolic_number
@@ -78,6 +82,7 @@ class Jitted:
         self._plans = PlanTable(self)
         self._traced = _Traces(self._body, name or self._parameters.name)
         self._traced.plans = self._plans
+        self._stacked: Codes = frozenset()  # functions that become loops with a stack
         # For each trace the leaves of the arguments that it writes, and its results.
         self._found: weakref.WeakKeyDictionary[Graph, tuple[set[int], Results]]
         self._found = weakref.WeakKeyDictionary()
@@ -162,8 +167,50 @@ class Jitted:
                 bound.parameters.unpin(numbers)
         return None
 
-    @puts_modes_back
     def _new_plan(self, bound: Bound) -> Plan:
+        """A plan of a new trace. Functions that call themselves for ever in a trace become loops
+        with a stack, which may be refused, too: then the trace follows all calls that it can."""
+        problem: Exception | None = None
+        while True:
+            try:
+                with contextlib.ExitStack() as modes:
+                    for mode in stacking(self._stacked, tries=0):
+                        modes.enter_context(mode)
+                    return self._traced_plan(bound)
+            except CallsItself as error:
+                problem, code = error, source_of(error)
+                if code is None or code in self._stacked:
+                    break
+                self._stacked |= {code}
+            except Exception as error:
+                if not self._stacked:
+                    raise
+                problem = error
+                break
+        tried, self._stacked = self._stacked, frozenset()
+        try:
+            with contextlib.ExitStack() as modes:
+                for mode in stacking(frozenset(), MOST_TRIES):
+                    modes.enter_context(mode)
+                return self._traced_plan(bound)
+        except Exception:
+            self._stacked = tried
+            raise problem from None
+
+    def _traced_plan(self, bound: Bound) -> Plan:
+        """A plan of one trace. A trace that fails has not changed the caller's deques, which it
+        works on: another one may follow."""
+        held = [(leaf, leaf.copy()) for leaf in bound.leaves if type(leaf) is collections.deque]
+        try:
+            return self._one_plan(bound)
+        except Exception:
+            for leaf, content in held:
+                leaf.clear()
+                leaf.extend(content)
+            raise
+
+    @puts_modes_back
+    def _one_plan(self, bound: Bound) -> Plan:
         bound.check()
         written: set[int] = set()
         first: Written | None = None
@@ -206,8 +253,9 @@ class Jitted:
             before = Contents((args, kwargs))
             try:
                 result = converted(self.python_function)(*args, **kwargs)
-            except RecursionError:
-                raise recursion(self.python_function.__name__) from None
+            except RecursionError as error:
+                name = self.python_function.__name__
+                raise CallsItself(name, most_frequent(error), at(user_origin())) from None
             check_copies()
             arrays = {s: i for i, (s, _) in storages.items()}
             results, tensors = collect(result, arrays, before.changed())
@@ -348,6 +396,7 @@ def _stand_ins(
         elif kind == SCALAR:
             values.append(Scalar(convert_to_tensor(leaf)))
         else:
+            leaf = set(leaf) if type(leaf) is set else leaf  # as lists: the caller's changes later
             values.append(stand_in(leaf) if isinstance(leaf, GENERATORS) else leaf)
     return values, storages
 

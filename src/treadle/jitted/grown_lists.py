@@ -411,19 +411,6 @@ def _element(form: Form, tensor: Tensor) -> Any:
     return Array(CopiedStorage(tensor, ())) if form.kind == ARRAY else form.value(tensor)
 
 
-class Grows(NotStaged):
-    """A list grows in a branch.
-
-    Attributes:
-        owner: the list, as it is before the branch.
-        template: the form of its elements.
-    """
-
-    def __init__(self, owner: Any, template: Template, why: str) -> None:
-        super().__init__(why)
-        self.owner, self.template = owner, template
-
-
 def template_of(before: Any, after: Any) -> Template | None:
     """The form of the elements of a list that is `before` before a loop's body or branch and
     `after` behind it; None where it does not grow."""

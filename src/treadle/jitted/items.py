@@ -29,16 +29,17 @@ from treadle.jitted.chosen_texts import ChosenText
 from treadle.jitted.handed_out import is_copy
 from treadle.jitted.left import leaving
 from treadle.jitted.list_positions import element_at, part_of, set_element
+from treadle.jitted.opened import is_outermost
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.pools import NeedsPool, Row, is_ragged, needs_pool
 from treadle.jitted.rows import NeedsRows, check_rows
+from treadle.jitted.run_texts import RunChar, among
 from treadle.jitted.statements import if_exp
 from treadle.jitted.storage import scopes
 from treadle.jitted.tables import (
     NeedsTable,
     Table,
     default_of,
-    is_outermost,
     old_value,
     table_for,
     with_entry,
@@ -60,6 +61,8 @@ def get_item(target: Any, key: Any) -> Any:
         target = _became(NeedsTable(target, key, _list_in(target)))
     if isinstance(target, Table) and type(target.default) is list:
         return _row_of(target, key)
+    if isinstance(target, dict) and isinstance(key, RunChar) and _has_texts(target):
+        key = among(key, [k for k in target if type(k) is str and len(k) == 1])
     if isinstance(target, dict) and isinstance(key, ChosenText):
         return element_at([target[option] for option in key.options], key.number)
     if isinstance(target, dict) and is_traced(key):
@@ -73,6 +76,10 @@ def get_item(target: Any, key: Any) -> Any:
             return get_item(_became(NeedsPool(target)), key)
         return part_of(target, key) if isinstance(key, slice) else element_at(target, key)
     return target[key]
+
+
+def _has_texts(target: dict[Any, Any]) -> bool:
+    return bool(target) and all(type(key) is str for key in target)
 
 
 def _became(problem: NeedsTable | NeedsPool) -> Any:

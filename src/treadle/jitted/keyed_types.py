@@ -1,7 +1,9 @@
-"""``set``, ``frozenset``, ``dict`` and `collections.Counter` of what only the run knows."""
+"""``set``, ``frozenset``, ``dict``, ``str`` and `collections.Counter` of what only the run
+knows."""
 
 from __future__ import annotations
 
+import builtins
 import collections
 import types
 from typing import Any
@@ -11,11 +13,23 @@ from treadle.jitted.arrays import Array, TracedSequence, is_traced
 from treadle.jitted.comprehensions import Selected, list_of, selected
 from treadle.jitted.iteration import as_counted
 from treadle.jitted.namespace import add_builtin, add_stand_in
+from treadle.jitted.run_texts import RunText, to_char, to_code, to_text
 from treadle.jitted.tables import Table, set_of
 from treadle.jitted.written import traced
+from treadle.jitted.written_texts import is_text_or_written
 
 
-class _SetType(type):
+class _Named(type):
+    """The type of what stands for a type of Python's of the same name, and is equal to it."""
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is getattr(builtins, cls.__name__)
+
+    def __hash__(cls) -> int:
+        return hash(getattr(builtins, cls.__name__))
+
+
+class _SetType(_Named):
     """``set`` and ``frozenset``: called with values of the run they make one of the graph."""
 
     def __call__(cls, *iterable: Any) -> Any:
@@ -31,7 +45,7 @@ class _SetType(type):
         return getattr(set, name)
 
 
-class _DictType(type):
+class _DictType(_Named):
     """``dict``: called with pairs whose keys only the run knows it makes one of the graph."""
 
     def __call__(cls, *pairs: Any, **entries: Any) -> Any:
@@ -74,6 +88,8 @@ def _listed(source: Any) -> Any:
     """What an iterable gives, once: a list, or what the graph has by position."""
     if isinstance(source, Selected):
         return selected(source)
+    if isinstance(source, RunText):
+        return source.copy()
     if isinstance(source, Array | TracedSequence | dict | str):
         return source
     counted = as_counted(source)
@@ -100,6 +116,22 @@ def _always(pair: Any) -> bool:
     return True
 
 
-for _name, _kind in (("set", _SetType), ("frozenset", _SetType), ("dict", _DictType)):
+class _StrType(_Named):
+    """``str``: called with an int that only the run knows it makes a text of the run."""
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        return to_text(*args) if len(args) == 1 and not options else str(*args, **options)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return is_text_or_written(value)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(str, name)
+
+
+_TYPES = {"set": _SetType, "frozenset": _SetType, "dict": _DictType, "str": _StrType}
+for _name, _kind in _TYPES.items():
     add_builtin(_name, type.__new__(_kind, _name, (), {}))
+add_builtin("ord", to_code)
+add_builtin("chr", to_char)
 add_stand_in(collections.Counter, type.__new__(_CounterType, "Counter", (), {}))

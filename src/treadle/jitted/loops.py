@@ -34,7 +34,7 @@ from treadle.jitted.chosen_lists import (
     same_items,
 )
 from treadle.jitted.chosen_texts import is_text, number_of, options_of, text_like, text_of
-from treadle.jitted.errors import NoForm, NotStaged
+from treadle.jitted.errors import CallsItself, NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, NUMBER, Form, form_of, joined, same
 from treadle.jitted.growing_ints import Exact, exactness, overflow
 from treadle.jitted.grown_lists import (
@@ -46,7 +46,10 @@ from treadle.jitted.grown_lists import (
 from treadle.jitted.left import check_names, is_left, leave, leaving
 from treadle.jitted.listed_ints import noted
 from treadle.jitted.optional_values import MaybeNone, like, maybe_none
+from treadle.jitted.recursion import check_doubts, stacked
 from treadle.jitted.replaced import Replaced
+from treadle.jitted.run_texts import RunText, is_any_text
+from treadle.jitted.run_texts import like as run_text_like
 from treadle.jitted.storage import Scope, Storage, listed, scope, scopes, states
 from treadle.ops.control import control_flow
 from treadle.ops.control.raising import raise_unless
@@ -131,8 +134,8 @@ class Loop:
             except _Again:
                 self.expecting = False
                 continue
-            except Exception:
-                if not self.expecting:
+            except Exception as error:
+                if not self.expecting or isinstance(error, CallsItself):
                     raise
                 kept = self.test, self.body, self.state, self.peels, self.grows
                 return Loop(*kept, False, self.named).run()
@@ -227,6 +230,7 @@ class Loop:
     def traced_body(self, numbers: list[int], flat: Sequence[Any]) -> Any:
         with changes(self.state), scope() as found:
             self.note_changes()
+            doubts = len(stacked.doubts)
             flat = self.still_exact(flat)
             before = self.inside(numbers, flat)
             begun = nest.flatten(before)
@@ -236,7 +240,9 @@ class Loop:
             changed = {id(h) for h, items in held if not same_items(items, items_of(h))}
             after = self.unshared(before, after, changed)
             after = tuple(text_like(x, y) for x, y in zip(after, before, strict=True))
+            after = tuple(run_text_like(x, y) for x, y in zip(after, before, strict=True))
             self.settle(before, begun, after, found)
+            check_doubts(doubts)
             leaves = nest.flatten(after)
             check_kept(leaves)
             given = [self.forms[i].tensor(leaves[i]) for i in numbers]
@@ -390,7 +396,14 @@ class Loop:
         for i, options in found:
             with recording(self.outside):
                 state[i] = text_of(number_of(state[i], options), options)
-        if found:
+        of_run = [
+            i for i, (old, new) in enumerate(zip(before, after, strict=True))
+            if isinstance(new, RunText) and is_any_text(old) and type(old) is not type(new)
+        ]  # fmt: skip
+        for i in of_run:
+            with recording(self.outside):
+                state[i] = run_text_like(state[i], after[i])
+        if found or of_run:
             self.restart(tuple(state))
             raise _Again
 

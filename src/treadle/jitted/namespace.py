@@ -43,6 +43,7 @@ from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, u
 from treadle.jitted.printing import printed
 from treadle.jitted.random_numbers import CONSTRUCTORS, GENERATORS, Drawing, drawing
 from treadle.jitted.refused_numbers import check
+from treadle.jitted.run_texts import RunText
 from treadle.jitted.storage import captured_storage
 from treadle.jitted.written import traced
 from treadle.numpy_staging import ufuncs
@@ -253,6 +254,8 @@ class _TypeType(type):
             return ScalarType(value.dtype.type)
         if not rest and type(value) is SymbolicNumber:
             return value.kind
+        if not rest and isinstance(value, RunText):
+            return str
         if not rest and isinstance(value, TracedSequence):
             return list
         return type(*args, **options)

@@ -66,6 +66,7 @@ from treadle.jitted.items import (
 )
 from treadle.jitted.namespace import add_stand_in
 from treadle.jitted.optional_values import is_none
+from treadle.jitted.recursion import by_position, frame, reached, returned
 from treadle.jitted.refused_numbers import trying
 from treadle.jitted.statements import (
     and_,
@@ -82,6 +83,7 @@ from treadle.jitted.statements import (
     pass_on,
     while_stmt,
 )
+from treadle.jitted.written_texts import text
 
 add_stand_in(operator.getitem, get_item)
 assert keyed_types  # registers what it has
@@ -93,12 +95,13 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined", "dict_comp",
-    "divides_by_zero", "enumerate", "equal", "filter", "float", "for_stmt", "generator", "get_item",
-    "if_exp", "if_stmt", "in_", "int", "is_none", "is_same", "is_truth", "item", "iter", "iterable",
-    "lacking_of", "lacks_key", "lacks_position", "len", "list", "list_comp", "map", "max", "method",
-    "min", "not_", "or_", "outer", "pass_on", "path", "python_bool", "python_iterable", "range",
-    "refusal_of", "refuses", "reversed", "set_attribute_item", "set_comp", "set_item", "sorted",
-    "sum", "trying", "tuple", "undefined", "update_attribute_item", "update_item", "while_stmt",
-    "zip",
+    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "by_position", "call",
+    "defined", "dict_comp", "divides_by_zero", "enumerate", "equal", "filter", "float",
+    "for_stmt", "frame", "generator", "get_item", "if_exp", "if_stmt", "in_", "int", "is_none",
+    "is_same", "is_truth", "item", "iter", "iterable", "lacking_of", "lacks_key",
+    "lacks_position", "len", "list", "list_comp", "map", "max", "method", "min", "not_", "or_",
+    "outer", "pass_on", "path", "python_bool", "python_iterable", "range", "reached",
+    "returned", "refusal_of", "refuses", "reversed", "set_attribute_item", "set_comp",
+    "set_item", "sorted", "sum", "text", "trying", "tuple", "undefined",
+    "update_attribute_item", "update_item", "while_stmt", "zip",
 ]  # fmt: skip

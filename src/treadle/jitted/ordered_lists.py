@@ -15,9 +15,9 @@ from treadle.jitted.arrays import direct, is_traced
 from treadle.jitted.becoming import NeedsList
 from treadle.jitted.errors import ChangesLength
 from treadle.jitted.grown_lists import GrownList, Template
+from treadle.jitted.opened import is_outermost
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
-from treadle.jitted.tables import is_outermost
 from treadle.jitted.written import traced
 
 

@@ -20,12 +20,14 @@ from treadle.core.spec import TensorSpec
 from treadle.jitted import pool_functions
 from treadle.jitted.arrays import Array, ConcreteValueError, TracedSequence, as_number
 from treadle.jitted.becoming import BecomesOther, is_kept
+from treadle.jitted.effects import found_by_name
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import ListPart
 from treadle.jitted.grown_lists import GrownList, Template, set_rows
 from treadle.jitted.handed_out import put_in
 from treadle.jitted.iteration import Counted
 from treadle.jitted.left import current
+from treadle.jitted.opened import in_python
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import Storage, scopes
 from treadle.jitted.written import put_in_order, traced
@@ -335,6 +337,14 @@ class NeedsRow(BecomesOther):
         pool = Pool()
         pool.take(self.template)
         return pool.new(self.owner)
+
+    def is_here(self, args: Sequence[Any], begun: int) -> bool:
+        if scopes.open or in_python.count != begun:
+            return False
+        return any(found is self.owner for found in found_by_name(*args))
+
+    def put(self, args: Sequence[Any], made: Any) -> tuple[Any, ...]:
+        return tuple(args)  # the list is not among them
 
 
 def is_ragged(values: Sequence[Any]) -> bool:

@@ -10,9 +10,9 @@ from treadle.jitted.arrays import Array, TracedSequence, direct, is_traced
 from treadle.jitted.becoming import NeedsList
 from treadle.jitted.grown_lists import GrownList, Template
 from treadle.jitted.left import current, leave
+from treadle.jitted.opened import is_outermost
 from treadle.jitted.sorting import is_of_run, sort
 from treadle.jitted.storage import scopes
-from treadle.jitted.tables import is_outermost
 from treadle.jitted.written import converted
 
 _POSITIONS = {"insert": 1, "pop": 1}  # methods -> how many arguments are positions
@@ -60,3 +60,15 @@ def _added(name: str, args: Any) -> Template | None:
     if isinstance(values, TracedSequence) and type(values.length) is not int:
         return values.template if isinstance(values, GrownList) else Template(values.at(0))
     return None
+
+
+def tuple_method(owner: tuple[Any, ...], name: str, python: Any) -> Callable[..., Any]:
+    """``count`` and ``index`` of a tuple, whose values only the run may know."""
+
+    def call(*args: Any) -> Any:
+        if name not in ("count", "index") or not is_traced([*args, *owner]):
+            return python(*args)
+        forms = map(Template, owner)
+        return getattr(GrownList.of(owner, functools.reduce(Template.joined, forms)), name)(*args)
+
+    return call

@@ -69,7 +69,7 @@ class Known(NamedTuple):
     value: Any
 
     def made(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
-        return self.value
+        return set(self.value) if type(self.value) is set else self.value  # the caller's own
 
     def tensor(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
         return self.value

@@ -16,9 +16,9 @@ from treadle.jitted.becoming import BecomesOther, is_kept
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import ARRAY, Form
 from treadle.jitted.grown_lists import Template
+from treadle.jitted.opened import is_from_outside
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import Storage
-from treadle.jitted.tables import is_from_outside
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.shaping.joining import stack
 from treadle.ops.shaping.reshaping import reshape_to
@@ -79,6 +79,8 @@ class NeedsRows(BecomesOther):
 
 class WidensRows(NeedsRows):
     """A list that became arrays gets a number of another kind than it was made for."""
+
+    widens = True
 
 
 def _parts(found: StackedList) -> Iterator[StackedList]:

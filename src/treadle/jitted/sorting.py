@@ -29,11 +29,11 @@ from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import ARRAY
 from treadle.jitted.grown_lists import GrownList, Template
 from treadle.jitted.iteration import Counted, as_counted
+from treadle.jitted.opened import is_outermost
 from treadle.jitted.operations import call_function
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.statements import for_stmt, if_exp, truth
 from treadle.jitted.storage import Storage, scopes
-from treadle.jitted.tables import is_outermost
 from treadle.jitted.written import set_sort, traced
 from treadle.ops.shaping.joining import stack
 

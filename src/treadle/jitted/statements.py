@@ -29,37 +29,31 @@ from treadle.jitted.arrays import (
     direct,
     is_traced,
 )
-from treadle.jitted.becoming import BecomesOther, keeping
+from treadle.jitted.becoming import BecomesOther, Grows, Lengthens, keeping, traced_again
 from treadle.jitted.branches import branch, raise_in_branch
 from treadle.jitted.chosen_lists import ChosenItems, alone, holders_in, is_chosen
 from treadle.jitted.chosen_texts import ChosenText
 from treadle.jitted.effects import ChangesOutside, found_by_name, left_alone
 from treadle.jitted.errors import ChangesLength, NotStaged
-from treadle.jitted.grown_lists import GrownList, Grows, own_copy
+from treadle.jitted.grown_lists import GrownList, own_copy
 from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.jitted.left import (
     check_names,
     current,
     follow,
     is_another,
-    leave,
-    leaving,
     origin_of,
 )
 from treadle.jitted.loops import Loop
+from treadle.jitted.opened import in_python, is_outermost, opened
 from treadle.jitted.optional_values import MaybeNone
 from treadle.jitted.pools import NeedsPool, NeedsRow, needs_pool
+from treadle.jitted.recursion import check_doubts, check_tries, stacked
 from treadle.jitted.rows import WidensRows
+from treadle.jitted.run_texts import RunText, run_text
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
-from treadle.jitted.tables import (
-    Table,
-    as_table,
-    in_python,
-    is_it,
-    is_outermost,
-    opened,
-)
+from treadle.jitted.tables import Table, as_table
 from treadle.ops.control.marks import RaisesAlways
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
@@ -80,6 +74,7 @@ UNSTAGED = (
     ConcreteValueError, ValueNeededError, NotStaged, RaisesAlways,
     errors.OperatorNotAllowedInGraphError,
 )  # fmt: skip
+_REFUSED = (*UNSTAGED, UndefinedVariableError)
 # What a variable is that only the first iteration gives a value, as far as a trace of any iteration
 # can tell.
 _FIRST_ONLY = (NotStaged, UndefinedVariableError)
@@ -213,6 +208,10 @@ def truth_value(value: Any) -> Any:
 
 def in_(item: Any, container: Any) -> Any:
     container = direct(container)
+    if isinstance(container, RunText):
+        return container.holds(item)
+    if type(container) is str and isinstance(direct(item), RunText):
+        return run_text(container).holds(item)
     if isinstance(container, Table):
         return container.holds(item)
     if isinstance(container, dict | set | frozenset) and is_traced(item):
@@ -233,7 +232,7 @@ def is_same(a: Any, b: Any) -> bool:
     Raises:
         NotStaged: only the run knows.
     """
-    if a is b:
+    if a is b or (isinstance(a, type) and isinstance(b, type) and a == b):
         return True
     a, b = current(a), current(b)
     origin = origin_of(a)
@@ -297,65 +296,34 @@ def assert_stmt(test: Any, message: Callable[[], Any] | None = None) -> None:
 # -- lists that change their length --------------------------------------------------------------
 
 
-def _growing_lists(statement: Callable[..., Any]) -> Callable[..., Any]:
-    """A statement before which a list becomes one of the graph that a comprehension made, where it
-    changes its length in the statement; and a list, dict or set that has to be one."""
+def _with_others(statement: Callable[..., Any]) -> Callable[..., Any]:
+    """A statement before which lists, dicts and sets become others that it needs."""
 
     @functools.wraps(statement)
     def call(*args: Any, **options: Any) -> Any:
         args, begun = tuple(current(alone(a)) for a in args), in_python.count
         check_names(args)
+        problem: BecomesOther
         try:
             with opened(args):
                 result = statement(*args, **options)
             follow(_several(result))
             return result
-        except NeedsRow as needed:
-            if scopes.open or in_python.count != begun or not _finds(args, needed.owner):
+        except BecomesOther as found:
+            problem = found
+        except ChangesLength as found:
+            problem = Lengthens(found)
+            if not problem.is_here(args, begun):
                 raise
-            with leaving(needed.owner, needed.made()):
-                return call(*args, **options)
-        except BecomesOther as problem:
-            owner = problem.owner
-            if not any(is_it(a, owner) for a in args) or not is_outermost(owner):
-                raise
-            while True:
-                try:
-                    check_names(args, owner)
-                    made = problem.made()
-                    with leaving(owner, made):
-                        return call(*(made if is_it(a, owner) else a for a in args), **options)
-                except WidensRows as wider:
-                    if wider.owner is not owner or in_python.count != begun:
-                        raise
-                    problem = wider
-                except (*UNSTAGED, UndefinedVariableError):
-                    if not problem.may_stay or in_python.count != begun:
-                        raise
-                    break
-            with keeping(owner):
-                return call(*args, **options)
-        except ChangesLength as problem:
-            owner = problem.owner
-            if owner.scope is not scopes.innermost or not any(a is owner for a in args):
-                raise
-        grown = GrownList.of_stacked(owner)
-        result = call(*(grown if a is owner else a for a in args), **options)
-        leave(owner, grown)
-        return result
+        return traced_again(problem, call, args, options, begun, _REFUSED)
 
     return call
-
-
-def _finds(args: Sequence[Any], owner: list[Any]) -> bool:
-    """Whether a statement, with these arguments, finds a list by name that was there before it."""
-    return any(found is owner for found in found_by_name(*args))
 
 
 # -- branches ------------------------------------------------------------------------------------
 
 
-@_growing_lists
+@_with_others
 def if_stmt(
     test: Any, then: Callable[..., Any], otherwise: Callable[..., Any], *state: Any,
     places: Sequence[Any] = (), filled: bool = False,
@@ -368,17 +336,13 @@ def if_stmt(
     try:
         return _if(found, then, otherwise, state, places)
     except Grows as problem:
-        owner, template = problem.owner, problem.template
-        if not any(value is owner for value in state):
-            for holder in state:
-                if type(holder) is list and any(v is owner for v in holder) and needs_pool(holder):
-                    raise NeedsPool(holder) from None
-            raise NeedsRow(owner, template, str(problem)) from None
-    check_names(state, owner)
-    grown = GrownList.of(owner, template)
-    changed = tuple(grown if value is owner else value for value in state)
-    with leaving(owner, grown):
-        return if_stmt(found, then, otherwise, *changed, places=places, filled=filled)
+        owner = problem.owner
+        if any(value is owner for value in state):
+            raise
+        for holder in state:
+            if type(holder) is list and any(v is owner for v in holder) and needs_pool(holder):
+                raise NeedsPool(holder) from None
+        raise NeedsRow(owner, problem.template, str(problem)) from None
 
 
 def _if(
@@ -575,7 +539,7 @@ def _chosen_holders(values: State) -> State:
     return tuple(h for number, h in found.items() if number not in own)
 
 
-@_growing_lists
+@_with_others
 def while_stmt(
     test: Callable[..., Any], body: Callable[..., Any], *state: Any,
     until: Callable[..., Any] | None = None, places: Sequence[Any] = (),
@@ -613,8 +577,10 @@ def while_stmt(
         elif steps > _MOST_UNROLLED:
             raise _too_long()
         loop.set_places(values)
+        doubts = len(stacked.doubts)
         with in_python():
             values = loop.step(values)
+        check_doubts(doubts)
         steps += 1
 
 
@@ -628,7 +594,7 @@ def _staged(
     return Loop(test, step, values, peels, grows, named=named).run()
 
 
-@_growing_lists
+@_with_others
 def for_stmt(
     iterable: Any, body: Callable[..., Any], *state: Any,
     until: Callable[..., Any] | None = None, places: Sequence[Any] = (),
@@ -753,7 +719,9 @@ def _unless(stop: Tensor, loop: _Body, values: State, one: Any) -> State:
 
 def _check_owner(problem: Exception) -> None:
     """Raise a problem with a variable of this statement or one around, which has to be another list
-    or dict before: iterations that Python runs first would change it."""
+    or dict before: iterations that Python runs first would change it. And a function that calls
+    itself for ever, which is to become a loop."""
+    check_tries(problem)
     inner = isinstance(problem, BecomesOther) and not is_outermost(problem.owner)
     if inner or isinstance(problem, WidensRows | NeedsRow):
         raise problem

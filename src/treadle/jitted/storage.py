@@ -20,7 +20,7 @@ from treadle.core.context import context, recording
 from treadle.core.interrupts import is_mode
 from treadle.core.origin import LINE_MAPS, at, user_origin
 from treadle.core.tensor import Tensor, from_array
-from treadle.jitted.errors import NotStaged
+from treadle.jitted.errors import CallsItself, NotStaged
 from treadle.jitted.variables import variable_over
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import numpy_rules
@@ -130,7 +130,7 @@ _DEEP = 40  # branches and bodies inside of one another, from which on it may be
 def check_recursion() -> None:
     """
     Raises:
-        NotStaged: a function calls itself in the branches and bodies that are being traced.
+        CallsItself: a function calls itself in the branches and bodies that are being traced.
     """
     frame: Any = sys._getframe(2)
     calls: Counter[Any] = Counter()
@@ -141,16 +141,7 @@ def check_recursion() -> None:
         frame = frame.f_back
     found, number = calls.most_common(1)[0] if calls else (None, 0)
     if found is not None and number > _DEEP // 4:
-        raise recursion(found.co_name)
-
-
-def recursion(name: str) -> NotStaged:
-    """The error for a function that calls itself for ever while it is traced."""
-    return NotStaged(
-        f"{name} calls itself, or others that call it, under a condition that only the run knows, "
-        f"which a trace would do for ever: call it as the last thing that it does (return {name}"
-        f"(...)), or write a loop, with a list of what is left to be done{at(user_origin())}"
-    )
+        raise CallsItself(found.co_name, found, at(user_origin()))
 
 
 class _Scopes(threading.local):

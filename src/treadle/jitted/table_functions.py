@@ -173,6 +173,38 @@ def difference(first: Any, second: Any) -> Any:
     return made
 
 
+def counts_added(first: Any, second: Any, sign: Any) -> Any:
+    """``first + second`` of two `Counter`, or ``first - second``: what is positive."""
+    made = first.copy()
+    for key, count in second.items():
+        made[key] = made.get(key, 0) + sign * count
+    return positive(made)
+
+
+def counts_common(first: Any, second: Any) -> Any:
+    """``first & second`` of two `Counter`."""
+    made = first.copy()
+    for key, count in first.items():
+        made[key] = min(count, second.get(key, 0))
+    return positive(made)
+
+
+def counts_united(first: Any, second: Any) -> Any:
+    """``first | second`` of two `Counter`."""
+    made = first.copy()
+    for key, count in second.items():
+        made[key] = max(made.get(key, 0), count)
+    return positive(made)
+
+
+def positive(counts: Any) -> Any:
+    made = counts.copy()
+    for key, count in counts.items():
+        if count <= 0:
+            made.discard(key)
+    return made
+
+
 def dict_of(source: Any, key: Any, value: Any, holds: Any) -> Any:
     """The entries of the items of a source that hold."""
     made: dict[Any, Any] = {}

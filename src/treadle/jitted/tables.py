@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import collections
 import functools
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import nest
-from treadle.core.interrupts import during, is_mode
 from treadle.core.origin import at, user_origin
 from treadle.jitted import table_functions
 from treadle.jitted.arrays import Array, TracedSequence, is_traced
@@ -28,6 +26,7 @@ from treadle.jitted.iteration import Counted
 from treadle.jitted.key_hashes import hash_of, hashes_of
 from treadle.jitted.left import current, leave
 from treadle.jitted.making import array
+from treadle.jitted.opened import is_from_outside, is_outermost
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
 from treadle.jitted.written import traced
@@ -130,7 +129,9 @@ class Table(TracedSequence):
             )
 
     def copy(self) -> Table:
-        return Table(self.is_set, self._copies())
+        made = Table(self.is_set, self._copies())
+        made.default, made.is_counter = self.default, self.is_counter
+        return made
 
     def may_be(self, others: Sequence[Any]) -> None:
         """
@@ -279,16 +280,67 @@ class Table(TracedSequence):
         self._take(Table.of([], key, value, self.is_set).parts())
 
     def __or__(self, other: Any) -> Any:
+        if self.is_counter:
+            return self._counted(table_functions.counts_united, other)
+        if not self.is_set:
+            made = self.copy()
+            made.update(other)
+            return made
         return traced(table_functions.united, self, other)
 
     def __and__(self, other: Any) -> Any:
+        if self.is_counter:
+            return self._counted(table_functions.counts_common, other)
+        self._check_set("&")
         return traced(table_functions.common, self, other)
 
     def __sub__(self, other: Any) -> Any:
+        if self.is_counter:
+            return self._counted(table_functions.counts_added, other, -1)
+        self._check_set("-")
         return traced(table_functions.difference, self, other)
 
+    def __add__(self, other: Any) -> Any:
+        if not self.is_counter:
+            raise self._unsupported("+")
+        return self._counted(table_functions.counts_added, other, 1)
+
     def __xor__(self, other: Any) -> Any:
+        self._check_set("^")
         return (self - other) | (_as_set(other) - self)
+
+    def __ior__(self, other: Any) -> Table:
+        return self._becomes(self | other)
+
+    def __iand__(self, other: Any) -> Table:
+        return self._becomes(self & other)
+
+    def __isub__(self, other: Any) -> Table:
+        return self._becomes(self - other)
+
+    def __ixor__(self, other: Any) -> Table:
+        return self._becomes(self ^ other)
+
+    def __iadd__(self, other: Any) -> Table:
+        return self._becomes(self + other)
+
+    def _becomes(self, made: Table) -> Table:
+        """The same set or `Counter` with other entries."""
+        self._take(made.parts())
+        return self
+
+    def _check_set(self, symbol: str) -> None:
+        if not self.is_set:
+            raise self._unsupported(symbol)
+
+    def _unsupported(self, symbol: str) -> TypeError:
+        kind = "set" if self.is_set else "dict"
+        return TypeError(f"unsupported operand type(s) for {symbol}: {kind!r}{at(user_origin())}")
+
+    def _counted(self, function: Callable[..., Any], other: Any, *args: Any) -> Table:
+        made: Table = traced(function, self, other, *args)
+        made.default, made.is_counter = 0, True
+        return made
 
     def union(self, other: Any) -> Any:
         return self | other
@@ -450,56 +502,6 @@ def old_value(owner: Any, key: Any) -> Any:
     if table is None and default is not None:
         return default
     return table_for(owner, key)[key] if table is None else table.old(key)
-
-
-class _Open(threading.local):
-    """The variables of the branches and loops that are being traced, each with the number of traced
-    bodies around it."""
-
-    states: tuple[tuple[tuple[Any, ...], int], ...] = ()
-
-
-_open = is_mode(_Open())
-
-
-def opened(state: tuple[Any, ...]) -> during:
-    """While a branch or loop with these variables is traced."""
-    return during(_open, "states", (*_open.states, (state, len(scopes.open))))
-
-
-class in_python:
-    """While Python runs a branch, or iterations of a loop, of the innermost statement: what has to
-    be another list or dict becomes it there, as what has run already cannot be run again."""
-
-    count = 0  # how often that was
-
-    def __enter__(self) -> None:
-        in_python.count += 1
-        self._before = _open.states
-        _open.states = _open.states[:-1]
-
-    def __exit__(self, *error: object) -> None:
-        _open.states = self._before
-
-
-def is_outermost(owner: Any) -> bool:
-    """Whether no branch or loop around has a dict, set or table among its variables."""
-    return not any(is_it(value, owner) for state, _ in _open.states for value in state)
-
-
-def is_from_outside(owner: Any) -> bool:
-    """Whether a dict, set or list is a variable of a branch or loop whose body is being traced."""
-    return any(
-        is_it(value, owner)
-        for state, depth in _open.states
-        if depth < len(scopes.open)
-        for value in state
-    )
-
-
-def is_it(value: Any, owner: Any) -> bool:
-    """Whether a variable is a dict, set or table."""
-    return value is owner or (isinstance(value, Table) and value.origin is owner)
 
 
 def set_of(keys: Any) -> Table:

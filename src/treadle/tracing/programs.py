@@ -17,7 +17,6 @@ from treadle.core.shapes import Dim, substitute
 from treadle.core.switches import is_on
 from treadle.core.texts import Texts
 from treadle.graph.ir import Graph
-from treadle.graph.passes.assumed_sizes import assume_equal_sizes
 from treadle.graph.rewrite import clone_graph
 from treadle.runtime import compile, compile_native
 from treadle.runtime.executable import Executable
@@ -285,6 +284,8 @@ def _pattern(samples: Sequence[Graph], graph: Graph) -> Pattern:
 
 def _guards(graph: Graph) -> list[tuple[Dim, Dim]]:
     """The dims that a program for a graph would take to be equal."""
+    from treadle.graph.passes.assumed_sizes import assume_equal_sizes
+
     assumed = clone_graph(graph)
     assume_equal_sizes(assumed)
     return list(broadcast_guards(assumed))

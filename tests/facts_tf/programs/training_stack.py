@@ -308,3 +308,33 @@ def options_of_profiles(tf):
         options.host_tracer_level, options.python_tracer_level, options.device_tracer_level,
         options.delay_ms, again, stopped, written,
     ]  # fmt: skip
+
+
+@program
+def losses_of_single_outputs(tf):
+    """Of batches of 2, 2 and 1 examples."""
+    x = tf.keras.Input([1])
+    outputs = [tf.keras.layers.Dense(1, kernel_initializer="ones", name=n)(x) for n in ("a", "b")]
+    model = tf.keras.Model(x, outputs)
+    data = np.arange(5.0, dtype=np.float32)[:, None]
+    found = {}
+    for eagerly in (True, False):
+        model.compile(tf.keras.optimizers.SGD(0.0), ["mse", "mae"], run_eagerly=eagerly)
+        history = model.fit(data, [data * 2, data * 3], batch_size=2, shuffle=False, verbose=0)
+        name = "eagerly" if eagerly else "in a graph"
+        found[name] = {key: float(value[0]) for key, value in history.history.items()}
+    return found
+
+
+@program
+def steps_at_once_of_endless_data(tf):
+    """Three steps an epoch, of which two are taken at once."""
+
+    def batches():
+        while True:
+            yield np.ones([2, 1], np.float32), np.ones([2, 1], np.float32)
+
+    model = tf.keras.Sequential([tf.keras.Input([1]), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse", steps_per_execution=2)
+    model.fit(batches(), steps_per_epoch=3, epochs=2, verbose=0)
+    return int(model.optimizer.iterations)

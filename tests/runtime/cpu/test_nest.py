@@ -1,5 +1,7 @@
 """Kernels as native code against the NumPy evaluator: random ones, and each shape of loop nest."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -543,3 +545,25 @@ def test_short_rows_are_whole_vectors():
         emitted = emit_kernel(kernel, host())
         assert emitted.units == 1
         assert "masked" not in emitted.text
+
+
+@pytest.mark.parametrize("op", ["sum", "prod", "max", "min", "any", "all"])
+def test_rows_that_one_vector_holds_have_the_bits_of_the_loops(op):
+    """Kernels of few points ask first whether there are more elements than a vector has lanes."""
+    n = SymbolicDim.symbol("n")
+    i, dtype = Axis("i", n), BOOL if op in ("any", "all") else F64
+    x, other, out = Buffer("x", dtype, (n,)), Buffer("other", F64, ()), Buffer("out", dtype, ())
+    total = Reduce(op, (i,), load(x, i))
+    stores = (store(out, value=total), store(other, value=const(1.5, F64)))
+    many = Kernel((i,), (x, other, out), stores)
+    few = replace(many, few=True)
+    assert "\nshort" in emit_kernel(few, JITS["host"].target).text
+    assert "\nshort" not in emit_kernel(many, JITS["host"].target).text
+    for size in (0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 40, 70):
+        array = numbers((size,), dtype, size)
+        if size > 3 and dtype is F64:
+            array[2], array[3] = -0.0, np.nan if size == 9 else 0.0
+        for target in JITS:
+            wanted = run(many, {x: array}, {"n": size}, target=target)
+            found = run(few, {x: array}, {"n": size}, target=target)
+            assert found[out].tobytes() == wanted[out].tobytes()

@@ -193,17 +193,14 @@ def near(a: Any, b: Any) -> bool:
     return np.allclose(x, y, 1e-4 if narrow else 1e-8, 1e-5 if narrow else 1e-9, True)
 
 
-def record(module: str, out: Path) -> None:
-    """Run the tests of a module."""
-    import subprocess
-
+def instead_of_numba(recorder: Recorder) -> None:
+    """Have the calls of functions that Numba would compile go to a recorder."""
     from numba.core import dispatcher
 
     from treadle.autograph import config
 
     config.NEVER_CONVERTED.discard("numba")  # the tests' functions are the users' here
 
-    recorder = Recorder(out)
     original = dispatcher.Dispatcher.__call__
     compiled = dispatcher.Dispatcher.compile
 
@@ -219,11 +216,24 @@ def record(module: str, out: Path) -> None:
     def compile(self: Any, signature: Any) -> Any:
         return None if is_tests(self) else compiled(self, signature)
 
+    dispatcher.Dispatcher.__call__ = call
+    dispatcher.Dispatcher.compile = compile
+
+
+def record(module: str, out: Path) -> None:
+    """Run the tests of a module, or of a file that pytest runs."""
+    import subprocess
+
+    instead_of_numba(Recorder(out))
+    if module.endswith(".py"):
+        import pytest
+
+        pytest.main(["-q", "-p", "no:cacheprovider", module])
+        return
+
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise unittest.SkipTest("no processes")
 
-    dispatcher.Dispatcher.__call__ = call
-    dispatcher.Dispatcher.compile = compile
     subprocess.Popen.__init__ = refuse  # type: ignore[method-assign]
     result = unittest.TestResult()
     for test in _tests(unittest.defaultTestLoader.loadTestsFromName(module)):

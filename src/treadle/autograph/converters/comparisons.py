@@ -1,4 +1,4 @@
-"""Comparisons, and items at fixed positions, that Python finds itself and the program may have to.
+"""Comparisons, items at fixed positions and f-strings: Python finds them, or the program has to.
 
 ==========================  ================================
 before                      after
@@ -8,8 +8,10 @@ before                      after
 ``x is True``               ``ag__.is_truth(x, True)``
 ``p == (i, j)``             ``ag__.equal(p, (i, j))``
 ``p != (i, j)``             ``not ag__.equal(p, (i, j))``
-``a is b``                  ``ag__.is_same(a, b)``
+``n in {1, 2}``             ``ag__.in_(n, {1, 2})``
+``a is b``                  ``ag__.is_same(a, b)``, of ``type(a)`` too
 ``a[-1]``, ``a[1:]``        ``ag__.get_item(a, -1)``, ``ag__.get_item(a, slice(1, None, None))``
+``f"n={n:3d}"``             ``ag__.text("n=", (n, "", "3d"))``
 ==========================  ================================
 
 Only functions whose variables may be None in some runs, those of ``td.jit``, are converted so. To
@@ -23,7 +25,10 @@ from typing import Any
 
 import gast
 
-from treadle.autograph.build import key, operator
+from treadle.autograph.build import constant, key, operator
+
+# What holds keys, or is a text: only Python's own values are looked up there without an operator.
+_HASHED = (gast.Constant, gast.JoinedStr, gast.Dict, gast.Set, gast.SetComp, gast.DictComp)
 
 
 class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
@@ -39,16 +44,24 @@ class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
             found = operator("is_none", other)
         elif isinstance(op, gast.Is | gast.IsNot) and sum(map(_is_truth, sides)) == 1:
             found = operator("is_truth", *sorted(sides, key=_is_truth))
-        elif isinstance(op, gast.Is | gast.IsNot) and all(isinstance(s, gast.Name) for s in sides):
+        elif isinstance(op, gast.Is | gast.IsNot) and all(map(_is_named, sides)):
             found = operator("is_same", *sides)
         elif isinstance(op, gast.Eq | gast.NotEq) and any(map(_is_tuple, sides)):
             found = operator("equal", *sides)
+        elif isinstance(op, gast.In | gast.NotIn) and isinstance(sides[1], _HASHED):
+            found = operator("in_", *sides)
         else:
             return node
         gast.copy_location(found, node)
-        if isinstance(op, gast.Is | gast.Eq):
+        if isinstance(op, gast.Is | gast.Eq | gast.In):
             return found
         return gast.copy_location(gast.UnaryOp(gast.Not(), found), node)
+
+    def visit_JoinedStr(self, node: Any) -> Any:
+        node = self.generic_visit(node)
+        if not any(isinstance(v, gast.FormattedValue) for v in node.values):
+            return node
+        return gast.copy_location(operator("text", *map(_part, node.values)), node)
 
     def visit_Attribute(self, node: Any) -> Any:
         return self._of_item(node)
@@ -81,6 +94,23 @@ def _is_position(node: Any) -> bool:
 
 def _is_none(node: Any) -> bool:
     return isinstance(node, gast.Constant) and node.value is None
+
+
+def _part(node: Any) -> Any:
+    """A part of an f-string: a text, or a value with what it is formatted by."""
+    if not isinstance(node, gast.FormattedValue):
+        return node
+    kind = chr(node.conversion) if node.conversion > 0 else ""
+    spec = constant("") if node.format_spec is None else node.format_spec
+    return gast.Tuple([node.value, constant(kind), spec], gast.Load())
+
+
+def _is_named(node: Any) -> bool:
+    """A name, or the type of something."""
+    if isinstance(node, gast.Call):
+        node = node.func
+        return isinstance(node, gast.Name) and node.id == "type"
+    return isinstance(node, gast.Name)
 
 
 def _is_truth(node: Any) -> bool:

@@ -27,7 +27,7 @@ _METHODS = frozenset({
 })
 _OF_DEQUES = frozenset({"appendleft", "popleft"})  # fmt: skip
 _KEYED = frozenset({
-    "add", "append", "clear", "count", "discard", "extend", "get", "index", "insert", "pop",
+    "add", "append", "clear", "count", "discard", "extend", "get", "index", "insert", "join", "pop",
     "remove", "setdefault", "sort", "update",
 })  # fmt: skip
 _VIEWS = frozenset({"items", "keys", "values"})
@@ -58,8 +58,7 @@ def mark_changes(root: Any) -> None:
             if isinstance(owner, gast.Name):
                 node.changed_name = owner.id
             node.keyed = isinstance(node.func, gast.Attribute) and (
-                node.func.attr in _KEYED
-                or (node.func.attr in _VIEWS and getattr(node.func.value, "id", None) in dicts)
+                node.func.attr in _KEYED or node.func.attr in _VIEWS
             )
             if isinstance(node.func, gast.Attribute) and node.func.attr in _OF_DEQUES:
                 node.func = operator("method", node.func.value, constant(node.func.attr))

@@ -22,6 +22,7 @@ falling off their end as well.
 
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any
 
@@ -39,7 +40,7 @@ def loop_tail_calls(root: Any, function: types.FunctionType) -> None:
     """Rewrite a function, and the functions that it defines, where they call themselves."""
     if isinstance(root, gast.Lambda):
         return
-    if _is_itself(root.name, function):
+    if is_itself(root.name, function):
         _rewrite(root)
     for node in walk(root):
         if isinstance(node, gast.FunctionDef) and node is not root:
@@ -51,8 +52,22 @@ def loop_tail_calls(root: Any, function: types.FunctionType) -> None:
                 _rewrite(node)
 
 
-def _is_itself(name: str, function: types.FunctionType) -> bool:
+def is_itself(name: str, function: types.FunctionType) -> bool:
     """Whether a global or closed-over name stands for the function, or for what jits it."""
+    found = _meaning(name, function)
+    inner = getattr(found, "__treadle_jitted__", None) or getattr(found, "py_func", found)
+    if isinstance(found, functools._lru_cache_wrapper):
+        inner = found.__wrapped__
+    return inner is function
+
+
+def is_kept(name: str, function: types.FunctionType) -> bool:
+    """Whether a name stands for a function whose results are kept by `functools`."""
+    return isinstance(_meaning(name, function), functools._lru_cache_wrapper)
+
+
+def _meaning(name: str, function: types.FunctionType) -> Any:
+    """What a global or closed-over name of a function stands for; None where it is nothing yet."""
     code = function.__code__
     found = function.__globals__.get(name)
     if name in code.co_freevars:
@@ -60,9 +75,8 @@ def _is_itself(name: str, function: types.FunctionType) -> bool:
         try:
             found = cell.cell_contents
         except ValueError:
-            return False
-    inner = getattr(found, "__treadle_jitted__", None) or getattr(found, "py_func", found)
-    return inner is function
+            return None
+    return found
 
 
 def _rewrite(node: Any) -> None:

@@ -6,8 +6,11 @@ an optimized graph for its target.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
 
+from treadle.core.spec import ListSpec
 from treadle.core.switches import declare
 from treadle.core.switches import disabled as disabled
 from treadle.graph.ir import Graph
@@ -15,21 +18,15 @@ from treadle.graph.passes.algebra import simplify_algebra
 from treadle.graph.passes.assumed_sizes import assume_equal_sizes, drop_known_sizes
 from treadle.graph.passes.choices import choose_numbers
 from treadle.graph.passes.common import merge_common_subexpressions
-from treadle.graph.passes.complex_parts import split_complex_numbers
 from treadle.graph.passes.conditionals import inline_conditionals
 from treadle.graph.passes.constants import fold_constants
-from treadle.graph.passes.counted_lists import resolve_counted_lists
 from treadle.graph.passes.custom_gradients import drop_custom_gradients
 from treadle.graph.passes.dead_code import eliminate_dead_code
-from treadle.graph.passes.element_shapes import infer_element_shapes
 from treadle.graph.passes.elements import write_elements
 from treadle.graph.passes.forwarding import forward_variables
 from treadle.graph.passes.joined_columns import join_columns
-from treadle.graph.passes.list_sums import add_to_elements
-from treadle.graph.passes.magnitudes import compare_squares
 from treadle.graph.passes.masked import use_masks
 from treadle.graph.passes.parts import place_parts
-from treadle.graph.passes.pooling import mask_winners
 from treadle.graph.passes.powers import reduce_powers
 from treadle.graph.passes.product_sums import add_rows_first
 from treadle.graph.passes.products import prepare_products
@@ -50,6 +47,37 @@ def of_loops(name: str) -> Callable[[Graph], bool]:
         from treadle.graph.passes import loops
 
         found: Callable[[Graph], bool] = getattr(loops, name)
+        return found(graph)
+
+    run.__name__ = name
+    return run
+
+
+def of_lists(name: str) -> Callable[[Graph], bool]:
+    """The same for a pass over lists, by its name in `lists`."""
+
+    def run(graph: Graph) -> bool:
+        values = (v for node in graph.walk() for v in (*node.inputs, *node.outputs))
+        if not any(isinstance(v.spec, ListSpec) for v in values):
+            return False
+        from treadle.graph.passes import lists
+
+        found: Callable[[Graph], bool] = getattr(lists, name)
+        return found(graph)
+
+    run.__name__ = name
+    return run
+
+
+def of_ops(ops: str, place: str, name: str) -> Callable[[Graph], bool]:
+    """A pass over ops of a module of `treadle.ops`, by its place beside this module and its name
+    there: a process that has not imported the ops has none in its graphs, and needs no pass."""
+
+    def run(graph: Graph) -> bool:
+        if f"treadle.ops.{ops}" not in sys.modules:
+            return False
+        module = importlib.import_module(f"treadle.graph.passes.{place}")
+        found: Callable[[Graph], bool] = getattr(module, name)
         return found(graph)
 
     run.__name__ = name
@@ -90,11 +118,11 @@ PIPELINE: tuple[Pass, ...] = (
         "writes small powers as products, which common can merge; after algebra took x ** 1",
     ),
     Pass(
-        "complex_parts", split_complex_numbers,
+        "complex_parts", of_ops("complex_parts", "complex_parts", "split_complex_numbers"),
         "computes complex tensors as pairs of real ones; passes behind it see real ones only",
     ),
     Pass(
-        "magnitudes", compare_squares,
+        "magnitudes", of_ops("complex_parts", "magnitudes", "compare_squares"),
         "compares squares instead of magnitudes; after complex_parts, which makes magnitudes",
     ),
     Pass(
@@ -131,7 +159,7 @@ PIPELINE: tuple[Pass, ...] = (
         "reduces and assigns under a mask without collecting; after common, for equal masks",
     ),
     Pass(
-        "pooling", mask_winners,
+        "pooling", of_ops("image.pooling", "pooling", "mask_winners"),
         "puts masks into the winners of max pooling; after common, for equal images",
     ),
     Pass(
@@ -147,11 +175,11 @@ PIPELINE: tuple[Pass, ...] = (
         "uses the lengths of counting loops; after constants, which finds their bounds",
     ),
     Pass(
-        "counted_lists", resolve_counted_lists,
+        "counted_lists", of_lists("resolve_counted_lists"),
         "makes arrays of lists of known length; after trips, which finds the lengths",
     ),
     Pass(
-        "list_sums", add_to_elements,
+        "list_sums", of_lists("add_to_elements"),
         "adds to an element instead of a whole list; after counted_lists leaves fewer lists",
     ),
     Pass(
@@ -171,7 +199,7 @@ PIPELINE: tuple[Pass, ...] = (
         "lays transposed factors out before loops; after the passes that take products out",
     ),
     Pass(
-        "element_shapes", infer_element_shapes,
+        "element_shapes", of_lists("infer_element_shapes"),
         "gives lists the shapes of their elements; at the end of a round, when dims are known",
     ),
     Pass(
@@ -224,6 +252,8 @@ def optimize(
         dump: called with a label and the graph after every pass that changed it.
     """
     active = switched_on(pipeline)
+    if any(v.spec.dtype.is_complex for n in graph.walk() for v in (*n.inputs, *n.outputs)):
+        importlib.import_module("treadle.ops.complex_parts")  # what ops do to parts
     runs = Runs(graph, "tracing", dump)
     rounds = [p for p in active if not p.last]
     number = idle = 0  # idle: how many passes one after the other have changed nothing

@@ -14,7 +14,7 @@ import treadle as td
 from treadle.keras import callbacks as cb
 from treadle.keras import config, optimizers, replicas, serialization, stateless
 from treadle.keras import metrics as keras_metrics
-from treadle.keras.callbacks.base import as_numbers
+from treadle.keras.callbacks.base import as_numbers, in_order
 from treadle.keras.models.batches import (
     RAN_OUT,
     Arrays,
@@ -533,7 +533,7 @@ class Trainer:
         values = as_numbers(logs)
         hooks.on_test_end(values)
         if return_dict:
-            return values
+            return in_order(values)
         listed = list(values.values())
         return listed[0] if len(listed) == 1 else listed
 
@@ -599,7 +599,7 @@ class Trainer:
         self.reset_metrics()
         logs = as_numbers(step(self._shared(batch)))
         if return_dict:
-            return logs
+            return in_order(logs)
         values = list(logs.values())
         return values[0] if len(values) == 1 else values
 

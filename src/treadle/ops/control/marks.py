@@ -122,7 +122,7 @@ def _kinds_of_lines(text: str) -> dict[int, str]:
     }  # fmt: skip
     for node in ast.walk(tree):
         kind = _kind(node)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.JoinedStr | ast.BinOp):
+        if isinstance(node, ast.Assign) and _writes_text(node.value):
             # ``text = f"..."`` for a ``raise ValueError(text)`` behind it
             kind = _RAISE if {getattr(t, "id", None) for t in node.targets} & texts else kind
         if kind is not None:
@@ -132,6 +132,13 @@ def _kinds_of_lines(text: str) -> dict[int, str]:
         shown = lines.index(line) + 1 if line in lines else 0
         found |= {number: found[shown]} if shown in found else {}
     return found
+
+
+def _writes_text(node: Any) -> bool:
+    """Whether an expression is an f-string, also a jitted function's, or ``a % b``."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "text"
+    return isinstance(node, ast.JoinedStr | ast.BinOp)
 
 
 def _kind(node: Any) -> str | None:

@@ -51,6 +51,7 @@ def begin_compilation(graph: Graph) -> None:
         for routine in {lower.routine for lower in lowers if isinstance(lower, Rows)}:
             module = routine.partition(".")[0]
             importlib.import_module(f"treadle.runtime.routines.{module}")
+            importlib.import_module("treadle.runtime.cpu.routines.entry")
         background.submit(f"library {id(graph)}", lambda: _prepare_library(graph))
 
 

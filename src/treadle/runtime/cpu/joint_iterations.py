@@ -327,7 +327,7 @@ class _Joint:
         for copy in self.copies if found else ():
             with self._as(copy):
                 forms = LinearForms(emitter, step)
-                counting = Counting(emitter, step, forms)
+                counting = Counting(emitter, forms, positions(step.body))
                 if found != set(counting.steps):
                     good = "false"
                     break

@@ -41,7 +41,6 @@ from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.strided import inner_dim, strided_product
 from treadle.runtime.cpu.matmul.tiles import lanes
 from treadle.runtime.cpu.matmul.tiling import Choice, Product, Tiling, packers_of, rule, tiling_of
-from treadle.runtime.cpu.routines.entry import row_call, row_numbers, row_space, row_symbol
 from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.reach import Reach
@@ -117,6 +116,8 @@ def _routine_for(node: Node, apart: bool, views: Sequence[View]) -> Routine | No
 
 
 def _rows(node: Node, lower: Rows) -> Routine | None:
+    from treadle.runtime.cpu.routines.entry import row_call, row_numbers, row_space, row_symbol
+
     call = row_call(node)
     if call is None:
         return None

@@ -15,6 +15,7 @@ from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.graph.ir import Value
 from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Index, Load, postorder
 from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_poll import MOST_ITERATIONS
 from treadle.runtime.schedule.steps import Block, Branch, Evaluate, Loop, Position
 
 _COUNTER = "%counter"
@@ -28,13 +29,21 @@ class LinearForms:
 
     Args:
         step: the loop, before anything of it is emitted.
+        most_pace: the most that an iteration changes the counter by.
+
+    Attributes:
+        most_step: what a linear form may change by when the counter changes by 1, so that it does
+            not wrap around within a strip of the loop.
     """
 
-    def __init__(self, emitter: Emitter, step: Loop) -> None:
-        assert step.counted is not None
-        self.emitter, self.counter = emitter, step.counted.counter
-        self._made = {s.value: s for s in evaluated(step.body)}
-        self._positions = {s.value: s for s in positions(step.body)}
+    def __init__(self, emitter: Emitter, step: Loop, most_pace: int = 1) -> None:
+        counting = step.counted or step.paced
+        assert counting is not None
+        self.emitter, self.counter = emitter, counting.counter
+        self.most_step = (1 << 62) // (MOST_ITERATIONS * most_pace)
+        blocks = (step.condition, step.body)
+        self._made = {s.value: s for block in blocks for s in evaluated(block)}
+        self._positions = {s.value: s for block in blocks for s in positions(block)}
         self._changing = {c.param for c in step.carried if c.place is None}
         self._before = dict(emitter.registers)
         self._names: dict[str, Value] = {}

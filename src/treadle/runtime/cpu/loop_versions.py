@@ -28,7 +28,7 @@ from treadle.core import dtypes
 from treadle.runtime.cpu.elements import alignment, compute_type, stored_type
 from treadle.runtime.cpu.hoisted_checks import Counting
 from treadle.runtime.cpu.inner_loops import InnerLoop
-from treadle.runtime.cpu.linear_forms import LinearForms
+from treadle.runtime.cpu.linear_forms import LinearForms, positions
 from treadle.runtime.cpu.llvm_text import Block, Word
 from treadle.runtime.cpu.program_carried import value_type
 from treadle.runtime.cpu.vector_iterations import Crossing, independence
@@ -59,7 +59,7 @@ class _Versions:
         self.counter = step.counted.counter
         self.kind = value_type(emitter, self.counter)
         self.forms = LinearForms(emitter, step)
-        self.counting = Counting(emitter, step, self.forms)
+        self.counting = Counting(emitter, self.forms, positions(step.body))
         self.independence = independence(emitter, step, self.forms, self.counting)
         self.known = dict(emitter.positions)
 

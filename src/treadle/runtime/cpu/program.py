@@ -41,6 +41,9 @@ class Emitter:
         positions: (position, size) -> the position from the beginning, once it is checked.
         inside: steps whose positions were checked before the loop that is being written.
         kept: loads that were done before it, with the registers.
+        loops: how many loops with polls of their own are around the step being written.
+        decided: bools that are something else in the version of a loop that is being written, with
+            the registers.
         group: its accesses, if its iterations are independent.
     """
 
@@ -73,6 +76,8 @@ class Emitter:
         self.inside: frozenset[Step] = frozenset()
         self.group: Group | None = None
         self.kept: dict[tuple[Step, Expr], str] = {}
+        self.loops = 0
+        self.decided: dict[Value, str] = {}
         self._slots: dict[Value, str] = {}
 
     def emit_block(self, block: Block) -> None:

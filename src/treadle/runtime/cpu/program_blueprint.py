@@ -47,6 +47,7 @@ class Blueprint:
         table: the words that the code reads of the state table.
         callbacks: the steps for which the code calls Python, by number.
         improved: whether LLVM's passes are worth their time.
+        has_parts: whether kernels are functions of the module.
         most_table_words: the words of the largest table of operands (`program_tables`).
         timer: writes the steps of a program that writes down when they ran; None for others.
     """
@@ -73,7 +74,7 @@ class Blueprint:
         self.module = Module(target)
         self.table = StateTable()
         self.callbacks: list[Step] = []
-        self.improved = False
+        self.improved = self.has_parts = False
         self.most_table_words = 0
         self.timer = timer
 

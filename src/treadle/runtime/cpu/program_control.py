@@ -108,6 +108,7 @@ def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
     allocates = _allocates(step.body) or _allocates(step.condition)
     before = fn.load_word(emitter.memory.late, 0, "ptr") if allocates else ""
     lists = fn.load_word(emitter.memory.lists, 0, "ptr") if makes_lists(step.body) else ""
+    emitter.loops += 1
     with emitter.forgetting():
         with emitter.contraction.inside(step):
             emitter.emit_block(step.condition)
@@ -117,6 +118,7 @@ def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
             emitter.emit_block(step.body)
         _free_late(emitter, before)
         ends = variables.ends(step.body.results, words)
+    emitter.loops -= 1
     if lists:
         kept = [
             variables.of(number, ends)[0]

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, SymbolicDim, product, substitute
+from treadle.core.switches import is_on
 from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Load, postorder
-from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
+from treadle.kernel.rewrite import canonical
+from treadle.runtime.cpu.compiled_kernels import KernelCode, in_terms_of, kernel_code
 from treadle.runtime.cpu.elements import is_selection, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
+from treadle.runtime.cpu.nest import add_kernel
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_python import call_python
 from treadle.runtime.cpu.program_tables import is_plain, operand_words
@@ -44,9 +47,12 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
     dims = symbol_values(emitter, step)
     units = emitter.dim(_outer(step, in_terms_of(step.kernel, emitted.units)))
     scratch = "null" if step.scratch is None else emitter.pointer(step.scratch)
-    function = emitter.state.word("kernel", (code, emitted.symbol))
     least = emitter.dim(_outer(step, in_terms_of(step.kernel, emitted.grain)))
     few = isinstance(units, int) and isinstance(least, int) and units < 2 * least
+    if few and emitter.loops and code.is_part and is_on("parts_of_programs"):
+        function = _part(emitter, step, code)
+    else:
+        function = emitter.state.word("kernel", (code, emitted.symbol))
     if few or step in emitter.program.alone:
         fn.emit(f"call void {function}(ptr {words}, ptr {dims}, i64 0, i64 {units}, ptr {scratch})")
     else:
@@ -63,6 +69,15 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
         finish = emitter.state.word("kernel", (code, emitted.finish))
         fn.emit(f"call void {finish}(ptr {words}, ptr {dims})")
     _load_outputs(emitter, step)
+
+
+def _part(emitter: Emitter, step: Launch, code: KernelCode) -> str:
+    """The function of a kernel in the program's own module. LLVM writes it into the loop: what is
+    known of the operands and dims there need not go through memory."""
+    symbol = f"k_{code.name}"
+    add_kernel(canonical(step.kernel), emitter.module, symbol)
+    emitter.program.has_parts = True
+    return f"@{symbol}"
 
 
 def emit_segments(emitter: Emitter, step: SegmentedLaunch) -> None:
@@ -176,6 +191,9 @@ def emit_reference(emitter: Emitter, step: Launch) -> None:
 
 def emit_evaluate(emitter: Emitter, step: Evaluate) -> None:
     """Compute a rank-0 value in a register; 16-bit floats are rounded as if they were stored."""
+    if step.value in emitter.decided:
+        emitter.registers[step.value] = emitter.decided[step.value]
+        return
     values: dict[Expr, str] = {}
     for expr in postorder([step.expr]):
         values[expr] = _evaluate(emitter, step, expr, values)

@@ -39,6 +39,7 @@ from treadle.runtime.schedule.steps import Evaluate, Loop
 # to improve it, and a call of a step of 1,300 lines becomes a tenth of a microsecond shorter.
 MOST_LINES = 400
 MOST_LINES_OF_LOOPS = 20_000  # of one with loops: LLVM works 40 s on 120,000 lines, or 0.7
+MOST_LINES_WITH_PARTS = 4000  # of one whose kernels are worth writing into its loops
 STACK_BYTES = 16 << 10  # a workspace up to this size is part of the stack frame
 
 
@@ -56,13 +57,14 @@ def program_text(
     module = program.module
     if layout is not None:
         add_entry(module, program.signature, layout)
-    module.metadata = program.scopes.lines()
+    module.metadata += program.scopes.lines()
     text = module.text()
-    if program.improved:
+    lines = text.count("\n")
+    if program.improved or (program.has_parts and lines <= MOST_LINES_WITH_PARTS):
         return OPTIMIZE + text
     loops = any(isinstance(s, Loop) for s in all_steps(program.block))
     most = MOST_LINES_OF_LOOPS if loops else MOST_LINES
-    return STRAIGHT + text if text.count("\n") > most else text
+    return STRAIGHT + text if lines > most else text
 
 
 class _Run:

@@ -9,7 +9,8 @@ vectors. So such a loop is two: the inner one runs a strip of iterations, the ou
                                     while i < end: ...
                                     if i < n: poll
 
-Where the loop does more than count, the inner one counts the strip down beside its own test.
+Where a counter does not end the loop alone, or moves by other steps, `paced_loops` finds the end of
+a strip; in other loops the inner one counts the strip down beside its own test.
 
 A flag that ends the loop (``break``, ``return``) is tested at the end of the iteration that sets
 it, not by the test before the next one. LLVM then lets the branch that sets it leave the loop.
@@ -17,8 +18,11 @@ it, not by the test before the next one. LLVM then lets the branch that sets it 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from treadle.runtime.cpu.inner_loops import InnerLoop
 from treadle.runtime.cpu.loop_versions import emit_versions
+from treadle.runtime.cpu.paced_loops import PacedLoop, is_paced
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_carried import value_type
 from treadle.runtime.schedule.steps import (
@@ -70,8 +74,11 @@ def emit_strips(emitter: Emitter, step: Loop) -> None:
         fn.enter(f"exit{k}")
     elif step.counted is not None:
         _counted(loop, step.counted, k, starts)
+    elif is_paced(step):
+        _paced(loop, PacedLoop(loop), k, starts)
     else:
         _tested(loop, k, starts)
+        fn.enter(f"exit{k}")
     emitter.positions = positions
 
 
@@ -79,10 +86,39 @@ def _uninterrupted(loop: InnerLoop, k: int, starts: list[str]) -> None:
     """A loop without polls."""
     counted = loop.step.counted
     position = None if counted is None else loop.variables.position(counted.counter)
-    if counted is None or position is None:
-        loop.emit(k, starts, None)
-    else:
+    if counted is not None and position is not None:
         emit_versions(loop, k, starts, starts[position], limit_of(loop.emitter, counted))
+        return
+    paced = PacedLoop(loop) if is_paced(loop.step) else None
+    if paced is None or not paced.counting.steps:
+        loop.emit(k, starts, None)
+        return
+    variables = loop.variables
+    first = variables.block(f"first{k}", f"y{k}")
+    loop.fn.enter(first(*starts))
+    words = variables.bind(first)
+    end, good = paced.strip(None)
+    _either(
+        loop, k, good, lambda n: paced.emit(n, words, end), lambda n: loop.emit(n, words, None)
+    )
+
+
+def _either(
+    loop: InnerLoop, k: int, condition: str, then: Callable[[int], list[str]],
+    other: Callable[[int], list[str]],
+) -> None:  # fmt: skip
+    """Two versions of a loop, and the block `after{k}` behind them. A version gives the values of
+    the variables at its end."""
+    fn, variables = loop.fn, loop.variables
+    after = variables.block(f"after{k}", f"z{k}")
+    numbers = fn.unique(), fn.unique()
+    yes, no = (f"way{number}" for number in numbers)
+    fn.fork(condition, yes, no, likely=True)
+    for number, way in zip(numbers, (then, other), strict=True):
+        fn.label(f"way{number}")
+        fn.branch(after(*way(number)))
+    fn.label(after)
+    variables.bind(after)
 
 
 def _counted(loop: InnerLoop, counted: Counted, k: int, starts: list[str]) -> None:
@@ -109,8 +145,32 @@ def _counted(loop: InnerLoop, counted: Counted, k: int, starts: list[str]) -> No
     variables.bind(more)
 
 
-def _tested(loop: InnerLoop, k: int, starts: list[str]) -> None:
-    """A loop with a test of any kind: the inner loop counts its strip down beside it."""
+def _paced(loop: InnerLoop, paced: PacedLoop, k: int, starts: list[str]) -> None:
+    """A loop whose counter tells where a strip ends."""
+    emitter, fn, variables = loop.emitter, loop.fn, loop.variables
+    countdown = countdown_of(emitter)
+    fn.enter(f"pre{k}")
+    more = variables.block(f"more{k}", f"y{k}")
+    fn.enter(more(*starts))
+    words = variables.bind(more)
+    end, good = paced.strip(fn.load_word(countdown))
+
+    def ended(left: list[str]) -> None:
+        fn.fork(paced.goes_on(end), f"poll{k}", f"done{k}", likely=False)
+        fn.label(f"poll{k}")
+        emitter.exits.polled(countdown)
+        fn.branch(more(*loop.unflagged(left)))
+        fn.label(f"done{k}")
+
+    def fast(number: int) -> list[str]:
+        return paced.emit(number, words, end, ended)
+
+    _either(loop, k, good, fast, lambda number: _tested(loop, number, words))
+
+
+def _tested(loop: InnerLoop, k: int, starts: list[str]) -> list[str]:
+    """A loop with a test of any kind: the inner loop counts its strip down beside it. Gives the
+    values of its variables at its end."""
     emitter, fn, variables, countdown = (
         loop.emitter, loop.fn, loop.variables, countdown_of(loop.emitter),
     )  # fmt: skip
@@ -134,13 +194,12 @@ def _tested(loop: InnerLoop, k: int, starts: list[str]) -> None:
     ends = loop.iteration(words)
     again = loop.leave(k, ends)
     fn.enter(f"latch{k}")
-    fn.branch(head(left, *again))
+    fn.branch(head(left, *again), fn.module.begins_halves())
     fn.label(f"poll{k}")
     emitter.exits.polled(countdown)
     fn.branch(strip(*words))
     variables.bind(head)
-    loop.finish(k, done, words, ends)
-    fn.enter(f"exit{k}")
+    return loop.finish(k, done, words, ends)
 
 
 def limit_of(emitter: Emitter, counted: Counted) -> str:

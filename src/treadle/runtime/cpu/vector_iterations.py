@@ -25,7 +25,7 @@ from treadle.core.shapes import Dim
 from treadle.core.spec import ListSpec
 from treadle.core.switches import is_on
 from treadle.kernel.ir import Affine, Load, postorder
-from treadle.runtime.cpu.hoisted_checks import MOST_STEP, Counting, is_inside
+from treadle.runtime.cpu.hoisted_checks import Counting, is_inside
 from treadle.runtime.cpu.linear_forms import LinearForms, positions
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_poll import MOST_ITERATIONS
@@ -233,7 +233,7 @@ def _crossing(
         return None
     for axis, form in enumerate(store.index):
         pace = forms.step(form) if form is not None else 0
-        if isinstance(pace, int) and 0 < abs(pace) <= MOST_STEP:
+        if isinstance(pace, int) and 0 < abs(pace) <= forms.most_step:
             return Crossing(store, tuple(loads), axis, pace, sides.pop())
     return None
 

@@ -54,6 +54,7 @@ class UnitGraph:
         # The units that run before each unit. Some may be part of a larger unit by now, which
         # their nodes tell.
         self.preceding: dict[Unit, dict[Unit, None]] = {}
+        self.following: dict[Unit, dict[Unit, None]] = {}  # the same the other way round
         self.last_rank: dict[Unit, int] = {}
         # For each rank the lowest of all units that have nodes before and after it.
         self.lowest = np.arange(len(region.nodes))
@@ -145,6 +146,7 @@ class UnitGraph:
         """Map the nodes of a unit to it, and note the units that run before it: those of its parts,
         and of nodes that have been in no unit yet."""
         found: dict[Unit, None] = {}
+        followers: dict[Unit, None] = {}
         parts: dict[Unit, None] = {}
         for node in unit.nodes:
             part = self.unit_of.get(node)
@@ -153,13 +155,18 @@ class UnitGraph:
             else:
                 parts.setdefault(part)
             self.unit_of[node] = unit
+        found.pop(unit, None)  # nodes before others of the unit
+        for below in found:
+            self.following[below].setdefault(unit)
         for part in parts:
             found.update(self.preceding[part])
-        self.preceding[unit] = found
+            followers.update(self.following[part])
+        self.preceding[unit], self.following[unit] = found, followers
         self.last_rank[unit] = max(self.rank[n] for n in unit.nodes)
         for node in unit.nodes if self.overwriters else ():
             for writer in self._overwriting(node):
                 self.preceding[writer].setdefault(unit)
+                self.following[unit].setdefault(writer)
 
     def _overwriting(self, node: Node) -> Iterator[Unit]:
         """The units that overwrite an array which a node reads, as far as there are any yet."""
@@ -212,23 +219,21 @@ class UnitGraph:
         members = [node]
         if len(ends) > 1:
             members += [n for u in units for n in u.nodes]
+        needed = {u for n in members for u in self._needed(n, self.read_by(n))} - inside
+        if not ends.isdisjoint(needed):
+            return False
         # A unit that ends before the first member cannot depend on members, unless by way of a unit
         # with nodes on both sides of that member: `first` is the lowest rank of such units.
         first = int(self.lowest[min(self.rank[n] for u in ends for n in u.nodes)])
-        needed = (u for n in members for u in self._needed(n, self.read_by(n)))
-        stack = [u for u in needed if u not in inside]
-        seen: set[Unit] = set()
-        while stack:
-            unit = stack.pop()
-            if unit in ends:
+        # Of what is needed and what follows the ends the smaller part is walked through.
+        below = _Walk(self.unit_of, self.preceding, needed)
+        above = _Walk(self.unit_of, self.following, ends)
+        while below.stack and above.stack:
+            unit = below.stack.pop()
+            if self.last_rank[unit] >= first and not ends.isdisjoint(below.go_on(unit)):
                 return False
-            if unit in seen or self.last_rank[unit] < first:
-                continue
-            seen.add(unit)
-            for part in self.preceding[unit]:
-                below = self.unit_of[part.nodes[0]]
-                if below not in seen:
-                    stack.append(below)
+            if not needed.isdisjoint(above.go_on(above.stack.pop())):
+                return False
         return True
 
     def _must_precede(self, node: Node) -> Iterator[Unit]:
@@ -277,6 +282,27 @@ class UnitGraph:
                 if below is not None and below is not unit:
                     found.setdefault(below)
         return list(found)
+
+
+class _Walk:
+    """The units that edges lead to. Ends of edges may be parts of larger units by now."""
+
+    def __init__(
+        self, unit_of: Mapping[Node, Unit], edges: Mapping[Unit, Iterable[Unit]], start: set[Unit]
+    ) -> None:
+        self.unit_of, self.edges = unit_of, edges
+        self.stack, self.seen = list(start), set(start)
+
+    def go_on(self, unit: Unit) -> list[Unit]:
+        """The units next to one that have not been seen before; they are on the stack then."""
+        found = []
+        for part in self.edges[unit]:
+            other = self.unit_of[part.nodes[0]]
+            if other not in self.seen:
+                self.seen.add(other)
+                found.append(other)
+        self.stack += found
+        return found
 
 
 def _reversed(edges: Mapping[Node, Iterable[Node]]) -> dict[Node, list[Node]]:

@@ -13,7 +13,6 @@ from treadle.graph.ir import Graph
 from treadle.graph.passes import clean
 from treadle.graph.pipeline import Pass, Report, Runs
 from treadle.ops.control.control_flow import WHILE
-from treadle.runtime.passes.additions import add_in_place
 from treadle.runtime.passes.checks import add_checks
 from treadle.runtime.passes.moments import take_moments_in_parts
 from treadle.runtime.passes.narrow_products import narrow_products
@@ -73,7 +72,7 @@ PIPELINE: tuple[TargetPass, ...] = (
         cleaned=True,
     ),
     TargetPass(
-        "additions", add_in_place,
+        "additions", of_loops("add_in_place"),
         "gradients of parts are added to their sum in place, in loops; their positions get checks",
     ),
     TargetPass(

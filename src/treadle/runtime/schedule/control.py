@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from treadle.core import dtypes
 from treadle.core.shapes import Dim, compound, dim_symbols, symbol_name
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Node, Region, Value
-from treadle.graph.trip_count import counts_to, ending_flags, trip_count
+from treadle.graph.trip_count import counts_to, ending_flags, pace, trip_count
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.takeovers import storage
 from treadle.runtime.schedule.builder import Builder
@@ -26,6 +27,7 @@ from treadle.runtime.schedule.steps import (
     Counted,
     Loop,
     Operand,
+    Paced,
     Place,
     Sizes,
     Step,
@@ -36,6 +38,9 @@ from treadle.runtime.symbols import unknown_symbols
 
 # Schedules a region, given its units and their order, and where arrays of it are to go.
 Inside: TypeAlias = Callable[[Region, tuple[Fusion, Order], Mapping[Value, Place]], Block]
+
+
+_COUNTED = (dtypes.int32, dtypes.int64)
 
 
 class ControlFlow:
@@ -275,6 +280,7 @@ class ControlFlow:
         written = [c.place for c in carried if c.place is not None]
         loop = Loop(test, block, carried, trip_count(node), reads=starts, writes=written)
         loop.most, loop.counted = program.integers.most_trips(node), self._counted(node)
+        loop.paced = None if loop.counted is not None else self._paced(node)
         ending = {body.params[number] for number in ending_flags(node)}
         loop.flags = [c for c in carried if c.param in ending and c.place is None]
         loop.exact, loop.alone, loop.of = bool(node.attrs.get("rolled")), alone, node
@@ -316,6 +322,25 @@ class ControlFlow:
         if operand.place is not None or dtype is not operand.value.spec.dtype:
             return None
         return Counted(counter, operand.value)
+
+    def _paced(self, node: Node) -> Paced | None:
+        """A counter that moves evenly towards a limit, both in registers of the host."""
+        found = pace(node)
+        if found is None:
+            return None
+        counter = node.regions[1].params[found.number]
+        if counter.spec.dtype not in _COUNTED:
+            return None
+        numbers: list[Value | int] = []
+        for number in (found.step, found.limit):
+            if not isinstance(number, int):
+                operand = self.program.operand(number)
+                if operand.place is not None or number.spec.dtype is not counter.spec.dtype:
+                    return None
+                number = operand.value
+            numbers.append(number)
+        step, limit = numbers
+        return Paced(counter, step, found.falls, found.relation, limit, found.test)
 
     def _mark_copied(
         self, unit: Unit, node: Node, body: Region, carried: Sequence[Carried]

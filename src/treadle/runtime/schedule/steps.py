@@ -11,6 +11,7 @@ from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Buffer, Expr, Kernel, Load, postorder
+from treadle.ops.properties import Relation
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.symbols import may_broadcast
 
@@ -434,6 +435,25 @@ class Counted:
     limit: Value | int
 
 
+@record(frozen=True)
+class Paced:
+    """A loop that ends when `counter`, a loop variable that each iteration moves by one number, is
+    at a limit, if it does not end before.
+
+    Attributes:
+        step: what an iteration adds, or subtracts if `falls`.
+        relation: between the counter and the limit while the loop goes on.
+        test: the bool of the condition that says so. The loop ends where it is false.
+    """
+
+    counter: Value
+    step: Value | int
+    falls: bool
+    relation: Relation
+    limit: Value | int
+    test: Value
+
+
 @record(eq=False)
 class Loop(Step):
     """Repeat `body` while `condition`, whose only result is a rank-0 bool.
@@ -441,6 +461,7 @@ class Loop(Step):
     trips: the number of iterations, where it is known.
     most: a number of iterations that no run exceeds, where one is known.
     counted: the counter and its limit, where they alone end the loop.
+    paced: a counter that moves evenly towards a limit, where other things may end the loop, too.
     rows: where no iteration mixes the rows of the arrays: each thread runs the loop on its own.
     flags: bool variables that end the loop as soon as they are true.
     exact: products and sums are rounded one by one, as without the loop.
@@ -454,6 +475,7 @@ class Loop(Step):
     trips: int | None = None
     most: int | None = None
     counted: Counted | None = None
+    paced: Paced | None = None
     rows: Rows | None = None
     flags: Sequence[Carried] = ()
     exact: bool = False

@@ -8,7 +8,7 @@ depend on how work is divided among threads.
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.nest.kernel import EmittedKernel, emit_kernel
+from treadle.runtime.cpu.nest.kernel import EmittedKernel, add_kernel, emit_kernel
 from treadle.runtime.cpu.nest.shape import UnsupportedKernel
 
-__all__ = ["EmittedKernel", "UnsupportedKernel", "emit_kernel"]
+__all__ = ["EmittedKernel", "UnsupportedKernel", "add_kernel", "emit_kernel"]

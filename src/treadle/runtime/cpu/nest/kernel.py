@@ -6,7 +6,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from treadle.core.digests import digest
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product
 from treadle.kernel.ir import Buffer, Kernel, Load, postorder
@@ -38,6 +37,10 @@ from treadle.runtime.cpu.target import Target
 
 if TYPE_CHECKING:
     from treadle.runtime.cpu.nest.scans import ScanLoops
+
+# Of the functions of all kernels: many kernels of a large network differ in nothing but how many
+# units of work there are, which their callers know. Their texts are the same, and so is their code.
+SYMBOL = "kernel"
 
 TILE_UNITS = 64  # at least as many as a tile has, whatever the width of vectors
 
@@ -85,8 +88,13 @@ def emit_kernel(kernel: Kernel, target: Target) -> EmittedKernel:
     Raises:
         UnsupportedKernel: there is no code for it.
     """
-    symbol = "k_" + digest(repr(kernel), 16)
-    return _Writer(without_picks(kernel), target, symbol).emit()
+    return _Writer(without_picks(kernel), Module(target)).emit()
+
+
+def add_kernel(kernel: Kernel, module: Module, symbol: str) -> None:
+    """Define the function of a kernel, which is a single one, for the callers in a module."""
+    if symbol not in module.functions:
+        _Writer(without_picks(kernel), module, symbol, "internal").emit()
 
 
 class _Parts:
@@ -126,12 +134,16 @@ class _Parts:
 class _Writer:
     """Writes the functions of one kernel."""
 
-    def __init__(self, kernel: Kernel, target: Target, symbol: str) -> None:
-        self.kernel, self.symbol, self.module = kernel, symbol, Module(target)
-        self.shape = choose_shape(kernel, target)
+    def __init__(
+        self, kernel: Kernel, module: Module, symbol: str = SYMBOL, linkage: str = ""
+    ) -> None:
+        self.kernel, self.symbol, self.module, self.linkage = kernel, symbol, module, linkage
+        self.shape = choose_shape(kernel, module.target)
         if kernel.blocked:
             self.shape = _block_shape(kernel, self.shape)
         self.code = KernelFunction(kernel, self.shape, self.module)
+        if linkage:
+            self.code.fn.repeat = self.module.keeps_loops()
         self.rows = RowBuffers(self.code)
 
     def emit(self) -> EmittedKernel:
@@ -148,11 +160,12 @@ class _Writer:
                 self._past_caches()
             _Parts(self.code, self.rows).emit()
         self.code.fn.emit("ret void")
-        self.code.fn.define(self.symbol, _BLOCK if self.kernel.blocked else _UNITS)
+        form = _BLOCK if self.kernel.blocked else _UNITS
+        self.code.fn.define(self.symbol, form, self.linkage)
         if words:
             finish, shared = self._finish(words), self._units() * (8 * words)
         return EmittedKernel(
-            self.symbol, self.module.text(), self.kernel.symbols, self._units(), self.shape.grain,
+            SYMBOL, self.module.text(), self.kernel.symbols, self._units(), self.shape.grain,
             self._together(), self.rows.size, shared, finish, self.kernel.segmented,
         )  # fmt: skip
 
@@ -261,7 +274,7 @@ class _Writer:
         kernel's stores from the totals; gives its name."""
         code = KernelFunction(self.kernel, self.shape, self.module)
         code.read_arguments()
-        fn, name = code.fn, self.symbol + "_finish"
+        fn, name = code.fn, f"{SYMBOL}_finish"
         partials = fn.load_word("%buffers", len(self.kernel.buffers), "ptr")
         accumulators = [Accumulator(r, code.scalar) for r in self.shape.total]
         kinds = [t for a in accumulators for t in a.types]

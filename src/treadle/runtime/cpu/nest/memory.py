@@ -1,4 +1,8 @@
-"""Loads and stores of a kernel: contiguous, strided, gathered, masked."""
+"""Loads and stores of a kernel: contiguous, backwards, strided, gathered, masked.
+
+Lanes that lie backwards (``x[::-1]``) are moved as the vector that ends with the first of them, and
+turned round in a register: a gather reads them one by one.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +40,7 @@ class Memory:
         self.fn, self.vector, self.scalar = function, vector, scalar
         self._dummies: dict[str, str] = {}
         self._counts: dict[str, int] = {}  # of lanes, for masks that are constants
+        self._limits: dict[str, str] = {}  # all lanes of the number below which a mask's lanes are
 
     # ---- scalars
     def load_scalar(self, pointer: str, at: Word, dtype: DType, valid: str | None) -> str:
@@ -76,6 +81,8 @@ class Memory:
         stored = stored_type(dtype)
         if address.places is None and address.stride == 1:
             return self._load_contiguous(address, stored, dtype, mask)
+        if address.places is None and address.stride == -1:
+            return self._load_backwards(address, stored, dtype, mask)
         count = self._lanes_apart(address, mask)
         if count is not None:
             return self._load_apart(address, stored, dtype, count)
@@ -94,6 +101,8 @@ class Memory:
         """A vector that is as it lies in memory."""
         stored, v = stored_type(dtype), self.vector
         kind = v.wrap(stored)
+        if address.places is None and address.stride == -1 and not past:
+            raw, address, mask = self._forwards(raw, address, stored, mask)
         if address.places is None and address.stride == 1:
             place = self.fn.offset(address.pointer, address.base, stored)
             if mask is None:
@@ -178,6 +187,52 @@ class Memory:
             f"{name}(ptr, i32, {v.wrap('i1')}, {kind})",
             f"ptr {place}, i32 {alignment(dtype)}, {v.wrap('i1')} {mask}, {kind} zeroinitializer",
         )
+
+    # ---- lanes that lie backwards
+    def _load_backwards(
+        self, address: Address, stored: str, dtype: DType, mask: str | None
+    ) -> str:
+        """Lanes at `base`, `base` - 1, ..."""
+        count = self._run(mask)
+        first = self.fn.sub(address.base, count - 1)
+        found = self._load_contiguous(
+            Address(address.pointer, first, 1), stored, dtype, self._turned_mask(mask)
+        )
+        return self._turned(found, stored, count)
+
+    def _forwards(
+        self, raw: str, address: Address, stored: str, mask: str | None
+    ) -> tuple[str, Address, str | None]:
+        """The vector, the place and the mask for a store whose lanes lie backwards."""
+        count = self._run(mask)
+        first = self.fn.sub(address.base, count - 1)
+        turned = self._turned(raw, stored, count)
+        return turned, Address(address.pointer, first, 1), self._turned_mask(mask)
+
+    def _run(self, mask: str | None) -> int:
+        """How many lanes are turned round: the first ones, where a mask says how many there are."""
+        return self.vector.count if mask is None else self._counts.get(mask, self.vector.count)
+
+    def _turned(self, raw: str, stored: str, count: int) -> str:
+        """The first `count` lanes in the other order; those behind them stay."""
+        v = self.vector
+        lanes = [count - 1 - k if k < count else k for k in range(v.count)]
+        order = ", ".join(f"i32 {k}" for k in lanes)
+        kind = v.wrap(stored)
+        return self.fn.value(
+            f"shufflevector {kind} {raw}, {kind} poison, <{v.count} x i32> <{order}>"
+        )
+
+    def _turned_mask(self, mask: str | None) -> str | None:
+        """The mask of lanes that were turned round."""
+        if mask is None or mask in self._counts:  # its lanes are the same in either order
+            return mask
+        if mask in self._limits:
+            last = self.vector.count - 1
+            numbers = ", ".join(f"i32 {last - k}" for k in range(last + 1))
+            kind = self.vector.wrap("i32")
+            return self.fn.value(f"icmp ult {kind} <{numbers}>, {self._limits[mask]}")
+        return self._turned(mask, "i1", self.vector.count)
 
     # ---- ends of rows, of known length
     def _spans(self, mask: str, dtype: DType) -> list[int]:
@@ -269,7 +324,9 @@ class Memory:
         narrow = self.fn.value(f"trunc i64 {bounded} to i32")
         limit = v.lanes32.splat(narrow, "i32")
         numbers = "<" + ", ".join(f"i32 {k}" for k in range(v.count)) + ">"
-        return self.fn.value(f"icmp ult {v.wrap('i32')} {numbers}, {limit}")
+        mask = self.fn.value(f"icmp ult {v.wrap('i32')} {numbers}, {limit}")
+        self._limits[mask] = limit
+        return mask
 
 
 def _suffix(stored: str) -> str:

@@ -88,6 +88,11 @@ class Reductions:
 
     def _reduce(self, group: list[Reduce], level: Level, coming: Sequence[Store]) -> None:
         """Run reductions over the same axes together and note their results at the level."""
+        if self._may_be_short(group, level) and not coming:
+            for reduce, state in zip(group, self._short_or_long(group, level), strict=True):
+                result = Accumulator(reduce, self.code.scalar).result(state)
+                level.values[reduce] = Register([result], False)
+            return
         states, sets = self.accumulate(group, level, coming=coming)
         for i, reduce in enumerate(group):
             level.values[reduce] = self._reduced(i, reduce, sets, states)
@@ -95,6 +100,42 @@ class Reductions:
             for e, row in list(level.kept.items()):
                 if any(e in evaluated([r.value]) for r in group):
                     level.kept[e] = RowBuffer(row.place, filled=True)
+
+    # ---- rows that one vector may hold
+    def _may_be_short(self, group: list[Reduce], level: Level) -> bool:
+        """Whether a run may find that a vector holds all elements, of a kernel of few points: then
+        the loops for more of them would take longer than their work."""
+        vector = self.shape.vector
+        unknown = vector is not None and not isinstance(vector.extent, int)
+        plain = not level.kept and not any(r.op in ("argmax", "argmin") for r in group)
+        return self.code.kernel.few and unknown and plain and group[0].over == (vector,)
+
+    def _short_or_long(self, group: list[Reduce], level: Level) -> list[list[str]]:
+        """The states of reductions along the vector axis, of all lanes, as scalars. One vector has
+        the bits of the loops: what these add to it are neutral elements."""
+        fn, vector = self.fn, self.shape.vector
+        assert vector is not None
+        extent = self.code.dim(vector.extent)
+        scalars = [Accumulator(r, self.code.scalar) for r in group]
+        after = fn.block_of("reduced", [t for a in scalars for t in a.types])
+        short, more = fn.block_of("short", []), fn.block_of("long", [])
+        fn.fork(str(fn.compare("sle", extent, self.shape.lanes)), short, more)
+        fn.label(short)
+        sets = [[Accumulator(r, self.code.vector) for r in group]]
+        mask = self.code.memory.lane_mask(extent)
+        inner = level.nested().inside(vector, 0, 1, mask)
+        self.settle(inner, [r.value for r in group])
+        states = self._step(group, inner, sets, [[a.start() for a in sets[0]]])
+        fn.branch(after(*self._across(group, sets, states)))
+        fn.label(more)
+        states, sets = self.accumulate(group, level.nested())
+        fn.branch(after(*self._across(group, sets, states)))
+        fn.label(after)
+        values = iter(after.values)
+        return [[next(values) for _ in a.types] for a in scalars]
+
+    def _across(self, group: list[Reduce], sets: Sets, states: States) -> list[str]:
+        return [part for i in range(len(group)) for part in self.merged(i, sets, states)]
 
     # ---- the loops of a group
     def accumulate(

@@ -356,7 +356,7 @@ def _vector_axis(
         score = 1.0 + position / 100
         for (buffer, index, weight), elements in zip(places, traffic, strict=True):
             stride = flat_stride(buffer, index, axis)
-            if stride == 1:
+            if stride in (1, -1):
                 score += weight * elements / most
             elif stride is None or stride != 0:
                 score -= weight / 2 * elements / most
