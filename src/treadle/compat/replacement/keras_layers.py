@@ -160,7 +160,8 @@ def _fitted(y: Any, pred: Any) -> Any:
         return y
     if y.shape.rank == 1 and pred.shape.rank == 2:
         y = td.expand_dims(y, -1)
-    same = any(getattr(y.dtype, k) and getattr(pred.dtype, k) for k in ("is_floating", "is_integer"))
+    kinds = ("is_floating", "is_integer")
+    same = any(getattr(y.dtype, kind) and getattr(pred.dtype, kind) for kind in kinds)
     return td.cast(y, pred.dtype) if same else y
 
 
@@ -196,7 +197,8 @@ def _is_graph_network(self: Model) -> bool:
 
 def _reset_states(self: Model) -> None:
     """Let the layers begin anew that keep states from batch to batch."""
-    for layer in self.layers:
+    layers: list[Any] = self.layers
+    for layer in layers:
         if isinstance(layer, Model) or getattr(layer, "stateful", False):
             layer.reset_states()
 

@@ -191,8 +191,8 @@ def _attribute(place: str) -> Any:
 
 
 def private_module(name: str) -> ModuleType | None:
-    """The module for a name under ``tensorflow.python``, ``tensorflow.core`` or ``keras.src``, or of
-    an older Keras; None for others.
+    """The module for a name under ``tensorflow.python``, ``tensorflow.core`` or ``keras.src``, or
+    of an older Keras; None for others.
 
     Raises:
         ModuleNotFoundError: it is the name of something within a module.
