@@ -444,6 +444,10 @@ from keras.src.engine import base_layer
 from keras.src.ops import *
 from tensorflow import estimator
 from tensorflow.estimator import ModeKeys
+from keras.engine.topology import Input as OlderInput, get_source_inputs
+from keras.layers.merge import concatenate
+from tensorflow.keras.utils.generic_utils import CustomObjectScope
+from keras.utils.np_utils import to_categorical
 from tensorflow.python.keras.layers import Dense
 from tensorflow.python.ops import array_ops
 from tf_keras.src.saving import serialization_lib

@@ -319,6 +319,8 @@ again = k.models.load_model("folder")
 close(again.predict(x, verbose=0), expected)
 assert again.optimizer is not None
 close(tf.saved_model.load("folder")(tf.constant(x)), expected)
+tf.saved_model.save(simple, "another")
+close(k.models.load_model("another").predict(x, verbose=0), expected)
 simple.save("named", save_format="h5")
 close(k.models.load_model("named").predict(x, verbose=0), expected)
 simple.save("other.h5", save_format="tf")
@@ -329,6 +331,58 @@ PRIVATE = """
 model = k.Sequential([k.layers.Dense(1, kernel_initializer="ones", input_shape=(2,))])
 model.compile("sgd", "mse", loss_weights=[2.0])
 x, y = np.ones((4, 2), "f"), np.zeros((4, 1), "f")
+def v_ref(value):
+    return value.experimental_ref() == value.ref()
+
+
+seen = []
+
+
+class Chosen(k.losses.Loss):
+    def call(self, y_true, y_pred):
+        seen.append((y_true.dtype.name, tuple(y_true.shape)))
+        return -tf.reduce_sum(tf.one_hot(y_true[:, 0], 2) * tf.math.log(y_pred), -1)
+
+
+class Scaled(k.layers.Layer):
+    def call(self, x, **kwargs):
+        return x * (3.0 if kwargs["training"] else 2.0)
+
+
+def difference(y_true, y_pred):
+    seen.append((y_true.dtype.name, tuple(y_true.shape)))
+    return tf.abs(y_true - y_pred)
+
+
+ones, labels = np.ones((4, 2), "f"), np.array([0, 1, 1, 0])
+known = k.Sequential([k.layers.Dense(2, "softmax", kernel_initializer="zeros", input_shape=(2,))])
+known.compile("sgd", Chosen())
+close(known.train_on_batch(ones, labels), np.log(2.0))
+known.compile("sgd", difference)
+wide = tf.data.Dataset.from_tensors((ones, np.full(4, 2.0)))
+close(known.fit(wide, verbose=0).history["loss"], 1.5)
+assert {"int64", "float32"} == {dtype for dtype, _ in seen}, seen
+assert all(len(shape) == 2 for _, shape in seen), seen
+assert Chosen()(tf.constant([[1]]), tf.constant([[0.5, 0.5]])).dtype == tf.float32
+
+
+class Wide(k.losses.Loss):
+    def call(self, y_true, y_pred):
+        return y_true - y_pred
+
+
+assert Wide()(tf.constant([1.0], tf.float64), tf.constant([0.5], tf.float64)).dtype == tf.float64
+close(Scaled()(tf.ones([2])), [2.0, 2.0])
+close(Scaled()(tf.ones([2]), training=True), [3.0, 3.0])
+
+rnn = k.layers.SimpleRNN(1, stateful=True, kernel_initializer="ones", batch_input_shape=(1, 1, 1))
+steps = k.Sequential([rnn])
+steps.predict(np.ones((1, 1, 1)), verbose=0)
+assert float(rnn.states[0][0, 0]) > 0.5
+steps.reset_states()
+close(rnn.states[0], 0.0)
+assert v_ref(tf.Variable(1.0)) and v_ref(tf.constant(1.0))
+
 assert model.output_names == [model.layers[0].name] and len(model.input_names) == 1
 compiled = model.compiled_loss
 own = type(compiled)(

@@ -195,3 +195,18 @@ def test_a_branch_that_only_later_calls_reach() -> None:
     jitted, scores = td.jit(best), [90, 23, 6, 33, 21, 65, 123, 4]
     for depth, place in ((0, 0), (1, 1), (2, 3)):
         assert jitted(depth, place, True, scores) == best(depth, place, True, scores)
+def test_texts_of_one_character_are_kept(capsys: Any) -> None:
+    def move(height: Any, source: Any, target: Any, other: Any) -> None:
+        if height >= 1:
+            move(height - 1, source, other, target)
+            print(height, source, "to", target)
+            move(height - 1, other, target, source)
+
+    jitted = td.jit(move)
+    for height in (2, 3, 4):
+        jitted(height, "A", "B", "C")
+        found = capsys.readouterr().out
+        move(height, "A", "B", "C")
+        assert found == capsys.readouterr().out
+
+

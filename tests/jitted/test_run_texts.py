@@ -159,3 +159,16 @@ def test_texts_that_are_printed_and_raised(capsys: Any) -> None:
     assert capsys.readouterr().out == "1 of 2 001 1\n2 of 3 002 2\n3 of 4 003 3\n"
     with pytest.raises(ValueError, match="n=7 is too large, 7"):
         jitted(7)
+
+
+def test_conversions_in_f_strings() -> None:
+    def told(n: Any, x: Any) -> Any:
+        kind = "even" if n % 2 == 0 else "odd"
+        return f"{n!r} {x[0]!r} {x[0]!s} {kind!r:>8} {[n, 2]!r} {x[0]:.1f}"
+
+    jitted = td.jit(told)
+    for n in (1, 2, 3):
+        x = np.array([n / 4, 1.0])
+        assert jitted(n, x) == told(n, x)
+    with pytest.raises(TypeError, match="as repr"):
+        td.jit(lambda x: f"{str(x[0])!r}")(np.array([1]))

@@ -331,3 +331,69 @@ def test_dicts_whose_keys_begin_with_a_value():
 
     x = np.array([1, 2, 3, 2, 1, 5])
     assert td.jit(counted)(x) == counted(x)
+
+
+def of_iterators(x):
+    return (
+        dict(zip("abc", (1, 2, 3), strict=True)), dict(zip("ab", [x[0], x[1]], strict=True)),
+        dict(enumerate("ab")), Counter(iter("aab")), len(set(iter([1, 2]))), dict(iter([("a", 1)])),
+        Counter(iter("ab"), a=2), dict(zip("a", [1], strict=True), b=x[0]),
+    )  # fmt: skip
+
+
+def test_iterators_that_give_their_elements_once():
+    x = np.array([5, 6])
+    assert td.jit(of_iterators)(x) == of_iterators(x)
+
+
+def counters(x):
+    a, b = Counter(), Counter({1: 2, 2: 1})
+    for v in x:
+        a[int(v)] += 1
+    same = a
+    c, d, e, f = a - b, a + b, a & b, a | b
+    a -= Counter([1, 2, 3])
+    a += b
+    return dict(c), dict(d), dict(e), dict(f), dict(a), len(same)
+
+
+def sets_in_place(x):
+    a, same = set(), 0
+    for v in x:
+        a |= {int(v) % 5}
+        a -= {3}
+        a ^= {int(v) % 3}
+    for v in x:
+        same += int(v) in a
+    return sorted(a), same, 2 in {int(x[0]), int(x[1])}
+
+
+@pytest.mark.parametrize("function", [counters, sets_in_place])
+def test_operators(function):
+    for values in ([1, 1, 1, 2, 3], [3, 3, 3, 2, 5]):
+        x = np.array(values)
+        assert td.jit(function)(x) == function(x)
+
+
+def compared(x):
+    grown, seen, counts = [], set(), Counter()
+    for v in x:
+        if v > 1:
+            grown.append(int(v))
+        seen.add(int(v))
+        counts[int(v)] += 1
+    return (
+        grown == [2, 3], grown != [2, 3], grown == [], [3, 3, 3] == grown, grown == list(grown),
+        seen == {1, 2, 3}, {1, 2, 3} != seen, seen == set(), seen == {int(v) for v in x},
+        counts == {1: 3, 2: 1, 3: 1}, counts == Counter([1, 1, 1, 3, 2]),
+        set(str(int(x[0]))) == {"1"}, counts,
+    )  # fmt: skip
+
+
+def test_comparisons_and_a_counter_that_is_returned():
+    jitted = td.jit(compared)
+    for values in ([1, 1, 1, 2, 3], [3, 3, 3, 2, 5], [1, 1, 1, 1, 1]):
+        x = np.array(values)
+        found = jitted(x)
+        assert found == compared(x) and type(found[-1]) is Counter
+        assert all(type(f) is bool for f in found[:-1])

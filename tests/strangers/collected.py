@@ -128,7 +128,7 @@ def pythran(file: Path, name: str, recorder: Recorder) -> None:
 
 
 def pyperf(file: Path, name: str, recorder: Recorder) -> None:
-    sys.modules["pyperf"] = _Pyperf(lambda: module)  # type: ignore[assignment]
+    sys.modules["pyperf"] = _Pyperf(lambda: module)
     spec = importlib.util.spec_from_file_location("__main__", file)
     assert spec is not None
     sys.path.insert(0, str(file.parent))

@@ -27,7 +27,7 @@ KIND = "conversion"  # of objects on disk
 
 
 def key_of(
-    function: types.FunctionType, recursive: bool, optional: bool, stacked: bool
+    function: types.FunctionType, recursive: bool, optional: bool, stacked: bool = False
 ) -> str | None:
     """Names the conversion of a function; None for functions that are not in a file as it was when
     this process began, and where nothing is kept."""

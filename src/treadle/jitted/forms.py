@@ -18,7 +18,7 @@ from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
-from treadle.jitted.arrays import Array, Indirect, Scalar
+from treadle.jitted.arrays import Array, Indirect, Scalar, TracedSequence
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.storage import Storage
 from treadle.ops.conversion import convert_to_tensor
@@ -151,7 +151,7 @@ def same(a: Any, b: Any) -> bool:
         return True
     if isinstance(a, Array | Scalar) or isinstance(b, Array | Scalar):
         return _same_tensor(a, b)
-    if isinstance(a, Indirect) or isinstance(b, Indirect):
+    if isinstance(a, Indirect | TracedSequence) or isinstance(b, Indirect | TracedSequence):
         return False
     if type(a) is SymbolicNumber or type(b) is SymbolicNumber:
         return type(a) is type(b) and a.key == b.key

@@ -388,6 +388,14 @@ class GrownList(TracedSequence):
         made.extend(self)
         return made
 
+    def __eq__(self, other: object) -> Any:
+        return equal(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return unequal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def copy(self) -> GrownList:
         return GrownList(self.template, self.parts)
 
@@ -405,6 +413,29 @@ class GrownList(TracedSequence):
             f"{name}() of a list that grows in a loop or branch that depends on array values: make "
             f"it an array{at(user_origin())}"
         )
+
+
+def equal(values: TracedSequence, other: Any) -> Any:
+    """``values == other`` of a list of the graph.
+
+    Raises:
+        NotStaged: the other one is a list whose elements have no common form.
+    """
+    other = current(other)
+    if type(other) is list:
+        if not other:
+            return values.length == 0
+        other = GrownList.of(other, functools.reduce(Template.joined, map(Template, other)))
+    if not isinstance(other, TracedSequence) or not hasattr(other, "append"):
+        return NotImplemented if isinstance(other, Array) else False
+    return traced(list_functions.equal, values, other)
+
+
+def unequal(values: TracedSequence, other: Any) -> Any:
+    found = equal(values, other)
+    if found is NotImplemented:
+        return found
+    return not found if type(found) is bool else found == False  # noqa: E712
 
 
 def _element(form: Form, tensor: Tensor) -> Any:

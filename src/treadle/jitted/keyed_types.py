@@ -54,6 +54,8 @@ class _DictType(_Named):
         source = _listed(pairs[0]) if pairs and not isinstance(pairs[0], dict) else None
         if source is not None and not entries and _have_traced_keys(source):
             return traced(table_functions.dict_of, source, _first, _second, _always)
+        if source is not None:  # an iterator gives its pairs once
+            pairs = (source,)
         return dict(*pairs, **entries)
 
     def __instancecheck__(cls, value: Any) -> bool:
@@ -72,7 +74,7 @@ class _CounterType(type):
     def __call__(cls, *iterable: Any, **counts: Any) -> Any:
         source = _listed(iterable[0]) if iterable else None
         if source is None or counts or isinstance(source, dict) or not is_traced(source):
-            return collections.Counter(*iterable, **counts)
+            return collections.Counter(source, **counts)
         made = traced(table_functions.counts_of, source)
         if isinstance(made, Table):
             made.default, made.is_counter = 0, True

@@ -80,3 +80,13 @@ def extended(values: Any, others: Any) -> Any:
     for item in others:
         values.append(item)
     return values, None
+
+
+def equal(values: Any, others: Any) -> Any:
+    """``values == others``, of two lists."""
+    place, size = 0, len(values)
+    same = size == len(others)
+    while same and place < size:
+        same = bool((values[place], 0) == (others[place], 0))
+        place += 1
+    return same

@@ -97,6 +97,7 @@ class Loop:
         self.moved: set[int] = set()  # variables that become other lists, which the body changes
         self.growing: dict[int, Template] = {}  # variables whose lists are to be of the graph
         self.left: list[leaving] = []  # what they were
+        self.others: State | None = None  # variables to begin again with
         self.state = state
         self.leaves = nest.flatten(state)
         self.structure = nest.map_structure(lambda _: None, state)
@@ -154,12 +155,16 @@ class Loop:
         self.restart(tuple(state))
 
     def restart(self, state: State) -> None:
-        """Begin again with other variables before the loop."""
+        """Begin again with other variables before the loop. A trace of the body only notes them as
+        `others`: until it has ended, lists hold what the body has made of them."""
+        self.others = None
         self.state, self.leaves = state, nest.flatten(state)
         self.structure = nest.map_structure(lambda _: None, state)
         self.forms, self.blanks = _forms_of_numbers(self.leaves), {}
 
     def record(self) -> State:
+        if self.others is not None:
+            self.restart(self.others)
         if self.growing:
             self.make_grow()
         numbers = sorted(self.forms)
@@ -379,7 +384,7 @@ class Loop:
             filler = nest.map_structure(self.blank_like, value)
             with recording(self.outside):
                 state[i] = maybe_none(state[i], filler)
-        self.restart(tuple(state))
+        self.others = tuple(state)
         raise _Again
 
     def open_texts(self, before: State, after: State) -> None:
@@ -404,7 +409,7 @@ class Loop:
             with recording(self.outside):
                 state[i] = run_text_like(state[i], after[i])
         if found or of_run:
-            self.restart(tuple(state))
+            self.others = tuple(state)
             raise _Again
 
     def blank_like(self, leaf: Any) -> Any:
@@ -429,7 +434,7 @@ class Loop:
         state = _with_structure(nest.pack(self.structure, self.leaves), after)
         leaves = nest.flatten(state)
         if len(leaves) > len(self.leaves):
-            self.restart(state)
+            self.others = state
             self.rebound = set(range(len(state)))
             raise _Again
 

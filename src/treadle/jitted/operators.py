@@ -83,6 +83,7 @@ from treadle.jitted.statements import (
     pass_on,
     while_stmt,
 )
+from treadle.jitted.tables import set_display
 from treadle.jitted.written_texts import text
 
 add_stand_in(operator.getitem, get_item)
@@ -102,6 +103,6 @@ __all__ = [
     "lacks_position", "len", "list", "list_comp", "map", "max", "method", "min", "not_", "or_",
     "outer", "pass_on", "path", "python_bool", "python_iterable", "range", "reached",
     "returned", "refusal_of", "refuses", "reversed", "set_attribute_item", "set_comp",
-    "set_item", "sorted", "sum", "text", "trying", "tuple", "undefined",
+    "set_display", "set_item", "sorted", "sum", "text", "trying", "tuple", "undefined",
     "update_attribute_item", "update_item", "while_stmt", "zip",
 ]  # fmt: skip

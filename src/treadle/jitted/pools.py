@@ -23,7 +23,7 @@ from treadle.jitted.becoming import BecomesOther, is_kept
 from treadle.jitted.effects import found_by_name
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import ListPart
-from treadle.jitted.grown_lists import GrownList, Template, set_rows
+from treadle.jitted.grown_lists import GrownList, Template, equal, set_rows, unequal
 from treadle.jitted.handed_out import put_in
 from treadle.jitted.iteration import Counted
 from treadle.jitted.left import current
@@ -175,6 +175,14 @@ class Row(TracedSequence):
 
     def array(self) -> Array:
         return self.stacked().array()
+
+    def __eq__(self, other: object) -> Any:
+        return True if other is self else equal(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return unequal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def copy(self) -> Any:
         return GrownList.of_stacked(self.stacked())

@@ -234,3 +234,24 @@ def most_common(counts: Any, n: Any) -> Any:
     """The entries with the most counts, those that came first before others."""
     found = sorted(counts.items(), key=lambda entry: -entry[1])
     return found if n is None else found[:n]
+
+
+def same_keys(first: Any, second: Any) -> Any:
+    """``first == second`` of two sets."""
+    same = len(first) == len(second)
+    if same:
+        for key in first:
+            same = same and key in second
+    return same
+
+
+def same_entries(first: Any, second: Any) -> Any:
+    """``first == second`` of two dicts."""
+    same = len(first) == len(second)
+    if same:
+        for key, value in first.items():
+            if same:
+                same = key in second
+            if same:
+                same = bool((second[key], 0) == (value, 0))
+    return same

@@ -27,6 +27,7 @@ from treadle.jitted.key_hashes import hash_of, hashes_of
 from treadle.jitted.left import current, leave
 from treadle.jitted.making import array
 from treadle.jitted.opened import is_from_outside, is_outermost
+from treadle.jitted.run_texts import run_text
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.storage import scopes
 from treadle.jitted.written import traced
@@ -205,7 +206,8 @@ class Table(TracedSequence):
 
     def readable(self) -> Any:
         keys = self.keys().stacked()
-        return DictOf([keys] if self.is_set else [keys, self.values().readable()])
+        lists = [keys] if self.is_set else [keys, self.values().readable()]
+        return DictOf(lists, self.is_counter)
 
     def array(self) -> Array:
         made: Array = self.keys().array()
@@ -308,6 +310,49 @@ class Table(TracedSequence):
     def __xor__(self, other: Any) -> Any:
         self._check_set("^")
         return (self - other) | (_as_set(other) - self)
+
+    def __eq__(self, other: object) -> Any:
+        other = current(other)
+        if isinstance(other, set | frozenset if self.is_set else dict):
+            if not other:
+                return self.length == 0
+            other = _of_python(other)
+        if not isinstance(other, Table) or other.is_set is not self.is_set:
+            return False
+        same = table_functions.same_keys if self.is_set else table_functions.same_entries
+        return traced(same, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        found = self == other
+        return not found if type(found) is bool else found == False  # noqa: E712
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __ror__(self, other: Any) -> Any:
+        return self._from(other) | self
+
+    def __rand__(self, other: Any) -> Any:
+        return self._from(other) & self
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._from(other) - self
+
+    def __rxor__(self, other: Any) -> Any:
+        return self._from(other) ^ self
+
+    def _from(self, other: Any) -> Table:
+        """A set of Python's, on the left of an operator that may be to change it, as one of the
+        graph.
+
+        Raises:
+            NeedsTable: it is one from before a branch or loop.
+        """
+        if not isinstance(other, set | frozenset):
+            raise self._unsupported("a set operator")
+        problem = NeedsTable(other, self.keys_.template, True)
+        if is_from_outside(other):
+            raise problem
+        return problem.made()
 
     def __ior__(self, other: Any) -> Table:
         return self._becomes(self | other)
@@ -455,7 +500,8 @@ class NeedsTable(BecomesOther):
         )
         self.owner = owner.origin if isinstance(owner, Table) else owner
         # Here: outside of the branch or loop nothing can be computed of what is known inside.
-        self.key, self.value = Template(key), None if value is None else Template(value)
+        self.key = key if isinstance(key, Template) else Template(key)
+        self.value = None if value is None else Template(value)
 
     def made(self) -> Table:
         """A table with the entries of the owner, which takes the new one.
@@ -484,6 +530,16 @@ class NeedsTable(BecomesOther):
         made = Table.of([(k, value.fitted(v)) for k, v in pairs], key, value, is_set)
         made.default, made.is_counter = default, isinstance(self.owner, collections.Counter)
         return made
+
+
+def _of_python(owner: Any) -> Table:
+    """A set or dict of Python's, to be compared: single characters are those of the run."""
+    chars = [run_text(k) if type(k) is str and len(k) == 1 else k for k in owner]
+    if isinstance(owner, set | frozenset):
+        return set_of(chars)
+    key = functools.reduce(Template.joined, map(Template, chars))
+    value = functools.reduce(Template.joined, templates(list(owner.values())))
+    return Table.of(zip(chars, owner.values(), strict=True), key, value, False)
 
 
 def default_of(owner: Any) -> Any:
@@ -520,6 +576,11 @@ def set_of(keys: Any) -> Table:
     table = Table.of([], template, Template(True), True)
     collected: Table = traced(table_functions.collected, table, keys)
     return collected
+
+
+def set_display(*elements: Any) -> Any:
+    """``{a, b}``."""
+    return set_of(list(elements)) if is_traced(list(elements)) else set(elements)
 
 
 def as_elements(keys: Any) -> Array:
@@ -627,21 +688,27 @@ _WITH_KEYS = frozenset({"add", "discard", "get", "pop", "remove", "setdefault"})
 
 
 class DictOf:
-    """A dict or set that a program gives: lists of its keys and, of a dict, of its values."""
+    """A dict, `Counter` or set that a program gives: lists of its keys and, of a dict, of its
+    values."""
 
-    __slots__ = ("lists",)
+    __slots__ = ("is_counter", "lists")
 
-    def __init__(self, lists: Sequence[StackedList]) -> None:
-        self.lists = lists
+    def __init__(self, lists: Sequence[StackedList], is_counter: bool) -> None:
+        self.lists, self.is_counter = lists, is_counter
 
 
 def _built(like: DictOf, lists: Sequence[Any]) -> Any:
     if isinstance(lists[0], StackedList) or lists[0] is None:
-        return DictOf(lists)
+        return DictOf(lists, like.is_counter)
     keys, *values = lists
-    return dict(zip(keys, values[0], strict=True)) if values else set(keys)
+    if not values:
+        return set(keys)
+    made: dict[Any, Any] = collections.Counter() if like.is_counter else {}
+    dict.update(made, zip(keys, values[0], strict=True))  # a Counter's own adds
+    return made
 
 
 nest.register_node(
-    DictOf, lambda value: list(value.lists), _built, lambda value: len(value.lists), composite=False
+    DictOf, lambda value: list(value.lists), _built,
+    lambda value: (len(value.lists), value.is_counter), composite=False,
 )

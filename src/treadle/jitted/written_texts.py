@@ -106,9 +106,10 @@ def text(*parts: Any) -> Any:
             value = _CONVERSIONS[kind](value) if kind else value
             made.append(format(value, spec))
             continue
-        of_number = type(value) is SymbolicNumber or isinstance(value, Scalar)
-        told = mark(value, spec) if of_number else None
-        made += [told] if told is not None else _written(value, kind, spec)
+        for own in _converted(value, kind, spec):
+            of_number = type(own) is SymbolicNumber or isinstance(own, Scalar)
+            told = mark(own, spec) if of_number else None
+            made += [told] if told is not None else _written(own, spec)
     if all(isinstance(m, str) for m in made):
         return "".join(made)
     if any(isinstance(m, tuple | WrittenText) for m in made):
@@ -116,9 +117,27 @@ def text(*parts: Any) -> Any:
     return functools.reduce(lambda a, b: a + b, made)
 
 
-def _written(value: Any, kind: str, spec: str) -> list[Any]:
+def _converted(value: Any, kind: str, spec: str) -> list[Any]:
+    """The parts of ``repr(value)`` where it is asked for and is not ``str(value)``."""
+    if kind not in ("r", "a"):
+        return [value]
+    if isinstance(value, ChosenText):
+        return [value.of_each(repr)]
+    if isinstance(value, Scalar) and not spec and not value.tensor.dtype.is_bool:
+        return [f"np.{value.dtype.name}(", value, ")"]
+    if type(value) is SymbolicNumber or isinstance(value, list | tuple | dict):
+        return [value]
+    raise ConcreteValueError(
+        f"{value!r}, which is only known when the program runs, is written as repr() writes it"
+        f"{at(user_origin())}"
+    )
+
+
+def _written(value: Any, spec: str) -> list[Any]:
     """A value of the run in a text: characters of the run where these are an int's or a text's."""
-    if isinstance(value, WrittenText | RunText | ChosenText) and not spec and not kind:
+    if isinstance(value, str) or (
+        isinstance(value, WrittenText | RunText | ChosenText) and not spec
+    ):
         return [value]
     whole = type(value) is SymbolicNumber and value.kind is int
     return [to_text(value)] if whole and spec in ("", "d") else [(value, spec)]

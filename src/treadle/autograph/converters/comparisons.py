@@ -12,6 +12,7 @@ before                      after
 ``a is b``                  ``ag__.is_same(a, b)``, of ``type(a)`` too
 ``a[-1]``, ``a[1:]``        ``ag__.get_item(a, -1)``, ``ag__.get_item(a, slice(1, None, None))``
 ``f"n={n:3d}"``             ``ag__.text("n=", (n, "", "3d"))``
+``{a, b}``                  ``ag__.set_display(a, b)``
 ==========================  ================================
 
 Only functions whose variables may be None in some runs, those of ``td.jit``, are converted so. To
@@ -56,6 +57,14 @@ class Comparisons(gast.NodeTransformer):  # type: ignore[misc]
         if isinstance(op, gast.Is | gast.Eq | gast.In):
             return found
         return gast.copy_location(gast.UnaryOp(gast.Not(), found), node)
+
+    def visit_Set(self, node: Any) -> Any:
+        node = self.generic_visit(node)
+        if all(isinstance(e, gast.Constant) for e in node.elts):
+            return node
+        if any(isinstance(e, gast.Starred) for e in node.elts):
+            return node
+        return gast.copy_location(operator("set_display", *node.elts), node)
 
     def visit_JoinedStr(self, node: Any) -> Any:
         node = self.generic_visit(node)

@@ -110,5 +110,6 @@ def accept_attributes() -> None:
     for kind in (Tensor, Variable):
         kind.__setattr__ = _set_attribute  # type: ignore[method-assign]
         kind.__getattr__ = _attribute  # type: ignore[union-attr]
+        kind.experimental_ref = kind.ref  # type: ignore[union-attr]
     for name, member in _OF_VARIABLES.items():
         setattr(Variable, name, member)

@@ -3,6 +3,7 @@ not, where libraries ask for it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import treadle as td
@@ -14,11 +15,12 @@ from treadle.core.context import naming
 from treadle.core.origin import at, user_origin
 from treadle.keras import lambdas, variables
 from treadle.keras import naming as keras_naming
-from treadle.keras.layers import BatchNormalization, Layer
+from treadle.keras.layers import BatchNormalization, Layer, arguments
 from treadle.keras.layers.holdings import Holdings
 from treadle.keras.layers.symbolic import KerasTensor
+from treadle.keras.losses import Loss
 from treadle.keras.metrics import Metric
-from treadle.keras.models import Model, saving
+from treadle.keras.models import Model, compiled, saving
 from treadle.keras.models.network import Network
 from treadle.ops import variable_casts
 
@@ -135,6 +137,37 @@ def _call_of_metric(self: Metric, *args: Any, **kwargs: Any) -> Any:
 _call_metric = Metric.__call__
 
 
+def _is_users(loss: Loss) -> bool:
+    """Whether a loss computes what a class or function of the program says."""
+    of = getattr(loss, "fn", type(loss))
+    return not str(getattr(of, "__module__", "")).startswith("treadle.")
+
+
+def _as_given(self: Loss, value: Any) -> Any:
+    """What a program's own loss computes with: labels keep their dtype."""
+    return value if _is_users(self) else _converted(self, value)
+
+
+def _values_of_loss(self: Loss, values: td.Tensor) -> td.Tensor:
+    """What a program's own loss gives keeps its dtype, too."""
+    return values if _is_users(self) and values.dtype.is_floating else _values(self, values)
+
+
+def _fitted(y: Any, pred: Any) -> Any:
+    """Labels beside predictions of a model that is trained: with an axis for each of theirs, and in
+    their dtype, where both are floats or both ints."""
+    if not isinstance(y, td.Tensor) or not isinstance(pred, td.Tensor):
+        return y
+    if y.shape.rank == 1 and pred.shape.rank == 2:
+        y = td.expand_dims(y, -1)
+    kinds = ("is_floating", "is_integer")
+    same = any(getattr(y.dtype, kind) and getattr(pred.dtype, kind) for kind in kinds)
+    return td.cast(y, pred.dtype) if same else y
+
+
+_converted, _values = Loss._converted, Loss._values
+
+
 def _compute_dtype(self: Layer) -> str:
     """The dtype of the computation."""
     return self.compute_dtype
@@ -160,6 +193,14 @@ def _is_graph_network(self: Model) -> bool:
     """Whether the order of the layers is known: the model was made of inputs and outputs, or is a
     `Sequential` that knows its input."""
     return self._network is not None
+
+
+def _reset_states(self: Model) -> None:
+    """Let the layers begin anew that keep states from batch to batch."""
+    layers: list[Any] = self.layers
+    for layer in layers:
+        if isinstance(layer, Model) or getattr(layer, "stateful", False):
+            layer.reset_states()
 
 
 def _names_of(which: str) -> property:
@@ -212,6 +253,17 @@ def _call_as_it_is(self: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 _call = Layer.__call__
+
+
+def _save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None) -> None:
+    """`td.saved_model.save`, beside which `keras.models.load_model` finds what it makes a model of,
+    where it is one."""
+    _save_without_models(obj, export_dir, signatures, options)
+    if isinstance(obj, Model):
+        saving.write_parts(saving.archived(obj), Path(export_dir))
+
+
+_save_without_models = td.saved_model.save
 
 
 def _with_name_of_keras_2(variable: Any, path: str) -> Any:
@@ -290,6 +342,7 @@ def be_keras_2() -> None:
     Layer.add_metric = _add_metric  # type: ignore[attr-defined]
     Layer.add_loss = _add_loss  # type: ignore[assignment]
     Model.call = _call_of_model  # type: ignore[method-assign]
+    Model.reset_states = _reset_states  # type: ignore[attr-defined]
     Model.input_names = _names_of("sources")  # type: ignore[attr-defined]
     Model.output_names = _names_of("targets")  # type: ignore[assignment]
     Layer.losses = property(_all_losses)  # type: ignore[assignment]
@@ -300,9 +353,13 @@ def be_keras_2() -> None:
     variables.with_path = _with_name_of_keras_2
     td.Variable.value = td.Variable.read_value
     saving.files_of_keras_2 = True
+    td.saved_model.save = _save
     keras_naming.functional = "Model"
     Holdings.as_keras_2 = True
-    variable_casts.of_keras = lambdas.as_keras_2 = True
+    variable_casts.of_keras = lambdas.as_keras_2 = arguments.as_keras_2 = True
+    Loss._converted = _as_given  # type: ignore[method-assign]
+    Loss._values = _values_of_loss  # type: ignore[method-assign]
+    compiled.fitted = _fitted
     take_keras_tensors()
     take_arguments_of_keras_2()
     BatchNormalization.keeps_unbiased = True

@@ -38,6 +38,16 @@ _PACKAGES = frozenset(_PACKAGE_NAMES.split())
 _ROOTS = {
     "tensorflow.python": "", "keras.src": "keras", "tf_keras.src": "keras",
 }  # fmt: skip
+# Modules that Keras 2 had in its time in public places, from which older programs import names.
+# Those whose names are also those of modules of treadle are these.
+_OLDER_NAMES = """
+    engine engine.base_layer engine.input_layer engine.input_spec engine.network engine.sequential
+    engine.topology engine.training layers.advanced_activations layers.convolutional_recurrent
+    layers.embeddings layers.local layers.merge objectives utils.conv_utils utils.data_utils
+    utils.generic_utils utils.io_utils utils.layer_utils utils.np_utils utils.tf_utils
+    utils.vis_utils
+"""
+_OLDER_KERAS = frozenset(_OLDER_NAMES.split())
 # Where names of private modules are looked up, in this order.
 _PLACES = (
     "treadle", "treadle.math", "treadle.nn", "treadle.linalg", "treadle.random", "treadle.image",
@@ -94,18 +104,21 @@ class MessageModule(ModuleType):
 class PrivateModule(ModuleType):
     """A module under ``tensorflow.python`` or ``keras.src``."""
 
-    def __init__(self, name: str, inside: str) -> None:
+    def __init__(self, name: str, inside: str, has_modules: bool = True) -> None:
         super().__init__(name, f"What treadle has for the names of {name}.")
         self.__path__: list[str] = []
-        self._inside = inside
+        self._inside, self._has_modules = inside, has_modules
 
     def __getattr__(self, name: str) -> Any:
-        if name == "__all__" and (exported := _exported(self._inside) or _of_1(self._inside)):
-            return exported
+        if name == "__all__" and self._has_modules:
+            exported = _exported(self._inside) or _of_1(self._inside)
+            if exported:
+                return exported
         if name.startswith("__"):
             raise AttributeError(name)
         found = _of_same_module(self._inside, name)
-        if found is None and (self._inside in _PACKAGES or not self._inside):
+        is_package = self._has_modules and (self._inside in _PACKAGES or not self._inside)
+        if found is None and is_package:
             found = _submodule(f"{self.__name__}.{name}")
         if found is None:
             found = private.found(self._inside, name)
@@ -178,8 +191,8 @@ def _attribute(place: str) -> Any:
 
 
 def private_module(name: str) -> ModuleType | None:
-    """The module for a name under ``tensorflow.python``, ``tensorflow.core`` or ``keras.src``; None
-    for others.
+    """The module for a name under ``tensorflow.python``, ``tensorflow.core`` or ``keras.src``, or
+    of an older Keras; None for others.
 
     Raises:
         ModuleNotFoundError: it is the name of something within a module.
@@ -188,7 +201,8 @@ def private_module(name: str) -> ModuleType | None:
         return MessageModule(name)
     root = next((root for root in _ROOTS if f"{name}.".startswith(f"{root}.")), None)
     if root is None:
-        return None
+        older = name.removeprefix("tensorflow.").removeprefix("keras.")
+        return PrivateModule(name, f"keras.{older}", False) if older in _OLDER_KERAS else None
     inside = f"{_ROOTS[root]}{name.removeprefix(root)}".removeprefix(".")
     package = inside.rpartition(".")[0]
     if package and package not in _PACKAGES:

@@ -126,6 +126,16 @@ def normalize_batch_in_training(
     return found, td.squeeze(mean, axes), td.squeeze(variance, axes)
 
 
+def model_from_config(config: Any, custom_objects: Any = None) -> Any:
+    """The model of a configuration with the name of its class."""
+    return td.keras.saving.deserialize_keras_object(config, custom_objects)
+
+
+def get_graph() -> Any:
+    """The graph that operations are written into: of TensorFlow 1, where these are meant."""
+    return td.compat.v1.get_default_graph()
+
+
 def _module(name: str, /, **names: Any) -> ModuleType:
     """A module below ``treadle.keras``, which imports find, too."""
     found = ModuleType(f"treadle.keras.{name}", "Names of Keras 2.")
@@ -158,8 +168,9 @@ def have_names_of_keras_2() -> None:
     )  # fmt: skip
     for function in (
         in_train_phase, in_test_phase, learning_phase_scope, local_conv1d, print_tensor,
-        random_binomial, normalize_batch_in_training,
+        random_binomial, normalize_batch_in_training, get_graph,
     ):  # fmt: skip
         vars(of.backend)[function.__name__] = function
     vars(of.backend)["local_conv2d"] = local_conv
+    vars(of.models)["model_from_config"] = model_from_config
     have_sessions()

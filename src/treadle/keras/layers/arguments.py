@@ -104,6 +104,8 @@ class Parameters(NamedTuple):
 
 
 _signatures: dict[Any, Parameters] = {}
+# Whether what takes any argument takes `training`, too, as in Keras 2.
+as_keras_2 = False
 
 
 def parameters_of(function: Callable[..., Any]) -> Parameters:
@@ -119,6 +121,8 @@ def parameters_of(function: Callable[..., Any]) -> Parameters:
             masks.append(("mask", names[0]))
         takes = "training" in parameters
         trains = takes and parameters["training"].default is True
+        if as_keras_2 and not str(function.__module__).startswith("treadle."):
+            takes = takes or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
         found = Parameters(names, position, takes, trains, tuple(masks))
         _signatures[key] = found
     return found

@@ -273,7 +273,7 @@ class OwnCell(RNN):
     _of_walk: ClassVar[tuple[str, ...]] = (
         "return_sequences", "return_state", "go_backwards", "stateful", "unroll", "time_major",
         "zero_output_for_mask", "name", "trainable", "dtype", "input_shape",
-        "activity_regularizer",
+        "activity_regularizer", "batch_input_shape", "batch_size", "autocast",
     )  # fmt: skip
     _settings: ClassVar[tuple[str, ...]] = ("activity_regularizer",)
     _no_settings: ClassVar[tuple[str, ...]] = ("cell",)

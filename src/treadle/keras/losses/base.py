@@ -51,13 +51,17 @@ class Loss:
         values = td.convert_to_tensor(self.call(true, pred))
         masks = [m for m in (mask_of(y_pred), mask_of(values)) if m is not None]
         mask = masks[0] if len(masks) == 1 else masks[0] & masks[1] if masks else None
-        found = reduce_weighted(td.cast(values, self.dtype), sample_weight, self.reduction, mask)
+        found = reduce_weighted(self._values(values), sample_weight, self.reduction, mask)
         return found if self.reduction in ("sum", "none", None) else replicas.scaled(found)
 
     def _converted(self, value: Any) -> td.Tensor:
         if not isinstance(value, td.SparseTensor | td.RaggedTensor):
             value = td.convert_to_tensor(value)
         return td.cast(value, self.dtype)
+
+    def _values(self, values: td.Tensor) -> td.Tensor:
+        """What `call` gave, in the dtype of the loss."""
+        return td.cast(values, self.dtype)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal loss."""

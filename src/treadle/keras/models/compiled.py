@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import treadle as td
@@ -101,7 +101,8 @@ class Compiled:
     def _of_outputs(self, y: Any, pred: Any, weight: Any, names: Sequence[str]) -> list[td.Tensor]:
         if not tree.is_nested(self.given_loss) and not tree.is_nested(pred):
             factor = _one_factor(self.factors)
-            value = td.cast(self.loss(_labels(_only(y)), pred, weight), config.floatx())
+            labels = fitted(_labels(_only(y)), pred)
+            value = td.cast(self.loss(labels, pred, weight), config.floatx())
             return [value if factor is None else value * factor]
         if self._terms is None:
             self._terms = terms(self.given_loss, self.factors, pred, names)
@@ -114,7 +115,7 @@ class Compiled:
         for term in self._terms:
             own = at(pred, term.path)
             weighing = weight if not tree.is_nested(weight) else at(weights, term.path)
-            loss = term.loss(_labels(at(trues, term.path)), own, weighing)
+            loss = term.loss(fitted(_labels(at(trues, term.path)), own), own, weighing)
             value = td.cast(loss, config.floatx())
             if self._trackers:
                 whole = replicas.unscaled(value)
@@ -253,6 +254,15 @@ class CompiledMetrics:
     def metrics(self) -> list[metrics.Metric]:
         """The metrics."""
         return self.model._setup().metrics[1:]  # type: ignore[no-any-return]
+
+
+def _as_they_are(y: Any, pred: Any) -> Any:
+    return y
+
+
+# What losses are given for labels beside predictions: where Keras 2 is meant, what that makes of
+# them.
+fitted: Callable[[Any, Any], Any] = _as_they_are
 
 
 def _listed(given: Any) -> list[Any]:

@@ -133,7 +133,7 @@ def save_model(
     if kwargs:
         raise ValueError(f"The following argument(s) are not supported: {list(kwargs)}")
     if hasattr(filepath, "write"):
-        filepath.write(_zipped(_archived(model)))
+        filepath.write(_zipped(archived(model)))
         return
     path = Path(filepath)
     is_older = files_of_keras_2 and save_format == "h5"
@@ -152,14 +152,15 @@ def save_model(
     if path.suffix in (SUFFIX, *_LEGACY) or is_older:
         _save_older(model, path, include_optimizer)
         return
-    parts = _archived(model)
+    parts = archived(model)
     if zipped is not False:
         atomic.write(path, [_zipped(parts)], "model")
         return
-    _write_parts(parts, path)
+    write_parts(parts, path)
 
 
-def _write_parts(parts: Mapping[str, bytes], path: Path) -> None:
+def write_parts(parts: Mapping[str, bytes], path: Path) -> None:
+    """Write what an archive holds into a folder."""
     path.mkdir(parents=True, exist_ok=True)
     for name, content in parts.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -182,7 +183,7 @@ def _save_folder(
         raise FileExistsError(f"save: {path} is there already, and overwrite is False")
     if save_traces and model.built:
         td.saved_model.save(model, str(path), signatures, options)
-    _write_parts(_archived(model), path)
+    write_parts(archived(model), path)
 
 
 def _save_older(model: Model, path: Path, include_optimizer: bool) -> None:
@@ -203,7 +204,7 @@ def _save_older(model: Model, path: Path, include_optimizer: bool) -> None:
     checkpoint._write(prefix, checkpoint._walk(), None, config)
 
 
-def _archived(model: Model) -> dict[str, bytes]:
+def archived(model: Model) -> dict[str, bytes]:
     """What an archive of Keras 3 holds, by the names of its files."""
     if not model.built:
         warnings.warn(
