@@ -785,6 +785,8 @@ def names_of_ops(tree: ast.AST, names: set[str]) -> Iterator[tuple[int, str]]:
     """(line, code) where a name of an op decides something: it is compared, looked up, kept, a key
     of a table."""
     for node in ast.walk(tree):
+        if isinstance(node, LEAVES):
+            continue
         if isinstance(node, ast.Compare):
             asked = [node.left, *node.comparators]
         elif isinstance(node, ast.Subscript):

@@ -155,7 +155,7 @@ def stored_entry(folder):
     """The function of a module, and the key and the plain form of its conversion on disk."""
     function = module_of(folder, BRANCH, g=td.tanh)["f"]
     twins.template_of(function)
-    key = stored.key_of(function, True, False)
+    key = stored.key_of(function, True, False, False)
     return function, key, from_bytes(stored.default_cache().load("conversion", key))
 
 

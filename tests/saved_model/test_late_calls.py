@@ -84,7 +84,8 @@ def test_functions_of_the_users_are_not_saved(tmp_path: Any, caplog: Any) -> Non
 def test_a_call_as_text() -> None:
     call = LateCall(td.math.reduce_sum, (([1.0, 2.0],), {"axis": 0, "keepdims": True}))
     text = literal(call)
-    assert "'treadle.math:reduce_sum'" in text and "keepdims" in text
+    name = f"'{td.math.reduce_sum.__module__}:reduce_sum'"  # of the module that was imported first
+    assert name in text and name.startswith("'treadle") and "keepdims" in text
     (found,) = read_literal(text)()
     assert found.numpy().tolist() == [3.0]
 

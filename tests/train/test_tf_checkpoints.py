@@ -11,7 +11,7 @@ import pytest
 import treadle as td
 
 HERE = Path(__file__).parent / "tf_checkpoints"
-ALL = ("module-1", "dtypes", "many", "sequential-1", "functional", "named")
+ALL = ("module-1", "dtypes", "many", "sequential-1", "functional", "named", "operations")
 
 
 def recorded(name):
@@ -135,6 +135,16 @@ def test_a_functional_model_is_restored():
     model = keras.Model(start, keras.layers.LSTM(3)(keras.layers.Reshape((2, 3))(hidden)))
     td.train.Checkpoint(model).read(HERE / "functional").assert_consumed()
     x = np.array(facts["x"], np.float32)
+    np.testing.assert_allclose(model.predict(x), facts["outputs"], rtol=1e-5, atol=1e-6)
+
+
+def test_a_functional_model_with_operations_between_its_layers_is_restored():
+    keras, facts = td.keras, recorded("operations")
+    first, second = keras.Input((4,)), keras.Input((3,))
+    hidden = keras.layers.Dense(3)(first) * 2.0 + second
+    model = keras.Model([first, second], keras.layers.Dense(2)(keras.ops.tanh(hidden)))
+    td.train.Checkpoint(model).read(HERE / "operations").assert_consumed()
+    x = [np.array(part, np.float32) for part in facts["x"]]
     np.testing.assert_allclose(model.predict(x), facts["outputs"], rtol=1e-5, atol=1e-6)
 
 

@@ -23,7 +23,10 @@ def _placed(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """An uninitialised array that begins at a cache line, a part of a slightly larger one: the
     loads of vectors that lie across two lines take twice as long."""
     size = math.prod(shape) * dtype.itemsize
-    memory = np.empty(size + ALIGNMENT, np.uint8)
+    try:
+        memory = np.empty(size + ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError):
+        return np.empty(shape, dtype)  # the error tells this shape
     start = -memory.__array_interface__["data"][0] % ALIGNMENT
     return memory[start : start + size].view(dtype).reshape(shape)
 

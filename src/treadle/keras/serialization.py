@@ -317,6 +317,8 @@ def _class_named(name: str, module: str | None = None, registered: str | None = 
             if key is not None and key in objects:
                 return objects[key]
     name = _OTHER_NAMES.get(name, name)
+    if module is not None:  # Keras names some of its layers in a module of old names
+        module = module.replace("keras._legacy.", "keras.")
     owned = [key for key in _registered if key.rpartition(">")[2] == name]
     if len(owned) == 1 and not str(module).startswith("keras"):
         return _registered[owned[0]]

@@ -104,6 +104,18 @@ def functional():
     expected(prefix, x=x.tolist(), outputs=model.predict(x, verbose=0).tolist())
 
 
+def operations():
+    """Between the layers of this model are operations, which checkpoints count, too."""
+    keras.utils.set_random_seed(3)
+    first, second = keras.Input((4,)), keras.Input((3,))
+    hidden = keras.layers.Dense(3, name="hidden")(first) * 2.0 + second
+    model = keras.Model([first, second], keras.layers.Dense(2)(keras.ops.tanh(hidden)))
+    x = [random.normal(size=(5, size)) for size in (4, 3)]
+    prefix = tf.train.Checkpoint(model).write(str(HERE / "operations"))
+    outputs = model.predict(x, verbose=0).tolist()
+    expected(prefix, x=[part.tolist() for part in x], outputs=outputs)
+
+
 def named():
     """TensorFlow 1's Saver: values by names of variables."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -118,6 +130,6 @@ def named():
 
 if __name__ == "__main__":
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-    for make in (module, dtypes, many, sequential, functional, named):
+    for make in (module, dtypes, many, sequential, functional, named, operations):
         make()
     (HERE / "checkpoint").unlink()

@@ -68,8 +68,8 @@ def _complete(config: Mapping[str, Any]) -> dict[str, Any]:
         inner["axis"] = axis[0]
     if "inbound_nodes" in found:
         found["inbound_nodes"] = [_call(node) for node in found["inbound_nodes"]]
-    if "module" not in found and found["class_name"] in KINDS and set(inner) == {"name"}:
-        found["module"] = "keras.src.ops"  # a layer's config says more than the name
+    if "module" not in found and found["class_name"] in KINDS and "trainable" not in inner:
+        found["module"] = "keras.src.ops"  # a layer's config says whether it is trained
     return found
 
 

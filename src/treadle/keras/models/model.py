@@ -178,8 +178,10 @@ class Model(Trainer, Layer):
         return self._keras_places(int(number)) if is_layer else super()._trackable_aliases(name)
 
     def _keras_places(self, number: int) -> tuple[str, ...]:
-        """Where Keras 3 has the layer of a number in its checkpoints."""
-        return (f"_operations/{number}",)
+        """Where Keras 3 has the layer of a number in its checkpoints: among all that is called."""
+        layer = self.layers[number]
+        place = next(i for i, called in enumerate(self.operations) if called is layer)
+        return (f"_operations/{place}",)
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """The layer of that name or position.

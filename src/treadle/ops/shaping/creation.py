@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.arrays import empty
 from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim
@@ -36,7 +37,13 @@ def _infer_fill(value: TensorSpec, *, shape: tuple[Dim, ...]) -> TensorSpec:
 def _eager_fill(value: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     if value.ndim:
         raise errors.InvalidArgumentError(None, None, "the value is not a scalar")
-    result = np.empty(shape, value.dtype)
+    return _full(shape, value, value.dtype)
+
+
+def _full(shape: Sequence[Any], value: Any, dtype: np.dtype[Any]) -> NDArray:
+    """``np.full(shape, value, dtype)``. A variable of that value, as an optimizer's moments, is
+    not copied for the first program that writes it."""
+    result: NDArray = np.empty(shape, dtype) if dtype.hasobject else empty(tuple(shape), dtype)
     result[...] = value
     return result
 
@@ -65,7 +72,7 @@ def _filled(shape: Any, number: int, dtype: DType) -> Tensor:
     if context.recorder is None:
         dims = partial_dims(shape)
         with contextlib.suppress(MemoryError, ValueError):  # `fill` explains it
-            return placed_array(np.full(dims, number, dtype.np_dtype))
+            return placed_array(_full(dims, number, dtype.np_dtype))
     return fill(shape, convert_to_tensor(np.asarray(number, dtype.np_dtype)))
 
 

@@ -15,6 +15,7 @@ from treadle.ops.state import ASSIGN
 from treadle.runtime.callbacks import Callbacks, output_words
 from treadle.runtime.cpu.abi import layout
 from treadle.runtime.cpu.compiled_kernels import KernelCode, kernel_code
+from treadle.runtime.cpu.emission import on_another_thread
 from treadle.runtime.cpu.host_memory import host_memory
 from treadle.runtime.cpu.jit import Code, jit
 from treadle.runtime.cpu.native import NativeExecutable, Program
@@ -65,6 +66,7 @@ def build_program(planned: Planned, is_timed: bool = False) -> NativeExecutable:
     signature, written, workers = emitted.signature, list(emitted.written), emitted.workers
     loaded = jit().load(text, forever=False)
     kernels = _Kernels()
+    kernels.load(emitted.table)
     by_object = layout() is not None and not signature.cells
     asks = any(map(_keeps_for_call, emitted.callbacks))
     asks = asks or (bool(signature.cells) and _uses_variables(block, emitted))
@@ -140,14 +142,37 @@ def emitted_program(
 
 
 class _Kernels:
-    """The kernels of a program, loaded when their addresses are asked for."""
+    """The kernels of a program, loaded when their addresses are asked for at the latest."""
 
     def __init__(self) -> None:
         self.codes: dict[str, Code] = {}
 
+    def load(self, table: StateTable) -> None:
+        """Load the kernels of a table. One thread compiles them all where no interrupt comes (see
+        `emission`): to start one for each would take about a tenth of their time."""
+        keys: list[Any] = [key for kind, key in table.keys if kind == "kernel"]
+        codes: dict[str, KernelCode] = {code.name: code for code, _ in keys}
+        if len(codes) < 2:
+            return
+        compiler, stopped = jit(), list[bool]()
+
+        def work() -> None:
+            for name, code in codes.items():
+                if stopped:
+                    break
+                self.codes[name] = compiler.load(code.emitted.text, forever=False)
+
+        try:
+            on_another_thread(work)
+        except BaseException:  # of this thread: what the other one still does is for nothing
+            stopped.append(True)
+            raise
+
     def address(self, key: tuple[KernelCode, str]) -> int:
         kernel, symbol = key
-        code = self.codes[kernel.name] = kernel.load()
+        code = self.codes.get(kernel.name)
+        if code is None:
+            code = self.codes[kernel.name] = kernel.load()
         return code.address(symbol)
 
 
