@@ -545,3 +545,15 @@ class Twice(layers.Dense):
 def test_classes_of_programs_pass_arguments_on_by_position():
     layer = Twice(1, None, True, "ones", "ones", "l2")
     assert float(layer(td.constant([[1.0, 2.0]]))[0, 0]) == 8.0 and len(layer.losses) == 1
+
+
+def test_attributes_that_programs_call_convert():
+    class Own(td.keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self._convert = self._add = lambda x, y: x + y
+
+        def call(self, x):
+            return self._convert(x, 1.0)
+
+    assert np.array_equal(Own()(np.ones(2, "f")), [2.0, 2.0])

@@ -33,10 +33,10 @@ class TFOpLambda(Layer):
         self.function = function
         self._build_at_init()
 
-    def _convert(self, inputs: Any) -> Any:
+    def _taken_inputs(self, inputs: Any) -> Any:
         return inputs  # the function knows its dtypes
 
-    def _convert_further(self, value: Any) -> Any:
+    def _taken_further(self, value: Any) -> Any:
         return value
 
     def call(self, *args: Any, **kwargs: Any) -> Any:

@@ -668,8 +668,8 @@ class Layer(td.Module):
         if not args and parameters.names and parameters.names[0] in kwargs:
             args = (kwargs.pop(parameters.names[0]),)
         if args:
-            args = (self._convert(args[0]), *map(self._convert_further, args[1:]))
-        kwargs = {name: self._convert_further(value) for name, value in kwargs.items()}
+            args = (self._taken_inputs(args[0]), *map(self._taken_further, args[1:]))
+        kwargs = {name: self._taken_further(value) for name, value in kwargs.items()}
         if not self.built:
             self._build_for(args, kwargs)
         if args:
@@ -786,7 +786,7 @@ class Layer(td.Module):
             return td.autograph.tf_convert(self.call)
         return self.call
 
-    def _convert(self, inputs: Any) -> Any:
+    def _taken_inputs(self, inputs: Any) -> Any:
         """Arrays as tensors, floats in the layer's dtype."""
         if isinstance(inputs, Layer):
             raise TypeError(
@@ -799,15 +799,15 @@ class Layer(td.Module):
             td.is_tensor(x) or isinstance(x, np.ndarray) for x in td.nest.flatten(inputs)
         ):
             return self._autocast(td.convert_to_tensor(inputs))
-        return td.nest.map_structure(self._convert_leaf, inputs)
+        return td.nest.map_structure(self._taken_leaf, inputs)
 
-    def _convert_further(self, value: Any) -> Any:
+    def _taken_further(self, value: Any) -> Any:
         """An argument after the inputs: arrays and tensors in it as those of the inputs."""
         if isinstance(value, list | tuple | dict):
-            return td.nest.map_structure(self._convert_leaf, value)
-        return self._convert_leaf(value)
+            return td.nest.map_structure(self._taken_leaf, value)
+        return self._taken_leaf(value)
 
-    def _convert_leaf(self, value: Any) -> Any:
+    def _taken_leaf(self, value: Any) -> Any:
         array = hasattr(value, "__array__") and not td.is_tensor(value)
         if array or isinstance(value, td.Variable):
             value = td.convert_to_tensor(value)

@@ -171,8 +171,8 @@ class Operation(Layer):
         """A call on KerasTensors: what it gives, as KerasTensors."""
         return self(*args, **kwargs)
 
-    def _convert(self, inputs: Any) -> Any:
+    def _taken_inputs(self, inputs: Any) -> Any:
         return inputs
 
-    def _convert_further(self, value: Any) -> Any:
+    def _taken_further(self, value: Any) -> Any:
         return value
