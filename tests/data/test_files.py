@@ -160,7 +160,7 @@ def test_workers_stop_with_the_iterator(tmp_path: Path) -> None:
     until = time.time() + 60
     while threads() > before and time.time() < until:
         time.sleep(0.02)
-    assert threads() == before
+    assert threads() <= before  # threads of what ran before may end meanwhile
 
 
 # -- elements that are kept ------------------------------------------------------------------------

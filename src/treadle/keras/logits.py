@@ -54,7 +54,7 @@ def as_logits(
 
 def _operand_of(output: td.Tensor, activation: str) -> Any:
     """The operand of the operation of a graph that computes `output`, if it is the activation."""
-    if not output.is_symbolic:
+    if not getattr(output, "is_symbolic", True):  # tensors of TensorFlow 1's graphs do not say
         return None
     operation = output.op  # type: ignore[attr-defined]
     return operation.inputs[0] if operation.type == activation else None
