@@ -28,7 +28,6 @@ from treadle.core.tensor import Reference
 from treadle.core.trace_types import TypeSpec
 from treadle.distribute.values import PerReplica
 from treadle.distribute.variables import DistributedVariable, MirroredVariable, SyncOnReadVariable
-from treadle.keras.models.model import Functional
 from treadle.ops.state import Variable
 
 _DOCUMENTATION = dict.fromkeys(
@@ -83,8 +82,6 @@ _AGGREGATING = absent(
     "Strategies with servers of parameters are not provided: their variables are not here",
 )
 
-_FUNCTIONAL = {"Functional": Functional}
-
 _OWN: dict[str, dict[str, Any]] = {
     "client.device_lib": {"list_local_devices": list_local_devices},
     "data.ops.iterator_ops": {"OwnedIterator": td.data.Iterator},
@@ -137,8 +134,6 @@ _OWN: dict[str, dict[str, Any]] = {
     },
     "framework.type_spec": _SPECS,
     "framework.type_spec_registry": _SPECS,
-    "keras.engine.functional": _FUNCTIONAL,
-    "keras.models.functional": _FUNCTIONAL,
     "keras.utils.conv_utils": _SIZES,
     "layers.utils": _CONDITIONS | _SIZES,
     "ops.array_ops": {
@@ -222,6 +217,8 @@ _OWN: dict[str, dict[str, Any]] = {
 _SAME = {
     "data.util.nest": "treadle.compat.replacement.data_structures",
     "eager.monitoring": "treadle.compat.replacement.monitoring",
+    "keras.engine.functional": "treadle.keras.models.model",
+    "keras.models.functional": "treadle.keras.models.model",
     "platform.gfile": "treadle.compat.v1.gfile",
     "util.nest": "treadle.compat.replacement.structures",
     "util.tf_inspect": "inspect",
