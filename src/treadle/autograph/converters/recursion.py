@@ -434,6 +434,12 @@ class _Machine:
             not isinstance(node, gast.Compare) or len(node.ops) > 1
         ):
             raise CannotStack
+        self.compute_operands(node, at)
+        return node
+
+    def compute_operands(self, node: Any, at: Any) -> None:
+        """Compute the operands of an expression up to the last one with a call of the function, in
+        their order: those before it are kept in variables."""
         parts = _operands(node)
         last = max(k for k, (_, v) in enumerate(parts) if _calls_in(v, self.node.name))
         for k, (put, value) in enumerate(parts[: last + 1]):
@@ -443,7 +449,6 @@ class _Machine:
                 self.out.append(assign([name], made, at))
                 made = load(name)
             put(made)
-        return node
 
     def call(self, node: Any, at: Any) -> Any:
         """A call of the function, and the variable that has its result."""
@@ -488,15 +493,7 @@ class _Machine:
         call.func = constant(None)
         call.args, call.keywords = list(node.args), [copy.copy(k) for k in node.keywords]
         if _calls_in(call, self.node.name):
-            parts = _operands(call)
-            last = max(k for k, (_, v) in enumerate(parts) if _calls_in(v, self.node.name))
-            for k, (put, value) in enumerate(parts[: last + 1]):
-                made = self.expression(value, at)
-                if k < last and not isinstance(made, gast.Constant | gast.Name):
-                    name = self.names.fresh("value")
-                    self.out.append(assign([name], made, at))
-                    made = load(name)
-                put(made)
+            self.compute_operands(call, at)
         own = self.node.args
         positional = [a.id for a in (*own.posonlyargs, *own.args)]
         given = dict(zip(positional, call.args, strict=False))
