@@ -37,10 +37,10 @@ from treadle.ragged import (
     shaping,
     strings,
 )
+from treadle.ragged import segments as ragged_segments
 from treadle.ragged.creation import stack_dynamic_partitions
 from treadle.ragged.dynamic_shape import DynamicRaggedShape
 from treadle.ragged.elementwise import binary, broadcast_like, map_flat_values
-from treadle.ragged import segments as ragged_segments
 from treadle.ragged.tensor import RaggedTensor
 from treadle.sparse.counts import bincount as sparse_bincount
 from treadle.sparse.counts import dense_counts

@@ -273,12 +273,13 @@ def _without_first_axis(data: Any, numbers: Any) -> tuple[Any, Any]:
     """Rows and their numbers, whose first two axes are one afterwards."""
     if not isinstance(data, RaggedTensor) and not isinstance(numbers, RaggedTensor):
         numbers.shape.assert_is_compatible_with(data.shape[: numbers.ndim])
-    splits = next((x.row_splits.dtype for x in (data, numbers) if isinstance(x, RaggedTensor)), None)
-    parts = [
+    ragged = [x.row_splits.dtype for x in (data, numbers) if isinstance(x, RaggedTensor)]
+    offsets = ragged[0] if ragged else dtypes.int64
+    rows, ids = (
         x
         if isinstance(x, RaggedTensor)
-        else RaggedTensor.from_tensor(x, ragged_rank=1, row_splits_dtype=splits or dtypes.int64)
+        else RaggedTensor.from_tensor(x, ragged_rank=1, row_splits_dtype=offsets)
         for x in (data, numbers)
-    ]
-    same_splits(parts[0].row_splits, parts[1].row_splits)
-    return parts[0].values, parts[1].values
+    )
+    same_splits(rows.row_splits, ids.row_splits)
+    return rows.values, ids.values
