@@ -44,7 +44,7 @@ from treadle.ops.dims import OPEN_DIM, SHAPE
 from treadle.ops.elementwise.casting import CAST
 from treadle.ops.elementwise.logic import logical_and
 from treadle.ops.elementwise.selection import where
-from treadle.ops.indexing.gather import GATHER
+from treadle.ops.indexing.gather import GATHER, dense
 from treadle.ops.lowering import Compute, Structure
 from treadle.ops.random.ops import SCRAMBLE, SKIP
 from treadle.ops.reductions.reduction import argmax, reduce_all, reduce_any
@@ -70,7 +70,8 @@ def vectorized_map(
         warn: whether a warning names the operations that run in a loop.
 
     Returns:
-        The structure that `fn` returns: tensors of shape ``[n, *result.shape]``.
+        The structure that `fn` returns: tensors of shape ``[n, *result.shape]``, also for
+        IndexedSlices.
 
     Raises:
         TypeError: `fn` is no function, or returns what is no tensor.
@@ -87,6 +88,7 @@ def vectorized_map(
         result = function(
             nest.pack(elems, [next(moving) if x.batched else x.tensor for x in examples])
         )
+        result = nest.map_structure(dense, result, expand_composites=False)
         structure.append(result)
         return nest.flatten(result)
 
