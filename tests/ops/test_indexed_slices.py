@@ -181,7 +181,7 @@ def test_second_derivatives_through_compiled_calls_that_give_rows():
 
 @pytest.mark.parametrize("staged", [False, True])
 def test_gradients_of_what_changes_every_element_keep_rows(staged):
-    """Rows of a table in another dtype, as of layers that compute in float16, and of its negative."""
+    """Rows of the negative of a table in another dtype."""
     v = td.Variable(TABLE.astype(np.float32))
 
     def gradient():
