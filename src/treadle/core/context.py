@@ -212,8 +212,8 @@ class taping:
 
 
 class noted_meanwhile:
-    """Tapes forget at the end of the block which operations they noted in it: those of a trace whose
-    operations they see as something else afterwards. Gradients may be taken inside."""
+    """Tapes forget at the end of the block what they noted in it: operations of a trace, which they
+    see as others afterwards. Gradients may be taken inside."""
 
     __slots__ = ("_marks",)
 
