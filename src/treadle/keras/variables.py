@@ -165,7 +165,7 @@ class name_scope:
         if override_parent is None and deduplicate:
             override_parent = getattr(caller, "_parent_path", None)
         self._own = naming.Named(name, caller if deduplicate else None, override_parent)
-        self._scopes: tuple[Any, ...] = ()
+        self._begun: list[tuple[Any, ...]] = []  # its blocks: it may be entered again
 
     def __enter__(self) -> name_scope:
         last = naming.scopes.owners[-1:]
@@ -173,12 +173,12 @@ class name_scope:
             getattr(other, "caller", None) is self._own.caller and other.name == self.name
             for other in last
         )
-        self._scopes = () if again else (naming.within(self._own), td.name_scope(self.name))
-        for scope in self._scopes:
+        scopes = () if again else (naming.within(self._own), td.name_scope(self.name))
+        for scope in scopes:
             scope.__enter__()
+        self._begun.append(scopes)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for scope in reversed(self._scopes):
+        for scope in reversed(self._begun.pop()):
             scope.__exit__(*exception)
-        self._scopes = ()

@@ -14,8 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
 from treadle.core import errors, locks
-from treadle.core.context import context, count_modes, naming, placed, recording, taping
-from treadle.core.devices import Device
+from treadle.core.context import (
+    context,
+    count_modes,
+    naming,
+    placed,
+    placing,
+    recording,
+    taping,
+)
+from treadle.core.devices import HOST, Device
 from treadle.core.dtypes import DType
 from treadle.core.interrupts import during, is_mode
 from treadle.core.living import Living
@@ -211,6 +219,27 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> during:
             is that of the block around it.
     """
     return during(naming, "creators", (*naming.creators, variable_creator))
+
+
+class making_alone:
+    """Variables that the block makes are seen by no program: neither a trace, a tape, a name scope
+    nor a creator of variables around, such as a strategy's, takes part. They are on `device`."""
+
+    __slots__ = ("_blocks",)
+
+    def __init__(self, device: Device = HOST) -> None:
+        self._blocks = (
+            recording(None), taping(()), placing(device), during(naming, "creators", ()),
+            during(naming, "scope", ""),
+        )  # fmt: skip
+
+    def __enter__(self) -> None:
+        for block in self._blocks:
+            block.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        for block in reversed(self._blocks):
+            block.__exit__(*error)
 
 
 class Substitutes(Protocol):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import treadle as td
+from treadle.core.interrupts import during, is_mode
 from treadle.keras import learning_phase
 from treadle.keras.masks import mask_of
 
@@ -23,17 +24,12 @@ class _CallState(threading.local):
     only_shapes: bool = False  # whether they are called to learn shapes and dtypes alone
 
 
-calls = _CallState()
+calls = is_mode(_CallState())
 
 
-class OnlyShapes:
+def only_shapes() -> during:
     """A block in which layers are called to learn the shapes and dtypes of their results."""
-
-    def __enter__(self) -> None:
-        self._before, calls.only_shapes = calls.only_shapes, True
-
-    def __exit__(self, *error: object) -> None:
-        calls.only_shapes = self._before
+    return during(calls, "only_shapes", True)
 
 
 def training_of_the_call() -> Any:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras import dtype_policies, naming, serialization
-from treadle.keras.layers.arguments import OnlyShapes
+from treadle.keras.layers.arguments import only_shapes
 from treadle.keras.layers.base import Layer
 from treadle.keras.layers.inputs import Input, InputLayer
 from treadle.keras.layers.symbolic import KerasTensor
@@ -207,7 +207,7 @@ class Model(Trainer, Layer):
             specs = _specs(input_shape, self.dtype)
             self._called_on = [td.nest.map_structure(_of_any_number, specs)]
             trace = td.function(autograph=False)(lambda x: self(x))
-            with OnlyShapes():
+            with only_shapes():
                 trace.get_concrete_function(specs)
 
     def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
