@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 import treadle as td
-from treadle.core.interrupts import during, is_mode
 from treadle.keras import config, quantizers, serialization
 from treadle.keras.promotion import standardize_dtype
+from treadle.modes import during, is_mode
 from treadle.names import missing_in
 
 _MISSING: Any = object()  # no default is given

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.core.interrupts import during, is_mode
+from treadle.modes import during, generation, is_mode
 
 _PYTHON = importlib.util.MAGIC_NUMBER.hex()  # of the code that this Python reads
 
@@ -36,9 +36,6 @@ class _Scope(threading.local):
 
 _scope = is_mode(_Scope())
 _always = False
-# Whether layers have Keras 2's configurations: all functions of Python are code there, which is run
-# but where an archive of Keras 3 is read.
-as_keras_2 = False
 
 
 def always_run(yes: bool = True) -> None:
@@ -122,7 +119,8 @@ def check_runs(config: Mapping[str, Any]) -> None:
         ValueError: it is not to be run.
     """
     is_kept = _scope.kept is not None and "kept" in config
-    runs = as_keras_2 if _scope.runs is None else _scope.runs
+    # In configurations of Keras 2 all functions are code, which is run.
+    runs = generation.is_2 if _scope.runs is None else _scope.runs
     if not (is_kept or _always or runs):
         raise ValueError(
             "Requested the deserialization of a Python lambda, as of a `Lambda` layer. This "

@@ -6,13 +6,11 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
-from treadle.core.interrupts import during, is_mode
+from treadle.modes import during, is_mode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What Keras 3 calls models that are made of inputs and outputs; Keras 2 calls them Model.
-functional = "Functional"
 _counts: dict[str, int] = {}
 _lock = threading.Lock()
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import treadle as td
-from treadle.core.interrupts import during, is_mode
 from treadle.keras.stateless import StatelessScope
+from treadle.modes import during, is_mode
 
 _MODES = ("full", "activations", "larger_than", "list_of_layers", None)
 

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 import treadle as td
-from treadle.core.interrupts import during, is_mode
 from treadle.keras import lambdas
+from treadle.modes import during, is_mode
 
 _Kind = TypeVar("_Kind", bound=Callable[..., Any])
 

@@ -26,6 +26,7 @@ from treadle.core.context import (
 from treadle.core.devices import HOST, Device
 from treadle.core.dtypes import DType
 from treadle.core.interrupts import during, is_mode
+from treadle.core.keras_generation import generation
 from treadle.core.living import Living
 from treadle.core.nest import register_leaf
 from treadle.core.origin import at, user_origin
@@ -282,13 +283,14 @@ def values_are_substituted() -> bool:
 
 
 class _Value:
-    """``variable.value()`` is its value, as in TensorFlow. Variables of Keras have a `path`, and
-    ``variable.value`` without a call."""
+    """``variable.value()`` is its value, as in TensorFlow. Variables of Keras have a `path`; in
+    Keras 3 ``variable.value`` is their value, without a call."""
 
     def __get__(self, variable: Variable | None, kind: type[Variable]) -> Any:
         if variable is None:
             return kind.read_value
-        return variable.read_value if variable.path is None else variable.read_value()
+        is_method = variable.path is None or generation.is_2
+        return variable.read_value if is_method else variable.read_value()
 
 
 @register_leaf
