@@ -6,13 +6,13 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
-from treadle.modes import during, is_mode
+from treadle.modes import during, is_mode, lock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _counts: dict[str, int] = {}
-_lock = threading.Lock()
+_lock = lock()
 
 
 def snake_case(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from treadle.compat.v1.values import (
     map_leaves,
     thread,
 )
+from treadle.core import locks
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 
@@ -472,7 +472,7 @@ class BaseSession:
         self._initialized: set[Any] = set()
         self.written: set[Any] = set()  # by the function that was traced last
         self._programs: dict[Any, Any] = {}
-        self._lock = threading.RLock()
+        self._lock = locks.reentrant_lock()
         self._blocks: list[Any] = []
         self.iterators: dict[str, Any] = {}  # of pipelines that are open, by their names
         self._resources: dict[Any, Any] = {}  # queues and readers, by what is in the graph
