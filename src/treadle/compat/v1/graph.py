@@ -628,11 +628,6 @@ def reset_default_graph() -> None:
     _default[0] = Graph()
 
 
-def has_default_graph() -> bool:
-    """Whether a block makes a graph the default one."""
-    return bool(thread.graphs)
-
-
 def _are_alike(values: list[Any]) -> bool:
     """Whether as much is known of all of these values: their specs, and numbers such as the length
     of a shape, which differs from rank to rank."""
