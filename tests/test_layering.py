@@ -113,7 +113,7 @@ LEVELS = {
     ),
     "experimental": ("dlpack extension_type numpy",),
     "ops": (
-        "composed lowering properties quiet sizes tensorflow_names",
+        "composed lowering properties quiet sizes tensorflow_names variable_creation",
         "known_values",
         "registry",
         "conversion",

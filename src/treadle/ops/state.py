@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import enum
-import functools
-import inspect
 import itertools
 import os
 import threading
@@ -14,16 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
 from treadle.core import errors, locks
-from treadle.core.context import (
-    context,
-    count_modes,
-    naming,
-    placed,
-    placing,
-    recording,
-    taping,
-)
-from treadle.core.devices import HOST, Device
+from treadle.core.context import context, count_modes, naming, placed, recording, taping
+from treadle.core.devices import Device
 from treadle.core.dtypes import DType
 from treadle.core.interrupts import during, is_mode
 from treadle.core.keras_generation import generation
@@ -56,6 +46,7 @@ from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping.reshaping import of_rank, reshape_to
 from treadle.ops.sizes import Pairs
+from treadle.ops.variable_creation import Created
 
 
 def _member(kind: type[enum.Enum], value: Any) -> Any:
@@ -187,62 +178,6 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class _CreatedVariable(type):
-    """Calls of `Variable` go through the creators of `variable_creator_scope`. Those of classes
-    that users derive from it do not, as in TensorFlow."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        creators = naming.creators
-        if not creators or not cls.__module__.startswith("treadle."):
-            return super().__call__(*args, **kwargs)
-        create: Callable[..., Any] = functools.partial(_create, super().__call__)
-        for creator in creators:
-            create = functools.partial(creator, create)
-        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)  # type: ignore[misc]
-        given.apply_defaults()
-        _, *values = given.arguments.items()
-        named = dict(values)
-        return create(**(named | named.pop("kwargs", {})))
-
-
-def _create(make: Callable[..., Any], next_creator: Any = None, **kwargs: Any) -> Any:
-    """The last of the creators."""
-    return make(**kwargs)
-
-
-def variable_creator_scope(variable_creator: Callable[..., Any]) -> during:
-    """Variables that the block makes are made by a function.
-
-    Args:
-        variable_creator: ``variable_creator(next_creator, **kwargs)`` gets all arguments of
-            `Variable` by name, and gives a variable: in general that of ``next_creator(**kwargs)``
-            with some of them changed. That of an inner block is called first, and the next creator
-            is that of the block around it.
-    """
-    return during(naming, "creators", (*naming.creators, variable_creator))
-
-
-class making_alone:
-    """Variables that the block makes are seen by no program: neither a trace, a tape, a name scope
-    nor a creator of variables around, such as a strategy's, takes part. They are on `device`."""
-
-    __slots__ = ("_blocks",)
-
-    def __init__(self, device: Device = HOST) -> None:
-        self._blocks = (
-            recording(None), taping(()), placing(device), during(naming, "creators", ()),
-            during(naming, "scope", ""),
-        )  # fmt: skip
-
-    def __enter__(self) -> None:
-        for block in self._blocks:
-            block.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        for block in reversed(self._blocks):
-            block.__exit__(*error)
-
-
 class Substitutes(Protocol):
     """Values that stand for those of variables in a thread (`substituting`)."""
 
@@ -294,7 +229,7 @@ class _Value:
 
 
 @register_leaf
-class Variable(metaclass=_CreatedVariable):
+class Variable(metaclass=Created):
     """A tensor-valued state that can be assigned.
 
     It is on the device that `td.device` names around its making, else on that of its initial value.

@@ -24,7 +24,8 @@ from treadle.core.strategies import number_here
 from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.ops.random.ops import SCRAMBLE, SKIP
 from treadle.ops.registry import run
-from treadle.ops.state import Variable, making_alone
+from treadle.ops.state import Variable
+from treadle.ops.variable_creation import making_alone
 
 # The global seed that op seeds are combined with where none is set (TensorFlow's).
 _DEFAULT_SEED = 87654321
