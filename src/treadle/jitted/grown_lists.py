@@ -418,10 +418,19 @@ def equal(values: TracedSequence, other: Any) -> Any:
     if type(other) is list:
         if not other:
             return values.length == 0
-        other = GrownList.of(other, functools.reduce(Template.joined, map(Template, other)))
-    if not isinstance(other, TracedSequence) or not hasattr(other, "append"):
+        other = of_python(other)
+    if not isinstance(other, StackedList) and not hasattr(type(other), "append"):
         return NotImplemented if isinstance(other, Array) else False
     return traced(list_functions.equal, values, other)
+
+
+def of_python(values: Sequence[Any]) -> GrownList:
+    """A list of Python's with elements as one of the graph.
+
+    Raises:
+        NotStaged: its elements have no common form.
+    """
+    return GrownList.of(values, functools.reduce(Template.joined, map(Template, values)))
 
 
 def unequal(values: TracedSequence, other: Any) -> Any:

@@ -189,7 +189,8 @@ class CompiledLoss:
 
     Args:
         losses, loss_weights: as `Model.compile` takes them.
-        output_names: the names of the outputs, where losses or weights are dicts.
+        output_names: the names of the outputs, where losses or weights are dicts and the outputs
+            are a list.
         total_loss_mean: what follows the total, a `keras.metrics.Mean`.
     """
 
@@ -221,7 +222,9 @@ class CompiledLoss:
         self, y_true: Any, y_pred: Any, sample_weight: Any = None,
         regularization_losses: Sequence[Any] | None = None,
     ) -> td.Tensor:  # fmt: skip
-        setup, names = self._setup, self._names or output_names(self._model, y_pred)
+        setup, names = self._setup, self._names
+        if not names or isinstance(y_pred, Mapping):  # whose keys are the names
+            names = output_names(self._model, y_pred)
         total = setup.total(y_true, y_pred, sample_weight, regularization_losses or (), names)
         first = td.nest.flatten(y_pred)[0]
         setup.tracker.update_state(replicas.unscaled(total), sample_weight=_count(first))
