@@ -23,9 +23,10 @@ from treadle.jitted.becoming import BecomesOther, is_kept
 from treadle.jitted.effects import found_by_name
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import ListPart
-from treadle.jitted.grown_lists import GrownList, Template, equal, set_rows, unequal
+from treadle.jitted.grown_lists import GrownList, Template, equal, unequal
 from treadle.jitted.handed_out import put_in
 from treadle.jitted.iteration import Counted
+from treadle.jitted.later import later
 from treadle.jitted.left import current
 from treadle.jitted.opened import in_python, statements_around
 from treadle.jitted.stacked_lists import StackedList
@@ -425,4 +426,4 @@ def any_row() -> Row:
     return Row(ANY, 0)
 
 
-set_rows(sys.modules[__name__])
+later.pools = sys.modules[__name__]
