@@ -345,9 +345,10 @@ class Layer(td.Module):
         return getter(name=name, **given)
 
     def _add(self, key: str, shape: Sequence[int], **given: Any) -> td.Variable:
-        """A weight with what the layer's arguments say of the entry `key` of `_weights`."""
+        """A weight with what the layer's arguments say of the entry `key` of `_weights`. Classes of
+        users may make it in their own way: they define `add_weight`."""
         settings = {kind: getattr(self, f"{key}_{kind}") for kind in _KINDS}
-        return self._new_weight(shape, **({"name": key} | settings | given))
+        return self.add_weight(**({"name": key, "shape": shape} | settings | given))
 
     def _attribute_items(self) -> list[tuple[str, Any]]:
         """Attributes in the order of assignment, as Keras lists weights and layers."""

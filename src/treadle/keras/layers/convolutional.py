@@ -43,7 +43,7 @@ class _Convolution(Windowed):
         channels = self._checked_channels(input_shape)
         self._build_kernels(channels)
         self.bias = self._add("bias", (self._outputs_of(channels),)) if self.use_bias else None
-        self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
+        self.input_spec = InputSpec(ndim=self._spatial_rank + 2, axes={self._channel_axis: channels})
 
     def _build_kernels(self, channels: int) -> None:
         raise NotImplementedError
@@ -195,14 +195,14 @@ class _OfChannels(_Convolution):
     def _by_channel(self, inputs: td.Tensor, kernel: Any) -> td.Tensor:
         code, strides, dilation = self._format_code, self.strides, self.dilation_rate
         row = self._axes[0]
-        if self.rank == 1:
+        if self._spatial_rank == 1:
             inputs, kernel = td.expand_dims(inputs, row), kernel.read_value()[None]
             code, strides, dilation = code.replace("W", "HW"), strides * 2, (1, *dilation)
         steps = [1, *strides, 1] if self._channels_last else [1, 1, *strides]
         outputs = td.nn.depthwise_conv2d(
             inputs, kernel, steps, self.padding.upper(), code, list(dilation)
         )
-        return td.squeeze(outputs, row) if self.rank == 1 else outputs
+        return td.squeeze(outputs, row) if self._spatial_rank == 1 else outputs
 
 
 class _DepthwiseConv(_OfChannels):
@@ -308,7 +308,7 @@ class _SeparableConv(_OfChannels):
             "depthwise", (*self.window, channels, multiplier), name="depthwise_kernel"
         )
         self.pointwise_kernel = self._add(
-            "pointwise", (*(1,) * self.rank, channels * multiplier, self.filters),
+            "pointwise", (*(1,) * self._spatial_rank, channels * multiplier, self.filters),
             name="pointwise_kernel",
         )  # fmt: skip
 
@@ -367,7 +367,7 @@ class _ConvTranspose(_Convolution):
             )
         self.filters, self.output_padding = int(filters), None
         if output_padding is not None:
-            self.output_padding = sizes(output_padding, self.rank, "output_padding", least=0)
+            self.output_padding = sizes(output_padding, self._spatial_rank, "output_padding", least=0)
             pairs = zip(self.output_padding, self.strides, strict=True)
             if any(more >= step for more, step in pairs):
                 raise ValueError(
@@ -390,7 +390,7 @@ class _ConvTranspose(_Convolution):
         return (size - 1) * step + least + self.output_padding[number]
 
     def _convolved(self, inputs: td.Tensor) -> td.Tensor:
-        shape = [size_of(inputs, axis) for axis in range(self.rank + 2)]
+        shape = [size_of(inputs, axis) for axis in range(self._spatial_rank + 2)]
         return td.nn.conv_transpose(
             inputs, self.kernel, list(self._with_sizes(shape, self._length, self.filters)),
             list(self.strides), self.padding, self._format_code,

@@ -199,7 +199,7 @@ class _AdaptivePooling(Spatial):
 
     def __init__(self, output_size: Any, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        self.output_size = sizes(output_size, self.rank, "output_size")
+        self.output_size = sizes(output_size, self._spatial_rank, "output_size")
         self._build_at_init()
 
     def call(self, inputs: Any) -> td.Tensor:
