@@ -65,7 +65,7 @@ class _LocallyConnected(Windowed):
 
     kernel: Any
     bias: Any
-    _settings: ClassVar[tuple[str, ...]] = (
+    _config_names: ClassVar[tuple[str, ...]] = (
         "filters", "kernel_size", "activation", "use_bias", "activity_regularizer",
         "implementation",
     )  # fmt: skip
@@ -105,13 +105,13 @@ class _LocallyConnected(Windowed):
         self._outputs = self._ordered(self._places, self.filters)
         self._build_kernel(space, channels)
         shape = (*self._places, self.filters)
-        self.bias = self._add("bias", shape) if self.use_bias else None
+        self.bias = self._own_weight("bias", shape) if self.use_bias else None
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
 
     def _build_kernel(self, space: Place, channels: int) -> None:
         if self.implementation == 1:
             count, inside = int(np.prod(self._places)), int(np.prod(self.window))
-            self.kernel = self._add("kernel", (count, inside * channels, self.filters))
+            self.kernel = self._own_weight("kernel", (count, inside * channels, self.filters))
             return
         used = np.zeros((*space, *self._places), np.float32)
         for place, positions in self._connected(space):
@@ -123,13 +123,13 @@ class _LocallyConnected(Windowed):
         mask = np.expand_dims(np.expand_dims(used, before), after)
         if self.implementation == 2:
             self._mask = mask
-            self.kernel = self._add("kernel", (*self._inputs, *self._outputs))
+            self.kernel = self._own_weight("kernel", (*self._inputs, *self._outputs))
             return
         all_pairs = np.broadcast_to(mask, (*self._inputs, *self._outputs)).reshape(
             int(np.prod(self._inputs)), int(np.prod(self._outputs))
         )
         self._pairs = np.argwhere(all_pairs.T)  # by outputs, and for each by inputs
-        self.kernel = self._add("kernel", (len(self._pairs),))
+        self.kernel = self._own_weight("kernel", (len(self._pairs),))
 
     def _connected(self, space: Place) -> Iterator[tuple[Place, list[range]]]:
         """Each place, and the positions along each axis that its window sees."""

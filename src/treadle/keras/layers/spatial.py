@@ -44,7 +44,7 @@ class Spatial(Layer):
     """A layer of `rank` spatial axes between the batch axis and the channels, or after both."""
 
     rank: ClassVar[int]
-    _settings: ClassVar[tuple[str, ...]] = ("data_format",)
+    _config_names: ClassVar[tuple[str, ...]] = ("data_format",)
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -96,7 +96,7 @@ class Windowed(Spatial):
     strides: tuple[int, ...]
     padding: str
     dilation_rate: tuple[int, ...]
-    _settings: ClassVar[tuple[str, ...]] = ("strides", "padding")
+    _config_names: ClassVar[tuple[str, ...]] = ("strides", "padding")
     _further_paddings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -104,18 +104,19 @@ class Windowed(Spatial):
         dilation_rate: Any = 1, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(data_format, **kwargs)
-        self.window = sizes(window, self._spatial_rank, "the window")
-        self.strides = self.window if strides is None else sizes(strides, self._spatial_rank, "strides")
-        self.dilation_rate = sizes(dilation_rate, self._spatial_rank, "dilation_rate")
+        rank = self._spatial_rank
+        self.window = sizes(window, rank, "the window")
+        self.strides = self.window if strides is None else sizes(strides, rank, "strides")
+        self.dilation_rate = sizes(dilation_rate, rank, "dilation_rate")
         self.padding = padding_name(padding, *self._further_paddings)
 
-    def _length(self, size: int, number: int) -> int:
+    def _windows_along(self, size: int, number: int) -> int:
         """How many windows fit along a spatial axis."""
         reach = (self.window[number] - 1) * self.dilation_rate[number] + 1
         return (size - (reach if self.padding == "valid" else 1)) // self.strides[number] + 1
 
     def _with_channels(self, input_shape: Any, channels: int | None) -> Any:
-        shape = self._with_sizes(input_shape, self._length, channels)
+        shape = self._with_sizes(input_shape, self._windows_along, channels)
         if any(shape[axis] is not None and shape[axis] < 1 for axis in self._axes):
             raise ValueError(
                 f'Layer "{self.name}" ({type(self).__name__}): a window of {self.window} does not '
