@@ -21,7 +21,7 @@ from treadle.ops.conversion import convert_to_tensor, register_converter
 from treadle.ops.elementwise import arithmetic, bitcast, selection, unary
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.function_names import BINARY, UNARY
-from treadle.ops.indexing import common_shapes, gather, scatter
+from treadle.ops.indexing import common_shapes, gather, scatter, segments
 from treadle.ops.linalg import matrices
 from treadle.ops.nn import compositions, softmax
 from treadle.ops.reductions import reduction, scan
@@ -37,6 +37,7 @@ from treadle.ragged import (
     shaping,
     strings,
 )
+from treadle.ragged import segments as ragged_segments
 from treadle.ragged.creation import stack_dynamic_partitions
 from treadle.ragged.dynamic_shape import DynamicRaggedShape
 from treadle.ragged.elementwise import binary, broadcast_like, map_flat_values
@@ -127,18 +128,38 @@ def _gather(
 
 
 @form_of(scatter.gather_nd)
-def _gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Any:
-    if batch_dims or not isinstance(params, RaggedTensor):
-        raise TypeError(
-            "gather_nd does not take ragged indices, or batches of ragged tensors: use td.gather"
+def _gather_nd(
+    params: Any, indices: Any, batch_dims: int = 0, name: str | None = None,
+    bad_indices_policy: str = "",
+) -> Any:  # fmt: skip
+    if batch_dims:
+        raise ValueError(f"gather_nd of ragged tensors has no batch_dims{at(user_origin())}")
+    if scatter.is_ignored(bad_indices_policy):
+        raise ValueError(
+            f"gather_nd of ragged tensors has no bad_indices_policy {bad_indices_policy!r}"
             f"{at(user_origin())}"
         )
-    numbers = convert_to_tensor(indices)
-    depth = numbers.shape[-1]
+    numbers = indices if isinstance(indices, RaggedTensor) else convert_to_tensor(indices)
+    rank, depth = len(numbers.shape), numbers.shape[-1] if len(numbers.shape) else None
+    if depth is None:
+        raise ValueError(
+            f"gather_nd: the last axis of the indices has a known size, not {numbers.shape}"
+            f"{at(user_origin())}"
+        )
+    if rank > 2:
+        return _gather_nd_of_axes(params, numbers)
+    if isinstance(numbers, RaggedTensor) or not isinstance(params, RaggedTensor):
+        return scatter.gather_nd(params, numbers)
+    if depth == 0:  # no position: all of `params`
+        if rank == 1:
+            return params
+        count = dims.dims_tensor(numbers.dims[0], dtypes.int64)
+        once = [1] * len(params.shape)
+        return shaping.tile(shaping.expand_dims(params, 0), [count, *once])
     outer = reshaping.reshape(numbers, [-1, depth])
     found: Any = params
     place = outer[:, 0]
-    for axis in range(1, depth or 0):
+    for axis in range(1, depth):
         if isinstance(found, RaggedTensor):
             splits = cast(found.row_splits, place.dtype)
             place, found = gather.gather(splits, place) + outer[:, axis], found.values
@@ -147,11 +168,35 @@ def _gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None 
             width = dims.dims_tensor(found.dims[1], place.dtype)
             place, found = place * width + outer[:, axis], reshaping.reshape(found, [-1, *rest])
     chosen = rows.gather_rows(found, place)
-    if numbers.ndim == 2:
-        return chosen
-    if isinstance(chosen, RaggedTensor) or numbers.ndim > 2:
-        raise TypeError(f"gather_nd of a ragged tensor takes a list of indices{at(user_origin())}")
-    return chosen[0]
+    return chosen if rank == 2 else chosen[0]
+
+
+def _gather_nd_of_axes(params: Any, indices: Any) -> Any:
+    """Positions of more than one axis: ragged ones, or a tensor of them."""
+    dense = isinstance(indices, Tensor)
+    rank = len(indices.shape)
+    if dense:
+        indices = RaggedTensor.from_tensor(indices, ragged_rank=rank - 2)
+    chosen = _gather_nd(params, indices.flat_values)
+    whole = indices.with_flat_values(chosen)
+    return whole.to_tensor() if dense and whole.ragged_rank == rank - 2 else whole
+
+
+def _takes_segments(function: Callable[..., Any]) -> None:
+    def of_rows(
+        data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    ) -> RaggedTensor:
+        return ragged_segments.of_segments(function, data, segment_ids, num_segments)  # type: ignore[no-any-return]
+
+    _FORMS[function] = of_rows
+
+
+for _reduction in (
+    gather.unsorted_segment_sum, segments.unsorted_segment_prod, segments.unsorted_segment_max,
+    segments.unsorted_segment_min, segments.unsorted_segment_mean,
+    segments.unsorted_segment_sqrt_n,
+):  # fmt: skip
+    _takes_segments(_reduction)
 
 
 @form_of(selection.where)
@@ -269,8 +314,19 @@ def _dropout(x: RaggedTensor, *args: Any, **kwargs: Any) -> RaggedTensor:
 
 
 @form_of(creation.one_hot)
-def _one_hot(indices: RaggedTensor, *args: Any, **kwargs: Any) -> RaggedTensor:
-    return map_flat_values(creation.one_hot, indices, *args, **kwargs)  # type: ignore[no-any-return]
+def _one_hot(
+    indices: RaggedTensor, depth: Any, on_value: Any = None, off_value: Any = None,
+    axis: Any = None, dtype: Any = None, name: str | None = None,
+) -> RaggedTensor:  # fmt: skip
+    if isinstance(axis, int) and axis >= 0:
+        if axis <= indices.ragged_rank:
+            raise ValueError(
+                f"one_hot: axis {axis} is not behind the {indices.ragged_rank + 1} axes of the "
+                f"ragged rows{at(user_origin())}"
+            )
+        axis -= indices.ragged_rank
+    found = creation.one_hot(indices.flat_values, depth, on_value, off_value, axis, dtype)
+    return indices.with_flat_values(found)
 
 
 @form_of(arithmetic.add_n)

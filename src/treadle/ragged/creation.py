@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,12 +16,15 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.indexing.gather import gather
+from treadle.ops.reductions.reduction import reduce_all
+from treadle.ops.reductions.scan import cumsum
 from treadle.ops.shaping.creation import zeros
 from treadle.ops.shaping.ranges import range as range_
-from treadle.ops.shaping.reshaping import broadcast_to, reshape
+from treadle.ops.shaping.reshaping import broadcast_to, expand_dims, reshape
 from treadle.ops.statistics.sorting import argsort
-from treadle.ragged import partitions
+from treadle.ragged import partitions, shaping
 from treadle.ragged.partitions import same_splits
 from treadle.ragged.rows import gather_rows
 from treadle.ragged.tensor import RaggedTensor
@@ -45,6 +49,7 @@ def constant(
 
     Raises:
         ValueError: elements of different depths, or another depth than the ragged rank needs.
+        TypeError: a list without ragged axes whose elements do not fill `inner_shape`.
     """
     values = _as_lists(pylist)
     scalar, deepest = _depths(values)
@@ -54,9 +59,11 @@ def constant(
             f"{at(user_origin())}"
         )
     if not isinstance(values, list):
-        if ragged_rank:
-            raise ValueError(f"constant: a scalar has no ragged axes{at(user_origin())}")
+        if ragged_rank or inner_shape:
+            raise ValueError(f"constant: a scalar has no axes{at(user_origin())}")
         return conversion.constant(values, dtype)
+    if ragged_rank is not None and ragged_rank < 0:
+        raise ValueError(f"constant: ragged_rank {ragged_rank} is negative{at(user_origin())}")
     if ragged_rank is None:
         ragged_rank = max(0, deepest - 1 - (0 if inner_shape is None else len(inner_shape)))
     elif scalar is not None and ragged_rank >= deepest:
@@ -67,7 +74,7 @@ def constant(
     elif inner_shape is None:
         inner_shape = _inner_shape(values, ragged_rank)
     if ragged_rank == 0:
-        return conversion.constant(pylist, dtype)
+        return _without_rows(pylist, dtype, inner_shape)
     nested = []
     for _ in range(ragged_rank):
         nested.append(np.cumsum([0, *map(_length, values)]))
@@ -77,6 +84,18 @@ def constant(
     splits = dtypes.as_dtype(row_splits_dtype)
     offsets = [conversion.constant(part, splits) for part in nested]
     return RaggedTensor.from_nested_row_splits(flat, offsets, validate=False)
+
+
+def _without_rows(values: Any, dtype: Any, shape: Any) -> Tensor:
+    found: Tensor = conversion.constant(values, dtype)
+    if shape is None or found.shape == tuple(shape):
+        return found
+    if found.shape.num_elements() != math.prod(shape):
+        raise TypeError(
+            f"constant: {values!r} has {found.shape.num_elements()} elements, inner_shape {shape} "
+            f"another number{at(user_origin())}"
+        )
+    return reshape(found, shape)
 
 
 def _nothing(dtype: Any, shape: tuple[int, ...]) -> Tensor:
@@ -130,6 +149,9 @@ def _inner_shape(values: Any, ragged_rank: int) -> tuple[int, ...]:
     return tuple(shape)
 
 
+_TOO_MANY = "range: the rows have more numbers than their offsets can count"
+
+
 def ragged_range(
     starts: Any, limits: Any = None, deltas: Any = 1, dtype: Any = None, name: str | None = None,
     row_splits_dtype: Any = dtypes.int64,
@@ -144,7 +166,7 @@ def ragged_range(
         row_splits_dtype: of the offsets.
 
     Raises:
-        InvalidArgumentError: a step of 0.
+        InvalidArgumentError: a step of 0, or more numbers than `row_splits_dtype` can count.
     """
     if limits is None:
         starts, limits = 0, starts
@@ -157,12 +179,19 @@ def ragged_range(
     count = dims_tensor(sizes[0], dtypes.int64) if sizes else cast(1, dtypes.int64)
     first, last, step = (p if p.ndim else broadcast_to(p, [count]) for p in parts)
     offsets = dtypes.as_dtype(row_splits_dtype)
-    span = last - first
+    partitions.require(reduce_all(not_equal(step, 0)), "range: a step is 0")
     if first.dtype.is_floating:
-        from_zero = cast(_ceil(span / step), offsets)
-    else:
-        from_zero = cast(-((-span) // step), offsets)
-    splits = partitions.splits_of_lengths(maximum(from_zero, cast(0, offsets)))
+        steps = _ceil((last - first) / step)
+        most = cast(dtypes.int64.max, steps.dtype)  # rounded up: 2**63
+        partitions.require(reduce_all(steps < most), _TOO_MANY)
+    else:  # the distance between int32 may be no int32
+        start, end, each = (cast(p, dtypes.int64) for p in (first, last, step))
+        steps = -((start - end) // each)
+    lengths = maximum(cast(steps, dtypes.int64), cast(0, dtypes.int64))
+    total = cumsum(lengths)
+    most = cast(offsets.max, dtypes.int64)
+    partitions.require(reduce_all((total >= 0) & (total <= most)), _TOO_MANY)
+    splits = partitions.splits_of_lengths(cast(lengths, offsets))
     total = splits[-1]
     rows = partitions.row_ids(splits, total)
     number = cast(range_(total) - gather(splits, rows), first.dtype)
@@ -214,28 +243,43 @@ def stack_dynamic_partitions(
     Raises:
         ValueError: ragged data and numbers that do not fit it.
     """
-    if isinstance(partitions, RaggedTensor):
-        if not isinstance(data, RaggedTensor):
-            raise ValueError(
-                "stack_dynamic_partitions: ragged numbers are for ragged data of the same rows"
-                f"{at(user_origin())}"
-            )
-        same_splits(data.row_splits, partitions.row_splits)
-        return stack_dynamic_partitions(data.values, partitions.values, num_partitions)
-    numbers = convert_to_tensor(partitions)
-    if isinstance(data, RaggedTensor):
-        if numbers.ndim != 1:
-            raise ValueError(
-                "stack_dynamic_partitions: the numbers of ragged rows are a vector, not of shape "
-                f"{numbers.shape}{at(user_origin())}"
-            )
-        order = argsort(numbers, stable=True)
-        ids = cast(gather(numbers, order), data.row_splits.dtype)
-        return RaggedTensor.from_value_rowids(gather_rows(data, order), ids, num_partitions)
-    tensor = convert_to_tensor(data)
-    if numbers.ndim != 1:
-        inner = [dims_tensor(d, dtypes.int64) for d in tensor.dims[numbers.ndim :]]
-        tensor, numbers = reshape(tensor, [-1, *inner]), reshape(numbers, [-1])
-    order = argsort(numbers, stable=True)
-    ids = gather(numbers, order)
-    return RaggedTensor.from_value_rowids(gather(tensor, order), ids, num_partitions)
+    if not isinstance(data, RaggedTensor):
+        data = convert_to_tensor(data)
+    if not isinstance(partitions, RaggedTensor):
+        partitions = convert_to_tensor(partitions)
+    groups = convert_to_tensor(num_partitions)
+    if groups.ndim != 0:
+        raise ValueError(
+            f"stack_dynamic_partitions: num_partitions is one number, not of shape {groups.shape}"
+            f"{at(user_origin())}"
+        )
+    if partitions.shape.rank == 0:  # all data is one row of one group
+        whole = isinstance(data, RaggedTensor)
+        data = shaping.stack([data]) if whole else expand_dims(data, 0)
+        partitions = reshape(partitions, [1])
+    ragged = next((x for x in (data, partitions) if isinstance(x, RaggedTensor)), None)
+    while partitions.shape.rank > 1:
+        data, partitions = _without_first_axis(data, partitions)
+    if not isinstance(data, RaggedTensor):
+        partitions.shape.assert_is_compatible_with(data.shape[:1])
+    order = argsort(partitions, stable=True)
+    ids = gather(partitions, order)
+    if ragged is not None:
+        ids = cast(ids, ragged.row_splits.dtype)
+    return RaggedTensor.from_value_rowids(gather_rows(data, order), ids, groups)
+
+
+def _without_first_axis(data: Any, numbers: Any) -> tuple[Any, Any]:
+    """Rows and their numbers, whose first two axes are one afterwards."""
+    if not isinstance(data, RaggedTensor) and not isinstance(numbers, RaggedTensor):
+        numbers.shape.assert_is_compatible_with(data.shape[: numbers.ndim])
+    ragged = [x.row_splits.dtype for x in (data, numbers) if isinstance(x, RaggedTensor)]
+    offsets = ragged[0] if ragged else dtypes.int64
+    rows, ids = (
+        x
+        if isinstance(x, RaggedTensor)
+        else RaggedTensor.from_tensor(x, ragged_rank=1, row_splits_dtype=offsets)
+        for x in (data, numbers)
+    )
+    same_splits(rows.row_splits, ids.row_splits)
+    return rows.values, ids.values

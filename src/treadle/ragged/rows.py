@@ -178,6 +178,9 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
             raise ValueError(f"boolean_mask: mask cannot be scalar{at(user_origin())}")
         if mask.ndim > 1:
             mask = RaggedTensor.from_tensor(mask, ragged_rank=mask.ndim - 1)
+    elif mask.flat_values.ndim > 1:  # its inner axes leave elements out, too
+        inner = mask.flat_values
+        mask = mask.with_flat_values(RaggedTensor.from_tensor(inner, ragged_rank=inner.ndim - 1))
     if isinstance(mask, Tensor):
         if isinstance(data, Tensor):
             return mask_tensor(data, mask)
@@ -190,7 +193,7 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
     partitions.same_splits(data.row_splits, mask.row_splits)
     values = boolean_mask(data.values, mask.values)
     if isinstance(mask.values, RaggedTensor):
-        return data.with_values(values)
+        return RaggedTensor(values, data.row_splits)
     counts = row_sums(cast(mask.values, data.row_splits.dtype), mask.row_splits)
     return RaggedTensor(values, partitions.splits_of_lengths(counts))
 

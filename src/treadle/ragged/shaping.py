@@ -12,6 +12,7 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import dims_tensor, elements_of
 from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.comparison import equal
 from treadle.ops.indexing.gather import gather
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.reductions.reduction import reduce_any
@@ -92,7 +93,8 @@ def _side_by_side(parts: Sequence[RaggedTensor]) -> RaggedTensor:
 
 def stack(values: Any, axis: Any = 0, name: str | None = None) -> Any:
     """Tensors, of which some are ragged or have sizes of their own, along a new axis."""
-    parts = [v if isinstance(v, RaggedTensor) else convert_to_tensor(v) for v in values]
+    given = [values] if isinstance(values, RaggedTensor) else values
+    parts = [v if isinstance(v, RaggedTensor) else convert_to_tensor(v) for v in given]
     rank = len(parts[0].shape)
     where_ = _axis(axis, rank + 1)
     if rank == 0 or all(isinstance(p, Tensor) and len(p.shape) <= 1 and where_ == 0 for p in parts):
@@ -219,6 +221,8 @@ def split(
             "split: num_or_size_splits must be an integer, or a vector of integers, not "
             f"{num_or_size_splits!r}{at(user_origin())}"
         )
+    if not given.ndim and num_or_size_splits == 1:
+        return [value]  # the rows of a ragged axis as well
     size = _size_of_axis(value, number)
     if given.ndim:
         count = given.shape[0] if num is None else num
@@ -227,6 +231,9 @@ def split(
                 f"split: num={num} for sizes of shape {given.shape}: it must be their number"
                 f"{at(user_origin())}"
             )
+        if given.shape[0] is None:
+            here = equal(dims_tensor(given.dims[0], dtypes.int64), count)
+            partitions.require(here, f"split: there are not num={count} sizes")
         sizes = [given[i] for i in range(count)]
         partitions.require(~reduce_any(given < 0), "split: num_or_size_splits must be non-negative")
     else:

@@ -232,7 +232,13 @@ class RaggedTensor(CompositeTensor):
                 f"from_tensor: ragged_rank {ragged_rank} for a tensor of {tensor.ndim} axes"
                 f"{at(user_origin())}"
             )
-        if isinstance(lengths, list | tuple) and lengths and not isinstance(lengths[0], int):
+        nested = isinstance(lengths, list | tuple) and bool(lengths)
+        if nested and not isinstance(lengths[0], int | float):
+            if ragged_rank not in (1, len(lengths)):
+                raise ValueError(
+                    f"from_tensor: ragged_rank {ragged_rank} for the lengths of {len(lengths)} axes"
+                    f"{at(user_origin())}"
+                )
             return cls._cut_axes(tensor, list(lengths), dtype)
         if ragged_rank > 1:
             return cls._cut_inner(tensor, lengths, padding, ragged_rank, dtype)

@@ -11,6 +11,7 @@ import numpy as np
 
 from treadle.autograph.errors import StagingError
 from treadle.autograph.loop_notes import loop_notes
+from treadle.autograph.operators.undefined import Undefined
 from treadle.core import nest
 from treadle.core.context import context, recording, taping
 from treadle.core.devices import HOST
@@ -288,6 +289,8 @@ def _collect(result: Any, name: str) -> tuple[Any, list[Tensor]]:
 
 
 def _as_result(value: Any, name: str) -> Tensor:
+    if isinstance(value, Undefined):
+        value.fail()  # an item that only one branch has made
     try:
         return convert_to_tensor(value)
     except (TypeError, ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.facts_tf.helpers import calls
-from tests.facts_tf.registry import program
+from tests.facts_tf.registry import outcome, program
 
 
 @program
@@ -302,3 +302,45 @@ def tuples_as_loop_state(tf):
         return pair
 
     return calls(tf, f, 4)
+
+
+@program
+def items_and_attributes_made_in_a_loop(tf):
+    class Holder:
+        pass
+
+    def item(n):
+        made = {}
+        for i in tf.range(n):
+            made["v"] = i * 2
+        return made["v"]
+
+    def attribute(n):
+        holder = Holder()
+        i = 0
+        while i < n:
+            holder.v = i + 5
+            i += 1
+        return holder.v
+
+    def of_both_loops(n, m):
+        made, total = {}, 0
+        for i in tf.range(n):
+            for j in tf.range(m):
+                made["v"] = i + j
+            total += made["v"]
+        return total, made
+
+    def in_a_branch(n):
+        made = {"n": n}
+        if n > 1:
+            made["v"] = 1
+        return made
+
+    both = tf.function(of_both_loops)
+    each = [
+        outcome(tf.function(f), tf.constant(n))
+        for f, n in ((item, 3), (item, 0), (attribute, 2), (attribute, 0), (in_a_branch, 2))
+    ]
+    sizes = [(2, 2), (0, 2)]  # for (2, 0) TensorFlow gives zeros, treadle an error
+    return each, [outcome(both, tf.constant(n), tf.constant(m)) for n, m in sizes]

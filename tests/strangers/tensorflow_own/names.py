@@ -23,7 +23,7 @@ from typing import Any
 PRIVATE = "tensorflow.python."
 # Modules that tests share. The one of all tests is `test_util`, beside this file.
 _HELPER = re.compile(
-    r"kernel_tests(\.|$)|(test_utils?|test_base|_test_lib|_base)$|^framework\.(test_)?combinations$"
+    r"kernel_tests(\.|$)|^autograph\.tests(\.|$)|(test_utils?|test_base|_test_lib|_base)$|^framework\.(test_)?combinations$"
 )
 
 
@@ -168,4 +168,5 @@ def install(table: Path, checkout: Path) -> None:
         return own
 
     private.found = found
+    test_util.any_words_of_errors()
     sys.meta_path.insert(0, Helpers(checkout))

@@ -371,6 +371,15 @@ class TensorFlowTestCase(td.test.TestCase, absltest.TestCase):
 TestCase = TensorFlowTestCase
 
 
+def any_words_of_errors() -> None:
+    """Let tests of the public class, too, ask for the kind of an error only."""
+    for name in (
+        "assertRaisesRegex", "assertRaisesRegexp", "assertRaisesWithLiteralMatch",
+        "assertRaisesWithPredicateMatch",
+    ):  # fmt: skip
+        setattr(td.test.TestCase, name, vars(TensorFlowTestCase)[name])
+
+
 def _value(x: Any) -> Any:
     """What TensorFlow's `evaluate` gives for a tensor."""
     if isinstance(x, td.IndexedSlices):

@@ -230,7 +230,24 @@ NAMES: dict[str, dict[str, Any]] = {
     "ops.nn_impl": _absent("_compute_sampled_logits"),
     "ops.nn_ops": {"softplus": td.nn.softplus},
     "ops.parallel_for.control_flow_ops": {"for_loop": for_loop, "pfor": pfor},
-    "ops.ragged.ragged_tensor": {
+    "ops.ragged.ragged_array_ops": {"ragged_one_hot": td.one_hot},
+    "ops.ragged.ragged_conversion_ops": {
+        "from_tensor": td.RaggedTensor.from_tensor,
+        "to_tensor": lambda rt_input, *args, **kwargs: rt_input.to_tensor(*args, **kwargs),
+    },
+    "ops.ragged.ragged_factory_ops": _absent(
+        "_default_inner_shape_for_pylist", "_find_scalar_and_max_depth"
+    ),
+    "ops.ragged.ragged_math_ops": {
+        "ragged_cumsum": td.cumsum,
+        "segment_sum": td.math.unsorted_segment_sum,
+        "segment_prod": td.math.unsorted_segment_prod,
+        "segment_min": td.math.unsorted_segment_min,
+        "segment_max": td.math.unsorted_segment_max,
+        "segment_mean": td.math.unsorted_segment_mean,
+        "segment_sqrt_n": td.math.unsorted_segment_sqrt_n,
+    },
+    "ops.ragged.ragged_tensor": _absent("RaggedTensorType") | {
         "is_ragged": lambda x: isinstance(x, td.RaggedTensor),
         "convert_to_tensor_or_ragged_tensor": lambda x, dtype=None, *a, **k: (
             x if isinstance(x, td.RaggedTensor) else td.convert_to_tensor(x, dtype)

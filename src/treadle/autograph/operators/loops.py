@@ -34,7 +34,7 @@ from treadle.autograph.operators.python_loops import (
     symbolic_for,
 )
 from treadle.autograph.operators.streams import Numbered, Stream
-from treadle.autograph.operators.undefined import Undefined, completed
+from treadle.autograph.operators.undefined import Undefined, completed, made
 from treadle.autograph.operators.values import (
     describe,
     filler,
@@ -248,7 +248,7 @@ class _Loop:
             for place, value in zip(places, before, strict=True):
                 place.set(value)
         for place, value in zip(places, result[len(state) :], strict=True):
-            place.set(value)
+            place.set(made(value, getattr(place, "label", "an attribute or item")))
         return owned.opened(result[: len(state)])
 
 

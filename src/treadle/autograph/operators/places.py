@@ -21,6 +21,10 @@ class Attribute:
     def identity(self) -> tuple[Any, ...]:
         return "attribute", id(self.owner), self.name
 
+    @property
+    def label(self) -> str:
+        return f"attribute {self.name!r}"
+
     def get(self) -> Any:
         return getattr(self.owner, self.name, MISSING)
 
@@ -47,6 +51,10 @@ class Item:
         except TypeError:
             return "item", id(self.owner), id(self.key)
         return "item", id(self.owner), self.key
+
+    @property
+    def label(self) -> str:
+        return f"item {self.key!r}"
 
     def get(self) -> Any:
         try:

@@ -85,6 +85,22 @@ def defined(value: Any) -> Any:
     return value
 
 
+def made(value: Any, what: str) -> Any:
+    """What a place of an object holds after the loop that made it: its reads are not looked at, so
+    an assertion is recorded at once where the loop may have left it out.
+
+    Args:
+        what: the attribute or item, for the error.
+    """
+    flagged = [leaf for leaf in nest.flatten(value) if assigned_flag(leaf) is not None]
+    for flag in {id(leaf.assigned[0]): leaf.assigned[0] for leaf in flagged}.values():
+        message = f"{what} has no value: the loop that makes it ran no iteration, or none in which "
+        Assert(flag, [message + "it is assigned"])
+    for leaf in flagged:
+        leaf.assigned = None
+    return value
+
+
 def assigned_flag(value: Any) -> Any:
     """The bool tensor that tells whether `value` was assigned; None where it was in any case."""
     if type(value) is not SymbolicTensor or value.assigned is None:
