@@ -69,7 +69,7 @@ class _LocallyConnected(Windowed):
         "filters", "kernel_size", "activation", "use_bias", "activity_regularizer",
         "implementation",
     )  # fmt: skip
-    _weights: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
+    _weight_kinds: ClassVar[dict[str, str]] = {"kernel": "glorot_uniform", "bias": "zeros"}
 
     def __init__(
         self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
@@ -106,7 +106,7 @@ class _LocallyConnected(Windowed):
         self._build_kernel(space, channels)
         shape = (*self._places, self.filters)
         self.bias = self._own_weight("bias", shape) if self.use_bias else None
-        self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
+        self.input_spec = InputSpec(ndim=self._spatial_rank + 2, axes={self._channel_axis: channels})
 
     def _build_kernel(self, space: Place, channels: int) -> None:
         if self.implementation == 1:
@@ -117,9 +117,9 @@ class _LocallyConnected(Windowed):
         for place, positions in self._connected(space):
             seen: Any = (*np.ix_(*positions), *place)
             used[seen] = 1.0
-        before, after = self.rank, 2 * self.rank + 1
+        before, after = self._spatial_rank, 2 * self._spatial_rank + 1
         if not self._channels_last:
-            before, after = 0, self.rank + 1
+            before, after = 0, self._spatial_rank + 1
         mask = np.expand_dims(np.expand_dims(used, before), after)
         if self.implementation == 2:
             self._mask = mask

@@ -181,7 +181,7 @@ class Model(Trainer, Layer):
 
     def _keras_places(self, number: int) -> tuple[str, ...]:
         """Where Keras 3 has the layer of a number in its checkpoints: among all that is called."""
-        place = number if self._network is None else self._network.places[number]
+        place = number if self._layer_network is None else self._layer_network.places[number]
         return (f"_operations/{place}",)
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
