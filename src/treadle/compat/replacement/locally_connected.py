@@ -106,7 +106,8 @@ class _LocallyConnected(Windowed):
         self._build_kernel(space, channels)
         shape = (*self._places, self.filters)
         self.bias = self._own_weight("bias", shape) if self.use_bias else None
-        self.input_spec = InputSpec(ndim=self._spatial_rank + 2, axes={self._channel_axis: channels})
+        axes = {self._channel_axis: channels}
+        self.input_spec = InputSpec(ndim=self._spatial_rank + 2, axes=axes)
 
     def _build_kernel(self, space: Place, channels: int) -> None:
         if self.implementation == 1:
