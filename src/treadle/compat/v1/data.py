@@ -356,8 +356,10 @@ def make_one_shot_iterator(dataset: Any) -> Any:
 
 
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
-    """See `Dataset.make_initializable_iterator`; of a `td.data.Dataset` the graph gets a pipeline
-    that gives its elements."""
+    """See `Dataset.make_initializable_iterator`.
+
+    Of a `td.data.Dataset` the graph gets a pipeline that gives its elements.
+    """
     of_graph = dataset
     if isinstance(dataset, td.data.Dataset):
         of_graph = Dataset(lambda read: dataset, ())
